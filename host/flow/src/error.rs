@@ -1,0 +1,70 @@
+//! Failures of a model, in the classes that decide what happens next.
+
+use std::fmt;
+
+/// The classes of `thread-events`: they decide whether and how a request is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// May pass by itself: network, overload, time-out.
+    Transient,
+    /// Will not pass: bad request, bad key, unreadable stream.
+    Permanent,
+    /// Too many requests; wait as told.
+    RateLimited,
+    /// The account has nothing left.
+    Quota,
+    /// A limit of ours was reached.
+    LimitHit,
+    /// The money set aside is spent.
+    Budget,
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+impl ErrorClass {
+    /// The class's word on every surface.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Transient => "transient",
+            Self::Permanent => "permanent",
+            Self::RateLimited => "rate_limited",
+            Self::Quota => "quota",
+            Self::LimitHit => "limit_hit",
+            Self::Budget => "budget",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether trying again can help at all.
+    pub fn retryable(self) -> bool {
+        matches!(self, Self::Transient | Self::RateLimited)
+    }
+}
+
+/// A request to a model failed, before or inside its stream.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ModelError {
+    /// What kind of failure.
+    pub class: ErrorClass,
+    /// What failed, where and what to do, in one line.
+    pub message: String,
+    /// The HTTP status, where one was given.
+    pub status: Option<u16>,
+    /// The provider's own word for it, such as `overloaded_error`.
+    pub code: Option<String>,
+    /// How long the provider asks to wait, in milliseconds.
+    pub retry_after_ms: Option<u64>,
+}
+
+impl ModelError {
+    /// An error with nothing known beside its class and message.
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self { class, message: message.into(), status: None, code: None, retry_after_ms: None }
+    }
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

@@ -1,0 +1,327 @@
+//! What happened, in order: the one vocabulary of transcripts, front ends and `--output stream-json`.
+//!
+//! Names and payloads follow the thread-event specification; `turn::transcript` gives each its record.
+
+use crate::{
+    Action, Annotation, CallFailure, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Role, RuleMatch, SessionId,
+    StopReason, StreamKind, Usage,
+};
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Position in the thread: 0, 1, 2, … without gaps.
+    pub seq: u64,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Where in the run of the thread.
+    pub place: Place,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// Turn, step and attempt, each counted from 1; 0 = before the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// From one user input to idle.
+    pub turn: u32,
+    /// One accepted assistant message.
+    pub step: u32,
+    /// One request to the model.
+    pub attempt: u32,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TurnStatus {
+    /// The model (or an extension) gave its answer.
+    Completed,
+    /// An extension refused the input.
+    Rejected {
+        /// Which.
+        by: PluginId,
+        /// For the user.
+        reason: String,
+    },
+    /// A rule ended it: `action = "stop"`, or its budget was spent under `on_budget = "stop"`.
+    StoppedByRule {
+        /// Which rule.
+        rule: String,
+    },
+    /// Somebody cancelled it.
+    Cancelled,
+    /// It failed.
+    Failed {
+        /// What kind of failure.
+        class: ErrorClass,
+        /// What failed.
+        message: String,
+    },
+    /// The greatest number of steps was reached with the model still asking for tools.
+    StepLimit {
+        /// The limit.
+        steps: u32,
+    },
+}
+
+/// An answer that did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partial {
+    /// What stopped it, for people.
+    pub error: String,
+    /// The bytes of its text that had been shown.
+    pub shown_bytes: u64,
+}
+
+/// What a callback did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallbackOutcome {
+    /// It ran and changed nothing.
+    Passed,
+    /// It ran and its answer was used.
+    Changed,
+    /// It was registered and not called; the reason says why.
+    Skipped(String),
+    /// It failed; the chain went on with the last good value.
+    Failed(CallFailure),
+    /// It answered something that was not used; the reason says why.
+    Ignored(String),
+}
+
+/// One call (or one non-call) of a callback.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallbackReport {
+    /// Whose.
+    pub plugin: PluginId,
+    /// Which.
+    pub callback: CallbackKind,
+    /// What became of it.
+    pub outcome: CallbackOutcome,
+    /// How long it took, in nanoseconds; 0 where it was not called.
+    pub nanos: u64,
+}
+
+/// The kinds of events.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EventKind {
+    /// `thread_started`
+    ThreadStarted {
+        /// The thread's session.
+        session: SessionId,
+        /// The provider's name.
+        provider: String,
+        /// The model's name.
+        model: String,
+    },
+    /// `thread_completed`
+    ThreadCompleted {
+        /// Turns run.
+        turns: u32,
+        /// Tokens of all attempts.
+        usage: Usage,
+        /// Milliseconds since the thread started.
+        duration_ms: u64,
+    },
+    /// `thread_error`
+    ThreadError {
+        /// What kind of failure.
+        class: ErrorClass,
+        /// What failed.
+        message: String,
+    },
+    /// `thread_cancelled`
+    ThreadCancelled {
+        /// Who or what stopped it.
+        by: String,
+    },
+    /// `turn_start`
+    TurnStart,
+    /// `turn_finish`
+    TurnFinish {
+        /// How it ended.
+        status: TurnStatus,
+    },
+    /// `step_start`
+    StepStart,
+    /// `step_finish`
+    StepFinish {
+        /// Tokens of all attempts of the step.
+        usage: Usage,
+        /// Why the accepted answer ended.
+        stop: StopReason,
+    },
+    /// `cognition_in`: something was sent to the model that was not there before.
+    CognitionIn {
+        /// Under which role.
+        role: Role,
+        /// The words.
+        text: String,
+        /// Not shown to the user.
+        hidden: bool,
+    },
+    /// `cognition_out`: the model's text, whole or as far as it came. This is the original, before extensions.
+    CognitionOut {
+        /// The words.
+        text: String,
+        /// The model's name.
+        model: Option<String>,
+        /// Set where the answer did not come to its end.
+        partial: Option<Partial>,
+        /// What extensions noted, by their id.
+        annotations: Vec<(PluginId, Annotation)>,
+    },
+    /// `cognition_out_delta`: text was shown, after the gate and the extensions. Joined, these are what the user saw.
+    CognitionOutDelta {
+        /// The words.
+        text: String,
+        /// Number of the delta within its attempt.
+        index: u32,
+    },
+    /// `cognition_reasoning`: the model's reasoning, whole or as far as it came.
+    CognitionReasoning {
+        /// The words.
+        text: String,
+        /// It did not come to its end.
+        interrupted: bool,
+    },
+    /// `cognition_reasoning_delta`: reasoning passed the gate.
+    CognitionReasoningDelta {
+        /// The words.
+        text: String,
+    },
+    /// `tool_call_start`
+    ToolCallStart {
+        /// Which call.
+        call: CallId,
+        /// Which tool.
+        tool: String,
+        /// Arguments as the model wrote them.
+        arguments: String,
+    },
+    /// `tool_call_progress`
+    ToolCallProgress {
+        /// Which call.
+        call: CallId,
+        /// For people.
+        message: String,
+    },
+    /// `tool_call_result`
+    ToolCallResult {
+        /// Which call.
+        call: CallId,
+        /// Which tool.
+        tool: String,
+        /// What goes to the model.
+        output: String,
+        /// A unified diff, for people.
+        diff: Option<String>,
+        /// It failed; `output` says why.
+        is_error: bool,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// `tool_confirmation_requested`
+    ToolConfirmationRequested {
+        /// Which call.
+        call: CallId,
+        /// Which tool.
+        tool: String,
+        /// Arguments as the model wrote them.
+        arguments: String,
+        /// Which setting asks.
+        reason: String,
+    },
+    /// `tool_confirmation_resolved`
+    ToolConfirmationResolved {
+        /// Which call.
+        call: CallId,
+        /// The decision.
+        decision: Confirmation,
+    },
+    /// `error_classified`
+    ErrorClassified {
+        /// The class.
+        class: ErrorClass,
+        /// The provider's word, or the HTTP status, or `unknown`.
+        code: String,
+        /// What failed.
+        message: String,
+    },
+    /// `rule_fired`
+    RuleFired {
+        /// What matched.
+        found: RuleMatch,
+        /// What is done about it.
+        action: Action,
+        /// The first of this (stream, rule) in the turn; later ones do not notify extensions again.
+        first: bool,
+    },
+    /// `rule_hold_released`: held bytes were let go because a bound was reached, not because a match was ruled out.
+    RuleHoldReleased {
+        /// On which stream.
+        stream: StreamKind,
+        /// How many bytes.
+        bytes: u64,
+        /// Which bound: `hold_max_bytes` or `hold_max_ms`.
+        bound: String,
+    },
+    /// `ttsr_injection`: reminders of these rules went to the model.
+    TtsrInjection {
+        /// Names of the rules, each once.
+        rules: Vec<String>,
+        /// Bytes of the answer that were thrown away (0 for reminders that stop nothing).
+        discarded_bytes: u64,
+    },
+    /// `custom_message`: the host put a message into the conversation.
+    CustomMessage {
+        /// What for: `ttsr-injection`.
+        custom_type: String,
+        /// The words, as the model sees them.
+        text: String,
+        /// Not shown to the user.
+        hidden: bool,
+    },
+    /// `extension_registered`
+    ExtensionRegistered {
+        /// Whose.
+        plugin: PluginId,
+        /// Its version.
+        version: String,
+        /// What it registered, with priorities.
+        callbacks: Vec<(CallbackKind, u8)>,
+    },
+    /// `extension_unregistered`
+    ExtensionUnregistered {
+        /// Whose.
+        plugin: PluginId,
+        /// Why.
+        reason: String,
+    },
+    /// `extension_callback`
+    ExtensionCallback(CallbackReport),
+    /// `extension_state`: a committed change of an extension's state, or an eviction.
+    ExtensionState {
+        /// Whose.
+        plugin: PluginId,
+        /// `set`, `delete`, `clear`, `evict`.
+        operation: String,
+        /// The key; empty for `clear`.
+        key: String,
+        /// Bytes of the extension's state afterwards.
+        size_bytes: u64,
+    },
+    /// `extension_log`: a line a plugin wrote.
+    ExtensionLog {
+        /// Whose.
+        plugin: PluginId,
+        /// `trace`, `debug`, `info`, `warn`, `error`.
+        level: String,
+        /// The line.
+        message: String,
+    },
+    /// `notice`: something a person should know that is no event of its own, such as a section too large to handle.
+    Notice {
+        /// The words.
+        message: String,
+    },
+}

@@ -1,0 +1,245 @@
+//! Callbacks of extensions: what they are, what they answer, how they fail.
+
+use crate::{PluginId, StopReason, ToolCall, Usage};
+
+/// Priority of a callback that names none. Range 0 to 100, higher first; equal = order of registration.
+pub const DEFAULT_PRIORITY: u8 = 50;
+
+/// The five callbacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CallbackKind {
+    /// `on_input_messages`
+    InputMessages,
+    /// `on_plain_text`
+    PlainText,
+    /// `on_tag`
+    Tag,
+    /// `on_llm_output`
+    LlmOutput,
+    /// `ttsr_triggered`
+    TtsrTriggered,
+}
+
+impl CallbackKind {
+    /// All of them, in the order of a turn.
+    pub const ALL: [Self; 5] = [Self::InputMessages, Self::PlainText, Self::Tag, Self::LlmOutput, Self::TtsrTriggered];
+
+    /// The callback's name on every surface.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InputMessages => "on_input_messages",
+            Self::PlainText => "on_plain_text",
+            Self::Tag => "on_tag",
+            Self::LlmOutput => "on_llm_output",
+            Self::TtsrTriggered => "ttsr_triggered",
+        }
+    }
+}
+
+/// What `on_plain_text` is called with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextUnit {
+    /// A line, its line end included.
+    Line,
+    /// A paragraph, the blank line after it included.
+    Paragraph,
+    /// All text up to the next handled tag or the end of the message.
+    Whole,
+}
+
+/// Whether `on_llm_output` may change the output. A rewriter makes the host hold the answer until it is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OutputMode {
+    /// It only looks; the answer streams live.
+    Observe,
+    /// It may replace the output.
+    Rewrite,
+}
+
+/// Which tags an extension handles.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum TagPattern {
+    /// This name.
+    Exact(String),
+    /// Every name that begins with this (written `note-*`).
+    Prefix(String),
+}
+
+/// One registered callback.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Callback {
+    /// `on_input_messages`
+    InputMessages,
+    /// `on_plain_text`
+    PlainText(TextUnit),
+    /// `on_tag`
+    Tag(Vec<TagPattern>),
+    /// `on_llm_output`
+    LlmOutput(OutputMode),
+    /// `ttsr_triggered`
+    TtsrTriggered,
+}
+
+impl Callback {
+    /// Which of the five.
+    pub fn kind(&self) -> CallbackKind {
+        match self {
+            Self::InputMessages => CallbackKind::InputMessages,
+            Self::PlainText(_) => CallbackKind::PlainText,
+            Self::Tag(_) => CallbackKind::Tag,
+            Self::LlmOutput(_) => CallbackKind::LlmOutput,
+            Self::TtsrTriggered => CallbackKind::TtsrTriggered,
+        }
+    }
+}
+
+/// What an extension registered: its callbacks, each at most once, with their priorities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registration {
+    /// Whose.
+    pub plugin: PluginId,
+    /// What, and with which priority (0 to 100).
+    pub callbacks: Vec<(Callback, u8)>,
+    /// Its failure refuses the turn (the operator's choice).
+    pub required: bool,
+}
+
+/// Where a unit of text stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextPlace {
+    /// Its number among the units of this message, from 0.
+    pub unit: u32,
+    /// Names of the handled tags around it, outermost first.
+    pub inside: Vec<String>,
+}
+
+/// Where a tag stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TagPlace {
+    /// How many handled tags are around it.
+    pub depth: u32,
+    /// Their names, outermost first.
+    pub inside: Vec<String>,
+}
+
+/// A model's accepted output, as `on_llm_output` gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelOutput {
+    /// The text of the message: its text blocks joined.
+    pub text: String,
+    /// The tool calls that come with it; they cannot be changed.
+    pub tool_calls: Vec<ToolCall>,
+    /// Why the model stopped.
+    pub stop: StopReason,
+    /// Tokens of the attempt that was accepted.
+    pub usage: Usage,
+}
+
+/// Something an extension notes about an output; stored with the message under the extension's id.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Annotation {
+    /// Its name.
+    pub key: String,
+    /// Any JSON.
+    pub value: serde_json::Value,
+}
+
+/// Answer to `on_input_messages`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InputAnswer {
+    /// No change.
+    Pass,
+    /// These messages instead.
+    Replace(Vec<crate::Message>),
+    /// These messages instead, and no later extension is asked.
+    Finish(Vec<crate::Message>),
+    /// Answer with this; the model is not asked.
+    Reply(String),
+    /// The turn ends; the reason reaches the user.
+    Reject(String),
+}
+
+/// Answer to `on_plain_text`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextAnswer {
+    /// No change.
+    Pass,
+    /// This instead of the unit.
+    Replace(String),
+}
+
+/// Answer to `on_tag`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TagAnswer {
+    /// No change.
+    Keep,
+    /// New inside, tag kept; the next extension sees it.
+    Content(String),
+    /// This instead of the whole section; no further extension is asked.
+    Replace(String),
+}
+
+/// Answer to `on_llm_output`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OutputAnswer {
+    /// The output from here on; `None` = no change.
+    pub replace: Option<String>,
+    /// What the extension notes about it.
+    pub annotations: Vec<Annotation>,
+}
+
+/// How a call into an extension failed. Each has its own words; none is ever silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailureCause {
+    /// The extension said so itself.
+    Returned,
+    /// It panicked, with a message.
+    Panic,
+    /// It trapped: unreachable, out of bounds, stack overflow.
+    Trap,
+    /// It took longer than it may.
+    Timeout,
+    /// It wanted more memory than it may have.
+    Memory,
+    /// What it made the host allocate, or gave back, was larger than it may be.
+    Size,
+    /// What it gave back does not fit the contract.
+    Malformed,
+    /// It could not be started.
+    Start,
+    /// A power it used failed on the host's side.
+    Host,
+}
+
+impl FailureCause {
+    /// The cause's word on every surface.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Returned => "returned_error",
+            Self::Panic => "panic",
+            Self::Trap => "trap",
+            Self::Timeout => "timeout",
+            Self::Memory => "memory_limit",
+            Self::Size => "size_limit",
+            Self::Malformed => "malformed",
+            Self::Start => "start",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// A call into an extension failed: plugin, callback, cause, and where in the guest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{plugin}: {} failed ({}): {message}", .callback.as_str(), .cause.as_str())]
+pub struct CallFailure {
+    /// Whose.
+    pub plugin: PluginId,
+    /// Which callback.
+    pub callback: CallbackKind,
+    /// What kind of failure.
+    pub cause: FailureCause,
+    /// What happened, in one line.
+    pub message: String,
+    /// Guest frames, innermost first, as far as names are known.
+    pub frames: Vec<String>,
+}

@@ -1,0 +1,31 @@
+//! The values that travel through a turn, and nothing else.
+//!
+//! A prompt goes to a model, deltas come back, the gate gives a verdict, segments are shown, events say what
+//! happened. This crate holds those values and the rules that make them valid. It does no I/O, reads no clock and
+//! knows no wire format: each edge (provider, transcript, contract) owns its own types and converts here.
+#![forbid(unsafe_code)]
+
+mod delta;
+mod error;
+mod event;
+mod extension;
+mod ids;
+mod message;
+mod prompt;
+mod segment;
+mod tool;
+mod verdict;
+
+pub use delta::{BlockId, BlockKind, Delta, StopReason, Usage};
+pub use error::{ErrorClass, ModelError};
+pub use event::{CallbackOutcome, CallbackReport, Event, EventKind, Partial, Place, TurnStatus};
+pub use extension::{
+    Annotation, Callback, CallbackKind, FailureCause, CallFailure, InputAnswer, ModelOutput, OutputAnswer, OutputMode,
+    Registration, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, TextUnit, DEFAULT_PRIORITY,
+};
+pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
+pub use message::{Message, Origin, Part, Role};
+pub use prompt::{Position, Prompt, PromptAddition};
+pub use segment::{Segment, Tag};
+pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
+pub use verdict::{Action, Evidence, RuleMatch, StreamKind};

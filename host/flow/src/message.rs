@@ -1,0 +1,96 @@
+//! What the conversation is made of.
+
+use crate::{PluginId, ToolCall, ToolResult};
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Instructions to the model, not part of the conversation.
+    System,
+    /// The person (or program) that gives input.
+    User,
+    /// The model.
+    Assistant,
+    /// Results of tool calls.
+    Tool,
+}
+
+impl Role {
+    /// The role's word on every surface: `system`, `user`, `assistant`, `tool`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// Who wrote a message, which is not the same as the role it is sent under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The user's own words.
+    User,
+    /// The model's answer.
+    Model,
+    /// The host itself: reminders of stream rules, tool results.
+    Host,
+    /// A plugin, in a callback.
+    Plugin(PluginId),
+}
+
+/// One piece of a message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// Words.
+    Text(String),
+    /// The model's reasoning. The signature is opaque and must go back to its provider byte for byte.
+    Thinking {
+        /// The words; may be empty where the provider hides them.
+        text: String,
+        /// What the provider wants back beside the words.
+        signature: Option<String>,
+        /// The provider gave `signature` instead of words.
+        redacted: bool,
+    },
+    /// The model asks for a tool.
+    ToolCall(ToolCall),
+    /// The answer to a [`Part::ToolCall`].
+    ToolResult(ToolResult),
+}
+
+/// One message of the conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// Under which role the model sees it.
+    pub role: Role,
+    /// Who wrote it.
+    pub origin: Origin,
+    /// What it says, in order.
+    pub parts: Vec<Part>,
+    /// Sent to the model, never shown to the user (reminders).
+    pub hidden: bool,
+}
+
+impl Message {
+    /// A message of one text part.
+    pub fn text(role: Role, origin: Origin, text: impl Into<String>) -> Self {
+        Self { role, origin, parts: vec![Part::Text(text.into())], hidden: false }
+    }
+
+    /// The user's own words.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::text(Role::User, Origin::User, text)
+    }
+
+    /// All text parts, joined without anything between them. Thinking and tools are left out.
+    pub fn plain_text(&self) -> String {
+        self.parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None }).collect()
+    }
+
+    /// The tool calls in it, in order.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None })
+    }
+}

@@ -1,0 +1,42 @@
+//! What is sent to a model in one attempt.
+
+use std::sync::Arc;
+
+use crate::{Message, PluginId, ToolSpec};
+
+/// One request to a model, before any provider turns it into its wire format.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prompt {
+    /// Blocks of the system prompt, stable ones first, so that a provider's prompt cache keeps its prefix.
+    pub system: Vec<String>,
+    /// The conversation, oldest first. Shared: an attempt copies no history.
+    pub messages: Vec<Arc<Message>>,
+    /// Tools offered to the model, in the order to list them.
+    pub tools: Vec<ToolSpec>,
+    /// The most tokens the answer may have; none = the provider's own default.
+    pub max_tokens: Option<u32>,
+}
+
+/// Where a plugin's prompt addition goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Position {
+    /// Before the host's system prompt.
+    SystemPrefix,
+    /// After the host's system prompt.
+    SystemSuffix,
+    /// Before the user's words, in the same message.
+    UserPrefix,
+    /// After the user's words, in the same message.
+    UserSuffix,
+}
+
+/// Text that a plugin's manifest adds to the prompt. Ordered by plugin id within a position, then as declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptAddition {
+    /// Whose it is.
+    pub plugin: PluginId,
+    /// Where it goes.
+    pub position: Position,
+    /// The text, as declared.
+    pub text: String,
+}

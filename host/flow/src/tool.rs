@@ -1,0 +1,76 @@
+//! Tools: what they are called with, what they answer, who may run them.
+
+use crate::CallId;
+
+/// A tool as the model is told about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSpec {
+    /// Its name, unique among the tools of a session.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of its arguments (an object).
+    pub parameters: serde_json::Value,
+}
+
+/// A call that the model made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    /// Pairs it with its result.
+    pub id: CallId,
+    /// Which tool.
+    pub name: String,
+    /// The arguments exactly as the model wrote them: JSON text, `{}` where it wrote nothing.
+    pub arguments: String,
+}
+
+/// What goes back to the model for one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The call it answers.
+    pub call: CallId,
+    /// Text blocks. Reminders of stream rules come before the tool's own, which are never altered.
+    pub content: Vec<String>,
+    /// The call failed; `content` says why.
+    pub is_error: bool,
+}
+
+/// What a tool gave, before it becomes a [`ToolResult`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// For the model.
+    pub content: String,
+    /// For people: a unified diff of what was changed, where there is one.
+    pub diff: Option<String>,
+    /// The tool failed; `content` says why and what to do.
+    pub is_error: bool,
+}
+
+/// May this call run?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// Yes.
+    Allow,
+    /// Somebody must be asked first.
+    Ask {
+        /// Which setting asks, for the person: `shell is set to ask`.
+        reason: String,
+    },
+    /// No; the reason goes to the model.
+    Deny {
+        /// Why, and which setting says so.
+        reason: String,
+    },
+}
+
+/// The answer to a [`Permission::Ask`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Confirmation {
+    /// Run it.
+    Approved,
+    /// Do not; the reason goes to the model.
+    Denied {
+        /// Whose decision and why.
+        reason: String,
+    },
+}

@@ -1,0 +1,88 @@
+//! What the gate found in a stream.
+
+use crate::CallId;
+
+/// Which stream of an answer a rule watches.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum StreamKind {
+    /// Words for the user.
+    Text,
+    /// Reasoning.
+    Thinking,
+    /// Decoded arguments of one tool call.
+    Tool {
+        /// Which call.
+        call: CallId,
+        /// Which tool.
+        name: String,
+    },
+}
+
+impl StreamKind {
+    /// `text`, `thinking` or `tool`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Thinking => "thinking",
+            Self::Tool { .. } => "tool",
+        }
+    }
+}
+
+/// What was found, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// The condition that matched, as written in the rule.
+    pub pattern: String,
+    /// The matched text, at most 200 bytes of it, cut at a character.
+    pub text: String,
+    /// First byte of the match in its block (for tools: in the decoded value).
+    pub start: u64,
+    /// The byte after its last.
+    pub end: u64,
+    /// The line it begins on, counted from 1 within the block.
+    pub line: u32,
+    /// For tools: the argument it was found in, such as `content` or `edits[].new_text`.
+    pub field: Option<String>,
+    /// For tools: the file the call is about, relative to the workspace.
+    pub path: Option<String>,
+}
+
+/// What happens on a match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// It is noted and nothing else: the budget for interrupts is spent and the operator lets it pass.
+    Pass,
+    /// The model is told afterwards; nothing is stopped.
+    Remind,
+    /// The stream is stopped, the reminder put in, the answer tried again.
+    Interrupt,
+    /// The tool call does not run; its result says why.
+    Block,
+    /// The turn ends.
+    Stop,
+}
+
+impl Action {
+    /// The action's word on every surface.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Remind => "remind",
+            Self::Interrupt => "interrupt",
+            Self::Block => "block",
+            Self::Stop => "stop",
+        }
+    }
+}
+
+/// A rule fired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleMatch {
+    /// The rule's name.
+    pub rule: String,
+    /// On which stream.
+    pub stream: StreamKind,
+    /// What was found.
+    pub evidence: Evidence,
+}

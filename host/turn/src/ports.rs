@@ -1,0 +1,148 @@
+//! What a turn needs from outside, as traits. The rooms that own the outside things implement them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use flow::{
+    CallFailure, CallbackKind, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput, OutputAnswer,
+    Permission, Place, Prompt, Registration, RuleMatch, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall,
+    ToolOutput, ToolSpec,
+};
+
+/// A future that a port returns.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A model behind some provider.
+pub trait Model: Send + Sync {
+    /// The provider's name: `anthropic`, `openai-chat`, `openai-responses`, `recording`.
+    fn provider(&self) -> &str;
+
+    /// The model's name as it is asked for.
+    fn name(&self) -> &str;
+
+    /// Sends one request and gives its answer as it arrives.
+    ///
+    /// # Errors
+    /// The request could not be sent, or was refused before the stream began. Retries belong to the turn.
+    fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>>;
+}
+
+/// An answer in flight. Dropping it is the abort: the connection is closed at once.
+pub trait ModelStream: Send {
+    /// The next delta; `None` after the last. After an error nothing more comes.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>>;
+}
+
+/// Opens the extensions of a session.
+pub trait ExtensionHost: Send + Sync {
+    /// The registrations of all loaded extensions, in order of registration. The same for every session.
+    fn registrations(&self) -> Vec<Registration>;
+
+    /// Gives the extensions of one session. Instances are made when first needed.
+    fn open(&self, session: SessionId, view: Arc<dyn SessionView>, events: Arc<dyn EventSink>) -> Arc<dyn Extensions>;
+}
+
+/// The extensions of one session. `plugin` is the index into [`ExtensionHost::registrations`].
+///
+/// Calls of one session into one plugin run one after the other; a failure leaves the extension usable (its instance is
+/// replaced at the next call) and its state as it was before the call. A call whose future is dropped is stopped.
+pub trait Extensions: Send + Sync {
+    /// `on_input_messages`
+    fn input_messages<'a>(&'a self, plugin: usize, messages: &'a [Message]) -> BoxFuture<'a, Result<InputAnswer, CallFailure>>;
+
+    /// `on_plain_text`
+    fn plain_text<'a>(
+        &'a self,
+        plugin: usize,
+        text: &'a str,
+        place: &'a TextPlace,
+    ) -> BoxFuture<'a, Result<TextAnswer, CallFailure>>;
+
+    /// `on_tag`
+    fn tag<'a>(&'a self, plugin: usize, tag: &'a Tag, place: &'a TagPlace) -> BoxFuture<'a, Result<TagAnswer, CallFailure>>;
+
+    /// `on_llm_output`
+    fn llm_output<'a>(&'a self, plugin: usize, output: &'a ModelOutput) -> BoxFuture<'a, Result<OutputAnswer, CallFailure>>;
+
+    /// `ttsr_triggered`
+    fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), CallFailure>>;
+
+    /// Why a call would be skipped now (a breaker is open), or `None`.
+    fn skip_reason(&self, plugin: usize, callback: CallbackKind) -> Option<String>;
+}
+
+/// What `ttsr_triggered` is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TtsrEvent {
+    /// What matched, all of one delta.
+    pub matches: Vec<RuleMatch>,
+    /// What is done about it.
+    pub action: flow::Action,
+    /// Where in the run.
+    pub place: Place,
+}
+
+/// What extensions may see of their session, pulled when they ask.
+pub trait SessionView: Send + Sync {
+    /// Session, model, workspace, and where the run stands.
+    fn info(&self) -> SessionInfo;
+
+    /// Up to `count` messages of the conversation from position `from` (0 = oldest), hidden ones left out.
+    fn history(&self, from: usize, count: usize) -> Vec<Arc<Message>>;
+
+    /// The tools offered to the model.
+    fn tools(&self) -> Vec<ToolSpec>;
+}
+
+/// The facts about a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionInfo {
+    /// Its id.
+    pub id: SessionId,
+    /// Where the run stands.
+    pub place: Place,
+    /// The provider's name.
+    pub provider: String,
+    /// The model's name.
+    pub model: String,
+    /// The workspace's folder, absolute; empty where there is none.
+    pub workspace: String,
+}
+
+/// The tools of a session.
+pub trait Tools: Send + Sync {
+    /// All of them, in the order to offer them.
+    fn specs(&self) -> Vec<ToolSpec>;
+
+    /// May this call run?
+    fn permission(&self, call: &ToolCall) -> Permission;
+
+    /// Runs a call. Never fails as a future: a failing tool says so in its output. Dropping the future stops the tool
+    /// and everything it started.
+    fn run<'a>(&'a self, call: &'a ToolCall, progress: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput>;
+}
+
+/// Asks somebody whether a call may run.
+pub trait Confirm: Send + Sync {
+    /// Asks; `reason` says which setting wants the question. Where nobody can be asked, the answer is a denial that
+    /// says so.
+    fn confirm<'a>(&'a self, call: &'a ToolCall, reason: &'a str) -> BoxFuture<'a, Confirmation>;
+}
+
+/// Takes what happens. Never blocks.
+pub trait EventSink: Send + Sync {
+    /// Takes one event; its position and time are the sink's to give.
+    fn emit(&self, kind: EventKind);
+}
+
+/// Time, so that tests can own it.
+pub trait Clock: Send + Sync {
+    /// Milliseconds since 1970-01-01 UTC.
+    fn now_ms(&self) -> u64;
+
+    /// Waits.
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()>;
+}
