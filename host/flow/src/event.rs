@@ -3,8 +3,8 @@
 //! Names and payloads follow the thread-event specification; `turn::transcript` gives each its record.
 
 use crate::{
-    Action, Annotation, CallFailure, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Role, RuleMatch, SessionId,
-    StopReason, StreamKind, Usage,
+    Action, Annotation, CallFailure, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Role, RuleMatch,
+    SessionId, StopReason, StreamKind, Usage,
 };
 
 /// One thing that happened.

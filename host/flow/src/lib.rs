@@ -20,8 +20,8 @@ pub use delta::{BlockId, BlockKind, Delta, StopReason, Usage};
 pub use error::{ErrorClass, ModelError};
 pub use event::{CallbackOutcome, CallbackReport, Event, EventKind, Partial, Place, TurnStatus};
 pub use extension::{
-    Annotation, Callback, CallbackKind, FailureCause, CallFailure, InputAnswer, ModelOutput, OutputAnswer, OutputMode,
-    Registration, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, TextUnit, DEFAULT_PRIORITY,
+    Annotation, CallFailure, Callback, CallbackKind, DEFAULT_PRIORITY, FailureCause, InputAnswer, ModelOutput,
+    OutputAnswer, OutputMode, Registration, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, TextUnit,
 };
 pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
 pub use message::{Message, Origin, Part, Role};

@@ -86,7 +86,10 @@ impl Message {
 
     /// All text parts, joined without anything between them. Thinking and tools are left out.
     pub fn plain_text(&self) -> String {
-        self.parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None }).collect()
+        self.parts
+            .iter()
+            .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None })
+            .collect()
     }
 
     /// The tool calls in it, in order.

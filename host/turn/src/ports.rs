@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    CallFailure, CallbackKind, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput, OutputAnswer,
-    Permission, Place, Prompt, Registration, RuleMatch, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall,
-    ToolOutput, ToolSpec,
+    CallFailure, CallbackKind, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput,
+    OutputAnswer, Permission, Place, Prompt, Registration, RuleMatch, SessionId, Tag, TagAnswer, TagPlace, TextAnswer,
+    TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 
 /// A future that a port returns.
@@ -51,7 +51,11 @@ pub trait ExtensionHost: Send + Sync {
 /// replaced at the next call) and its state as it was before the call. A call whose future is dropped is stopped.
 pub trait Extensions: Send + Sync {
     /// `on_input_messages`
-    fn input_messages<'a>(&'a self, plugin: usize, messages: &'a [Message]) -> BoxFuture<'a, Result<InputAnswer, CallFailure>>;
+    fn input_messages<'a>(
+        &'a self,
+        plugin: usize,
+        messages: &'a [Message],
+    ) -> BoxFuture<'a, Result<InputAnswer, CallFailure>>;
 
     /// `on_plain_text`
     fn plain_text<'a>(
@@ -62,10 +66,19 @@ pub trait Extensions: Send + Sync {
     ) -> BoxFuture<'a, Result<TextAnswer, CallFailure>>;
 
     /// `on_tag`
-    fn tag<'a>(&'a self, plugin: usize, tag: &'a Tag, place: &'a TagPlace) -> BoxFuture<'a, Result<TagAnswer, CallFailure>>;
+    fn tag<'a>(
+        &'a self,
+        plugin: usize,
+        tag: &'a Tag,
+        place: &'a TagPlace,
+    ) -> BoxFuture<'a, Result<TagAnswer, CallFailure>>;
 
     /// `on_llm_output`
-    fn llm_output<'a>(&'a self, plugin: usize, output: &'a ModelOutput) -> BoxFuture<'a, Result<OutputAnswer, CallFailure>>;
+    fn llm_output<'a>(
+        &'a self,
+        plugin: usize,
+        output: &'a ModelOutput,
+    ) -> BoxFuture<'a, Result<OutputAnswer, CallFailure>>;
 
     /// `ttsr_triggered`
     fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), CallFailure>>;
