@@ -157,6 +157,8 @@ pub enum InputAnswer {
     Reply(String),
     /// The turn ends; the reason reaches the user.
     Reject(String),
+    /// It answered something that cannot be used (why); what it was given goes on.
+    Ignored(String),
 }
 
 /// Answer to `on_plain_text`.
@@ -166,6 +168,8 @@ pub enum TextAnswer {
     Pass,
     /// This instead of the unit.
     Replace(String),
+    /// It answered something that cannot be used (why); what it was given goes on.
+    Ignored(String),
 }
 
 /// Answer to `on_tag`.
@@ -177,6 +181,8 @@ pub enum TagAnswer {
     Content(String),
     /// This instead of the whole section; no further extension is asked.
     Replace(String),
+    /// It answered something that cannot be used (why); what it was given goes on.
+    Ignored(String),
 }
 
 /// Answer to `on_llm_output`.
@@ -186,6 +192,8 @@ pub struct OutputAnswer {
     pub replace: Option<String>,
     /// What the extension notes about it.
     pub annotations: Vec<Annotation>,
+    /// What of its answer cannot be used, each with its reason: a `replace` of an observer, a note that is no JSON.
+    pub ignored: Vec<String>,
 }
 
 /// How a call into an extension failed. Each has its own words; none is ever silent.
