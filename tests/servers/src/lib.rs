@@ -1,0 +1,23 @@
+//! Independent servers that speak the wire formats of model vendors: installed when missing, started on a free port of
+//! this machine, stopped with their owner.
+//!
+//! Nothing here is skipped: what cannot be installed or started is an error that says what is missing. A started server
+//! lives as long as its value; it also ends when the process that started it ends in any other way.
+
+#![forbid(unsafe_code)]
+
+mod aimock;
+mod http;
+mod install;
+mod llmock;
+mod model;
+mod process;
+mod progress;
+
+pub use aimock::Aimock;
+pub use http::{Response, get, post};
+pub use install::{ensure_model, ensure_node, ensure_python, tombi};
+pub use llmock::Llmock;
+pub use model::RealModel;
+pub use process::free_port;
+pub use progress::{Step, say};
