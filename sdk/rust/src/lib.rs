@@ -1,1 +1,79 @@
-//! 
+//! Write a Tidegate extension in Rust.
+//!
+//! A type, a trait for each callback it wants, and [`export!`]:
+//!
+//! ```
+//! use tidegate_sdk::prelude::*;
+//!
+//! #[derive(Default)]
+//! struct Shout;
+//!
+//! impl OnPlainText for Shout {
+//!     fn on_plain_text(&mut self, text: &str, _place: &TextPlace) -> Result<TextAnswer> {
+//!         Ok(TextAnswer::replace(text.to_uppercase()))
+//!     }
+//! }
+//! tidegate_sdk::export!(Shout: OnPlainText);
+//! # fn main() {}
+//! ```
+//!
+//! The crate is a `cdylib`; `tidegate-build` makes a component of it, which exports exactly the callbacks named and
+//! imports only the powers used: [`state`], [`session`], [`tools`] (asked for in `plugin.toml`), [`settings`] and [`log`]
+//! (always there). There is no WASI: files, network, environment, `println!` and threads do nothing or fail, and
+//! `SystemTime::now`, `Instant::now` and `thread::sleep` trap.
+//!
+//! Outside of a guest the same code is plain Rust over a host in memory: see [`testing`].
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+// Only `guest` may allow unsafe code, for what the generator writes; a host build does not even contain it.
+#![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
+
+pub mod log;
+pub mod session;
+pub mod settings;
+pub mod state;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
+pub mod tools;
+
+mod answer;
+#[cfg(target_arch = "wasm32")]
+mod convert;
+mod error;
+mod export;
+mod extension;
+#[cfg(target_arch = "wasm32")]
+mod guest;
+mod host;
+mod values;
+
+pub use answer::{InputAnswer, OutputAnswer, TagAnswer, TextAnswer};
+pub use error::{Error, Result};
+pub use export::{Callback, Exported, Registered, registration};
+pub use extension::{
+    DEFAULT_PRIORITY, Extension, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OutputMode, TextUnit, TtsrTriggered,
+};
+pub use session::SessionInfo;
+pub use settings::{Setting, SettingError, Settings};
+pub use state::StateError;
+pub use tools::ToolInfo;
+pub use values::{
+    Attribute, LlmOutput, Message, Part, Role, RuleAction, RuleMatch, RuleStream, StopReason, Tag, TagPlace, TextPlace,
+    ToolCall, ToolResult, TtsrEvent, Usage,
+};
+
+#[doc(hidden)]
+pub use export::entry;
+#[cfg(target_arch = "wasm32")]
+#[doc(hidden)]
+pub use guest as __guest;
+
+/// What nearly every extension needs: `use tidegate_sdk::prelude::*;`
+pub mod prelude {
+    pub use crate::{
+        Extension, InputAnswer, LlmOutput, Message, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OutputAnswer,
+        OutputMode, Part, Result, Role, RuleMatch, Settings, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, TextUnit,
+        TtsrEvent, TtsrTriggered, bail, log, session, settings, state, tools,
+    };
+}

@@ -1,0 +1,145 @@
+//! The crossing of the contract, in a guest only: generated bindings, one tiny world a callback, and the exports that
+//! hand each call to the author's type.
+//!
+//! Unsafe code is denied everywhere else; here it is what the generator writes to lift and lower values.
+#![allow(unsafe_code, reason = "generated bindings read and write the guest's memory by the canonical ABI")]
+#![allow(missing_debug_implementations, unreachable_pub, unused_qualifications, reason = "generated code")]
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+use crate::{
+    Error, Exported, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, Settings, TtsrTriggered, convert, host,
+    registration,
+};
+
+/// Bindings of the base world: registration and the powers.
+pub mod base {
+    wit_bindgen::generate!({
+        path: "../wit/0.1.0",
+        world: "extension",
+        generate_unused_types: true,
+        pub_export_macro: true,
+        export_macro_name: "export_registration",
+        default_bindings_module: "tidegate_sdk::__guest::base",
+        runtime_path: "::tidegate_sdk::__guest::rt",
+    });
+}
+
+/// Bindings of one callback's world, sharing the base world's types.
+macro_rules! callback_world {
+    ($module:ident, $world:literal, $export:literal, $bindings:literal) => {
+        #[doc = concat!("Bindings of the world `", $world, "`.")]
+        pub mod $module {
+            wit_bindgen::generate!({
+                path: "../wit/0.1.0",
+                world: $world,
+                with: { "tidegate:extension/types@0.1.0": crate::__guest::base::tidegate::extension::types },
+                pub_export_macro: true,
+                export_macro_name: $export,
+                default_bindings_module: $bindings,
+                runtime_path: "::tidegate_sdk::__guest::rt",
+            });
+        }
+    };
+}
+
+callback_world!(
+    on_input_messages,
+    "with-on-input-messages",
+    "export_on_input_messages",
+    "tidegate_sdk::__guest::on_input_messages"
+);
+callback_world!(on_plain_text, "with-on-plain-text", "export_on_plain_text", "tidegate_sdk::__guest::on_plain_text");
+callback_world!(on_tag, "with-on-tag", "export_on_tag", "tidegate_sdk::__guest::on_tag");
+callback_world!(on_llm_output, "with-on-llm-output", "export_on_llm_output", "tidegate_sdk::__guest::on_llm_output");
+callback_world!(ttsr_triggered, "with-ttsr-triggered", "export_ttsr_triggered", "tidegate_sdk::__guest::ttsr_triggered");
+
+use base::exports::tidegate::extension::registration as wit_registration;
+use base::tidegate::extension::types::{Failure, Message, Setting};
+use on_input_messages::exports::tidegate::extension::on_input_messages as wit_input;
+use on_llm_output::exports::tidegate::extension::on_llm_output as wit_output;
+use on_plain_text::exports::tidegate::extension::on_plain_text as wit_text;
+use on_tag::exports::tidegate::extension::on_tag as wit_tag;
+use ttsr_triggered::exports::tidegate::extension::ttsr_triggered as wit_ttsr;
+
+/// The component's exports, for the extension `E`.
+pub struct Guest<E>(PhantomData<E>);
+
+impl<E: Exported> wit_registration::Guest for Guest<E> {
+    fn register(settings: Vec<(String, Setting)>) -> Result<wit_registration::RegisteredExtension, Failure> {
+        hook_panics();
+        let settings = Settings::given(settings.into_iter().map(|(key, value)| (key, value.into())));
+        let callbacks = registration::<E>(&settings).map_err(failure)?.into_iter().map(Into::into).collect();
+        Ok(wit_registration::RegisteredExtension { callbacks, attributes: Vec::new() })
+    }
+}
+
+impl<E: Exported + OnInputMessages> wit_input::Guest for Guest<E> {
+    fn on_input_messages(messages: Vec<Message>) -> Result<wit_input::InputAnswer, Failure> {
+        let messages = convert::list(messages);
+        call::<E, _>(|extension| extension.on_input_messages(messages)).map(Into::into)
+    }
+}
+
+impl<E: Exported + OnPlainText> wit_text::Guest for Guest<E> {
+    fn on_plain_text(text: String, place: wit_text::TextPlace) -> Result<wit_text::TextAnswer, Failure> {
+        let place = place.into();
+        call::<E, _>(|extension| extension.on_plain_text(&text, &place)).map(Into::into)
+    }
+}
+
+impl<E: Exported + OnTag> wit_tag::Guest for Guest<E> {
+    fn on_tag(tag: wit_tag::Tag, place: wit_tag::TagPlace) -> Result<wit_tag::TagAnswer, Failure> {
+        let (tag, place) = (tag.into(), place.into());
+        call::<E, _>(|extension| extension.on_tag(&tag, &place)).map(Into::into)
+    }
+}
+
+impl<E: Exported + OnLlmOutput> wit_output::Guest for Guest<E> {
+    fn on_llm_output(output: wit_output::LlmOutput) -> Result<wit_output::OutputAnswer, Failure> {
+        let output = output.into();
+        call::<E, _>(|extension| extension.on_llm_output(&output)).map(Into::into)
+    }
+}
+
+impl<E: Exported + TtsrTriggered> wit_ttsr::Guest for Guest<E> {
+    fn ttsr_triggered(event: wit_ttsr::TtsrEvent) -> Result<(), Failure> {
+        let event = event.into();
+        call::<E, _>(|extension| extension.ttsr_triggered(&event))
+    }
+}
+
+/// Runs a callback on the session's instance, which is made when there is none.
+fn call<E: Exported, T>(run: impl FnOnce(&mut E) -> crate::Result<T>) -> Result<T, Failure> {
+    E::slot().with_borrow_mut(|slot| {
+        let extension = match slot {
+            Some(extension) => extension,
+            None => {
+                hook_panics();
+                slot.insert(E::new(&Settings::host()).map_err(|error| failure(error.while_doing("cannot start")))?)
+            }
+        };
+        run(extension).map_err(failure)
+    })
+}
+
+fn failure(error: Error) -> Failure {
+    Failure { message: error.message().to_owned(), attributes: Vec::new() }
+}
+
+/// Once in an instance: panics tell the host what and where before they trap, since the trap itself has no words.
+fn hook_panics() {
+    thread_local! {
+        static HOOKED: Cell<bool> = const { Cell::new(false) };
+    }
+    if HOOKED.replace(true) {
+        return;
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.payload_as_str().unwrap_or("a panic whose payload is no text");
+        let (file, line, column) =
+            panic.location().map_or(("unknown", 0, 0), |place| (place.file(), place.line(), place.column()));
+        host::panic(message, file, line, column);
+    }));
+}

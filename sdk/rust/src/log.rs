@@ -1,0 +1,52 @@
+//! Power `log`: lines for the operator. Always granted. A guest has no other way to speak: `println!` goes nowhere.
+//!
+//! At most 4 KiB of a line are kept, and 64 lines of one callback; what is cut or dropped is counted, and the count logged.
+
+use std::fmt::Display;
+
+use crate::host;
+
+/// How much a line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// For whoever follows every step.
+    Trace,
+    /// For whoever looks for a fault.
+    Debug,
+    /// For whoever wants to know what happened.
+    Info,
+    /// Something is not as it should be.
+    Warn,
+    /// Something failed.
+    Error,
+}
+
+/// Writes a line with named values beside it.
+pub fn write(level: Level, message: impl Display, fields: &[(&str, &str)]) {
+    host::log(level, &message.to_string(), fields);
+}
+
+/// Writes a line for whoever follows every step: `log::trace(format_args!("saw {n}"))`.
+pub fn trace(message: impl Display) {
+    write(Level::Trace, message, &[]);
+}
+
+/// Writes a line for whoever looks for a fault.
+pub fn debug(message: impl Display) {
+    write(Level::Debug, message, &[]);
+}
+
+/// Writes a line for whoever wants to know what happened.
+pub fn info(message: impl Display) {
+    write(Level::Info, message, &[]);
+}
+
+/// Writes that something is not as it should be.
+pub fn warn(message: impl Display) {
+    write(Level::Warn, message, &[]);
+}
+
+/// Writes that something failed.
+pub fn error(message: impl Display) {
+    write(Level::Error, message, &[]);
+}
