@@ -2,13 +2,13 @@
 //! nothing is copied but the lists' own slots.
 
 use crate::export::Callback;
-use crate::guest::base::exports::tidegate::extension::registration as reg;
-use crate::guest::base::tidegate::extension::{session, state, tools, types};
-use crate::guest::on_input_messages::exports::tidegate::extension::on_input_messages as input;
-use crate::guest::on_llm_output::exports::tidegate::extension::on_llm_output as output;
-use crate::guest::on_plain_text::exports::tidegate::extension::on_plain_text as text;
-use crate::guest::on_tag::exports::tidegate::extension::on_tag as tag;
-use crate::guest::ttsr_triggered::exports::tidegate::extension::ttsr_triggered as ttsr;
+use crate::__guest::base::exports::tidegate::extension::registration as reg;
+use crate::__guest::base::tidegate::extension::{session, state, tools, types};
+use crate::__guest::on_input_messages::exports::tidegate::extension::on_input_messages as input;
+use crate::__guest::on_llm_output::exports::tidegate::extension::on_llm_output as output;
+use crate::__guest::on_plain_text::exports::tidegate::extension::on_plain_text as text;
+use crate::__guest::on_tag::exports::tidegate::extension::on_tag as tag;
+use crate::__guest::ttsr_triggered::exports::tidegate::extension::ttsr_triggered as ttsr;
 use crate::{
     InputAnswer, LlmOutput, Message, OutputAnswer, OutputMode, Part, Registered, Role, RuleAction, RuleMatch,
     RuleStream, SessionInfo, Setting, StateError, StopReason, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
@@ -25,9 +25,10 @@ macro_rules! same_cases {
     ($from:ty => $to:ty { $($unit:ident),* $(; $($data:ident),*)? }) => {
         impl From<$from> for $to {
             fn from(value: $from) -> Self {
+                type Source = $from;
                 match value {
-                    $(<$from>::$unit => Self::$unit,)*
-                    $($(<$from>::$data(inside) => Self::$data(inside.into()),)*)?
+                    $(Source::$unit => Self::$unit,)*
+                    $($(Source::$data(inside) => Self::$data(inside.into()),)*)?
                 }
             }
         }

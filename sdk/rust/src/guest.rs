@@ -22,7 +22,6 @@ pub mod base {
         pub_export_macro: true,
         export_macro_name: "export_registration",
         default_bindings_module: "tidegate_sdk::__guest::base",
-        runtime_path: "::tidegate_sdk::__guest::rt",
     });
 }
 
@@ -38,7 +37,6 @@ macro_rules! callback_world {
                 pub_export_macro: true,
                 export_macro_name: $export,
                 default_bindings_module: $bindings,
-                runtime_path: "::tidegate_sdk::__guest::rt",
             });
         }
     };

@@ -44,12 +44,16 @@ mod error;
 mod export;
 mod extension;
 #[cfg(target_arch = "wasm32")]
-mod guest;
+#[doc(hidden)]
+#[path = "guest.rs"]
+pub mod __guest;
 mod host;
 mod values;
 
 pub use answer::{InputAnswer, OutputAnswer, TagAnswer, TextAnswer};
 pub use error::{Error, Result};
+#[doc(hidden)]
+pub use export::entry;
 pub use export::{Callback, Exported, Registered, registration};
 pub use extension::{
     DEFAULT_PRIORITY, Extension, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OutputMode, TextUnit, TtsrTriggered,
@@ -63,11 +67,6 @@ pub use values::{
     ToolCall, ToolResult, TtsrEvent, Usage,
 };
 
-#[doc(hidden)]
-pub use export::entry;
-#[cfg(target_arch = "wasm32")]
-#[doc(hidden)]
-pub use guest as __guest;
 
 /// What nearly every extension needs: `use tidegate_sdk::prelude::*;`
 pub mod prelude {

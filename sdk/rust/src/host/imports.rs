@@ -1,6 +1,6 @@
 //! The powers of a guest: the imports of the contract. What is not called is not imported.
 
-use crate::guest::base::tidegate::extension::{log as wit_log, session, settings, state, tools};
+use crate::__guest::base::tidegate::extension::{log as wit_log, session, settings, state, tools};
 use crate::log::Level;
 use crate::{Message, SessionInfo, Setting, StateError, ToolInfo, convert};
 
