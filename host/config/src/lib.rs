@@ -1,1 +1,64 @@
-//! 
+//! Operator files and plugin manifests: as typed, as used, with diagnostics that show the place.
+//!
+//! | file | as typed | as used |
+//! |---|---|---|
+//! | `tidegate.toml` | `typed::OperatorFile` | [`Operator`] |
+//! | `plugin.toml` | `typed::ManifestFile` | [`Manifest`] |
+//! | both together | | [`Plugin`] |
+//!
+//! A file goes through three steps: the TOML reader (all its syntax errors), the generated JSON Schema (unknown keys,
+//! types, ranges, missing keys; the same schema that editors are given), and what no schema can say. Each step reports
+//! all it finds, and a later one runs only when the earlier found nothing.
+//!
+//! Files are read, never written; no network, no environment.
+#![forbid(unsafe_code)]
+
+mod check;
+mod diagnostic;
+mod document;
+mod manifest;
+mod operator;
+mod permission;
+mod plugin;
+mod schema;
+mod source;
+mod typed;
+
+use std::path::Path;
+use std::sync::Arc;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Loaded, Severity};
+pub use manifest::{
+    BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, SettingKind, SettingValue, ToolGuidance,
+};
+pub use operator::{
+    Hold, InterruptMode, KeySource, Limits, OnBudget, Operator, PluginEntry, Power, Provider, ProviderKind, Repeat,
+    RuleSettings, ToolSettings, TurnSettings,
+};
+pub use permission::{BadPermission, PermissionMode, PermissionRule};
+pub use plugin::Plugin;
+pub use schema::{manifest_schema, operator_schema};
+pub use source::{Place, Source};
+
+/// The name of the operator's file in a workspace.
+pub const OPERATOR_FILE: &str = "tidegate.toml";
+
+/// The name of a plugin's manifest in its folder.
+pub const MANIFEST_FILE: &str = "plugin.toml";
+
+/// The most bytes a file of ours may have: 4 MiB. Nobody types more; a wrong path must not fill the memory.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// Reads a text file; `help` says what to do when it is not there.
+fn read(file: &Path, help: &str) -> Result<Arc<Source>, Diagnostics> {
+    let failed = |cause: String| {
+        let message = format!("cannot read `{}`: {cause}", file.display());
+        Diagnostics::from(Diagnostic::error(message).help(help))
+    };
+    let size = std::fs::metadata(file).map_err(|error| failed(error.to_string()))?.len();
+    if size > MAX_FILE_BYTES {
+        return Err(failed(format!("it has {size} bytes, more than the {MAX_FILE_BYTES} that are read")));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
+    Ok(Source::new(file, text))
+}

@@ -1,0 +1,338 @@
+//! A plugin's manifest as used: checked ids and versions, paths resolved, settings with their types.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::{PluginId, Position, PromptAddition};
+
+use crate::document::{Document, steps};
+use crate::typed::{BuildKindWord, ManifestFile, PositionWord, SettingFile, SettingWord};
+use crate::{Diagnostics, Place, Power, Source};
+
+/// The versions of the contract that a manifest may name.
+pub const SUPPORTED_API: [&str; 1] = ["0.1"];
+
+/// A plugin as its author describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest {
+    /// The file it was read from.
+    pub source: Arc<Source>,
+    /// The folder of that file.
+    pub folder: PathBuf,
+    /// Its id.
+    pub id: PluginId,
+    /// Its version: `MAJOR.MINOR.PATCH`, with `-PRE` and `+BUILD` where given.
+    pub version: String,
+    /// The contract it is made for, one of [`SUPPORTED_API`].
+    pub api: String,
+    /// What it does.
+    pub description: String,
+    /// Its licence.
+    pub license: Option<String>,
+    /// Who made it.
+    pub authors: Vec<String>,
+    /// Where its source is.
+    pub repository: Option<String>,
+    /// The component's file; `None` for a plugin of rules and prompts alone. The file need not be there yet where
+    /// `build` says how it is made.
+    pub component: Option<PathBuf>,
+    /// How the component is built from `folder`.
+    pub build: Option<BuildKind>,
+    /// The powers it asks for, each with why.
+    pub capabilities: BTreeMap<Power, String>,
+    /// The limits it asks for.
+    pub limits: LimitRequests,
+    /// Its settings.
+    pub settings: BTreeMap<String, SettingDecl>,
+    /// Its additions to the prompt, as declared.
+    pub prompts: Vec<PromptAddition>,
+    /// Its guidance on tools.
+    pub guidance: ToolGuidance,
+}
+
+/// How a component is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BuildKind {
+    /// From a cargo package in the plugin's folder.
+    Rust,
+}
+
+/// Limits that are asked for; `None` = no wish.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LimitRequests {
+    /// One call of `on_input_messages`, `on_llm_output`, `ttsr_triggered`.
+    pub callback: Option<Duration>,
+    /// One call of `on_plain_text` or `on_tag`.
+    pub text: Option<Duration>,
+    /// All calls of one turn.
+    pub turn: Option<Duration>,
+    /// Bytes of memory of one instance.
+    pub memory_bytes: Option<u64>,
+    /// Bytes that one call may give back.
+    pub output_bytes: Option<u64>,
+}
+
+/// A setting that the operator may give.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettingDecl {
+    /// What kind of value it has.
+    pub kind: SettingKind,
+    /// Its value where the operator gives none; `None`: the operator has to.
+    pub default: Option<SettingValue>,
+    /// What it does.
+    pub description: String,
+    /// Where it is declared.
+    pub place: Place,
+}
+
+/// What kind of value a setting has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SettingKind {
+    /// A text.
+    Text,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A list of texts.
+    Texts,
+}
+
+impl SettingKind {
+    /// The kind's word in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Texts => "texts",
+        }
+    }
+}
+
+/// The value of a setting.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SettingValue {
+    /// A text.
+    Text(String),
+    /// A number; whole numbers are exact up to 2^53.
+    Number(f64),
+    /// True or false.
+    Boolean(bool),
+    /// A list of texts.
+    Texts(Vec<String>),
+}
+
+impl SettingValue {
+    /// Its kind.
+    pub fn kind(&self) -> SettingKind {
+        match self {
+            Self::Text(_) => SettingKind::Text,
+            Self::Number(_) => SettingKind::Number,
+            Self::Boolean(_) => SettingKind::Boolean,
+            Self::Texts(_) => SettingKind::Texts,
+        }
+    }
+
+    /// The value, where TOML has written one of the four kinds.
+    pub(crate) fn of(value: &toml::Value) -> Option<Self> {
+        match value {
+            toml::Value::String(text) => Some(Self::Text(text.clone())),
+            toml::Value::Integer(number) => Some(Self::Number(*number as f64)),
+            toml::Value::Float(number) => Some(Self::Number(*number)),
+            toml::Value::Boolean(yes) => Some(Self::Boolean(*yes)),
+            toml::Value::Array(items) => {
+                items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<_>>().map(Self::Texts)
+            }
+            toml::Value::Datetime(_) | toml::Value::Table(_) => None,
+        }
+    }
+}
+
+/// Guidance on tools: it orders and advises, and never forbids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolGuidance {
+    /// Listed first.
+    pub preferred: Vec<String>,
+    /// Listed last.
+    pub avoided: Vec<String>,
+    /// The order in which tools are best used.
+    pub order: Vec<String>,
+}
+
+impl Manifest {
+    /// Reads a manifest, named by its file or by its folder.
+    ///
+    /// # Errors
+    /// The file cannot be read, or something in it is wrong; all that is wrong is reported together.
+    pub fn load(path: &Path) -> Result<Self, Diagnostics> {
+        let file = if path.is_dir() { path.join(crate::MANIFEST_FILE) } else { path.to_owned() };
+        Self::of_source(&crate::read(&file, "a plugin is a folder with a `plugin.toml`")?)
+    }
+
+    /// Reads a manifest whose text is there already.
+    ///
+    /// # Errors
+    /// As [`Manifest::load`].
+    pub fn of_source(source: &Arc<Source>) -> Result<Self, Diagnostics> {
+        let (mut document, typed) = Document::read::<ManifestFile>(source)?;
+        let id = typed.id.parse::<PluginId>();
+        if let Err(error) = &id {
+            document.error(&steps!["id"], error.to_string(), "", "for example `redact-secrets`");
+        }
+        check_identity(&mut document, &typed);
+        check_tools(&mut document, &typed);
+        let component = component(&mut document, &typed, source.folder());
+        let settings = settings(&mut document, &typed.settings);
+        match id {
+            Ok(id) if document.found.is_empty() => Ok(Self::assemble(source, typed, id, component, settings)),
+            _ => Err(Diagnostics(document.found)),
+        }
+    }
+
+    fn assemble(
+        source: &Arc<Source>,
+        typed: ManifestFile,
+        id: PluginId,
+        component: Option<PathBuf>,
+        settings: BTreeMap<String, SettingDecl>,
+    ) -> Self {
+        let asked = [
+            (Power::State, typed.capabilities.state),
+            (Power::Session, typed.capabilities.session),
+            (Power::Tools, typed.capabilities.tools),
+            (Power::Prompt, typed.capabilities.prompt),
+        ];
+        let addition = |prompt: crate::typed::AdditionFile| PromptAddition {
+            plugin: id.clone(),
+            position: position(prompt.position),
+            text: prompt.content,
+        };
+        Self {
+            source: Arc::clone(source),
+            folder: source.folder().to_owned(),
+            version: typed.version,
+            api: typed.api,
+            description: typed.description,
+            license: typed.license,
+            authors: typed.authors,
+            repository: typed.repository,
+            component,
+            build: typed.build.map(|build| match build.kind {
+                BuildKindWord::Rust => BuildKind::Rust,
+            }),
+            capabilities: asked.into_iter().filter_map(|(power, why)| Some((power, why?))).collect(),
+            limits: LimitRequests::of(&typed.limits),
+            settings,
+            prompts: typed.prompt.into_iter().map(addition).collect(),
+            guidance: ToolGuidance {
+                preferred: typed.tools.preferred_tools,
+                avoided: typed.tools.avoided_tools,
+                order: typed.tools.tool_order,
+            },
+            id,
+        }
+    }
+}
+
+fn position(word: PositionWord) -> Position {
+    match word {
+        PositionWord::SystemPrefix => Position::SystemPrefix,
+        PositionWord::SystemSuffix => Position::SystemSuffix,
+        PositionWord::UserPrefix => Position::UserPrefix,
+        PositionWord::UserSuffix => Position::UserSuffix,
+    }
+}
+
+fn check_identity(document: &mut Document<'_>, typed: &ManifestFile) {
+    if !is_version(&typed.version) {
+        let message = format!("\"{}\" is not a version", typed.version.escape_debug());
+        document.error(&steps!["version"], message, "", "write it as `MAJOR.MINOR.PATCH`, such as `0.1.0`");
+    }
+    if !SUPPORTED_API.contains(&typed.api.as_str()) {
+        let message = format!("this host does not speak contract version \"{}\"", typed.api.escape_debug());
+        let help = format!("it speaks {}", SUPPORTED_API.map(|version| format!("\"{version}\"")).join(", "));
+        document.error(&steps!["api"], message, "", help);
+    }
+    let empty = typed.component.is_none() && typed.build.is_none() && typed.rule.is_empty() && typed.prompt.is_empty();
+    if empty && typed.tools.is_empty() {
+        let help = "add `[component]`, `[[rule]]`, `[[prompt]]` or `[tools]`";
+        document.error(&steps!["id"], "this plugin does nothing", "", help);
+    }
+    if !typed.prompt.is_empty() && typed.capabilities.prompt.is_none() {
+        let help = "add `prompt = \"why\"` under `[capabilities]`: the operator has to grant it";
+        document.error(&steps!["prompt", 0], "`[[prompt]]` needs the capability `prompt`", "", help);
+    }
+}
+
+fn check_tools(document: &mut Document<'_>, typed: &ManifestFile) {
+    for (index, name) in typed.tools.avoided_tools.iter().enumerate() {
+        if typed.tools.preferred_tools.contains(name) {
+            let help = "keep it in one of the two lists";
+            let at = steps!["tools", "avoided_tools", index];
+            document.error(&at, format!("`{name}` is preferred and avoided at once"), "", help);
+        }
+    }
+}
+
+/// The component's file. It must be inside the plugin's folder: a manifest does not reach for other files.
+fn component(document: &mut Document<'_>, typed: &ManifestFile, folder: &Path) -> Option<PathBuf> {
+    let named = typed.component.as_ref().map(|component| component.path.as_str());
+    let name = named.or(typed.build.as_ref().map(|_| "component.wasm"))?;
+    let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !Path::new(name).components().all(inside) {
+        let help = "write a path relative to the manifest, without `..`";
+        document.error(&steps!["component", "path"], "the component must be inside the plugin's folder", "", help);
+    }
+    Some(folder.join(name))
+}
+
+fn settings(document: &mut Document<'_>, typed: &BTreeMap<String, SettingFile>) -> BTreeMap<String, SettingDecl> {
+    let mut settings = BTreeMap::new();
+    for (name, setting) in typed {
+        let place = document.key_place(&steps!["settings", name.as_str()]);
+        let kind = match setting.kind {
+            SettingWord::Text => SettingKind::Text,
+            SettingWord::Number => SettingKind::Number,
+            SettingWord::Boolean => SettingKind::Boolean,
+            SettingWord::Texts => SettingKind::Texts,
+        };
+        let default = setting.default.as_ref().and_then(|value| SettingValue::of(&value.0));
+        if let Some(default) = default.as_ref().filter(|default| default.kind() != kind) {
+            let message =
+                format!("the default of `{name}` is {}, its type is `{}`", default.kind().noun(), kind.as_str());
+            let help = format!("write {}, or change `type`", kind.noun());
+            document.error(&steps!["settings", name.as_str(), "default"], message, "", help);
+        }
+        settings.insert(name.clone(), SettingDecl { kind, default, description: setting.description.clone(), place });
+    }
+    settings
+}
+
+impl SettingKind {
+    /// `a text`, `a number`, …
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Text => "a text",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::Texts => "a list of texts",
+        }
+    }
+}
+
+/// `MAJOR.MINOR.PATCH`, with `-PRE` and `+BUILD` made of letters, digits, dots and hyphens.
+fn is_version(text: &str) -> bool {
+    let word = |text: &str| {
+        text.split('.').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
+    };
+    let (rest, build) = text.split_once('+').map_or((text, None), |(rest, build)| (rest, Some(build)));
+    let (core, pre) = rest.split_once('-').map_or((rest, None), |(core, pre)| (core, Some(pre)));
+    let numbers: Vec<&str> = core.split('.').collect();
+    let number = |text: &&str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) && (*text == "0" || !text.starts_with('0'))
+    };
+    numbers.len() == 3 && numbers.iter().all(number) && pre.is_none_or(word) && build.is_none_or(word)
+}

@@ -1,0 +1,535 @@
+//! The operator's file as used: plain values, defaults filled in, paths resolved.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::CallbackKind;
+
+use crate::document::{Document, steps};
+use crate::typed::{
+    self, BudgetWord, HoldWord, InterruptWord, LimitsFile, LimitsRequest, ModeWord, OperatorFile, PluginFile,
+    PowerWord, PriorityFile, ProviderFile, ProviderWord, RepeatWord, RulesFile,
+};
+use crate::{Diagnostic, Diagnostics, LimitRequests, PermissionMode, PermissionRule, Place, SettingValue, Source};
+
+/// All that an operator decides. `Operator::default()` is what holds without a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operator {
+    /// The file it was read from; `None` for the defaults.
+    pub source: Option<Arc<Source>>,
+    /// Which model answers, and how it is reached.
+    pub provider: Provider,
+    /// The operator's system prompt.
+    pub system: Option<String>,
+    /// Plugins that are switched on, in order of registration.
+    pub plugins: Vec<PluginEntry>,
+    /// Stream rules.
+    pub rules: RuleSettings,
+    /// Built-in tools.
+    pub tools: ToolSettings,
+    /// The most that any plugin may take.
+    pub limits: Limits,
+    /// How long a turn may go on.
+    pub turn: TurnSettings,
+}
+
+/// Which model answers, and how it is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provider {
+    /// The wire format; `None`: nobody has chosen yet.
+    pub kind: Option<ProviderKind>,
+    /// The model's name.
+    pub model: Option<String>,
+    /// Where the provider is; `None` = the provider's own address.
+    pub base_url: Option<String>,
+    /// Where the key is.
+    pub key: KeySource,
+    /// The most tokens of an answer; `None` = the provider's default.
+    pub max_tokens: Option<u32>,
+    /// How long a connection may take to come about.
+    pub connect_timeout: Duration,
+    /// How long an answer may stand still.
+    pub idle_timeout: Duration,
+    /// The recording to replay; there is one exactly where `kind` is [`ProviderKind::Recording`].
+    pub recording: Option<PathBuf>,
+}
+
+/// A wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProviderKind {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    OpenaiChat,
+    /// OpenAI Responses.
+    OpenaiResponses,
+    /// A recording, replayed.
+    Recording,
+}
+
+impl ProviderKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenaiChat, Self::OpenaiResponses, Self::Recording];
+
+    /// The word in files and flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
+            Self::Recording => "recording",
+        }
+    }
+}
+
+/// Where a provider's key is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KeySource {
+    /// In the environment variable that is usual for the provider.
+    #[default]
+    Usual,
+    /// In this environment variable.
+    Env(String),
+    /// No key is sent.
+    None,
+}
+
+/// One plugin that is switched on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginEntry {
+    /// The folder that holds its `plugin.toml`.
+    pub folder: PathBuf,
+    /// Powers it is given.
+    pub grants: Vec<Power>,
+    /// Its failure refuses the turn.
+    pub required: bool,
+    /// Priorities instead of those it registers (0 to 100).
+    pub priorities: BTreeMap<CallbackKind, u8>,
+    /// Limits instead of those it asks for; not clipped.
+    pub limits: LimitRequests,
+    /// Values for its settings, each with its place.
+    pub settings: BTreeMap<String, (SettingValue, Option<Place>)>,
+    /// Where the entry stands; `None` where a flag made it.
+    pub place: Option<Place>,
+}
+
+impl PluginEntry {
+    /// A plugin as a flag names it: by its folder or its `plugin.toml`. Everything its manifest asks for must still be
+    /// granted by the caller.
+    pub fn of_path(path: &Path) -> Self {
+        Self {
+            folder: plugin_folder(path),
+            grants: Vec::new(),
+            required: false,
+            priorities: BTreeMap::new(),
+            limits: LimitRequests::default(),
+            settings: BTreeMap::new(),
+            place: None,
+        }
+    }
+}
+
+/// A power that has to be granted. (`log` and `settings` always are.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Power {
+    /// Keep state that lasts.
+    State,
+    /// See the session's facts and its history.
+    Session,
+    /// See which tools are offered.
+    Tools,
+    /// Add text to the prompt.
+    Prompt,
+}
+
+impl Power {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::State, Self::Session, Self::Tools, Self::Prompt];
+
+    /// The power's word in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::State => "state",
+            Self::Session => "session",
+            Self::Tools => "tools",
+            Self::Prompt => "prompt",
+        }
+    }
+}
+
+/// Stream rules: what happens when one matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleSettings {
+    /// `false` switches all stream rules off.
+    pub enabled: bool,
+    /// Which streams a rule may stop.
+    pub interrupt_mode: InterruptMode,
+    /// When a rule may fire again.
+    pub repeat: Repeat,
+    /// Whether the built-in rules are there.
+    pub builtin_rules: bool,
+    /// Names that are left out, trimmed, without empty ones.
+    pub disabled_rules: Vec<String>,
+    /// Between stopping an answer and asking again.
+    pub retry_delay: Duration,
+    /// What is held back.
+    pub hold: Hold,
+    /// The most bytes held back.
+    pub hold_max_bytes: usize,
+    /// The longest time they are held back.
+    pub hold_max: Duration,
+    /// Interrupts of one turn.
+    pub max_interrupts_per_turn: u32,
+    /// What a match does after that.
+    pub on_budget: OnBudget,
+}
+
+/// Which streams a rule may stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterruptMode {
+    /// All.
+    Always,
+    /// Text and reasoning.
+    ProseOnly,
+    /// Arguments of tools.
+    ToolOnly,
+    /// None.
+    Never,
+}
+
+/// When a rule that has fired may fire again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// Never in this session.
+    Once,
+    /// After this many completed turns.
+    AfterGap(u32),
+    /// At once.
+    Always,
+}
+
+/// What is held back until it is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// Nothing.
+    Off,
+    /// Bytes that may belong to a match.
+    Match,
+    /// Blocks until they are complete.
+    Block,
+}
+
+/// What a match does when the budget is spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnBudget {
+    /// It is noted.
+    Pass,
+    /// The turn ends.
+    Stop,
+}
+
+/// Built-in tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolSettings {
+    /// Who may run what, sorted by key; what no entry is about follows the tool's own default.
+    pub permissions: Vec<PermissionRule>,
+    /// How long a command may run.
+    pub shell_timeout: Duration,
+    /// Bytes of a command's output that are kept.
+    pub shell_output_bytes: usize,
+}
+
+/// What one plugin may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// One call of `on_input_messages`, `on_llm_output`, `ttsr_triggered`.
+    pub callback: Duration,
+    /// One call of `on_plain_text` or `on_tag`.
+    pub text: Duration,
+    /// All calls of one turn.
+    pub turn: Duration,
+    /// Bytes of memory of one instance.
+    pub memory_bytes: u64,
+    /// Bytes that one call may give back.
+    pub output_bytes: u64,
+}
+
+/// How long a turn may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnSettings {
+    /// Steps of one turn.
+    pub max_steps: u32,
+    /// Further tries of a request that failed in passing.
+    pub max_retries: u32,
+}
+
+impl Default for Operator {
+    fn default() -> Self {
+        let typed = OperatorFile::default();
+        Self {
+            source: None,
+            provider: Provider::of(typed.provider, Path::new("")),
+            system: None,
+            plugins: Vec::new(),
+            rules: RuleSettings::of(typed.rules),
+            tools: ToolSettings::of(&typed.tools.shell, Vec::new()),
+            limits: Limits::of(&typed.limits),
+            turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
+        }
+    }
+}
+
+impl Operator {
+    /// Reads the operator's file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or something in it is wrong; all that is wrong is reported together.
+    pub fn load(file: &Path) -> Result<Self, Diagnostics> {
+        Self::of_source(&crate::read(file, "check `--config`, or leave it out to run with the defaults")?)
+    }
+
+    /// Reads an operator's file whose text is there already.
+    ///
+    /// # Errors
+    /// As [`Operator::load`].
+    pub fn of_source(source: &Arc<Source>) -> Result<Self, Diagnostics> {
+        let (mut document, typed) = Document::read::<OperatorFile>(source)?;
+        let folder = source.folder();
+        check_provider(&mut document, &typed.provider);
+        let system = system_prompt(&mut document, &typed.prompt, folder);
+        let permissions = permissions(&mut document, &typed.tools.permission);
+        let entries = typed.plugin.iter().enumerate();
+        let plugins =
+            entries.map(|(index, plugin)| (plugin.enabled, plugin_entry(&mut document, index, plugin, folder)));
+        let plugins: Vec<_> = plugins.collect();
+        if !document.found.is_empty() {
+            return Err(Diagnostics(document.found));
+        }
+        Ok(Self {
+            source: Some(Arc::clone(source)),
+            provider: Provider::of(typed.provider, folder),
+            system,
+            plugins: plugins.into_iter().filter_map(|(enabled, entry)| enabled.then_some(entry)).collect(),
+            rules: RuleSettings::of(typed.rules),
+            tools: ToolSettings::of(&typed.tools.shell, permissions),
+            limits: Limits::of(&typed.limits),
+            turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
+        })
+    }
+}
+
+fn check_provider(document: &mut Document<'_>, typed: &ProviderFile) {
+    let replays = matches!(typed.kind, Some(ProviderWord::Recording));
+    if replays && typed.recording.is_none() {
+        let help = "add `recording = \"PATH\"`, the file that `--record` wrote";
+        document.error(&steps!["provider", "kind"], "`kind = \"recording\"` names no recording", "", help);
+    }
+    if !replays && typed.recording.is_some() {
+        let help = "set `kind = \"recording\"` to replay it, or remove the key";
+        document.error(
+            &steps!["provider", "recording"],
+            "`recording` is only read by the recording provider",
+            "",
+            help,
+        );
+    }
+    let ours = |url: &str| url.starts_with("http://") || url.starts_with("https://");
+    if typed.base_url.as_deref().is_some_and(|url| !ours(url)) {
+        let help = "write it as `http://HOST:PORT` or `https://HOST`";
+        document.error(&steps!["provider", "base_url"], "`base_url` is not an address of HTTP", "", help);
+    }
+}
+
+fn system_prompt(document: &mut Document<'_>, typed: &typed::PromptFile, folder: &Path) -> Option<String> {
+    let Some(file) = &typed.system_file else { return typed.system.clone() };
+    if typed.system.is_some() {
+        let help = "keep one of `system` and `system_file`";
+        document.error(&steps!["prompt", "system_file"], "the system prompt is given twice", "", help);
+        return None;
+    }
+    match std::fs::read_to_string(folder.join(file)) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            let help = "the path is relative to this file";
+            document.error(&steps!["prompt", "system_file"], format!("cannot read `{file}`: {error}"), "", help);
+            None
+        }
+    }
+}
+
+fn permissions(document: &mut Document<'_>, typed: &BTreeMap<String, ModeWord>) -> Vec<PermissionRule> {
+    let mut rules = Vec::new();
+    for (key, word) in typed {
+        let mode = match word {
+            ModeWord::Allow => PermissionMode::Allow,
+            ModeWord::Ask => PermissionMode::Ask,
+            ModeWord::Deny => PermissionMode::Deny,
+        };
+        match PermissionRule::of_key(key, mode) {
+            Ok(rule) => rules.push(rule),
+            Err(bad) => {
+                let place = document.key_place(&steps!["tools", "permission", key.as_str()]);
+                document.found.push(Diagnostic::error(bad.message).at(place, "").help(bad.help));
+            }
+        }
+    }
+    rules
+}
+
+fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile, folder: &Path) -> PluginEntry {
+    let mut settings = BTreeMap::new();
+    for (key, value) in &typed.settings {
+        let place = document.place(&steps!["plugin", index, "settings", key.as_str()]);
+        // The schema has let pass only what is a setting.
+        if let Some(value) = SettingValue::of(&value.0) {
+            settings.insert(key.clone(), (value, Some(place)));
+        }
+    }
+    let mut grants = Vec::new();
+    for (position, word) in typed.grants.iter().enumerate() {
+        let power = Power::of(*word);
+        if grants.contains(&power) {
+            let message = format!("`{}` is granted twice", power.as_str());
+            document.error(&steps!["plugin", index, "grants", position], message, "", "remove one");
+        }
+        grants.push(power);
+    }
+    PluginEntry {
+        folder: plugin_folder(&folder.join(&typed.path)),
+        grants,
+        required: typed.required,
+        priorities: priorities(&typed.priority),
+        limits: LimitRequests::of(&typed.limits),
+        settings,
+        place: Some(document.place(&steps!["plugin", index, "path"])),
+    }
+}
+
+/// The folder of a plugin that is named by its folder or its manifest.
+fn plugin_folder(path: &Path) -> PathBuf {
+    match (path.file_name(), path.parent()) {
+        (Some(name), Some(parent)) if name == crate::MANIFEST_FILE => parent.to_owned(),
+        _ => path.to_owned(),
+    }
+}
+
+fn priorities(typed: &PriorityFile) -> BTreeMap<CallbackKind, u8> {
+    [
+        (CallbackKind::InputMessages, typed.on_input_messages),
+        (CallbackKind::PlainText, typed.on_plain_text),
+        (CallbackKind::Tag, typed.on_tag),
+        (CallbackKind::LlmOutput, typed.on_llm_output),
+        (CallbackKind::TtsrTriggered, typed.ttsr_triggered),
+    ]
+    .into_iter()
+    .filter_map(|(kind, priority)| Some((kind, priority?)))
+    .collect()
+}
+
+impl Power {
+    fn of(word: PowerWord) -> Self {
+        match word {
+            PowerWord::State => Self::State,
+            PowerWord::Session => Self::Session,
+            PowerWord::Tools => Self::Tools,
+            PowerWord::Prompt => Self::Prompt,
+        }
+    }
+}
+
+impl Provider {
+    fn of(typed: ProviderFile, folder: &Path) -> Self {
+        let kind = typed.kind.map(|word| match word {
+            ProviderWord::Anthropic => ProviderKind::Anthropic,
+            ProviderWord::OpenaiChat => ProviderKind::OpenaiChat,
+            ProviderWord::OpenaiResponses => ProviderKind::OpenaiResponses,
+            ProviderWord::Recording => ProviderKind::Recording,
+        });
+        let key = match typed.api_key_env {
+            None => KeySource::Usual,
+            Some(name) if name.is_empty() => KeySource::None,
+            Some(name) => KeySource::Env(name),
+        };
+        Self {
+            kind,
+            model: typed.model,
+            base_url: typed.base_url,
+            key,
+            max_tokens: typed.max_tokens,
+            connect_timeout: Duration::from_millis(typed.connect_timeout_ms),
+            idle_timeout: Duration::from_millis(typed.idle_timeout_ms),
+            recording: typed.recording.map(|file| folder.join(file)),
+        }
+    }
+}
+
+impl RuleSettings {
+    fn of(typed: RulesFile) -> Self {
+        let names = typed.disabled_rules.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+        Self {
+            enabled: typed.enabled,
+            interrupt_mode: match typed.interrupt_mode {
+                InterruptWord::Always => InterruptMode::Always,
+                InterruptWord::ProseOnly => InterruptMode::ProseOnly,
+                InterruptWord::ToolOnly => InterruptMode::ToolOnly,
+                InterruptWord::Never => InterruptMode::Never,
+            },
+            repeat: match typed.repeat_mode {
+                RepeatWord::Once => Repeat::Once,
+                RepeatWord::AfterGap => Repeat::AfterGap(typed.repeat_gap),
+                RepeatWord::Always => Repeat::Always,
+            },
+            builtin_rules: typed.builtin_rules,
+            disabled_rules: names.map(str::to_owned).collect(),
+            retry_delay: Duration::from_millis(typed.retry_delay_ms),
+            hold: match typed.hold {
+                HoldWord::Off => Hold::Off,
+                HoldWord::Match => Hold::Match,
+                HoldWord::Block => Hold::Block,
+            },
+            hold_max_bytes: usize::try_from(typed.hold_max_bytes).unwrap_or(usize::MAX),
+            hold_max: Duration::from_millis(typed.hold_max_ms),
+            max_interrupts_per_turn: typed.max_interrupts_per_turn,
+            on_budget: match typed.on_budget {
+                BudgetWord::Pass => OnBudget::Pass,
+                BudgetWord::Stop => OnBudget::Stop,
+            },
+        }
+    }
+}
+
+impl ToolSettings {
+    fn of(shell: &typed::ShellFile, permissions: Vec<PermissionRule>) -> Self {
+        Self {
+            permissions,
+            shell_timeout: Duration::from_millis(shell.timeout_ms),
+            shell_output_bytes: usize::try_from(shell.output_kib * 1024).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+impl Limits {
+    fn of(typed: &LimitsFile) -> Self {
+        Self {
+            callback: Duration::from_millis(typed.callback_ms),
+            text: Duration::from_millis(typed.text_ms),
+            turn: Duration::from_millis(typed.turn_ms),
+            memory_bytes: typed.memory_mib << 20,
+            output_bytes: typed.output_kib << 10,
+        }
+    }
+}
+
+impl LimitRequests {
+    pub(crate) fn of(typed: &LimitsRequest) -> Self {
+        Self {
+            callback: typed.callback_ms.map(Duration::from_millis),
+            text: typed.text_ms.map(Duration::from_millis),
+            turn: typed.turn_ms.map(Duration::from_millis),
+            memory_bytes: typed.memory_mib.map(|mib| mib << 20),
+            output_bytes: typed.output_kib.map(|kib| kib << 10),
+        }
+    }
+}

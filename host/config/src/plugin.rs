@@ -1,0 +1,170 @@
+//! Manifest and operator's entry put together: what a plugin may do, how much it may take, what its settings are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use flow::{CallbackKind, PluginId};
+
+use crate::check::suggest;
+use crate::{Diagnostic, Diagnostics, LimitRequests, Limits, Manifest, Operator, PluginEntry, Power, SettingValue};
+
+/// A plugin ready to be loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plugin {
+    /// What its author says.
+    pub manifest: Arc<Manifest>,
+    /// What the operator says.
+    pub entry: PluginEntry,
+    /// What it may take: the operator's limits for it, or what it asks for clipped by `[limits]`.
+    pub limits: Limits,
+    /// Its settings: the operator's values, and defaults for the others.
+    pub settings: BTreeMap<String, SettingValue>,
+}
+
+impl Plugin {
+    /// Whether it may use `power`: it asks for it and was granted it.
+    pub fn may(&self, power: Power) -> bool {
+        self.manifest.capabilities.contains_key(&power) && self.entry.grants.contains(&power)
+    }
+
+    /// The priority that the operator sets for a callback, where one is set.
+    pub fn priority(&self, callback: CallbackKind) -> Option<u8> {
+        self.entry.priorities.get(&callback).copied()
+    }
+}
+
+impl Operator {
+    /// Reads the manifests of all plugins that are switched on, in order of registration.
+    ///
+    /// # Errors
+    /// A manifest cannot be read or is wrong, two plugins have one id, a power that is asked for is not granted (or the
+    /// reverse), a setting is unknown, of another type, or missing. All of it is reported together.
+    pub fn load_plugins(&self) -> Result<Vec<Plugin>, Diagnostics> {
+        let mut found = Vec::new();
+        let mut plugins: Vec<Plugin> = Vec::new();
+        for entry in &self.plugins {
+            match self.load_plugin(entry) {
+                Ok(plugin) => {
+                    found.extend(duplicate(&plugins, &plugin));
+                    plugins.push(plugin);
+                }
+                Err(more) => found.extend(more.0),
+            }
+        }
+        if found.is_empty() { Ok(plugins) } else { Err(Diagnostics(found)) }
+    }
+
+    /// Reads the manifest of one plugin and holds the operator's entry against it.
+    ///
+    /// # Errors
+    /// As [`Operator::load_plugins`], for one plugin.
+    pub fn load_plugin(&self, entry: &PluginEntry) -> Result<Plugin, Diagnostics> {
+        let file = entry.folder.join(crate::MANIFEST_FILE);
+        let source = crate::read(&file, "`path` is a folder with a `plugin.toml`, relative to this file");
+        let source = source.map_err(|mut error| {
+            // Nothing can be shown of a file that is not there: show who asked for it.
+            if let (Some(first), Some(place)) = (error.0.first_mut(), &entry.place) {
+                first.place = Some((place.clone(), "asked for here".to_owned()));
+            }
+            error
+        })?;
+        let manifest = Manifest::of_source(&source)?;
+        let mut found = Vec::new();
+        check_grants(&mut found, &manifest, entry);
+        let settings = settings(&mut found, &manifest, entry);
+        if !found.is_empty() {
+            return Err(Diagnostics(found));
+        }
+        let limits = self.limits.for_plugin(&manifest.limits, &entry.limits);
+        Ok(Plugin { manifest: Arc::new(manifest), entry: entry.clone(), limits, settings })
+    }
+}
+
+impl Limits {
+    /// The operator's own word for this plugin, else the smaller of what is asked for and what anybody may take.
+    pub fn for_plugin(&self, asked: &LimitRequests, set: &LimitRequests) -> Self {
+        fn one<T: Ord + Copy>(most: T, asked: Option<T>, set: Option<T>) -> T {
+            set.unwrap_or_else(|| asked.map_or(most, |asked| asked.min(most)))
+        }
+        Self {
+            callback: one(self.callback, asked.callback, set.callback),
+            text: one(self.text, asked.text, set.text),
+            turn: one(self.turn, asked.turn, set.turn),
+            memory_bytes: one(self.memory_bytes, asked.memory_bytes, set.memory_bytes),
+            output_bytes: one(self.output_bytes, asked.output_bytes, set.output_bytes),
+        }
+    }
+}
+
+fn at_entry(diagnostic: Diagnostic, entry: &PluginEntry) -> Diagnostic {
+    match &entry.place {
+        Some(place) => diagnostic.at(place.clone(), "this plugin"),
+        None => diagnostic,
+    }
+}
+
+fn duplicate(before: &[Plugin], plugin: &Plugin) -> Option<Diagnostic> {
+    let id: &PluginId = &plugin.manifest.id;
+    let first = before.iter().find(|other| other.manifest.id == *id)?;
+    let error = Diagnostic::error(format!("two plugins have the id `{id}`"));
+    let error = at_entry(error, &plugin.entry).help("remove one of them; an id names one plugin");
+    Some(match &first.entry.place {
+        Some(place) => error.also(place.clone(), "the first"),
+        None => error,
+    })
+}
+
+fn check_grants(found: &mut Vec<Diagnostic>, manifest: &Manifest, entry: &PluginEntry) {
+    let id = &manifest.id;
+    for (power, why) in &manifest.capabilities {
+        if !entry.grants.contains(power) {
+            let word = power.as_str();
+            let error = Diagnostic::error(format!("`{id}` asks for the power `{word}`, which is not granted: {why}"));
+            found.push(
+                at_entry(error, entry).help(format!("to grant it, add \"{word}\" to `grants` of this `[[plugin]]`")),
+            );
+        }
+    }
+    for power in entry.grants.iter().filter(|power| !manifest.capabilities.contains_key(power)) {
+        let word = power.as_str();
+        let error = Diagnostic::error(format!("`{id}` is granted the power `{word}` and does not ask for it"));
+        found.push(at_entry(error, entry).help(format!("remove \"{word}\" from `grants`")));
+    }
+}
+
+fn settings(found: &mut Vec<Diagnostic>, manifest: &Manifest, entry: &PluginEntry) -> BTreeMap<String, SettingValue> {
+    let id = &manifest.id;
+    let known: Vec<&str> = manifest.settings.keys().map(String::as_str).collect();
+    let mut values = BTreeMap::new();
+    for (name, (value, place)) in &entry.settings {
+        let error = match manifest.settings.get(name) {
+            None => {
+                Diagnostic::error(format!("`{id}` has no setting `{name}`")).help(suggest(name, &known, "settings"))
+            }
+            Some(decl) if decl.kind != value.kind() => {
+                let message = format!("the setting `{name}` of `{id}` must be {}", decl.kind.noun());
+                Diagnostic::error(message).also(decl.place.clone(), "declared here").help(decl.description.clone())
+            }
+            Some(_) => {
+                values.insert(name.clone(), value.clone());
+                continue;
+            }
+        };
+        found.push(match place {
+            Some(place) => error.at(place.clone(), ""),
+            None => error,
+        });
+    }
+    for (name, decl) in &manifest.settings {
+        match &decl.default {
+            _ if entry.settings.contains_key(name) => {}
+            Some(default) => drop(values.insert(name.clone(), default.clone())),
+            None => {
+                let error = Diagnostic::error(format!("`{id}` needs a value for its setting `{name}`"));
+                let error = at_entry(error, entry).also(decl.place.clone(), "declared without a default");
+                found.push(error.help(format!("add `{name} = …` under `[plugin.settings]`: {}", decl.description)));
+            }
+        }
+    }
+    values
+}

@@ -1,0 +1,48 @@
+//! The JSON Schemas of our files: what the reader checks against is what editors are given.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
+
+/// The schema of `plugin.toml` as JSON text, with a line end.
+pub fn manifest_schema() -> String {
+    text(&of::<crate::typed::ManifestFile>())
+}
+
+/// The schema of `tidegate.toml` as JSON text, with a line end.
+pub fn operator_schema() -> String {
+    text(&of::<crate::typed::OperatorFile>())
+}
+
+/// The schema of one type. Draft 7 is what TOML editors read without trouble.
+pub(crate) fn of<T: JsonSchema>() -> Schema {
+    let mut schema = SchemaSettings::draft07().for_deserialize().into_generator().into_root_schema_for::<T>();
+    RecursiveTransform(without_null).transform(&mut schema);
+    schema
+}
+
+/// TOML has no null: a key that is not needed is left out.
+fn without_null(schema: &mut Schema) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|word| word != "null");
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            schema.insert("type".to_owned(), one);
+        }
+    }
+    if schema.get("default").is_some_and(Value::is_null) {
+        schema.remove("default");
+    }
+    if let Some(Value::Array(branches)) = schema.get_mut("anyOf") {
+        branches.retain(|branch| branch.get("type").is_none_or(|word| word != "null"));
+        if let [_] = branches.as_slice() {
+            let branches = schema.remove("anyOf").unwrap_or_default();
+            schema.insert("allOf".to_owned(), branches);
+        }
+    }
+}
+
+fn text(schema: &Schema) -> String {
+    format!("{:#}\n", schema.as_value())
+}

@@ -1,0 +1,16 @@
+//! Our files as people type them: the shapes serde reads and the schemas describe.
+//!
+//! Doc comments here are what an editor shows beside a key. Numbers are in the units that their names end with. What
+//! a schema cannot say is checked when these become what is used (`crate::operator`, `crate::manifest`).
+
+mod manifest;
+mod operator;
+mod rule;
+
+pub(crate) use manifest::{
+    AdditionFile, BuildKindWord, LimitsRequest, ManifestFile, PositionWord, SettingFile, SettingWord,
+};
+pub(crate) use operator::{
+    BudgetWord, HoldWord, InterruptWord, LimitsFile, ModeWord, OperatorFile, PluginFile, PowerWord, PriorityFile,
+    PromptFile, ProviderFile, ProviderWord, RepeatWord, RulesFile, ShellFile,
+};

@@ -1,0 +1,386 @@
+//! `tidegate.toml` as typed.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::manifest::LimitsRequest;
+
+/// The operator's file of Tidegate.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "tidegate.toml")]
+pub(crate) struct OperatorFile {
+    /// Which model answers, and how it is reached.
+    pub(crate) provider: ProviderFile,
+    /// What the model is told before everything else.
+    pub(crate) prompt: PromptFile,
+    /// Plugins, in order of registration.
+    pub(crate) plugin: Vec<PluginFile>,
+    /// Stream rules: what happens when one matches.
+    pub(crate) rules: RulesFile,
+    /// Built-in tools: who may run them, and how far they go.
+    pub(crate) tools: ToolsFile,
+    /// The most that any plugin may take; `[plugin.limits]` sets other limits for one plugin.
+    pub(crate) limits: LimitsFile,
+    /// How long a turn may go on.
+    pub(crate) turn: TurnFile,
+}
+
+/// Which model answers, and how it is reached.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ProviderFile {
+    /// The wire format that is spoken.
+    pub(crate) kind: Option<ProviderWord>,
+    /// The model's name, as the provider knows it.
+    pub(crate) model: Option<String>,
+    /// Where the provider is, such as `http://127.0.0.1:8080`; the provider's own address where none is given.
+    pub(crate) base_url: Option<String>,
+    /// The environment variable that holds the key. `""`: no key is sent. The provider's usual one where none is named.
+    pub(crate) api_key_env: Option<String>,
+    /// The most tokens an answer may have.
+    #[schemars(range(min = 1, max = 4_294_967_295_u64))]
+    pub(crate) max_tokens: Option<u32>,
+    /// Milliseconds a connection may take to come about.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub(crate) connect_timeout_ms: u64,
+    /// Milliseconds an answer may stand still before it counts as lost.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub(crate) idle_timeout_ms: u64,
+    /// The recording to replay, relative to this file; only with `kind = "recording"`.
+    pub(crate) recording: Option<String>,
+}
+
+impl Default for ProviderFile {
+    fn default() -> Self {
+        Self {
+            kind: None,
+            model: None,
+            base_url: None,
+            api_key_env: None,
+            max_tokens: None,
+            connect_timeout_ms: 10_000,
+            idle_timeout_ms: 120_000,
+            recording: None,
+        }
+    }
+}
+
+/// A wire format.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ProviderWord {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions, which many servers speak.
+    OpenaiChat,
+    /// OpenAI Responses.
+    OpenaiResponses,
+    /// A recorded conversation, replayed byte for byte: no network.
+    Recording,
+}
+
+/// What the model is told before everything else.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PromptFile {
+    /// The system prompt itself.
+    pub(crate) system: Option<String>,
+    /// A text file that holds the system prompt, relative to this file. Not together with `system`.
+    pub(crate) system_file: Option<String>,
+}
+
+/// One plugin.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PluginFile {
+    /// The plugin's folder, or its `plugin.toml`, relative to this file.
+    #[schemars(length(min = 1))]
+    pub(crate) path: String,
+    /// The powers it is given: all that its manifest asks for, or it is not loaded.
+    #[serde(default)]
+    pub(crate) grants: Vec<PowerWord>,
+    /// Whether it is loaded at all.
+    #[serde(default = "yes")]
+    pub(crate) enabled: bool,
+    /// Its failure refuses the turn, instead of being skipped.
+    #[serde(default)]
+    pub(crate) required: bool,
+    /// Priorities to use instead of those it registers: 0 to 100, higher runs first.
+    #[serde(default)]
+    pub(crate) priority: PriorityFile,
+    /// Limits of this plugin, instead of what it asks for within `[limits]`.
+    #[serde(default)]
+    pub(crate) limits: LimitsRequest,
+    /// Values of the settings that its manifest declares.
+    #[serde(default)]
+    pub(crate) settings: BTreeMap<String, ValueFile>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A power that is granted by name.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PowerWord {
+    /// Keep state that lasts.
+    State,
+    /// See the session's facts and its history.
+    Session,
+    /// See which tools the model is offered.
+    Tools,
+    /// Add its text to the prompt.
+    Prompt,
+}
+
+/// Priorities per callback.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PriorityFile {
+    /// Of `on_input_messages`.
+    #[schemars(range(max = 100))]
+    pub(crate) on_input_messages: Option<u8>,
+    /// Of `on_plain_text`.
+    #[schemars(range(max = 100))]
+    pub(crate) on_plain_text: Option<u8>,
+    /// Of `on_tag`.
+    #[schemars(range(max = 100))]
+    pub(crate) on_tag: Option<u8>,
+    /// Of `on_llm_output`.
+    #[schemars(range(max = 100))]
+    pub(crate) on_llm_output: Option<u8>,
+    /// Of `ttsr_triggered`.
+    #[schemars(range(max = 100))]
+    pub(crate) ttsr_triggered: Option<u8>,
+}
+
+/// A setting's value: a text, a number, true or false, or a list of texts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ValueFile(pub(crate) toml::Value);
+
+impl<'de> Deserialize<'de> for ValueFile {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        toml::Value::deserialize(deserializer).map(Self)
+    }
+}
+
+impl JsonSchema for ValueFile {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Value".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "anyOf": [
+                { "type": "string" },
+                { "type": "number" },
+                { "type": "boolean" },
+                { "type": "array", "items": { "type": "string" } },
+            ]
+        })
+    }
+}
+
+/// Stream rules.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RulesFile {
+    /// `false` switches all stream rules off.
+    pub(crate) enabled: bool,
+    /// What happens to the beginning of an answer that a rule stopped.
+    pub(crate) context_mode: ContextWord,
+    /// Which streams a rule may stop.
+    pub(crate) interrupt_mode: InterruptWord,
+    /// When a rule that has fired may fire again.
+    pub(crate) repeat_mode: RepeatWord,
+    /// Completed turns after which a rule may fire again, with `repeat_mode = "after-gap"`.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(crate) repeat_gap: u32,
+    /// `false` leaves the built-in rules out.
+    pub(crate) builtin_rules: bool,
+    /// Names of rules that are left out, wherever they come from.
+    pub(crate) disabled_rules: Vec<String>,
+    /// Milliseconds between stopping an answer and asking again.
+    #[schemars(range(max = 60_000))]
+    pub(crate) retry_delay_ms: u64,
+    /// What is held back until it is decided.
+    pub(crate) hold: HoldWord,
+    /// The most bytes that are held back.
+    #[schemars(range(min = 1, max = 16_777_216))]
+    pub(crate) hold_max_bytes: u64,
+    /// The most milliseconds that bytes are held back.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub(crate) hold_max_ms: u64,
+    /// How often rules may stop the model in one turn.
+    #[schemars(range(max = 1_000))]
+    pub(crate) max_interrupts_per_turn: u32,
+    /// What a match does after that.
+    pub(crate) on_budget: BudgetWord,
+}
+
+impl Default for RulesFile {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            context_mode: ContextWord::Discard,
+            interrupt_mode: InterruptWord::Always,
+            repeat_mode: RepeatWord::Once,
+            repeat_gap: 10,
+            builtin_rules: true,
+            disabled_rules: Vec::new(),
+            retry_delay_ms: 50,
+            hold: HoldWord::Match,
+            hold_max_bytes: 4096,
+            hold_max_ms: 1500,
+            max_interrupts_per_turn: 3,
+            on_budget: BudgetWord::Pass,
+        }
+    }
+}
+
+/// What happens to the beginning of a stopped answer.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ContextWord {
+    /// It leaves the conversation.
+    Discard,
+}
+
+/// Which streams a rule may stop.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum InterruptWord {
+    /// All.
+    Always,
+    /// Text and reasoning; for tools the model is reminded.
+    ProseOnly,
+    /// Arguments of tools; for prose the model is reminded.
+    ToolOnly,
+    /// None; the model is reminded.
+    Never,
+}
+
+/// When a rule that has fired may fire again.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RepeatWord {
+    /// Never in this session.
+    Once,
+    /// After `repeat_gap` completed turns.
+    AfterGap,
+    /// At once.
+    Always,
+}
+
+/// What is held back until it is decided.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum HoldWord {
+    /// Nothing: the beginning of a match may be seen.
+    Off,
+    /// Bytes that may belong to a match in progress.
+    Match,
+    /// Every block until it is complete.
+    Block,
+}
+
+/// What a match does when the budget for interrupts is spent.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum BudgetWord {
+    /// It is noted, and the answer goes on.
+    Pass,
+    /// The turn ends.
+    Stop,
+}
+
+/// Built-in tools.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ToolsFile {
+    /// Who may run what. A key is a tool (`shell`), a tool and a pattern (`"shell(git status*)"`, `"write_file(docs/**)"`)
+    /// or `"*"` for every tool. A pattern beats a tool, a tool beats `*`; of several patterns that fit, the strictest
+    /// decides.
+    pub(crate) permission: BTreeMap<String, ModeWord>,
+    /// The tool `shell`.
+    pub(crate) shell: ShellFile,
+}
+
+/// May a tool run?
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ModeWord {
+    /// Yes.
+    Allow,
+    /// Somebody is asked; where nobody can be asked, no.
+    Ask,
+    /// No.
+    Deny,
+}
+
+/// The tool `shell`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ShellFile {
+    /// Milliseconds a command may run.
+    #[schemars(range(min = 1, max = 86_400_000))]
+    pub(crate) timeout_ms: u64,
+    /// KiB of its output that are kept.
+    #[schemars(range(min = 1, max = 16_384))]
+    pub(crate) output_kib: u64,
+}
+
+impl Default for ShellFile {
+    fn default() -> Self {
+        Self { timeout_ms: 120_000, output_kib: 64 }
+    }
+}
+
+/// The most that any plugin may take.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LimitsFile {
+    /// Milliseconds for one call of `on_input_messages`, `on_llm_output` or `ttsr_triggered`.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub(crate) callback_ms: u64,
+    /// Milliseconds for one call of `on_plain_text` or `on_tag`.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub(crate) text_ms: u64,
+    /// Milliseconds for all calls of one turn together.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub(crate) turn_ms: u64,
+    /// MiB of memory of one instance.
+    #[schemars(range(min = 1, max = 4_096))]
+    pub(crate) memory_mib: u64,
+    /// KiB that one call may give back.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub(crate) output_kib: u64,
+}
+
+impl Default for LimitsFile {
+    fn default() -> Self {
+        Self { callback_ms: 100, text_ms: 20, turn_ms: 2_000, memory_mib: 32, output_kib: 4_096 }
+    }
+}
+
+/// How long a turn may go on.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TurnFile {
+    /// The most steps (accepted answers) of one turn.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(crate) max_steps: u32,
+    /// How often a request that failed in passing is tried again.
+    #[schemars(range(max = 100))]
+    pub(crate) max_retries: u32,
+}
+
+impl Default for TurnFile {
+    fn default() -> Self {
+        Self { max_steps: 50, max_retries: 3 }
+    }
+}

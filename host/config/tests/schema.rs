@@ -1,0 +1,43 @@
+//! The published schemas are those that the reader checks against.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+fn up_to_date(name: &str, generated: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        fs::write(&file, generated).unwrap();
+    }
+    let published = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        published == generated,
+        "{name} is not what the types say; `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test schema` writes it anew"
+    );
+}
+
+#[test]
+fn operator_schema_is_up_to_date() {
+    up_to_date("tidegate.schema.json", &tidegate_config::operator_schema());
+}
+
+#[test]
+fn manifest_schema_is_up_to_date() {
+    up_to_date("plugin.schema.json", &tidegate_config::manifest_schema());
+}
+
+/// A key without words is a key nobody can use.
+#[test]
+fn every_key_is_described() {
+    let mut keys = 0;
+    for schema in [tidegate_config::operator_schema(), tidegate_config::manifest_schema()] {
+        let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+        let tables = schema["definitions"].as_object().unwrap().values().chain([&schema]);
+        for (key, about) in tables.filter_map(|table| table["properties"].as_object()).flatten() {
+            keys += 1;
+            let words = about["description"].as_str().unwrap_or_default();
+            assert!(words.ends_with('.') || words.ends_with('`'), "`{key}` is not described by a sentence: {about}");
+        }
+    }
+    assert!(keys > 60, "only {keys} keys looked at");
+}
