@@ -1,0 +1,51 @@
+//! `flow` and `rules` do no I/O and know no clock. (That they compile for a target without either is another check; this one
+//! names the line.)
+
+use crate::imports::{is_within, paths};
+use crate::tree::{File, files};
+use crate::{bites, hold};
+
+const PURE: [&str; 2] = ["host/flow/src/", "rules/src/"];
+
+const FORBIDDEN: [&str; 12] = [
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::env",
+    "std::thread",
+    "std::os",
+    "std::io::stdin",
+    "std::io::stdout",
+    "std::io::stderr",
+    "std::time::Instant",
+    "std::time::SystemTime",
+    "std::time::*",
+];
+
+fn purity(files: &[File]) -> (usize, Vec<String>) {
+    let mut read = 0;
+    let mut findings = Vec::new();
+    let pure = |file: &&File| file.is_rust() && PURE.iter().any(|folder| file.path.starts_with(folder));
+    for file in files.iter().filter(pure) {
+        read += 1;
+        let bad = |path: &String| FORBIDDEN.iter().any(|root| is_within(path, root));
+        let bad = paths(&file.path, &file.text).into_iter().filter(bad);
+        findings.extend(bad.map(|path| format!("{} names {path}, and it must do no I/O", file.path)));
+    }
+    (read, findings)
+}
+
+#[test]
+fn values_and_rules_do_no_io() {
+    let (read, findings) = purity(&files());
+    hold("purity", read, 15, &findings);
+}
+
+#[test]
+fn io_is_found() {
+    for text in ["use std::{fs, fmt};", "fn f() { std::time::Instant::now(); }", "fn f() { x!(std::env::args()); }"] {
+        bites(&purity(&[File::sample("rules/src/a.rs", text)]).1, "rules/src/a.rs names std::");
+    }
+    assert_eq!(purity(&[File::sample("host/tools/src/a.rs", "use std::fs;")]), (0, Vec::new()));
+    assert_eq!(purity(&[File::sample("rules/src/a.rs", "use std::time::Duration;")]), (1, Vec::new()));
+}

@@ -1,0 +1,82 @@
+//! Words that belong to one room or to none: paths of somebody's machine, addresses of registries, names of vendors and
+//! engines outside the room that owns them.
+
+use crate::tree::{File, files};
+use crate::{bites, hold};
+
+/// Words that no file may hold. Put together here, so that this file does not hold them.
+const NOWHERE: [&str; 10] = [
+    concat!("/ro", "ot/"),
+    concat!("/ho", "me/"),
+    concat!("/Us", "ers/"),
+    concat!("/wo", "rk/"),
+    concat!("/tmp/t", "-"),
+    concat!("registry.npm", "js"),
+    concat!("py", "pi.org"),
+    concat!("pythonhos", "ted"),
+    concat!("static.crates", ".io"),
+    concat!("index.crates", ".io"),
+];
+
+/// What cargo writes into each lock file; it names an index, not an address to fetch from.
+const CARGO_INDEX: &str = concat!("registry+https://github.com/rust-lang/crates", ".io-index");
+
+/// Words of the host's sources and the one room that may use them.
+const OWNED: [(&str, &str); 7] = [
+    ("wasmtime::", "host/sandbox/"),
+    ("reqwest::", "host/providers/"),
+    ("anthropic-version", "host/providers/"),
+    ("chat/completions", "host/providers/"),
+    ("redis::", "host/store/"),
+    ("std::io::stdout", "host/cli/"),
+    ("clap::", "host/cli/"),
+];
+
+/// Rooms whose code is bound by [`OWNED`]; tests and benches may compare with anything.
+const ROOMS: [&str; 2] = ["host/", "rules/"];
+
+fn nowhere(files: &[File]) -> (usize, Vec<String>) {
+    let mut findings = Vec::new();
+    for file in files {
+        for (number, line) in file.text.lines().enumerate() {
+            let line = line.replace(CARGO_INDEX, "");
+            let bad = NOWHERE.iter().filter(|word| line.contains(**word));
+            findings.extend(bad.map(|word| format!("{}:{} holds {word}", file.path, number + 1)));
+        }
+    }
+    (files.len(), findings)
+}
+
+fn owned(files: &[File]) -> (usize, Vec<String>) {
+    let inside = |file: &&File| file.is_rust() && ROOMS.iter().any(|room| file.path.starts_with(room));
+    let mut findings = Vec::new();
+    for file in files.iter().filter(inside) {
+        let code = file.text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let code: String = code.flat_map(|line| [line, "\n"]).collect();
+        let bad = OWNED.iter().filter(|(word, owner)| !file.path.starts_with(owner) && code.contains(word));
+        findings.extend(bad.map(|(word, owner)| format!("{} names {word}, which belongs to {owner}", file.path)));
+    }
+    (files.iter().filter(inside).count(), findings)
+}
+
+#[test]
+fn no_file_names_a_machine_or_a_registry() {
+    let (read, findings) = nowhere(&files());
+    hold("machines and registries", read, 100, &findings);
+}
+
+#[test]
+fn each_outside_thing_has_one_room() {
+    let (read, findings) = owned(&files());
+    hold("owned words", read, 60, &findings);
+}
+
+#[test]
+fn words_are_found() {
+    let lock = format!("\"resolved\": \"https://{}.org/x.tgz\"", concat!("registry.npm", "js"));
+    bites(&nowhere(&[File::sample("package-lock.json", &lock)]).1, "package-lock.json:1");
+    bites(&nowhere(&[File::sample("a.md", &format!("ok\nsee {}me\n", concat!("/ho", "me/")))]).1, "a.md:2");
+    assert!(nowhere(&[File::sample("Cargo.lock", &format!("source = \"{CARGO_INDEX}\""))]).1.is_empty());
+    bites(&owned(&[File::sample("host/turn/src/a.rs", "use wasmtime::Engine;")]).1, "belongs to host/sandbox/");
+    assert!(owned(&[File::sample("host/turn/src/a.rs", "// as wasmtime::Engine does")]).1.is_empty());
+}
