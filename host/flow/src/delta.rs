@@ -139,3 +139,10 @@ impl StopReason {
         }
     }
 }
+
+impl BlockKind {
+    /// Whether the block holds arguments of a tool call.
+    pub fn is_tool(&self) -> bool {
+        matches!(self, Self::Tool { .. })
+    }
+}

@@ -169,6 +169,8 @@ pub enum EventKind {
         partial: Option<Partial>,
         /// What extensions noted, by their id.
         annotations: Vec<(PluginId, Annotation)>,
+        /// What extensions made of the text, in order: each one's id and its result.
+        rewrites: Vec<(PluginId, String)>,
     },
     /// `cognition_out_delta`: text was shown, after the gate and the extensions. Joined, these are what the user saw.
     CognitionOutDelta {
@@ -246,6 +248,15 @@ pub enum EventKind {
         code: String,
         /// What failed.
         message: String,
+    },
+    /// `retry_succeeded`
+    RetrySucceeded {
+        /// The error that made it necessary.
+        original_error: String,
+        /// How many times it was tried again.
+        retry_count: u32,
+        /// Milliseconds waited in all.
+        total_delay_ms: u64,
     },
     /// `rule_fired`
     RuleFired {

@@ -98,6 +98,8 @@ impl Callback {
 pub struct Registration {
     /// Whose.
     pub plugin: PluginId,
+    /// Its version, as its manifest says.
+    pub version: String,
     /// What, and with which priority (0 to 100).
     pub callbacks: Vec<(Callback, u8)>,
     /// Its failure refuses the turn (the operator's choice).

@@ -1,3 +1,36 @@
+//! The agent loop: *input → prompt → model stream → output → tools*, one module a stage, in reading order, and the ports
+//! that the loop needs from outside.
+//!
+//! ```text
+//! input ─► prompt ─► model ─► stream (gate) ─► segments ─► shown
+//!                      ▲          │ a rule stops it              output ─► tools ─┐
+//!                      └──────────┴── reminder, next attempt          ▲           │
+//!                      └──────────────────────────────────────────────┴───────────┘ next step
+//! ```
+//! An **attempt** is one request to the model; a **step** is one answer that was accepted; a **turn** is everything from
+//! one user input to idle. No stage calls back upstream: a stage says what it found, and only the loop in [`Session::run`]
+//! stops, goes back and starts again. Nothing is shown that would have to be un-shown.
 #![forbid(unsafe_code)]
-//! x
+
 pub mod ports;
+
+mod input;
+mod prompt;
+mod stream;
+mod segments;
+mod output;
+mod tools;
+pub mod transcript;
+
+mod answer;
+mod cancel;
+mod chain;
+mod events;
+mod retry;
+mod run;
+mod session;
+
+pub use cancel::Cancel;
+pub use events::{Hub, Subscription};
+pub use segments::MAX_SECTION;
+pub use session::{Parts, Session, Settings, TurnReport};

@@ -1,0 +1,110 @@
+//! A model's answer as it grows: its blocks, its tokens, and how far the gate has let it through.
+
+use std::sync::Arc;
+
+use flow::{BlockId, BlockKind, Message, ModelOutput, Origin, Part, Role, StopReason, ToolCall, Usage};
+
+/// What came of one attempt so far.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) model: Option<String>,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) usage: Usage,
+    pub(crate) stop: Option<StopReason>,
+    /// What the user saw of it, after the extensions.
+    pub(crate) shown: String,
+    /// Number of the next piece shown.
+    pub(crate) pieces: u32,
+    /// Something of its reasoning was shown.
+    pub(crate) reasoned: bool,
+}
+
+/// One block of an answer.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) id: BlockId,
+    pub(crate) kind: BlockKind,
+    pub(crate) text: String,
+    pub(crate) signature: Option<String>,
+    pub(crate) redacted: bool,
+    pub(crate) ended: bool,
+    /// Bytes of `text` that the gate has let through.
+    pub(crate) released: usize,
+}
+
+impl Answer {
+    pub(crate) fn begin(&mut self, id: BlockId, kind: BlockKind) {
+        let (text, signature) = (String::new(), None);
+        self.blocks.push(Block { id, kind, text, signature, redacted: false, ended: false, released: 0 });
+    }
+
+    /// The block of this id. Answers have few blocks and mostly write to the last.
+    pub(crate) fn block(&mut self, id: BlockId) -> Option<&mut Block> {
+        self.blocks.iter_mut().rfind(|block| block.id == id)
+    }
+
+    /// The text blocks, joined.
+    pub(crate) fn text(&self) -> String {
+        self.join(|kind| *kind == BlockKind::Text)
+    }
+
+    /// The thinking blocks, joined.
+    pub(crate) fn thinking(&self) -> String {
+        self.join(|kind| *kind == BlockKind::Thinking)
+    }
+
+    /// Bytes of everything that came.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.blocks.iter().map(|block| block.text.len() as u64).sum()
+    }
+
+    /// The tool calls that came whole, in order.
+    pub(crate) fn calls(&self) -> Vec<ToolCall> {
+        let call = |block: &Block| match &block.kind {
+            BlockKind::Tool { call, name } if block.ended => {
+                let arguments = if block.text.trim().is_empty() { "{}".to_owned() } else { block.text.clone() };
+                Some(ToolCall { id: call.clone(), name: name.clone(), arguments })
+            }
+            _ => None,
+        };
+        self.blocks.iter().filter_map(call).collect()
+    }
+
+    /// The answer as `on_llm_output` gets it.
+    pub(crate) fn output(&self) -> ModelOutput {
+        let stop = self.stop.clone().unwrap_or(StopReason::EndTurn);
+        ModelOutput { text: self.text(), tool_calls: self.calls(), stop, usage: self.usage }
+    }
+
+    /// The answer as it goes into the conversation, with `text` for its text. `None` where nothing is left.
+    pub(crate) fn message(&self, text: &str) -> Option<Message> {
+        let mut parts = Vec::new();
+        let mut rest = Some(text).filter(|text| !text.is_empty());
+        for block in &self.blocks {
+            match &block.kind {
+                BlockKind::Thinking => parts.push(Part::Thinking {
+                    text: block.text.clone(),
+                    signature: block.signature.clone(),
+                    redacted: block.redacted,
+                }),
+                // All text stands where the first of it stood.
+                BlockKind::Text => parts.extend(rest.take().map(|text| Part::Text(text.to_owned()))),
+                BlockKind::Tool { .. } => {}
+            }
+        }
+        parts.extend(rest.map(|text| Part::Text(text.to_owned())));
+        parts.extend(self.calls().into_iter().map(Part::ToolCall));
+        let only_thinking = parts.iter().all(|part| matches!(part, Part::Thinking { .. }));
+        let message = Message { role: Role::Assistant, origin: Origin::Model, parts, hidden: false };
+        if only_thinking { None } else { Some(message) }
+    }
+
+    /// What stays in the conversation of an answer that did not come to its end: `text` alone.
+    pub(crate) fn partial_message(text: String) -> Option<Arc<Message>> {
+        if text.trim().is_empty() { None } else { Some(Arc::new(Message::text(Role::Assistant, Origin::Model, text))) }
+    }
+
+    fn join(&self, wanted: impl Fn(&BlockKind) -> bool) -> String {
+        self.blocks.iter().filter(|block| wanted(&block.kind)).map(|block| block.text.as_str()).collect()
+    }
+}

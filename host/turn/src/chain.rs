@@ -1,0 +1,171 @@
+//! Which extensions are asked, in which order, and the one way to ask them.
+//!
+//! Every call has a report: what became of it and how long it took. A failure is skipped (the caller goes on with the
+//! last good value) unless the operator made the extension `required`: then it ends the turn.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use flow::{
+    CallFailure, Callback, CallbackKind, CallbackOutcome, CallbackReport, EventKind, OutputMode, PluginId, Registration,
+    TagPattern, TextUnit,
+};
+
+use crate::events::Hub;
+use crate::ports::{BoxFuture, EventSink, Extensions};
+
+/// The handlers of each callback, highest priority first, ties in order of registration.
+#[derive(Debug, Default)]
+pub(crate) struct Chains {
+    pub(crate) input: Vec<usize>,
+    pub(crate) text: Vec<(usize, TextUnit)>,
+    pub(crate) tags: Vec<(usize, Vec<TagPattern>)>,
+    pub(crate) output: Vec<(usize, OutputMode)>,
+    pub(crate) ttsr: Vec<usize>,
+}
+
+impl Chains {
+    pub(crate) fn new(registrations: &[Registration]) -> Self {
+        let mut all: Vec<(u8, usize, &Callback)> = registrations
+            .iter()
+            .enumerate()
+            .flat_map(|(plugin, one)| one.callbacks.iter().map(move |(callback, priority)| (*priority, plugin, callback)))
+            .collect();
+        // Stable: equal priorities stay in order of registration.
+        all.sort_by_key(|(priority, _, _)| std::cmp::Reverse(*priority));
+        let mut chains = Self::default();
+        for (_, plugin, callback) in all {
+            match callback {
+                Callback::InputMessages => chains.input.push(plugin),
+                Callback::PlainText(unit) => chains.text.push((plugin, *unit)),
+                Callback::Tag(patterns) => chains.tags.push((plugin, patterns.clone())),
+                Callback::LlmOutput(mode) => chains.output.push((plugin, *mode)),
+                Callback::TtsrTriggered => chains.ttsr.push(plugin),
+            }
+        }
+        chains
+    }
+
+    /// Whether an answer must be held until it is complete.
+    pub(crate) fn has_rewriter(&self) -> bool {
+        self.output.iter().any(|(_, mode)| *mode == OutputMode::Rewrite)
+    }
+
+    /// The handlers of a tag: those of its exact name, else those of the longest prefix that fits.
+    pub(crate) fn tag_handlers(&self, name: &str) -> Vec<usize> {
+        let rank = |pattern: &TagPattern| match pattern {
+            TagPattern::Exact(exact) if exact == name => Some(usize::MAX),
+            TagPattern::Prefix(prefix) if name.starts_with(prefix.as_str()) => Some(prefix.len()),
+            _ => None,
+        };
+        let ranks = |patterns: &[TagPattern]| patterns.iter().filter_map(rank).max();
+        let best = self.tags.iter().filter_map(|(_, patterns)| ranks(patterns)).max();
+        let fits = |patterns: &[TagPattern]| best.is_some() && ranks(patterns) == best;
+        self.tags.iter().filter(|(_, patterns)| fits(patterns)).map(|(plugin, _)| *plugin).collect()
+    }
+}
+
+/// Asks the extensions of one session.
+pub(crate) struct Caller {
+    pub(crate) chains: Chains,
+    pub(crate) registrations: Vec<Registration>,
+    pub(crate) extensions: Arc<dyn Extensions>,
+    pub(crate) hub: Arc<Hub>,
+}
+
+impl Caller {
+    /// Asks one extension. `None`: it was skipped or failed, and the chain goes on with what it was given.
+    ///
+    /// # Errors
+    /// The failure of an extension that is `required`.
+    pub(crate) async fn ask<T>(
+        &self,
+        plugin: usize,
+        callback: CallbackKind,
+        call: BoxFuture<'_, Result<T, CallFailure>>,
+        outcome: impl FnOnce(&T) -> CallbackOutcome,
+    ) -> Result<Option<T>, CallFailure> {
+        if let Some(reason) = self.extensions.skip_reason(plugin, callback) {
+            return self.skipped(plugin, callback, reason);
+        }
+        let began = Instant::now();
+        let answer = call.await;
+        let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        match answer {
+            Ok(answer) => {
+                self.report(plugin, callback, outcome(&answer), nanos);
+                Ok(Some(answer))
+            }
+            Err(failure) => {
+                let message = failure.to_string();
+                tracing::warn!(plugin = %failure.plugin, callback = callback.as_str(), "{message}");
+                self.report(plugin, callback, CallbackOutcome::Failed(failure.clone()), nanos);
+                if self.registrations[plugin].required { Err(failure) } else { Ok(None) }
+            }
+        }
+    }
+
+    /// Says what became of a call.
+    pub(crate) fn report(&self, plugin: usize, callback: CallbackKind, outcome: CallbackOutcome, nanos: u64) {
+        let plugin = self.id(plugin);
+        self.hub.emit(EventKind::ExtensionCallback(CallbackReport { plugin, callback, outcome, nanos }));
+    }
+
+    /// Whose a place in the list of registrations is.
+    pub(crate) fn id(&self, plugin: usize) -> PluginId {
+        self.registrations[plugin].plugin.clone()
+    }
+
+    fn skipped<T>(&self, plugin: usize, callback: CallbackKind, reason: String) -> Result<Option<T>, CallFailure> {
+        self.report(plugin, callback, CallbackOutcome::Skipped(reason.clone()), 0);
+        if !self.registrations[plugin].required {
+            return Ok(None);
+        }
+        let cause = flow::FailureCause::Start;
+        Err(CallFailure { plugin: self.id(plugin), callback, cause, message: reason, frames: Vec::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tags(name: &str, patterns: &[(&str, bool)]) -> Registration {
+        let pattern = |(text, exact): &(&str, bool)| {
+            if *exact { TagPattern::Exact((*text).into()) } else { TagPattern::Prefix((*text).into()) }
+        };
+        Registration {
+            plugin: name.parse().expect("a plugin id"),
+            version: "1.0.0".into(),
+            callbacks: vec![(Callback::Tag(patterns.iter().map(pattern).collect()), 50)],
+            required: false,
+        }
+    }
+
+    #[test]
+    fn the_exact_name_wins_then_the_longest_prefix() {
+        let chains = Chains::new(&[
+            tags("a", &[("note-", false)]),
+            tags("b", &[("note-todo", true)]),
+            tags("c", &[("note-to", false)]),
+            tags("d", &[("note-todo", true), ("n", false)]),
+        ]);
+        assert_eq!(chains.tag_handlers("note-todo"), [1, 3]);
+        assert_eq!(chains.tag_handlers("note-tom"), [2]);
+        assert_eq!(chains.tag_handlers("note-x"), [0]);
+        assert_eq!(chains.tag_handlers("nothing"), [3]);
+        assert!(chains.tag_handlers("x").is_empty());
+    }
+
+    #[test]
+    fn order_is_priority_then_registration() {
+        let one = |name: &str, priority| Registration {
+            plugin: name.parse().expect("a plugin id"),
+            version: "1.0.0".into(),
+            callbacks: vec![(Callback::InputMessages, priority)],
+            required: false,
+        };
+        let chains = Chains::new(&[one("a", 50), one("b", 90), one("c", 50), one("d", 0), one("e", 90)]);
+        assert_eq!(chains.input, [1, 4, 0, 2, 3]);
+    }
+}

@@ -1,0 +1,43 @@
+//! Stage: the model's accepted output goes through `on_llm_output`, whole, before it is split into segments.
+
+use flow::{Annotation, CallFailure, CallbackKind, CallbackOutcome, ModelOutput, OutputAnswer, PluginId};
+
+use crate::chain::Caller;
+
+/// What extensions made of an output.
+#[derive(Debug, Default)]
+pub(crate) struct Processed {
+    /// Each change in order; the last is the text from here on.
+    pub(crate) rewrites: Vec<(PluginId, String)>,
+    /// What was noted, by whom.
+    pub(crate) annotations: Vec<(PluginId, Annotation)>,
+}
+
+/// Runs the chain over `output`, whose text becomes what the last rewriter made of it.
+///
+/// # Errors
+/// The failure of a `required` extension.
+pub(crate) async fn run(caller: &Caller, output: &mut ModelOutput) -> Result<Processed, CallFailure> {
+    let mut processed = Processed::default();
+    for &(plugin, _) in &caller.chains.output {
+        let call = caller.extensions.llm_output(plugin, output);
+        let Some(answer) = caller.ask(plugin, CallbackKind::LlmOutput, call, outcome).await? else { continue };
+        let by = caller.id(plugin);
+        processed.annotations.extend(answer.annotations.into_iter().map(|note| (by.clone(), note)));
+        if let Some(text) = answer.replace {
+            output.text.clone_from(&text);
+            processed.rewrites.push((by, text));
+        }
+    }
+    Ok(processed)
+}
+
+fn outcome(answer: &OutputAnswer) -> CallbackOutcome {
+    if answer.replace.is_some() {
+        CallbackOutcome::Changed
+    } else if answer.ignored.is_empty() {
+        CallbackOutcome::Passed
+    } else {
+        CallbackOutcome::Ignored(answer.ignored.join("; "))
+    }
+}

@@ -1,0 +1,465 @@
+//! The loop of one turn: attempts until an answer is accepted, steps until the model asks for nothing more.
+//!
+//! Stages do their work and say what they found; only this loop stops, goes back and starts again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::{
+    Action, CallFailure, CallbackKind, CallbackOutcome, ErrorClass, EventKind, Message, ModelError, Origin, Part, Partial, Place,
+    PluginId, Role, RuleMatch, StopReason, StreamKind, ToolCall, ToolResult, TurnStatus, Usage,
+};
+use rules::{ContextMode, Judgement};
+use tokio::task::JoinSet;
+
+use crate::answer::Answer;
+use crate::cancel::Cancel;
+use crate::chain::Caller;
+use crate::input::{self, Input};
+use crate::ports::{EventSink, TtsrEvent};
+use crate::retry::Retry;
+use crate::segments::Segments;
+use crate::session::{Session, TurnReport, hidden};
+use crate::stream::{Attempt, End, Noted, shown};
+use crate::tools::{self, Runner};
+use crate::output;
+
+/// A turn under way. All that must survive its being dropped midway lives here and not in its future.
+pub(crate) struct Turn<'a> {
+    session: &'a mut Session,
+    cancel: &'a Cancel,
+    place: Place,
+    /// The attempt under way, or the answer just accepted.
+    answer: Answer,
+    noted: Noted,
+    /// An accepted answer whose tool calls are running, with the results so far.
+    running: Option<(Message, Vec<ToolResult>)>,
+    /// News to extensions that nobody waits for before the turn's end.
+    news: JoinSet<()>,
+    step_usage: Usage,
+    report: TurnReport,
+}
+
+/// Why a turn ends before the model is done.
+enum Stop {
+    Model(ModelError),
+    Required(CallFailure),
+    Rule(String),
+}
+
+impl From<CallFailure> for Stop {
+    fn from(failure: CallFailure) -> Self {
+        Self::Required(failure)
+    }
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn new(session: &'a mut Session, cancel: &'a Cancel, place: Place) -> Self {
+        let report = TurnReport {
+            status: TurnStatus::Completed,
+            text: String::new(),
+            stop: None,
+            usage: Usage::default(),
+            place,
+            interrupts: 0,
+        };
+        let (answer, noted, news) = (Answer::default(), Noted::default(), JoinSet::new());
+        Self { session, cancel, place, answer, noted, running: None, news, step_usage: Usage::default(), report }
+    }
+
+    pub(crate) async fn run(&mut self, input: Vec<Message>) -> TurnStatus {
+        match self.steps(input).await {
+            Ok(status) => status,
+            Err(Stop::Rule(rule)) => TurnStatus::StoppedByRule { rule },
+            Err(Stop::Model(error)) => TurnStatus::Failed { class: error.class, message: error.message },
+            Err(Stop::Required(failure)) => {
+                let message = format!("a required extension failed: {failure}");
+                TurnStatus::Failed { class: ErrorClass::Permanent, message }
+            }
+        }
+    }
+
+    /// Puts everything in order, however the turn ended.
+    pub(crate) async fn finish(mut self, status: TurnStatus) -> TurnReport {
+        let why = match &status {
+            TurnStatus::Cancelled => "cancelled".to_owned(),
+            TurnStatus::Failed { message, .. } => message.clone(),
+            other => format!("{other:?}"),
+        };
+        let answer = std::mem::take(&mut self.answer);
+        if self.running.is_none() && !answer.blocks.is_empty() {
+            self.tell_partial(&answer, &why);
+            let mut text = answer.text();
+            if !text.trim().is_empty() {
+                text.push_str(&format!("\n\n[Stream interrupted: {why}]"));
+            }
+            self.session.view_partial(text);
+        }
+        self.settle_calls();
+        match &status {
+            TurnStatus::Cancelled => {
+                self.news.abort_all();
+                self.session.hub.emit(EventKind::ThreadCancelled { by: "the caller".into() });
+            }
+            TurnStatus::Failed { class, message } => {
+                self.session.hub.emit(EventKind::ThreadError { class: *class, message: message.clone() });
+            }
+            _ => {}
+        }
+        while self.news.join_next().await.is_some() {}
+        self.report.status = status;
+        self.report.place = self.place;
+        self.report
+    }
+
+    async fn steps(&mut self, input: Vec<Message>) -> Result<TurnStatus, Stop> {
+        let caller = Arc::clone(&self.session.caller);
+        for message in &input {
+            let (role, text, hidden) = (message.role, message.plain_text(), message.hidden);
+            self.session.hub.emit(EventKind::CognitionIn { role, text, hidden });
+        }
+        match input::run(&caller, input).await? {
+            Input::Reject { by, reason } => return Ok(TurnStatus::Rejected { by, reason }),
+            Input::Reply { messages, by, text } => {
+                self.remember_input(messages);
+                self.reply(by, text).await?;
+                return Ok(TurnStatus::Completed);
+            }
+            Input::Ask(messages) if messages.is_empty() => {
+                let message = "extensions dropped the whole input: the model was not asked".into();
+                self.session.hub.emit(EventKind::Notice { message });
+                return Ok(TurnStatus::Completed);
+            }
+            Input::Ask(messages) => self.remember_input(messages),
+        }
+        loop {
+            if self.place.step == self.session.parts.settings.max_steps {
+                return Ok(TurnStatus::StepLimit { steps: self.place.step });
+            }
+            if !self.step().await? {
+                return Ok(TurnStatus::Completed);
+            }
+        }
+    }
+
+    fn remember_input(&mut self, mut messages: Vec<Message>) {
+        self.session.frame.around_input(&mut messages);
+        for message in messages {
+            self.session.remember(message);
+        }
+    }
+
+    /// One step: an accepted answer and the results of its calls. Tells whether the model is to be asked again.
+    async fn step(&mut self) -> Result<bool, Stop> {
+        self.place.step += 1;
+        self.place.attempt = 0;
+        self.step_usage = Usage::default();
+        self.session.set_place(self.place);
+        self.session.hub.emit(EventKind::StepStart);
+        self.attempts().await?;
+        let stop = self.answer.stop.clone().unwrap_or(StopReason::EndTurn);
+        let calls = self.answer.calls();
+        self.run_calls(&calls).await;
+        let reminded = self.remind();
+        self.answer = Answer::default();
+        self.report.stop = Some(stop.clone());
+        self.session.hub.emit(EventKind::StepFinish { usage: self.step_usage, stop: stop.clone() });
+        Ok(!calls.is_empty() || reminded || stop == StopReason::Pause)
+    }
+
+    /// Asks the model until an answer is accepted.
+    async fn attempts(&mut self) -> Result<(), Stop> {
+        let mut retry = Retry::new(self.session.parts.settings.max_retries);
+        loop {
+            self.place.attempt += 1;
+            self.session.set_place(self.place);
+            self.answer = Answer::default();
+            self.noted = Noted::default();
+            let mut segments = Segments::new(Arc::clone(&self.session.caller));
+            let end = self.attempt(&mut segments).await;
+            self.step_usage.add(self.answer.usage);
+            self.report.usage.add(self.answer.usage);
+            match end {
+                End::Complete => {
+                    retry.succeeded(&self.session.hub);
+                    return self.accept(segments).await;
+                }
+                End::Interrupted { matches, action } => self.interrupt(matches, action).await?,
+                End::Broken(error) => self.broken(error, &mut retry).await?,
+                End::Refused(failure) => return Err(failure.into()),
+            }
+        }
+    }
+
+    async fn attempt(&mut self, segments: &mut Segments) -> End {
+        let session = &mut *self.session;
+        let prompt = session.frame.prompt(session.view.messages(), session.parts.tools.specs());
+        let mut stream = match session.parts.model.start(&prompt).await {
+            Ok(stream) => stream,
+            Err(error) => return End::Broken(error),
+        };
+        let gate = session.rules.gate();
+        let settings = session.parts.rules.settings();
+        let (caller, news, place) = (&session.caller, &mut self.news, self.place);
+        let mut attempt = Attempt {
+            hub: &session.hub,
+            cancel: self.cancel,
+            rules: &mut session.rules,
+            gate,
+            segments: if caller.chains.has_rewriter() { None } else { Some(segments) },
+            answer: &mut self.answer,
+            noted: &mut self.noted,
+            notify: &mut |matches, judgement| tell_extensions(news, caller, matches, judgement, place),
+            hold_max_bytes: usize::try_from(settings.hold_max_bytes).unwrap_or(usize::MAX),
+            hold_max: Duration::from_millis(settings.hold_max_ms),
+            held_since: None,
+        };
+        // Dropping the stream on the way out is the abort: it waits for nothing.
+        attempt.run(&mut *stream).await
+    }
+
+    /// The answer is complete: extensions get it whole, the rest of it is shown, and it joins the conversation.
+    async fn accept(&mut self, mut segments: Segments) -> Result<(), Stop> {
+        let caller = Arc::clone(&self.session.caller);
+        let live = !caller.chains.has_rewriter();
+        if live {
+            let rest = segments.finish().await?;
+            shown(&self.session.hub, &mut self.answer, rest);
+        }
+        let mut output = self.answer.output();
+        let processed = output::run(&caller, &mut output).await?;
+        if !live {
+            let mut text = segments.push(&output.text).await?;
+            text.push_str(&segments.finish().await?);
+            shown(&self.session.hub, &mut self.answer, text);
+        }
+        self.tell_reasoning(&self.answer, false);
+        self.session.hub.emit(EventKind::CognitionOut {
+            text: self.answer.text(),
+            model: self.answer.model.clone(),
+            partial: None,
+            annotations: processed.annotations,
+            rewrites: processed.rewrites,
+        });
+        self.report.text.push_str(&self.answer.shown);
+        if let Some(message) = self.answer.message(&output.text) {
+            self.running = Some((message, Vec::new()));
+        } else {
+            self.answer.blocks.clear();
+        }
+        Ok(())
+    }
+
+    /// An extension's own answer takes the way of a model's, without the gate.
+    async fn reply(&mut self, by: PluginId, text: String) -> Result<(), Stop> {
+        self.place.step = 1;
+        self.session.set_place(self.place);
+        self.answer.begin(0, flow::BlockKind::Text);
+        if let Some(block) = self.answer.block(0) {
+            (block.ended, block.text) = (true, text);
+        }
+        let caller = Arc::clone(&self.session.caller);
+        let mut output = self.answer.output();
+        let processed = output::run(&caller, &mut output).await?;
+        let mut segments = Segments::new(caller);
+        let mut text = segments.push(&output.text).await?;
+        text.push_str(&segments.finish().await?);
+        shown(&self.session.hub, &mut self.answer, text);
+        self.session.hub.emit(EventKind::CognitionOut {
+            text: self.answer.text(),
+            model: None,
+            partial: None,
+            annotations: processed.annotations,
+            rewrites: processed.rewrites,
+        });
+        self.session.remember(Message::text(Role::Assistant, Origin::Plugin(by), output.text));
+        let answer = std::mem::take(&mut self.answer);
+        self.report.text.push_str(&answer.shown);
+        Ok(())
+    }
+
+    /// A rule stopped the model: the reminder goes in and the next attempt follows.
+    async fn interrupt(&mut self, matches: Vec<RuleMatch>, action: Action) -> Result<(), Stop> {
+        let answer = std::mem::take(&mut self.answer);
+        let rules = names(&matches);
+        self.tell_partial(&answer, &format!("stopped by rule {}", rules.join(", ")));
+        self.noted = Noted::default();
+        if action == Action::Stop {
+            return Err(Stop::Rule(rules.into_iter().next().unwrap_or_default()));
+        }
+        self.report.interrupts += 1;
+        let delay = Duration::from_millis(self.session.parts.rules.settings().retry_delay_ms);
+        self.session.parts.clock.sleep(delay).await;
+        let (kept, note) = self.keep(&answer, &matches);
+        let discarded = answer.bytes().saturating_sub(kept);
+        let reminder = self.session.rules.reminder(&matches) + &note;
+        self.inject(reminder, rules, discarded);
+        Ok(())
+    }
+
+    /// Applies the context mode to a stopped answer: bytes that stay in the conversation, and what to add to the reminder.
+    fn keep(&mut self, answer: &Answer, matches: &[RuleMatch]) -> (u64, String) {
+        let text = match self.session.rules.context_mode(matches) {
+            ContextMode::Discard => return (0, String::new()),
+            ContextMode::Keep => answer.text(),
+            ContextMode::Rewind => before_match(answer, matches),
+        };
+        let kept = text.len() as u64;
+        let note = "\n\nWhat you wrote before the violation stands; go on from there without repeating it.";
+        match Answer::partial_message(text) {
+            Some(message) => {
+                self.session.remember(message);
+                let rewound = self.session.rules.context_mode(matches) == ContextMode::Rewind;
+                (kept, if rewound { note.to_owned() } else { String::new() })
+            }
+            None => (0, String::new()),
+        }
+    }
+
+    /// The stream broke: try again where nothing of it was shown and it can help, else the turn ends.
+    async fn broken(&mut self, error: ModelError, retry: &mut Retry) -> Result<(), Stop> {
+        let code = error.code.clone().or_else(|| error.status.map(|s| s.to_string())).unwrap_or_else(|| "unknown".into());
+        let (class, message) = (error.class, error.message.clone());
+        self.session.hub.emit(EventKind::ErrorClassified { class, code, message: message.clone() });
+        let unseen = self.answer.pieces == 0 && !self.answer.reasoned;
+        let Some(delay) = retry.next_delay(&error).filter(|_| unseen) else { return Err(Stop::Model(error)) };
+        let answer = std::mem::take(&mut self.answer);
+        if !answer.blocks.is_empty() {
+            self.tell_partial(&answer, &message);
+        }
+        self.noted = Noted::default();
+        self.session.parts.clock.sleep(delay).await;
+        Ok(())
+    }
+
+    async fn run_calls(&mut self, calls: &[ToolCall]) {
+        for call in calls {
+            let blocked = tools::take_for(call, &mut self.noted.block);
+            let reminders = tools::take_for(call, &mut self.noted.remind);
+            let session = &*self.session;
+            let runner =
+                Runner { hub: &session.hub, tools: &*session.parts.tools, confirm: &*session.parts.confirm };
+            let refusal = if blocked.is_empty() { None } else { Some(session.rules.reminder(&blocked)) };
+            let mut result = runner.run(call, refusal).await;
+            if !blocked.is_empty() {
+                self.mark_injected(names(&blocked), 0);
+            }
+            if !reminders.is_empty() {
+                result.content.insert(0, self.session.rules.tool_reminder(&reminders));
+                self.mark_injected(names(&reminders), 0);
+            }
+            if let Some((_, results)) = &mut self.running {
+                results.push(result);
+            }
+        }
+        self.settle_calls();
+    }
+
+    /// Puts the accepted answer and its results into the conversation. A call without a result is left out: a provider
+    /// refuses a history with open calls.
+    fn settle_calls(&mut self) {
+        let Some((mut message, results)) = self.running.take() else { return };
+        let answered = |call: &ToolCall| results.iter().any(|result| result.call == call.id);
+        message.parts.retain(|part| if let Part::ToolCall(call) = part { answered(call) } else { true });
+        if message.parts.iter().all(|part| matches!(part, Part::Thinking { .. })) {
+            return;
+        }
+        self.session.remember(message);
+        if !results.is_empty() {
+            let parts = results.into_iter().map(Part::ToolResult).collect();
+            self.session.remember(Message { role: Role::Tool, origin: Origin::Host, parts, hidden: false });
+        }
+    }
+
+    /// Delivers reminders of rules that did not interrupt the text. Tells whether there were any.
+    fn remind(&mut self) -> bool {
+        let is_prose = |found: &RuleMatch| !matches!(found.stream, StreamKind::Tool { .. });
+        let matches: Vec<RuleMatch> = std::mem::take(&mut self.noted.remind).into_iter().filter(is_prose).collect();
+        if matches.is_empty() {
+            return false;
+        }
+        let reminder = self.session.rules.tool_reminder(&matches);
+        self.inject(reminder, names(&matches), 0);
+        true
+    }
+
+    fn inject(&mut self, reminder: String, rules: Vec<String>, discarded_bytes: u64) {
+        self.session.remember(hidden(Role::User, reminder.clone()));
+        let custom_type = "ttsr-injection".to_owned();
+        self.session.hub.emit(EventKind::CustomMessage { custom_type, text: reminder, hidden: true });
+        self.mark_injected(rules, discarded_bytes);
+    }
+
+    fn mark_injected(&mut self, rules: Vec<String>, discarded_bytes: u64) {
+        self.session.rules.injected(&rules);
+        self.session.hub.emit(EventKind::TtsrInjection { rules, discarded_bytes });
+    }
+
+    fn tell_partial(&self, answer: &Answer, error: &str) {
+        self.tell_reasoning(answer, true);
+        let partial = Partial { error: error.to_owned(), shown_bytes: answer.shown.len() as u64 };
+        self.session.hub.emit(EventKind::CognitionOut {
+            text: answer.text(),
+            model: answer.model.clone(),
+            partial: Some(partial),
+            annotations: Vec::new(),
+            rewrites: Vec::new(),
+        });
+    }
+
+    fn tell_reasoning(&self, answer: &Answer, interrupted: bool) {
+        let text = answer.thinking();
+        if !text.is_empty() {
+            self.session.hub.emit(EventKind::CognitionReasoning { text, interrupted });
+        }
+    }
+}
+
+/// Tells extensions about rules that fired, without waiting for them: once per stream and rule and turn.
+fn tell_extensions(news: &mut JoinSet<()>, caller: &Arc<Caller>, matches: &[RuleMatch], judgement: &Judgement, place: Place) {
+    let first = matches.iter().zip(&judgement.first).filter(|(_, first)| **first).map(|(found, _)| found.clone());
+    let event = TtsrEvent { matches: first.collect(), action: judgement.action, place };
+    if event.matches.is_empty() || caller.chains.ttsr.is_empty() {
+        return;
+    }
+    let caller = Arc::clone(caller);
+    news.spawn(async move {
+        for &plugin in &caller.chains.ttsr {
+            let call = caller.extensions.ttsr_triggered(plugin, &event);
+            let told = caller.ask(plugin, CallbackKind::TtsrTriggered, call, |()| CallbackOutcome::Passed).await;
+            if let Err(failure) = told {
+                // A notice cannot refuse what has already happened; the failure is in the report.
+                tracing::warn!("{failure}");
+            }
+        }
+    });
+}
+
+/// Names of the rules, each once.
+fn names(matches: &[RuleMatch]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for found in matches {
+        if !names.contains(&found.rule) {
+            names.push(found.rule.clone());
+        }
+    }
+    names
+}
+
+/// The text before the line of the first match; all text where the match was in another stream.
+fn before_match(answer: &Answer, matches: &[RuleMatch]) -> String {
+    let start = matches.iter().filter(|found| found.stream == StreamKind::Text).map(|found| found.evidence.start).min();
+    let Some(start) = start else { return answer.text() };
+    let mut text = String::new();
+    for block in answer.blocks.iter().filter(|block| block.kind == flow::BlockKind::Text) {
+        if block.ended {
+            text.push_str(&block.text);
+            continue;
+        }
+        let at = block.text.floor_char_boundary(usize::try_from(start).unwrap_or(usize::MAX).min(block.text.len()));
+        let line = block.text[..at].rfind('\n').map_or(0, |end| end + 1);
+        text.push_str(&block.text[..line]);
+        break;
+    }
+    text
+}

@@ -1,0 +1,357 @@
+//! Finds registered tags in a text that arrives in pieces, the same for every way of cutting it.
+//!
+//! Bytes are held back only while they can still become a registered tag. Whatever turns out not to be one is text, byte
+//! for byte: unknown tags, malformed tags, and everything in comments, CDATA and fenced or inline code. Names match
+//! exactly, case included. Attributes are `a="v"`, `a='v'` or bare; the five entities of XML are decoded in values.
+
+use flow::TagPattern;
+
+use super::code::Code;
+
+/// A tag longer than this (name, attributes and all) is text.
+const MAX_TAG: usize = 4096;
+
+/// What the parser found in one push: the text, and the tags between its bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// All text, in order. Whole characters only.
+    pub(crate) text: String,
+    /// The tags, each with its place: the number of bytes of `text` before it.
+    pub(crate) marks: Vec<(usize, Mark)>,
+}
+
+/// A registered tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// `<name …>`, or `<name …/>` where `closed`.
+    Open { name: String, attributes: Vec<(String, String)>, closed: bool, raw: String },
+    /// `</name>`
+    Close { name: String, raw: String },
+}
+
+/// The parser of one message.
+#[derive(Debug)]
+pub(crate) struct TagParser {
+    patterns: Vec<TagPattern>,
+    /// Bytes from a `<` on that may still become a tag; empty in plain text.
+    held: Vec<u8>,
+    syntax: Syntax,
+    code: Code,
+    /// In a comment or CDATA: what ends it, and how much of that the last bytes are.
+    region: Option<(&'static [u8], usize)>,
+}
+
+/// What opens text that is never a tag, and what ends it.
+const REGIONS: [(&[u8], &[u8]); 2] = [(b"<!--", b"-->"), (b"<![CDATA[", b"]]>")];
+
+/// Where the held bytes end in `<name a="v" …>` or `</name >`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Syntax {
+    /// After `<`.
+    Begin,
+    /// In the opening of a comment or CDATA.
+    Region,
+    /// In a name that begins at this byte.
+    Name(usize),
+    /// Between or in attributes.
+    Attributes,
+    /// After the `=` of an attribute.
+    Equals,
+    /// In a value with this quote.
+    Quoted(u8),
+    /// After a `/` that must be followed by `>`.
+    Slash,
+    /// After the name of a closing tag.
+    CloseEnd,
+}
+
+/// What the held bytes are.
+enum Verdict {
+    Undecided(Syntax),
+    Tag,
+    NoTag,
+    Region(&'static [u8]),
+}
+
+impl TagParser {
+    pub(crate) fn new(patterns: Vec<TagPattern>) -> Self {
+        Self { patterns, held: Vec::new(), syntax: Syntax::Begin, code: Code::new(), region: None }
+    }
+
+    /// Takes the next piece; what is now decided is appended to `found`.
+    pub(crate) fn push(&mut self, piece: &str, found: &mut Found) {
+        let mut text = std::mem::take(&mut found.text).into_bytes();
+        let mut rest = piece.as_bytes();
+        while !rest.is_empty() {
+            if self.held.is_empty() && self.region.is_none() && self.code.is_settled() {
+                let plain = rest.iter().position(|b| matches!(b, b'<' | b'`' | b'\n')).unwrap_or(rest.len());
+                text.extend_from_slice(&rest[..plain]);
+                rest = &rest[plain..];
+            }
+            let Some((&byte, tail)) = rest.split_first() else { break };
+            rest = tail;
+            self.byte(byte, &mut text, &mut found.marks);
+        }
+        found.text = whole(text);
+    }
+
+    /// The message is complete: what is held is text.
+    pub(crate) fn finish(&mut self, found: &mut Found) {
+        let mut text = std::mem::take(&mut found.text).into_bytes();
+        while !self.held.is_empty() {
+            self.reject(&mut text, &mut found.marks);
+        }
+        found.text = whole(text);
+    }
+
+    fn byte(&mut self, byte: u8, text: &mut Vec<u8>, marks: &mut Vec<(usize, Mark)>) {
+        if self.held.is_empty() {
+            if let Some((end, seen)) = self.region {
+                self.region = in_region(end, seen, byte);
+                self.code.step(byte);
+                text.push(byte);
+            } else if byte == b'<' && !self.code.is_code() {
+                self.held.push(byte);
+                self.syntax = Syntax::Begin;
+            } else {
+                self.code.step(byte);
+                text.push(byte);
+            }
+            return;
+        }
+        self.held.push(byte);
+        match self.judge(byte) {
+            Verdict::Undecided(syntax) if self.held.len() < MAX_TAG => self.syntax = syntax,
+            Verdict::Tag => {
+                let raw = whole(std::mem::take(&mut self.held));
+                self.code.step(b'<');
+                marks.push((text.len(), read(raw)));
+            }
+            Verdict::Region(end) => {
+                for byte in std::mem::take(&mut self.held) {
+                    self.code.step(byte);
+                    text.push(byte);
+                }
+                self.region = Some((end, 0));
+            }
+            Verdict::Undecided(_) | Verdict::NoTag => self.reject(text, marks),
+        }
+    }
+
+    /// The held bytes begin no tag: their `<` is text and the rest is read again.
+    fn reject(&mut self, text: &mut Vec<u8>, marks: &mut Vec<(usize, Mark)>) {
+        let held = std::mem::take(&mut self.held);
+        self.code.step(b'<');
+        text.push(b'<');
+        for &byte in &held[1..] {
+            self.byte(byte, text, marks);
+        }
+    }
+
+    /// Judges the held bytes by the last of them.
+    fn judge(&self, byte: u8) -> Verdict {
+        let blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        match self.syntax {
+            Syntax::Begin if byte == b'/' && self.held.len() == 2 => Verdict::Undecided(Syntax::Begin),
+            Syntax::Begin if byte == b'!' && self.held.len() == 2 => Verdict::Undecided(Syntax::Region),
+            Syntax::Begin => self.judge_name(self.held.len() - 1),
+            Syntax::Region => self.judge_region(),
+            Syntax::Name(at) if is_name_byte(byte) => self.judge_name(at),
+            Syntax::Name(at) if !self.is_registered(&self.held[at..self.held.len() - 1]) => Verdict::NoTag,
+            Syntax::Name(_) if byte == b'>' => Verdict::Tag,
+            Syntax::Name(2) if blank => Verdict::Undecided(Syntax::CloseEnd),
+            Syntax::Name(1) if blank => Verdict::Undecided(Syntax::Attributes),
+            Syntax::Name(1) | Syntax::Attributes if byte == b'/' => Verdict::Undecided(Syntax::Slash),
+            Syntax::Name(_) => Verdict::NoTag,
+            Syntax::CloseEnd if byte == b'>' => Verdict::Tag,
+            Syntax::CloseEnd if blank => Verdict::Undecided(Syntax::CloseEnd),
+            Syntax::Attributes if byte == b'>' => Verdict::Tag,
+            Syntax::Attributes if byte == b'=' => Verdict::Undecided(Syntax::Equals),
+            Syntax::Attributes if blank || is_name_byte(byte) => Verdict::Undecided(Syntax::Attributes),
+            Syntax::Equals if blank => Verdict::Undecided(Syntax::Equals),
+            Syntax::Equals if matches!(byte, b'"' | b'\'') => Verdict::Undecided(Syntax::Quoted(byte)),
+            Syntax::Quoted(quote) if byte == quote => Verdict::Undecided(Syntax::Attributes),
+            Syntax::Quoted(quote) => Verdict::Undecided(Syntax::Quoted(quote)),
+            Syntax::Slash if byte == b'>' => Verdict::Tag,
+            Syntax::CloseEnd | Syntax::Attributes | Syntax::Equals | Syntax::Slash => Verdict::NoTag,
+        }
+    }
+
+    fn judge_region(&self) -> Verdict {
+        match REGIONS.iter().find(|(open, _)| open.starts_with(&self.held)) {
+            Some((open, end)) if open.len() == self.held.len() => Verdict::Region(end),
+            Some(_) => Verdict::Undecided(Syntax::Region),
+            None => Verdict::NoTag,
+        }
+    }
+
+    fn judge_name(&self, at: usize) -> Verdict {
+        let name = &self.held[at..];
+        let may = name[0].is_ascii_alphabetic() && name.len() <= 64 && self.may_become(name);
+        if may { Verdict::Undecided(Syntax::Name(at)) } else { Verdict::NoTag }
+    }
+
+    fn may_become(&self, start: &[u8]) -> bool {
+        self.patterns.iter().any(|pattern| match pattern {
+            TagPattern::Exact(name) => name.as_bytes().starts_with(start),
+            TagPattern::Prefix(prefix) => {
+                start.starts_with(prefix.as_bytes()) || prefix.as_bytes().starts_with(start)
+            }
+        })
+    }
+
+    fn is_registered(&self, name: &[u8]) -> bool {
+        self.patterns.iter().any(|pattern| match pattern {
+            TagPattern::Exact(exact) => exact.as_bytes() == name,
+            TagPattern::Prefix(prefix) => name.starts_with(prefix.as_bytes()),
+        })
+    }
+}
+
+/// The region after one more byte, or `None` where that byte ended it. Both ends are of the form `xx>`.
+fn in_region(end: &'static [u8], seen: usize, byte: u8) -> Option<(&'static [u8], usize)> {
+    if seen == 2 && byte == b'>' {
+        return None;
+    }
+    Some((end, if byte == end[0] { (seen + 1).min(2) } else { 0 }))
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':')
+}
+
+/// Bytes that are cut at ASCII characters only, as text.
+fn whole(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+/// Reads a complete tag that [`TagParser::judge`] has accepted.
+fn read(raw: String) -> Mark {
+    if let Some(rest) = raw.strip_prefix("</") {
+        return Mark::Close { name: rest.trim_end_matches('>').trim_end().to_owned(), raw };
+    }
+    let inner = raw.strip_prefix('<').unwrap_or(&raw);
+    let inner = inner.strip_suffix('>').unwrap_or(inner);
+    let closed = inner.ends_with('/');
+    let inner = inner.strip_suffix('/').unwrap_or(inner);
+    let end = inner.bytes().position(|b| !is_name_byte(b)).unwrap_or(inner.len());
+    let (name, rest) = inner.split_at(end);
+    Mark::Open { name: name.to_owned(), attributes: attributes(rest), closed, raw: raw.clone() }
+}
+
+fn attributes(mut rest: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    loop {
+        rest = rest.trim_start();
+        let end = rest.bytes().position(|b| !is_name_byte(b)).unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        let value = after.trim_start().strip_prefix('=').map(str::trim_start);
+        let quoted = value.and_then(|v| {
+            let quote = v.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+            v[1..].split_once(quote)
+        });
+        match quoted {
+            Some((value, tail)) => {
+                found.push((name.to_owned(), decode(value)));
+                rest = tail;
+            }
+            None if name.is_empty() => return found,
+            None => {
+                found.push((name.to_owned(), String::new()));
+                rest = after;
+            }
+        }
+    }
+}
+
+/// Decodes the five entities of XML; anything else stays as written.
+fn decode(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let known = [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&quot;", '"'), ("&apos;", '\'')];
+        match known.iter().find(|(entity, _)| rest.starts_with(entity)) {
+            Some((entity, plain)) => {
+                out.push(*plain);
+                rest = &rest[entity.len()..];
+            }
+            None => {
+                out.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str, cut: usize) -> String {
+        let mut parser =
+            TagParser::new(vec![TagPattern::Exact("a".into()), TagPattern::Exact("b".into()), TagPattern::Prefix("n-".into())]);
+        let mut out = String::new();
+        let mut found = Found::default();
+        let mut show = |found: &mut Found| {
+            let mut from = 0;
+            for (at, mark) in found.marks.drain(..) {
+                out.push_str(&found.text[from..at]);
+                from = at;
+                match mark {
+                    Mark::Open { name, attributes, closed, .. } => {
+                        out.push_str(&format!("[{name}{}{}]", if closed { "/" } else { "" }, attributes.iter().map(|(k, v)| format!(" {k}={v}")).collect::<String>()));
+                    }
+                    Mark::Close { name, .. } => out.push_str(&format!("[/{name}]")),
+                }
+            }
+            out.push_str(&found.text[from..]);
+            found.text.clear();
+        };
+        let chars: Vec<char> = text.chars().collect();
+        for piece in chars.chunks(cut) {
+            parser.push(&piece.iter().collect::<String>(), &mut found);
+            show(&mut found);
+        }
+        parser.finish(&mut found);
+        show(&mut found);
+        out
+    }
+
+    #[test]
+    fn tags_are_found_at_any_chunking() {
+        for (text, expected) in [
+            ("x<a>y</a>z", "x[a]y[/a]z"),
+            ("<a b=\"1\" c='&lt;2' d>", "[a b=1 c=<2 d=]"),
+            ("<a/>", "[a/]"),
+            ("<a b=\"/>\" />", "[a/ b=/>]"),
+            ("<ab>", "<ab>"),
+            ("<n-todo>", "[n-todo]"),
+            ("<n->", "[n-]"),
+            ("<n>", "<n>"),
+            ("<A>", "<A>"),
+            ("a < b <a", "a < b <a"),
+            ("<<a>>", "<[a]>"),
+            ("<a <b>", "<a [b]"),
+            ("<a\nb = 'ü'\n>", "[a b=ü]"),
+            ("</a >", "[/a]"),
+            ("</a b>", "</a b>"),
+            ("<a b=c>", "<a b=c>"),
+            ("`<a>` <a>", "`<a>` [a]"),
+            ("```\n<a>\n```\n<a>", "```\n<a>\n```\n[a]"),
+            ("<!-- <a> --><a>", "<!-- <a> -->[a]"),
+            ("<![CDATA[<a>]]]><a>", "<![CDATA[<a>]]]>[a]"),
+            ("<!- <a>", "<!- [a]"),
+            ("<a x=\"never closed <b>", "<a x=\"never closed [b]"),
+            ("ä<a>ö", "ä[a]ö"),
+            ("<a ö>", "<a ö>"),
+        ] {
+            for cut in 1..=text.chars().count().max(1) {
+                assert_eq!(parse(text, cut), expected, "{text:?} in pieces of {cut}");
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Cuts text into the units that `on_plain_text` is called with: lines, paragraphs, or all of it.
+//!
+//! Joining the units gives the text, byte for byte, and the cuts do not depend on how the text arrives.
+
+use flow::TextUnit;
+
+/// The text of one handler that is not yet a whole unit.
+#[derive(Debug)]
+pub(crate) struct UnitBuffer {
+    unit: TextUnit,
+    text: String,
+    /// Bytes of `text` that have been looked at and hold no end of a unit.
+    scanned: usize,
+    /// Paragraphs: where the line being looked at begins, and whether a line with words came before it.
+    line: usize,
+    words: bool,
+}
+
+impl UnitBuffer {
+    pub(crate) fn new(unit: TextUnit) -> Self {
+        Self { unit, text: String::new(), scanned: 0, line: 0, words: false }
+    }
+
+    pub(crate) fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Bytes that are no whole unit yet.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The next whole unit, if there is one.
+    pub(crate) fn next_unit(&mut self) -> Option<String> {
+        let end = match self.unit {
+            TextUnit::Whole => None,
+            TextUnit::Line => {
+                let end = self.text[self.scanned..].find('\n').map(|at| self.scanned + at + 1);
+                self.scanned = self.text.len();
+                end
+            }
+            TextUnit::Paragraph => self.paragraph_end(),
+        }?;
+        let rest = self.text.split_off(end);
+        (self.scanned, self.line, self.words) = (0, 0, false);
+        Some(std::mem::replace(&mut self.text, rest))
+    }
+
+    /// What is left, as the last unit; `None` where nothing is.
+    pub(crate) fn finish(&mut self) -> Option<String> {
+        (self.scanned, self.line, self.words) = (0, 0, false);
+        let rest = std::mem::take(&mut self.text);
+        if rest.is_empty() { None } else { Some(rest) }
+    }
+
+    /// A paragraph ends with the first blank line after its words; blank lines before them belong to it.
+    fn paragraph_end(&mut self) -> Option<usize> {
+        while let Some(at) = self.text[self.scanned..].find('\n') {
+            let end = self.scanned + at + 1;
+            let blank = self.text[self.line..end].trim().is_empty();
+            (self.scanned, self.line) = (end, end);
+            if blank && self.words {
+                return Some(end);
+            }
+            self.words |= !blank;
+        }
+        self.scanned = self.text.len();
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn units(unit: TextUnit, text: &str, cut: usize) -> Vec<String> {
+        let mut buffer = UnitBuffer::new(unit);
+        let mut out = Vec::new();
+        let chars: Vec<char> = text.chars().collect();
+        for piece in chars.chunks(cut) {
+            buffer.push(&piece.iter().collect::<String>());
+            while let Some(unit) = buffer.next_unit() {
+                out.push(unit);
+            }
+        }
+        out.extend(buffer.finish());
+        out
+    }
+
+    #[test]
+    fn units_are_the_same_at_any_chunking_and_lose_no_byte() {
+        let text = "\n\none\ntwo\r\n \t\r\n\n\nthree ü\n\nfour";
+        let paragraphs = ["\n\none\ntwo\r\n \t\r\n", "\n\nthree ü\n\n", "four"];
+        let lines = ["\n", "\n", "one\n", "two\r\n", " \t\r\n", "\n", "\n", "three ü\n", "\n", "four"];
+        for cut in 1..40 {
+            assert_eq!(units(TextUnit::Paragraph, text, cut), paragraphs);
+            assert_eq!(units(TextUnit::Line, text, cut), lines);
+            assert_eq!(units(TextUnit::Whole, text, cut), [text]);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! A session: turns that share a history, extensions with their state, and the records of stream rules.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flow::{CallbackKind, EventKind, Message, Origin, Place, PromptAddition, SessionId, StopReason, ToolSpec, TurnStatus, Usage};
+
+use crate::answer::Answer;
+use crate::cancel::Cancel;
+use crate::chain::{Caller, Chains};
+use crate::events::{Hub, Subscription};
+use crate::ports::{Clock, Confirm, EventSink, ExtensionHost, Model, SessionInfo, SessionView, Tools};
+use crate::prompt::Frame;
+use crate::run::Turn;
+
+/// What a session is made of.
+pub struct Parts {
+    /// Its id.
+    pub id: SessionId,
+    /// The model that is asked.
+    pub model: Arc<dyn Model>,
+    /// The loaded extensions.
+    pub extensions: Arc<dyn ExtensionHost>,
+    /// The tools offered to the model.
+    pub tools: Arc<dyn Tools>,
+    /// Who is asked where a tool's permission says `ask`.
+    pub confirm: Arc<dyn Confirm>,
+    /// The stream rules.
+    pub rules: Arc<rules::RuleSet>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// The rest.
+    pub settings: Settings,
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parts").field("id", &self.id).field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// How turns run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Blocks of the system prompt.
+    pub system: Vec<String>,
+    /// What plugins add to the prompt.
+    pub additions: Vec<PromptAddition>,
+    /// The most tokens of one answer; none = the provider's default.
+    pub max_tokens: Option<u32>,
+    /// The most steps of one turn; then it ends as [`TurnStatus::StepLimit`].
+    pub max_steps: u32,
+    /// How often a request that failed before anything was shown is sent again.
+    pub max_retries: u32,
+    /// The workspace's folder, absolute; empty where there is none.
+    pub workspace: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            system: Vec::new(),
+            additions: Vec::new(),
+            max_tokens: None,
+            max_steps: 50,
+            max_retries: 3,
+            workspace: String::new(),
+        }
+    }
+}
+
+/// What a turn came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnReport {
+    /// How it ended.
+    pub status: TurnStatus,
+    /// The text of its accepted answers as it was shown, joined.
+    pub text: String,
+    /// Why the last accepted answer ended.
+    pub stop: Option<StopReason>,
+    /// Tokens of all its attempts.
+    pub usage: Usage,
+    /// Where the run stood at its end.
+    pub place: Place,
+    /// How often a rule stopped the model.
+    pub interrupts: u32,
+}
+
+/// Turns that share a history. One turn at a time.
+pub struct Session {
+    pub(crate) parts: Parts,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) view: Arc<View>,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) frame: Frame,
+    pub(crate) rules: rules::Session,
+    pub(crate) usage: Usage,
+    started_ms: Option<u64>,
+    turns: u32,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.parts.id).field("turns", &self.turns).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Opens a session with an empty history. Nothing is started before the first turn.
+    pub fn open(parts: Parts) -> Self {
+        let hub = Arc::new(Hub::new(Arc::clone(&parts.clock)));
+        let view = Arc::new(View::new(&parts));
+        let registrations = parts.extensions.registrations();
+        let sink: Arc<dyn EventSink> = Arc::<Hub>::clone(&hub);
+        let extensions = parts.extensions.open(parts.id.clone(), Arc::<View>::clone(&view), sink);
+        let chains = Chains::new(&registrations);
+        let caller = Arc::new(Caller { chains, registrations, extensions, hub: Arc::clone(&hub) });
+        let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
+        let rules = rules::Session::new(Arc::clone(&parts.rules));
+        Self { parts, hub, view, caller, frame, rules, usage: Usage::default(), started_ms: None, turns: 0 }
+    }
+
+    /// Subscribes to everything that happens from now on. Any number of subscribers; none can slow a turn down.
+    pub fn subscribe(&self) -> Subscription {
+        self.hub.subscribe()
+    }
+
+    /// The conversation so far, hidden messages included.
+    pub fn history(&self) -> Vec<Arc<Message>> {
+        self.view.messages()
+    }
+
+    /// Runs one turn: from this input to idle, tool calls included.
+    ///
+    /// Never fails as a function: what went wrong is the report's status, and an event. After a turn that was cancelled
+    /// or failed the session goes on: what was accepted stays in the history, and of a broken answer its text.
+    pub async fn run(&mut self, input: Vec<Message>, cancel: &Cancel) -> TurnReport {
+        self.begin_thread();
+        self.turns += 1;
+        let place = Place { turn: self.turns, step: 0, attempt: 0 };
+        self.set_place(place);
+        self.hub.emit(EventKind::TurnStart);
+        self.rules.begin_turn();
+        let mut turn = Turn::new(self, cancel, place);
+        let status = tokio::select! {
+            biased;
+            () = cancel.cancelled() => TurnStatus::Cancelled,
+            status = turn.run(input) => status,
+        };
+        let report = turn.finish(status).await;
+        self.usage.add(report.usage);
+        self.rules.end_turn();
+        self.hub.emit(EventKind::TurnFinish { status: report.status.clone() });
+        report
+    }
+
+    /// Ends the session: subscribers get its last event and then the end.
+    pub fn close(self) {
+        if let Some(started) = self.started_ms {
+            let duration_ms = self.parts.clock.now_ms().saturating_sub(started);
+            self.hub.emit(EventKind::ThreadCompleted { turns: self.turns, usage: self.usage, duration_ms });
+        }
+        self.hub.close();
+    }
+
+    pub(crate) fn set_place(&self, place: Place) {
+        self.hub.set_place(place);
+        self.view.set_place(place);
+    }
+
+    /// Adds a message to the conversation.
+    pub(crate) fn remember(&self, message: impl Into<Arc<Message>>) {
+        self.view.push(message.into());
+    }
+
+    /// Of an answer that did not come to its end, its text stays.
+    pub(crate) fn view_partial(&self, text: String) {
+        if let Some(message) = Answer::partial_message(text) {
+            self.view.push(message);
+        }
+    }
+
+    fn begin_thread(&mut self) {
+        if self.started_ms.is_some() {
+            return;
+        }
+        self.started_ms = Some(self.parts.clock.now_ms());
+        self.hub.emit(EventKind::ThreadStarted {
+            session: self.parts.id.clone(),
+            provider: self.parts.model.provider().to_owned(),
+            model: self.parts.model.name().to_owned(),
+        });
+        for one in &self.caller.registrations {
+            let callbacks: Vec<(CallbackKind, u8)> =
+                one.callbacks.iter().map(|(callback, priority)| (callback.kind(), *priority)).collect();
+            let (plugin, version) = (one.plugin.clone(), one.version.clone());
+            self.hub.emit(EventKind::ExtensionRegistered { plugin, version, callbacks });
+        }
+    }
+}
+
+/// What extensions may see of the session.
+pub(crate) struct View {
+    info: SessionInfo,
+    tools: Arc<dyn Tools>,
+    state: Mutex<(Place, Vec<Arc<Message>>)>,
+}
+
+impl View {
+    fn new(parts: &Parts) -> Self {
+        let info = SessionInfo {
+            id: parts.id.clone(),
+            place: Place::default(),
+            provider: parts.model.provider().to_owned(),
+            model: parts.model.name().to_owned(),
+            workspace: parts.settings.workspace.clone(),
+        };
+        Self { info, tools: Arc::clone(&parts.tools), state: Mutex::default() }
+    }
+
+    pub(crate) fn messages(&self) -> Vec<Arc<Message>> {
+        self.with(|(_, messages)| messages.clone())
+    }
+
+    fn push(&self, message: Arc<Message>) {
+        self.with(|(_, messages)| messages.push(message));
+    }
+
+    fn set_place(&self, place: Place) {
+        self.with(|state| state.0 = place);
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut (Place, Vec<Arc<Message>>)) -> T) -> T {
+        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl SessionView for View {
+    fn info(&self) -> SessionInfo {
+        SessionInfo { place: self.with(|(place, _)| *place), ..self.info.clone() }
+    }
+
+    fn history(&self, from: usize, count: usize) -> Vec<Arc<Message>> {
+        let visible = |message: &&Arc<Message>| !message.hidden;
+        self.with(|(_, messages)| messages.iter().filter(visible).skip(from).take(count).cloned().collect())
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.tools.specs()
+    }
+}
+
+/// A message of the host's own that the user does not see.
+pub(crate) fn hidden(role: flow::Role, text: String) -> Message {
+    Message { hidden: true, ..Message::text(role, Origin::Host, text) }
+}
