@@ -1,1 +1,30 @@
-//! 
+//! Model vendors and their HTTP: the only crate that knows either.
+//!
+//! [`connect`] makes a model of a [`ProviderConfig`]; [`check`] says whether it can be reached. A request is encoded by
+//! the wire format's file (`anthropic`, `openai_chat`, `openai_responses`), sent over HTTP or answered from a recording
+//! (`recording`), and what comes back goes through the same [`Decoder`] in both cases. Nothing is tried again here:
+//! retries belong to the turn. Dropping an answer closes its connection.
+#![forbid(unsafe_code)]
+
+mod anthropic;
+mod check;
+mod config;
+mod conversation;
+mod decode;
+mod failure;
+mod http;
+mod loose;
+mod model;
+mod openai_chat;
+mod openai_responses;
+mod recording;
+mod sse;
+
+pub use self::check::check;
+pub use self::config::{HttpConfig, Kind, ProviderConfig, ProviderError, ReplayConfig, UnknownKind, Wire, connect};
+pub use self::decode::Decoder;
+pub use self::model::encode;
+pub use self::recording::{End, Expect, RecordingError, RecordingWriter, RequestNumber};
+pub use self::sse::{MAX_EVENT_BYTES, SseDecoder, SseEvent, TooLarge};
+
+pub(crate) use self::config::Options;

@@ -1,0 +1,259 @@
+//! Which provider, where, with what key: configuration as used, and the model made of it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use turn::ports::Model;
+
+use crate::http::Http;
+use crate::model::WireModel;
+use crate::recording::{Recorder, RecordingError, Replay};
+
+/// A provider, ready to be connected.
+#[derive(Clone, Debug)]
+pub enum ProviderConfig {
+    /// A server.
+    Http(HttpConfig),
+    /// A recorded session.
+    Recording(ReplayConfig),
+}
+
+/// A server that speaks one of the wire formats.
+#[derive(Clone, Debug)]
+pub struct HttpConfig {
+    /// What it speaks.
+    pub wire: Wire,
+    /// The model to ask for.
+    pub model: String,
+    /// Where it is: `https://host`, with or without a path (`/v1` is added where the format has it and the path does
+    /// not). None = the vendor's own.
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key. None = the vendor's usual one, and that only for the vendor's own
+    /// address: a key is never sent to another place unasked.
+    pub api_key_env: Option<String>,
+    /// Sent with every request, after our own.
+    pub headers: Vec<(String, String)>,
+    /// The most tokens of an answer, where a prompt does not say.
+    pub max_tokens: Option<u32>,
+    /// Tokens for thinking (Anthropic only; fewer than 1024 = none).
+    pub thinking_budget: Option<u32>,
+    /// How hard to reason: `low`, `medium`, `high` (OpenAI formats only).
+    pub effort: Option<String>,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How long the server may be silent: before the answer's head, and between two chunks of it.
+    pub idle_timeout: Duration,
+    /// Record the session to this file, which must not exist.
+    pub record: Option<PathBuf>,
+}
+
+impl HttpConfig {
+    /// The vendor's own address, its usual key, and the default time-outs: 10 s to connect, 90 s of silence.
+    pub fn new(wire: Wire, model: impl Into<String>) -> Self {
+        Self {
+            wire,
+            model: model.into(),
+            base_url: None,
+            api_key_env: None,
+            headers: Vec::new(),
+            max_tokens: None,
+            thinking_budget: None,
+            effort: None,
+            connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(90),
+            record: None,
+        }
+    }
+}
+
+/// A recorded session to answer from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplayConfig {
+    /// The recording.
+    pub path: PathBuf,
+    /// How fast: 1 = with the pauses as recorded, 2 = twice as fast, 0 = without pauses.
+    pub speed: f64,
+    /// Each request must have the body that was recorded, not only fulfil its expectations.
+    pub strict: bool,
+}
+
+impl ReplayConfig {
+    /// At the recorded speed; requests are judged by their expectations.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), speed: 1.0, strict: false }
+    }
+}
+
+/// The kinds of providers, by the names an operator writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A server.
+    Http(Wire),
+    /// A recorded session.
+    Recording,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Http(Wire::Anthropic), Self::Http(Wire::OpenAiChat), Self::Http(Wire::OpenAiResponses), Self::Recording];
+
+    /// The kind's word on every surface.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http(wire) => wire.as_str(),
+            Self::Recording => "recording",
+        }
+    }
+}
+
+/// Not a [`Kind`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no provider {word:?}; there are anthropic, openai-chat, openai-responses, recording")]
+pub struct UnknownKind {
+    /// What was written.
+    pub word: String,
+}
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    fn from_str(word: &str) -> Result<Self, UnknownKind> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word).ok_or_else(|| UnknownKind { word: word.to_owned() })
+    }
+}
+
+/// The wire formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wire {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    OpenAiChat,
+    /// OpenAI Responses.
+    OpenAiResponses,
+}
+
+impl Wire {
+    /// The format's word on every surface: `anthropic`, `openai-chat`, `openai-responses`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAiChat => "openai-chat",
+            Self::OpenAiResponses => "openai-responses",
+        }
+    }
+
+    /// The vendor's own address.
+    pub fn default_base_url(self) -> &'static str {
+        match self {
+            Self::Anthropic => "https://api.anthropic.com",
+            Self::OpenAiChat | Self::OpenAiResponses => "https://api.openai.com/v1",
+        }
+    }
+
+    /// The environment variable that usually holds the vendor's key.
+    pub fn default_key_env(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::OpenAiChat | Self::OpenAiResponses => "OPENAI_API_KEY",
+        }
+    }
+
+    /// Where requests go, below the version.
+    pub(crate) fn endpoint(self) -> &'static str {
+        match self {
+            Self::Anthropic => "messages",
+            Self::OpenAiChat => "chat/completions",
+            Self::OpenAiResponses => "responses",
+        }
+    }
+}
+
+/// A provider cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// The variable that should hold the key is not set, or empty.
+    #[error("there is no API key for {provider}: set the environment variable {variable}")]
+    NoKey {
+        /// Which provider.
+        provider: &'static str,
+        /// The variable's name.
+        variable: String,
+    },
+    /// Something in the configuration cannot be used.
+    #[error("{key} of the provider cannot be used: {cause}")]
+    Setting {
+        /// Which: `base_url`, `headers`, `api_key_env`, `record`, `speed`.
+        key: &'static str,
+        /// Why, and what is expected.
+        cause: String,
+    },
+    /// The HTTP client could not be made (no usable certificates).
+    #[error("cannot prepare HTTP: {cause}")]
+    Http {
+        /// Why.
+        cause: String,
+    },
+    /// The recording cannot be used.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// The server cannot be reached, or says no. Only [`crate::check`] finds out.
+    #[error("{message}")]
+    Unreachable {
+        /// What happened and what to do.
+        message: String,
+    },
+}
+
+/// Makes a model of a configuration. Nothing is sent yet; a recording is read.
+///
+/// # Errors
+/// A setting cannot be used, the key is missing, or the recording cannot be read.
+pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ProviderError> {
+    Ok(Arc::new(match config {
+        ProviderConfig::Http(config) => {
+            let http = Http::new(config)?;
+            let recorder = match &config.record {
+                Some(path) => Some(Recorder::create(path, config.wire, &config.model, http.secrets())?),
+                None => None,
+            };
+            let options = Options {
+                max_tokens: config.max_tokens,
+                thinking_budget: config.thinking_budget,
+                effort: config.effort.clone(),
+                vendor: http.is_vendor(),
+            };
+            let name = config.model.clone();
+            WireModel::new(config.wire.as_str(), name, config.wire, options, Box::new(http), recorder)
+        }
+        ProviderConfig::Recording(config) => {
+            let replay = Replay::open(config)?;
+            let (wire, name) = (replay.wire(), replay.model().to_owned());
+            WireModel::new("recording", name, wire, Options::default(), Box::new(replay), None)
+        }
+    }))
+}
+
+/// What a request needs beside its prompt.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) max_tokens: Option<u32>,
+    pub(crate) thinking_budget: Option<u32>,
+    pub(crate) effort: Option<String>,
+    /// The server is the vendor's own, not one that imitates it.
+    pub(crate) vendor: bool,
+}
+
+/// Something that must not be printed.
+#[derive(Clone)]
+pub(crate) struct Secret(pub(crate) String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}

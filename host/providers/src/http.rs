@@ -1,0 +1,251 @@
+//! Requests over HTTP/1.1: one connection an answer, closed the moment the answer is dropped.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use flow::{ErrorClass, ModelError};
+use futures_core::Stream;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use turn::ports::BoxFuture;
+
+use crate::config::{HttpConfig, ProviderError, Secret, Wire};
+use crate::model::{Chunks, Reply, Transport};
+
+/// A server.
+pub(crate) struct Http {
+    client: Client,
+    url: Url,
+    /// The list of models, for [`crate::check`].
+    models_url: Url,
+    headers: HeaderMap,
+    idle: Duration,
+    /// The key and the configured header values: whatever must not be written down.
+    secrets: Vec<Secret>,
+    vendor: bool,
+}
+
+impl Http {
+    pub(crate) fn new(config: &HttpConfig) -> Result<Self, ProviderError> {
+        let base = base_url(config.wire, config.base_url.as_deref())?;
+        let (mut headers, mut secrets) = (HeaderMap::new(), Vec::new());
+        if config.wire == Wire::Anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        }
+        if let Some(key) = key(config)? {
+            authorize(config.wire, &key, &mut headers)?;
+            secrets.push(key);
+        }
+        for (name, value) in &config.headers {
+            let bad = |cause: String| ProviderError::Setting { key: "headers", cause: format!("{name:?}: {cause}") };
+            let name = HeaderName::try_from(name).map_err(|cause| bad(cause.to_string()))?;
+            headers.insert(name, secret_value(value).ok_or_else(|| bad("its value is no header value".to_owned()))?);
+            secrets.push(Secret(value.clone()));
+        }
+        Ok(Self {
+            client: client(&base, config.connect_timeout)?,
+            url: below(&base, config.wire.endpoint()),
+            models_url: below(&base, "models"),
+            headers,
+            idle: config.idle_timeout,
+            secrets,
+            vendor: config.base_url.is_none(),
+        })
+    }
+
+    pub(crate) fn is_vendor(&self) -> bool {
+        self.vendor
+    }
+
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.secrets.iter().map(|secret| secret.0.as_str())
+    }
+
+    /// Asks for the list of models: status and body.
+    pub(crate) async fn models(&self) -> Result<(u16, Vec<u8>), ModelError> {
+        let send = async {
+            let response = self.client.get(self.models_url.clone()).headers(self.headers.clone()).send().await?;
+            let status = response.status().as_u16();
+            Ok((status, response.bytes().await?.to_vec()))
+        };
+        match timeout(self.idle, send).await {
+            Ok(answer) => answer.map_err(|cause| self.failed(&cause)),
+            Err(_) => Err(self.silent("after the request")),
+        }
+    }
+
+    /// The server, for messages: no path, no query, no user.
+    pub(crate) fn place(&self) -> String {
+        place(&self.url)
+    }
+
+    fn failed(&self, cause: &reqwest::Error) -> ModelError {
+        broken(&self.place(), cause)
+    }
+
+    fn silent(&self, when: &str) -> ModelError {
+        silent(&self.place(), self.idle, when)
+    }
+}
+
+impl Transport for Http {
+    fn send(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let request = self.client.post(self.url.clone()).headers(self.headers.clone());
+            let request =
+                request.header(CONTENT_TYPE, "application/json").header(ACCEPT, "text/event-stream").body(body);
+            let response = match timeout(self.idle, request.send()).await {
+                Ok(sent) => sent.map_err(|cause| self.failed(&cause))?,
+                Err(_) => return Err(self.silent("after the request")),
+            };
+            let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+            let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+            let status = response.status().as_u16();
+            let body = Box::pin(response.bytes_stream());
+            let timer = Box::pin(sleep_until(Instant::now()));
+            let body = Body { body, place: self.place(), idle: self.idle, timer, waiting: false };
+            Ok(Reply { status, headers, body: Box::new(body) })
+        })
+    }
+}
+
+/// A response's body with a limit on silence.
+struct Body {
+    body: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
+    place: String,
+    idle: Duration,
+    timer: Pin<Box<Sleep>>,
+    /// The timer runs. It starts when we begin to wait, not when the last chunk came: a slow reader is not the
+    /// server's fault.
+    waiting: bool,
+}
+
+impl Chunks for Body {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ModelError>>> {
+        if let Poll::Ready(next) = self.body.as_mut().poll_next(cx) {
+            self.waiting = false;
+            return Poll::Ready(next.map(|chunk| chunk.map_err(|cause| broken(&self.place, &cause))));
+        }
+        if !std::mem::replace(&mut self.waiting, true) {
+            self.timer.as_mut().reset(Instant::now() + self.idle);
+        }
+        match self.timer.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Some(Err(silent(&self.place, self.idle, "inside its answer")))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+fn base_url(wire: Wire, given: Option<&str>) -> Result<Url, ProviderError> {
+    let bad = |cause: String| ProviderError::Setting { key: "base_url", cause };
+    let text = given.unwrap_or(wire.default_base_url()).trim_end_matches('/');
+    let mut url = Url::parse(text).map_err(|cause| bad(format!("{text:?} is no URL ({cause}); it looks like https://host/v1")))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(bad(format!("{text:?} does not begin with http:// or https:// and a host")));
+    }
+    if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
+        return Err(bad("it may hold no user, password, query or fragment; use `headers` or `api_key_env`".to_owned()));
+    }
+    let path = url.path().trim_end_matches('/').to_owned();
+    let versioned = path.rsplit('/').next().is_some_and(|last| {
+        last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    });
+    // OpenAI's servers are usually given with their version, Anthropic's without; both are taken either way.
+    if !versioned && (wire == Wire::Anthropic || path.is_empty()) {
+        url.set_path(&format!("{path}/v1"));
+    }
+    Ok(url)
+}
+
+fn below(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
+    url
+}
+
+fn key(config: &HttpConfig) -> Result<Option<Secret>, ProviderError> {
+    let variable = match (&config.api_key_env, &config.base_url) {
+        (Some(variable), _) => variable.as_str(),
+        (None, None) => config.wire.default_key_env(),
+        (None, Some(_)) => return Ok(None),
+    };
+    let provider = config.wire.as_str();
+    match std::env::var(variable) {
+        Ok(key) if !key.trim().is_empty() => Ok(Some(Secret(key.trim().to_owned()))),
+        _ => Err(ProviderError::NoKey { provider, variable: variable.to_owned() }),
+    }
+}
+
+fn authorize(wire: Wire, key: &Secret, headers: &mut HeaderMap) -> Result<(), ProviderError> {
+    let bad = || ProviderError::Setting { key: "api_key_env", cause: "the key holds characters that no header may".to_owned() };
+    match wire {
+        Wire::Anthropic => {
+            headers.insert("x-api-key", secret_value(&key.0).ok_or_else(bad)?);
+        }
+        Wire::OpenAiChat | Wire::OpenAiResponses => {
+            headers.insert("authorization", secret_value(&format!("Bearer {}", key.0)).ok_or_else(bad)?);
+        }
+    }
+    Ok(())
+}
+
+fn secret_value(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn client(base: &Url, connect_timeout: Duration) -> Result<Client, ProviderError> {
+    // Somebody else may have chosen already; then theirs is used.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let mut builder = Client::builder()
+        .http1_only()
+        .connect_timeout(connect_timeout)
+        .tcp_nodelay(true)
+        // A redirect could carry the key elsewhere.
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("tidegate/", env!("CARGO_PKG_VERSION")));
+    if is_loopback(base) {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|cause| ProviderError::Http { cause: chain(&cause) })
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn place(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+fn silent(place: &str, idle: Duration, when: &str) -> ModelError {
+    let seconds = idle.as_secs_f64();
+    ModelError::new(ErrorClass::Transient, format!("{place} was silent for {seconds} s {when} (idle time-out)"))
+}
+
+fn broken(place: &str, cause: &reqwest::Error) -> ModelError {
+    let why = chain(cause);
+    let message = if cause.is_connect() {
+        format!("cannot connect to {place}: {why}; is it running, and is `base_url` right?")
+    } else {
+        format!("the connection to {place} broke: {why}")
+    };
+    let class = if cause.is_builder() { ErrorClass::Permanent } else { ErrorClass::Transient };
+    ModelError::new(class, message)
+}
+
+/// The innermost causes, which say what happened; the outer ones repeat the URL.
+fn chain(error: &reqwest::Error) -> String {
+    let mut causes = Vec::new();
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        causes.push(cause.to_string());
+        next = cause.source();
+    }
+    causes.pop().unwrap_or_else(|| if error.is_timeout() { "it took too long".to_owned() } else { "no cause given".to_owned() })
+}

@@ -1,0 +1,111 @@
+//! Text and numbers that a server may send as something else: what has another type counts as absent.
+//!
+//! Servers that imitate a wire format get details wrong (`"id": 7`, `"content": null`, `"index": "0"`); a strict type
+//! would throw a whole answer away for a field nobody needs.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// A text, borrowed where it holds no escapes; empty where it was absent or no text.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
+
+impl Text<'_> {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The text, or `None` where it is empty.
+    pub(crate) fn given(&self) -> Option<&str> {
+        Some(self.as_str()).filter(|text| !text.is_empty())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Loose).map(|value| match value {
+            Value::Text(text) => Self(text),
+            Value::Number(_) | Value::Other => Self::default(),
+        })
+    }
+}
+
+/// A whole number that is not negative; `None` where it was absent or something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Number(pub(crate) Option<u64>);
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Loose).map(|value| match value {
+            Value::Number(number) => Self(Some(number)),
+            Value::Text(_) | Value::Other => Self(None),
+        })
+    }
+}
+
+/// For a field with parts of its own: absent and `null` are the same.
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    Option::<T>::deserialize(from).map(Option::unwrap_or_default)
+}
+
+enum Value<'a> {
+    Text(Cow<'a, str>),
+    Number(u64),
+    Other,
+}
+
+struct Loose;
+
+impl<'de> Visitor<'de> for Loose {
+    type Value = Value<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Value::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Value::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Value::Number(number))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Value::Other)
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        // `12.0` is what some servers make of 12.
+        let whole = number >= 0.0 && number.fract() == 0.0 && number < 9e15;
+        Ok(if whole { Value::Number(number as u64) } else { Value::Other })
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Value::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Value::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Value::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Value::Other)
+    }
+}

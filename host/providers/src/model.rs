@@ -1,0 +1,227 @@
+//! A model: request encoded, sent, answer checked and decoded. The same over HTTP and from a recording.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use flow::{Delta, ErrorClass, ModelError, Prompt};
+use turn::ports::{BoxFuture, Model, ModelStream};
+
+use crate::config::{HttpConfig, Options, Wire};
+use crate::decode::Decoder;
+use crate::recording::{End, Recorder, Taken};
+use crate::{anthropic, failure, openai_chat, openai_responses};
+
+/// The body of the request that this configuration makes of a prompt: JSON, as it is sent.
+///
+/// # Errors
+/// A tool's parameters cannot be written as JSON.
+pub fn encode(config: &HttpConfig, prompt: &Prompt) -> serde_json::Result<Vec<u8>> {
+    let options = Options {
+        max_tokens: config.max_tokens,
+        thinking_budget: config.thinking_budget,
+        effort: config.effort.clone(),
+        vendor: config.base_url.is_none(),
+    };
+    encode_with(config.wire, prompt, &config.model, &options)
+}
+
+/// How a request travels.
+pub(crate) trait Transport: Send + Sync {
+    /// Sends a body and waits for the answer's head.
+    fn send(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Reply, ModelError>>;
+}
+
+/// An answer whose body is still to come.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Box<dyn Chunks>,
+}
+
+/// A body as it arrives. Dropping it closes the connection.
+pub(crate) trait Chunks: Send {
+    /// The next bytes; `None` at the end.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ModelError>>>;
+}
+
+/// A model behind a transport.
+pub(crate) struct WireModel {
+    provider: &'static str,
+    name: String,
+    wire: Wire,
+    options: Options,
+    transport: Box<dyn Transport>,
+    recorder: Option<Recorder>,
+}
+
+impl WireModel {
+    pub(crate) fn new(
+        provider: &'static str,
+        name: String,
+        wire: Wire,
+        options: Options,
+        transport: Box<dyn Transport>,
+        recorder: Option<Recorder>,
+    ) -> Self {
+        Self { provider, name, wire, options, transport, recorder }
+    }
+
+    async fn answer(&self, prompt: &Prompt) -> Result<Box<dyn ModelStream>, ModelError> {
+        let body = encode_with(self.wire, prompt, &self.name, &self.options).map_err(|cause| {
+            ModelError::new(ErrorClass::Permanent, format!("cannot write the request as JSON: {cause}"))
+        })?;
+        let mut taken = self.recorder.as_ref().map(|recorder| recorder.request(&body));
+        let reply = match self.transport.send(body).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                end(&mut taken, &End::Failed { class: error.class, message: error.message.clone() });
+                return Err(error);
+            }
+        };
+        if let Some(taken) = &mut taken {
+            taken.response(reply.status, &reply.headers);
+        }
+        let is_stream = reply.status == 200 && is_event_stream(&reply.headers);
+        let mut stream =
+            AnswerStream { body: Some(reply.body), decoder: Decoder::new(self.wire), failed: None, ended: false, taken };
+        if is_stream {
+            return Ok(Box::new(stream));
+        }
+        let body = stream.read_refusal().await;
+        Err(no_stream(reply.status, &reply.headers, &body))
+    }
+}
+
+impl Model for WireModel {
+    fn provider(&self) -> &str {
+        self.provider
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
+        Box::pin(self.answer(prompt))
+    }
+}
+
+/// What is read of a body that is no stream: enough for any error report.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+
+/// An answer in flight.
+struct AnswerStream {
+    /// `None` once nothing more is wanted from it.
+    body: Option<Box<dyn Chunks>>,
+    decoder: Decoder,
+    failed: Option<ModelError>,
+    ended: bool,
+    taken: Option<Taken>,
+}
+
+impl ModelStream for AnswerStream {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>> {
+        loop {
+            if let Some(delta) = self.decoder.next_delta() {
+                return Poll::Ready(Some(Ok(delta)));
+            }
+            if let Some(error) = self.failed.take() {
+                self.ended = true;
+                self.body = None;
+                return Poll::Ready(Some(Err(error)));
+            }
+            if self.decoder.is_stopped() || self.ended {
+                self.let_go(cx);
+                return Poll::Ready(None);
+            }
+            match self.poll_body(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(Ok(bytes))) => self.failed = self.decoder.push(&bytes).err(),
+                Poll::Ready(Some(Err(error))) => self.failed = Some(error),
+                Poll::Ready(None) => {
+                    self.ended = true;
+                    self.failed = self.decoder.finish().err();
+                }
+            }
+        }
+    }
+}
+
+impl AnswerStream {
+    /// The next bytes, written down where the session is recorded.
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ModelError>>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let polled = body.poll_chunk(cx);
+        match (&polled, &mut self.taken) {
+            (Poll::Ready(Some(Ok(bytes))), Some(taken)) => taken.chunk(bytes),
+            (Poll::Ready(Some(Err(error))), taken) => {
+                end(taken, &End::Failed { class: error.class, message: error.message.clone() });
+            }
+            (Poll::Ready(None), taken) => end(taken, &End::Complete),
+            _ => {}
+        }
+        polled
+    }
+
+    /// The answer is complete. What the server has sent after it is read if it is there, so that the connection can be
+    /// used again; nobody waits for it.
+    fn let_go(&mut self, cx: &mut Context<'_>) {
+        for _ in 0..16 {
+            if !matches!(self.poll_body(cx), Poll::Ready(Some(Ok(_)))) {
+                break;
+            }
+        }
+        self.body = None;
+        end(&mut self.taken, &End::Complete);
+    }
+
+    /// The body of an answer that is no stream, as far as it is worth reading.
+    async fn read_refusal(&mut self) -> Vec<u8> {
+        let mut read = Vec::new();
+        while read.len() < MAX_REFUSAL_BYTES {
+            match std::future::poll_fn(|cx| self.poll_body(cx)).await {
+                Some(Ok(bytes)) => read.extend(bytes),
+                // A refusal whose body breaks off is still that refusal.
+                Some(Err(_)) | None => break,
+            }
+        }
+        read.truncate(MAX_REFUSAL_BYTES);
+        read
+    }
+}
+
+fn end(taken: &mut Option<Taken>, how: &End) {
+    if let Some(taken) = taken.take() {
+        taken.end(how);
+    }
+}
+
+fn encode_with(wire: Wire, prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
+    match wire {
+        Wire::Anthropic => anthropic::encode(prompt, model, options),
+        Wire::OpenAiChat => openai_chat::encode(prompt, model, options),
+        Wire::OpenAiResponses => openai_responses::encode(prompt, model, options),
+    }
+}
+
+fn content_type(headers: &[(String, String)]) -> Option<&str> {
+    headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type")).map(|(_, value)| value.as_str())
+}
+
+/// A missing type is taken for a stream: the decoder will say if it is none.
+fn is_event_stream(headers: &[(String, String)]) -> bool {
+    content_type(headers).is_none_or(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
+}
+
+fn no_stream(status: u16, headers: &[(String, String)], body: &[u8]) -> ModelError {
+    if status != 200 {
+        return failure::refused(status, headers, body);
+    }
+    let kind = content_type(headers).unwrap_or_default();
+    let begin = failure::excerpt(body);
+    let message = format!(
+        "the provider answered with content type {kind:?} where a stream (text/event-stream) was expected; check \
+         `base_url`. It begins: {begin}"
+    );
+    ModelError { status: Some(status), ..ModelError::new(ErrorClass::Permanent, message) }
+}

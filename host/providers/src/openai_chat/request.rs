@@ -1,0 +1,141 @@
+//! A prompt as the body of `POST /chat/completions`.
+
+use flow::{Part, Prompt};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::Options;
+use crate::conversation::{Exchange, arguments_text, exchanges, is_blank, result_text};
+
+/// The request's body.
+pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
+    let mut messages = Vec::new();
+    let system: Vec<&str> = prompt.system.iter().map(String::as_str).filter(|text| !is_blank(text)).collect();
+    if !system.is_empty() {
+        // One message: chat templates take no second one.
+        messages.push(WireMessage::words("system", system.join("\n\n")));
+    }
+    for turn in exchanges(&prompt.messages) {
+        push(&turn, &mut messages);
+    }
+    let max_tokens = prompt.max_tokens.or(options.max_tokens);
+    serde_json::to_vec(&Request {
+        model,
+        stream: true,
+        stream_options: StreamOptions { include_usage: true },
+        messages,
+        tools: prompt.tools.iter().map(tool).collect(),
+        // OpenAI's newer models refuse the old name, most other servers know no other.
+        max_completion_tokens: max_tokens.filter(|_| options.vendor),
+        max_tokens: max_tokens.filter(|_| !options.vendor),
+        reasoning_effort: options.effort.as_deref(),
+    })
+}
+
+fn push<'a>(turn: &Exchange<'a>, messages: &mut Vec<WireMessage<'a>>) {
+    match turn {
+        Exchange::User { results, texts } => {
+            for result in results {
+                messages.push(WireMessage {
+                    tool_call_id: Some(result.call.as_str()),
+                    ..WireMessage::words("tool", result_text(result))
+                });
+            }
+            if !texts.is_empty() {
+                messages.push(WireMessage::words("user", texts.join("\n\n")));
+            }
+        }
+        Exchange::Assistant { parts } => {
+            let (mut text, mut tool_calls) = (String::new(), Vec::new());
+            for part in parts {
+                match part {
+                    Part::Text(words) => text.push_str(words),
+                    Part::ToolCall(call) => tool_calls.push(WireCall {
+                        id: call.id.as_str(),
+                        kind: "function",
+                        function: WireFunction { name: &call.name, arguments: arguments_text(call) },
+                    }),
+                    // The format has no place for reasoning in a request; servers that send it refuse it back.
+                    Part::Thinking { .. } | Part::ToolResult(_) => {}
+                }
+            }
+            if !tool_calls.is_empty() || !is_blank(&text) {
+                let content = Some(text).filter(|text| !is_blank(text));
+                messages.push(WireMessage { role: "assistant", content, tool_calls, tool_call_id: None });
+            }
+        }
+    }
+}
+
+fn tool(spec: &flow::ToolSpec) -> Tool<'_> {
+    Tool {
+        kind: "function",
+        function: ToolFunction { name: &spec.name, description: &spec.description, parameters: &spec.parameters },
+    }
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    stream: bool,
+    stream_options: StreamOptions,
+    messages: Vec<WireMessage<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct WireMessage<'a> {
+    role: &'static str,
+    /// `null` where the assistant only called tools.
+    content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<WireCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+impl WireMessage<'_> {
+    fn words(role: &'static str, text: String) -> Self {
+        Self { role, content: Some(text), tool_calls: Vec::new(), tool_call_id: None }
+    }
+}
+
+#[derive(Serialize)]
+struct WireCall<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: WireFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct WireFunction<'a> {
+    name: &'a str,
+    arguments: String,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: ToolFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct ToolFunction<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}

@@ -1,0 +1,135 @@
+//! A prompt as the body of `POST /responses`, without anything kept at the provider.
+
+use flow::{Part, Prompt, ToolSpec};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Sealed;
+use crate::Options;
+use crate::conversation::{Exchange, arguments_text, exchanges, is_blank, result_text};
+
+/// The request's body.
+pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
+    let system: Vec<&str> = prompt.system.iter().map(String::as_str).filter(|text| !is_blank(text)).collect();
+    let mut input = Vec::new();
+    for turn in exchanges(&prompt.messages) {
+        push(&turn, &mut input);
+    }
+    let effort = options.effort.as_deref();
+    serde_json::to_vec(&Request {
+        model,
+        stream: true,
+        store: false,
+        include: if seals_reasoning(model) { &["reasoning.encrypted_content"] } else { &[] },
+        instructions: Some(system.join("\n\n")).filter(|text| !text.is_empty()),
+        input,
+        tools: prompt.tools.iter().map(tool).collect(),
+        max_output_tokens: prompt.max_tokens.or(options.max_tokens),
+        reasoning: effort.map(|effort| Reasoning { effort, summary: "auto" }),
+    })
+}
+
+/// OpenAI refuses a request for encrypted reasoning to a model that does not reason: the generations before the fifth,
+/// apart from the `o` line.
+fn seals_reasoning(model: &str) -> bool {
+    !["gpt-3", "gpt-4", "chatgpt-4"].iter().any(|line| model.starts_with(line))
+}
+
+fn push<'a>(turn: &Exchange<'a>, input: &mut Vec<Item<'a>>) {
+    match turn {
+        Exchange::User { results, texts } => {
+            for result in results {
+                input.push(Item::FunctionCallOutput { call_id: result.call.as_str(), output: result_text(result) });
+            }
+            if !texts.is_empty() {
+                let content = texts.iter().map(|text| Content::InputText { text }).collect();
+                input.push(Item::Message { role: "user", content });
+            }
+        }
+        Exchange::Assistant { parts } => parts.iter().filter_map(|part| assistant_item(part)).for_each(|item| input.push(item)),
+    }
+}
+
+fn assistant_item(part: &Part) -> Option<Item<'_>> {
+    match part {
+        Part::Text(text) if is_blank(text) => None,
+        Part::Text(text) => Some(Item::Message { role: "assistant", content: vec![Content::OutputText { text }] }),
+        // Reasoning goes back only with its seal; another provider's is no JSON and stays at home.
+        Part::Thinking { text, signature, .. } => {
+            let sealed: Sealed = serde_json::from_str(signature.as_deref()?).ok()?;
+            let summary = (!text.is_empty()).then_some(Content::SummaryText { text });
+            Some(Item::Reasoning {
+                id: sealed.id,
+                summary: summary.into_iter().collect(),
+                encrypted_content: sealed.encrypted_content,
+            })
+        }
+        Part::ToolCall(call) => Some(Item::FunctionCall {
+            call_id: call.id.as_str(),
+            name: &call.name,
+            arguments: arguments_text(call),
+        }),
+        Part::ToolResult(_) => None,
+    }
+}
+
+fn tool(spec: &ToolSpec) -> Tool<'_> {
+    Tool {
+        kind: "function",
+        name: &spec.name,
+        description: &spec.description,
+        parameters: &spec.parameters,
+        strict: false, // strict mode takes only a part of JSON Schema
+    }
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    stream: bool,
+    store: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'a [&'a str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    input: Vec<Item<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message { role: &'static str, content: Vec<Content<'a>> },
+    Reasoning { id: String, summary: Vec<Content<'a>>, encrypted_content: String },
+    FunctionCall { call_id: &'a str, name: &'a str, arguments: String },
+    FunctionCallOutput { call_id: &'a str, output: String },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Content<'a> {
+    InputText { text: &'a str },
+    OutputText { text: &'a str },
+    SummaryText { text: &'a str },
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+}
+
+#[derive(Serialize)]
+struct Reasoning<'a> {
+    effort: &'a str,
+    summary: &'static str,
+}

@@ -1,0 +1,235 @@
+//! The lines of a recording: their shapes, and a whole file read into requests.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use flow::ErrorClass;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Wire;
+use crate::config::Kind;
+
+/// The version of the format that is written, and the only one that is read.
+pub(crate) const VERSION: u32 = 1;
+
+/// What a request must say for its recorded answer to make sense.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// Texts that some string in the request's body must contain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contains: Vec<String>,
+    /// Texts that no string in the request's body may contain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
+}
+
+/// How a recorded answer ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All of it came.
+    Complete,
+    /// Our side dropped it.
+    Cut,
+    /// The connection broke, or there never was one.
+    Failed {
+        /// The class it was given.
+        class: ErrorClass,
+        /// What happened.
+        message: String,
+    },
+}
+
+/// A recording cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("recording {}{}: {message}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
+pub struct RecordingError {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, counted from 1, where one is to blame.
+    pub line: Option<usize>,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+/// A whole recording.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    pub(crate) wire: Wire,
+    pub(crate) model: String,
+    pub(crate) requests: Vec<Recorded>,
+}
+
+/// One request and its answer.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) body: Value,
+    pub(crate) expect: Expect,
+    /// Status, headers and time; `None` where the connection failed before.
+    pub(crate) head: Option<Head>,
+    /// Chunks with their times in milliseconds.
+    pub(crate) chunks: Vec<(u64, Bytes)>,
+    pub(crate) end: (u64, End),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) at_ms: u64,
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+/// Any line: what is there tells which. Absent parts are not written.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Line {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tidegate_recording: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) wire: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expect: Option<Expect>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) response: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) headers: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) base64: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) end: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) class: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) n: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) at_ms: Option<u64>,
+}
+
+impl Line {
+    pub(crate) fn chunk(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self { text: Some(text.to_owned()), ..Self::default() },
+            Err(_) => Self { base64: Some(BASE64.encode(bytes)), ..Self::default() },
+        }
+    }
+
+    pub(crate) fn end(end: &End) -> Self {
+        let (word, class, message) = match end {
+            End::Complete => ("complete", None, None),
+            End::Cut => ("cut", None, None),
+            End::Failed { class, message } => ("failed", Some(class.as_str().to_owned()), Some(message.clone())),
+        };
+        Self { end: Some(word.to_owned()), class, message, ..Self::default() }
+    }
+}
+
+impl Recording {
+    /// Reads a recording.
+    pub(crate) fn read(path: &Path) -> Result<Self, RecordingError> {
+        let bytes = std::fs::read(path).map_err(|cause| {
+            RecordingError { path: path.to_owned(), line: None, message: format!("cannot be read: {cause}") }
+        })?;
+        Self::parse(&bytes).map_err(|(line, message)| RecordingError { path: path.to_owned(), line, message })
+    }
+
+    /// Reads a recording's bytes; an error names its line.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, (Option<usize>, String)> {
+        // What a killed program left of its last line is no line.
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let torn = &bytes[whole..];
+        let take_torn = serde_json::from_slice::<Line>(torn).is_ok();
+        let bytes = if take_torn { bytes } else { &bytes[..whole] };
+        let mut recording: Option<Self> = None;
+        for (at, text) in bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, text)| !text.trim_ascii().is_empty())
+        {
+            let wrong = |message: String| (Some(at + 1), message);
+            let line: Line = serde_json::from_slice(text).map_err(|cause| wrong(format!("is no line of a recording: {cause}")))?;
+            match &mut recording {
+                None => recording = Some(Self::head(line).map_err(wrong)?),
+                Some(recording) => recording.take(line).map_err(wrong)?,
+            }
+        }
+        recording.ok_or_else(|| (None, "is empty; its first line says {\"tidegate_recording\":1,…}".to_owned()))
+    }
+
+    fn head(line: Line) -> Result<Self, String> {
+        match line.tidegate_recording {
+            None => return Err("the first line must say {\"tidegate_recording\":1,\"wire\":…,\"model\":…}".to_owned()),
+            Some(VERSION) => {}
+            Some(other) => return Err(format!("has version {other} of the format; this program reads version {VERSION}")),
+        }
+        let wire = match line.wire.as_deref().map(str::parse::<Kind>) {
+            Some(Ok(Kind::Http(wire))) => wire,
+            _ => return Err("`wire` must be anthropic, openai-chat or openai-responses".to_owned()),
+        };
+        let model = line.model.ok_or("`model` is missing")?;
+        Ok(Self { wire, model, requests: Vec::new() })
+    }
+
+    fn take(&mut self, line: Line) -> Result<(), String> {
+        if let Some(body) = line.request {
+            self.requests.push(Recorded {
+                body,
+                expect: line.expect.unwrap_or_default(),
+                head: None,
+                chunks: Vec::new(),
+                end: (0, End::Cut),
+            });
+            return Ok(());
+        }
+        let n = line.n.unwrap_or(self.requests.len());
+        let Some(request) = n.checked_sub(1).and_then(|at| self.requests.get_mut(at)) else {
+            return Err(format!("belongs to request {n}, which has not begun; there are {}", self.requests.len()));
+        };
+        let at_ms = line.at_ms.unwrap_or(request.end.0);
+        request.end.0 = at_ms;
+        if let Some(status) = line.response {
+            let headers = line.headers.unwrap_or_default().into_iter().collect();
+            request.head = Some(Head { at_ms, status, headers });
+        } else if let Some(text) = line.text {
+            request.chunks.push((at_ms, text.into()));
+        } else if let Some(text) = line.base64 {
+            let bytes = BASE64.decode(text).map_err(|cause| format!("`base64` cannot be decoded: {cause}"))?;
+            request.chunks.push((at_ms, bytes.into()));
+        } else if let Some(word) = line.end {
+            request.end.1 = end(&word, line.class.as_deref(), line.message)?;
+        } else {
+            return Err("is none of request, response, text, base64, end".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn end(word: &str, class: Option<&str>, message: Option<String>) -> Result<End, String> {
+    let classes = [
+        ErrorClass::Transient,
+        ErrorClass::Permanent,
+        ErrorClass::RateLimited,
+        ErrorClass::Quota,
+        ErrorClass::LimitHit,
+        ErrorClass::Budget,
+        ErrorClass::Cancelled,
+    ];
+    match word {
+        "complete" => Ok(End::Complete),
+        "cut" => Ok(End::Cut),
+        "failed" => {
+            let class = classes.into_iter().find(|known| Some(known.as_str()) == class);
+            let class = class.ok_or_else(|| format!("`class` {class:?} is no class of errors"))?;
+            Ok(End::Failed { class, message: message.unwrap_or_else(|| "the recorded connection broke".to_owned()) })
+        }
+        other => Err(format!("`end` is {other:?}; it may be complete, cut or failed")),
+    }
+}
