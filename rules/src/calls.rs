@@ -1,0 +1,209 @@
+//! One tool call under watch: its arguments are decoded as they stream, each string value is a block of its own, and
+//! rules that ask for a file wait until the call has named it.
+
+use std::sync::Arc;
+
+use flow::{Evidence, RuleMatch, StreamKind};
+
+use crate::group::Group;
+use crate::json::{Decoder, Place, Sink};
+use crate::scope::relative_path;
+use crate::watch::{Fired, Watch};
+use crate::{Rule, RuleSet, Scope};
+
+/// The most bytes of a path that are read.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// The most paths of one call that are read.
+const MAX_PATHS: usize = 256;
+
+/// One tool call under watch.
+#[derive(Debug)]
+pub(crate) struct CallWatch {
+    decoder: Decoder,
+    values: Values,
+}
+
+#[derive(Debug)]
+struct Values {
+    group: Arc<Group>,
+    tool: String,
+    live: Vec<bool>,
+    current: Option<Value>,
+    paths: Vec<CallPath>,
+    waiting: Vec<Waiting>,
+    /// Found in the piece at hand, not yet asked for files.
+    found: Vec<Waiting>,
+}
+
+/// A string value being read.
+#[derive(Debug)]
+struct Value {
+    watch: Option<Watch>,
+    field: String,
+    exact: String,
+    path: Option<CallPath>,
+}
+
+/// A file that the call is about, and which part of the arguments it speaks for.
+#[derive(Clone, Debug)]
+struct CallPath {
+    owner: String,
+    text: String,
+}
+
+/// A match that may have to wait for its file.
+#[derive(Debug)]
+struct Waiting {
+    local: u32,
+    exact: String,
+    evidence: Evidence,
+}
+
+impl CallWatch {
+    pub(crate) fn new(group: &Arc<Group>, tool: String, live: Vec<bool>) -> Self {
+        let values = Values {
+            group: Arc::clone(group),
+            tool,
+            live,
+            current: None,
+            paths: Vec::new(),
+            waiting: Vec::new(),
+            found: Vec::new(),
+        };
+        Self { decoder: Decoder::default(), values }
+    }
+
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.decoder.error()
+    }
+
+    pub(crate) fn feed(&mut self, text: &str, set: &RuleSet, stream: &StreamKind, out: &mut Vec<RuleMatch>) {
+        let mut sink = Reading { values: &mut self.values, set };
+        self.decoder.feed(text, &mut sink);
+        self.values.settle(set, stream, out);
+    }
+}
+
+impl Values {
+    /// Lets go the matches whose files are known now.
+    fn settle(&mut self, set: &RuleSet, stream: &StreamKind, out: &mut Vec<RuleMatch>) {
+        if self.found.is_empty() && self.waiting.is_empty() {
+            return;
+        }
+        let all: Vec<Waiting> = self.waiting.drain(..).chain(self.found.drain(..)).collect();
+        for mut waiting in all {
+            let rule = set.at(self.group.rules[waiting.local as usize]);
+            let paths: Vec<&str> =
+                self.paths.iter().filter(|p| p.speaks_for(&waiting.exact)).map(|p| &*p.text).collect();
+            match file_for(rule, &self.tool, &paths, set.workspace()) {
+                // One match of a rule is enough for a call.
+                _ if !self.live[waiting.local as usize] => {}
+                Answer::Not => self.waiting.push(waiting),
+                Answer::Yes(path) => {
+                    self.live[waiting.local as usize] = false;
+                    waiting.evidence.path = path.map(|path| relative_path(path, set.workspace()));
+                    let (rule, stream) = (rule.name.clone(), stream.clone());
+                    out.push(RuleMatch { rule, stream, evidence: waiting.evidence });
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, fired: Vec<Fired>, field: &str, exact: &str) {
+        for Fired { local, mut evidence } in fired {
+            evidence.field = Some(field.to_owned());
+            self.found.push(Waiting { local, exact: exact.to_owned(), evidence });
+        }
+    }
+}
+
+impl CallPath {
+    /// A path at the top speaks for the whole call; one in an entry of a list for that entry.
+    fn speaks_for(&self, exact: &str) -> bool {
+        let rest = exact.strip_prefix(&self.owner);
+        self.owner.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+}
+
+enum Answer<'a> {
+    /// It fires; the file it is about, where one is known.
+    Yes(Option<&'a str>),
+    /// None of the files known so far is asked for.
+    Not,
+}
+
+/// Whether a match of `rule` on a call of `tool` about `paths` counts.
+fn file_for<'a>(rule: &Rule, tool: &str, paths: &[&'a str], workspace: &str) -> Answer<'a> {
+    let globs_fit = |path: &str| rule.globs.is_empty() || rule.globs.iter().any(|glob| glob.matches(path, workspace));
+    for scope in &rule.scopes {
+        let Scope::Tool { name, glob } = scope else { continue };
+        if name.as_deref().is_some_and(|name| name != tool) {
+            continue;
+        }
+        let scope_fits = |path: &str| glob.as_ref().is_none_or(|glob| glob.matches(path, workspace));
+        if glob.is_none() && rule.globs.is_empty() {
+            return Answer::Yes(paths.first().copied());
+        }
+        if let Some(path) = paths.iter().find(|path| scope_fits(path) && globs_fit(path)) {
+            return Answer::Yes(Some(path));
+        }
+    }
+    Answer::Not
+}
+
+struct Reading<'a> {
+    values: &'a mut Values,
+    set: &'a RuleSet,
+}
+
+impl Sink for Reading<'_> {
+    fn begin(&mut self, place: &Place) {
+        let values = &mut *self.values;
+        let (field, exact) = (place.field(), place.exact());
+        let watched = |(local, at): (usize, &u32)| {
+            let fields = &self.set.at(*at).fields;
+            values.live[local] && (fields.is_empty() || fields.contains(&field))
+        };
+        let live: Vec<bool> = values.group.rules.iter().enumerate().map(watched).collect();
+        // Arguments are used when the call is complete, so nothing in them is held.
+        let stops = vec![false; live.len()];
+        let watch = live.contains(&true).then(|| Watch::new(&values.group, live, stops));
+        let path = is_path(place).then(|| CallPath { owner: place.owner(), text: String::new() });
+        values.current = Some(Value { watch, field, exact, path });
+    }
+
+    fn text(&mut self, text: &str) {
+        let Some(mut value) = self.values.current.take() else { return };
+        if let Some(watch) = &mut value.watch {
+            let mut fired = Vec::new();
+            watch.feed(text.as_bytes(), &mut fired);
+            self.values.take(fired, &value.field, &value.exact);
+        }
+        if let Some(path) = &mut value.path {
+            let room = path.text.len() + text.len() <= MAX_PATH_BYTES;
+            path.text.push_str(if room { text } else { "" });
+        }
+        self.values.current = Some(value);
+    }
+
+    fn end(&mut self) {
+        let Some(Value { watch, field, exact, path }) = self.values.current.take() else { return };
+        if let Some(mut watch) = watch {
+            let mut fired = Vec::new();
+            watch.feed(b"", &mut fired);
+            watch.finish(&mut fired);
+            self.values.take(fired, &field, &exact);
+        }
+        if self.values.paths.len() < MAX_PATHS {
+            self.values.paths.extend(path.filter(|path| !path.text.is_empty()));
+        }
+    }
+}
+
+/// Whether a value names a file: its key is or ends with `path`, or it is an entry of a list whose key is or ends with
+/// `paths`.
+fn is_path(place: &Place) -> bool {
+    let ending = if place.in_list() { "paths" } else { "path" };
+    place.key().is_some_and(|key| key.to_ascii_lowercase().ends_with(ending))
+}

@@ -1,0 +1,72 @@
+//! Assertions (`^`, `$`, `\b`, …): whether one holds between two bytes.
+
+use regex_automata::util::look::Look;
+
+/// What an assertion can know of the byte before a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Context {
+    /// There is none: the block begins here.
+    Start,
+    /// `\n`.
+    Lf,
+    /// `\r`.
+    Cr,
+    /// An ASCII letter, digit or `_`.
+    Word,
+    /// Any other.
+    Other,
+}
+
+impl Context {
+    /// All of them; the position of each is its number.
+    pub const ALL: [Self; 5] = [Self::Start, Self::Lf, Self::Cr, Self::Word, Self::Other];
+
+    /// The context after `byte`.
+    pub fn after(byte: u8) -> Self {
+        match byte {
+            b'\n' => Self::Lf,
+            b'\r' => Self::Cr,
+            _ if is_word(byte) => Self::Word,
+            _ => Self::Other,
+        }
+    }
+}
+
+pub(crate) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether `look` can be judged without the byte that follows.
+pub(crate) fn looks_behind_only(look: Look) -> bool {
+    matches!(look, Look::Start | Look::StartLF)
+}
+
+/// Whether `look` holds after `before` and before `next`; no `next` = the block ends. The dialect has turned Unicode
+/// word assertions into those of ASCII before they come here.
+pub(crate) fn holds(look: Look, before: Context, next: Option<u8>) -> bool {
+    let word_before = before == Context::Word;
+    let word_next = next.is_some_and(is_word);
+    match look {
+        Look::Start => before == Context::Start,
+        Look::End => next.is_none(),
+        Look::StartLF => matches!(before, Context::Start | Context::Lf),
+        Look::EndLF => matches!(next, None | Some(b'\n')),
+        Look::StartCRLF => match before {
+            Context::Start | Context::Lf => true,
+            Context::Cr => next != Some(b'\n'),
+            _ => false,
+        },
+        Look::EndCRLF => match next {
+            None | Some(b'\r') => true,
+            Some(b'\n') => before != Context::Cr,
+            _ => false,
+        },
+        Look::WordAscii | Look::WordUnicode => word_before != word_next,
+        Look::WordAsciiNegate | Look::WordUnicodeNegate => word_before == word_next,
+        Look::WordStartAscii | Look::WordStartUnicode => !word_before && word_next,
+        Look::WordEndAscii | Look::WordEndUnicode => word_before && !word_next,
+        Look::WordStartHalfAscii | Look::WordStartHalfUnicode => !word_before,
+        Look::WordEndHalfAscii | Look::WordEndHalfUnicode => !word_next,
+    }
+}

@@ -1,0 +1,127 @@
+//! Rules that watch the same stream, run together on one automaton.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::engine::{Automaton, Pattern};
+use crate::{Rule, Scope};
+
+/// What a pattern is to its rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// One of `condition`: any of them.
+    Any,
+    /// One of `all`, by its number.
+    All(u32),
+    /// One of `unless`.
+    Unless,
+}
+
+/// The rules that watch one stream.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) automaton: Arc<Automaton>,
+    /// By pattern number: the rule's position in `rules`, and the pattern's role.
+    pub(crate) slots: Vec<(u32, Role)>,
+    /// Positions in the rule set.
+    pub(crate) rules: Vec<u32>,
+    /// Patterns that match before the first byte.
+    pub(crate) at_once: Vec<u32>,
+}
+
+/// All groups of a rule set. Streams that the same rules watch share one.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    text: Option<Arc<Group>>,
+    thinking: Option<Arc<Group>>,
+    any_tool: Option<Arc<Group>>,
+    tools: HashMap<String, Option<Arc<Group>>>,
+}
+
+impl Groups {
+    /// Puts the rules at the positions `active` together by the streams they watch.
+    pub(crate) fn new(rules: &[Rule], active: &[u32]) -> Self {
+        let mut known: HashMap<Vec<u32>, Arc<Group>> = HashMap::new();
+        let mut group = |watches: &dyn Fn(&Rule) -> bool| {
+            let members: Vec<u32> = active.iter().copied().filter(|at| watches(&rules[*at as usize])).collect();
+            if members.is_empty() {
+                return None;
+            }
+            let group = known.entry(members.clone()).or_insert_with(|| Arc::new(Group::new(rules, members)));
+            Some(Arc::clone(group))
+        };
+        let names = active.iter().flat_map(|at| rules[*at as usize].scopes.iter()).filter_map(|scope| match scope {
+            Scope::Tool { name: Some(name), .. } => Some(name.clone()),
+            _ => None,
+        });
+        let tools = names.map(|name| (name.clone(), group(&|rule| watches_tool(rule, Some(&name))))).collect();
+        Self {
+            text: group(&watches_text),
+            thinking: group(&watches_thinking),
+            any_tool: group(&|rule| watches_tool(rule, None)),
+            tools,
+        }
+    }
+
+    pub(crate) fn text(&self) -> Option<&Arc<Group>> {
+        self.text.as_ref()
+    }
+
+    pub(crate) fn thinking(&self) -> Option<&Arc<Group>> {
+        self.thinking.as_ref()
+    }
+
+    /// The rules for calls of the tool `name` (lower-case).
+    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<Group>> {
+        self.tools.get(name).unwrap_or(&self.any_tool).as_ref()
+    }
+
+    /// Each group once.
+    pub(crate) fn all(&self) -> Vec<&Arc<Group>> {
+        let every = [&self.text, &self.thinking, &self.any_tool].into_iter().chain(self.tools.values()).flatten();
+        let mut out: Vec<&Arc<Group>> = Vec::new();
+        for group in every {
+            if !out.iter().any(|known| Arc::ptr_eq(known, group)) {
+                out.push(group);
+            }
+        }
+        out
+    }
+}
+
+impl Group {
+    fn new(rules: &[Rule], members: Vec<u32>) -> Self {
+        let (mut patterns, mut slots): (Vec<Arc<Pattern>>, Vec<(u32, Role)>) = (Vec::new(), Vec::new());
+        for (local, at) in members.iter().enumerate() {
+            let rule = &rules[*at as usize];
+            let any = rule.conditions.iter().map(|p| (p, Role::Any));
+            let all = rule.all.iter().zip(0..).map(|(p, n)| (p, Role::All(n)));
+            let unless = rule.unless.iter().map(|p| (p, Role::Unless));
+            for (pattern, role) in any.chain(all).chain(unless) {
+                patterns.push(Arc::clone(pattern));
+                slots.push((local as u32, role));
+            }
+        }
+        let at_once = patterns.iter().zip(0..).filter(|(p, _)| p.matches_empty()).map(|(_, n)| n).collect();
+        Self { automaton: Automaton::new(patterns), slots, rules: members, at_once }
+    }
+}
+
+/// Whether a rule can fire on the words for the user: those have no files.
+pub(crate) fn watches_text(rule: &Rule) -> bool {
+    rule.globs.is_empty() && rule.scopes.iter().any(|scope| matches!(scope, Scope::Text))
+}
+
+/// Whether a rule can fire on reasoning.
+pub(crate) fn watches_thinking(rule: &Rule) -> bool {
+    rule.globs.is_empty() && rule.scopes.iter().any(|scope| matches!(scope, Scope::Thinking))
+}
+
+/// Whether a rule can fire on calls of the tool `name`; no name = tools that no scope names.
+pub(crate) fn watches_tool(rule: &Rule, name: Option<&str>) -> bool {
+    rule.scopes.iter().any(|scope| match scope {
+        Scope::Tool { name: None, .. } => true,
+        Scope::Tool { name: Some(own), .. } => name == Some(own),
+        _ => false,
+    })
+}

@@ -1,0 +1,94 @@
+//! The words that tell the model about a rule it broke.
+
+use std::fmt::Write as _;
+
+use flow::{RuleMatch, StreamKind};
+
+use crate::RuleSet;
+
+/// For matches that stopped the answer.
+pub(crate) fn interrupt(set: &RuleSet, matches: &[RuleMatch]) -> String {
+    let lead = "Your output was stopped because it broke a rule that the user has set for this project. This message comes \
+                from the host that enforces the project's rules; it is not a prompt injection. You must comply: go on \
+                with your answer without breaking the rule again.";
+    blocks(set, matches, "system-interrupt", |_| lead.into())
+}
+
+/// For matches that stopped nothing.
+pub(crate) fn remind(set: &RuleSet, matches: &[RuleMatch]) -> String {
+    blocks(set, matches, "system-reminder", |stream| {
+        let what = match stream {
+            StreamKind::Tool { .. } => {
+                "The arguments of this tool call matched a rule that the user has set for this project. The rule does \
+                 not interrupt, so the call went on."
+            }
+            StreamKind::Text => {
+                "Your answer matched a rule that the user has set for this project. The rule does not interrupt, so the \
+                 answer stands."
+            }
+            StreamKind::Thinking => {
+                "Your reasoning matched a rule that the user has set for this project. The rule does not interrupt."
+            }
+        };
+        format!(
+            "{what} Comply with it in later tool calls and answers. This message comes from the host that enforces the \
+             project's rules; it is not a prompt injection."
+        )
+    })
+}
+
+fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&StreamKind) -> String) -> String {
+    let (mut out, mut done): (String, Vec<&str>) = (String::new(), Vec::new());
+    for found in matches {
+        let Some(rule) = set.rule(&found.rule).filter(|_| !done.contains(&found.rule.as_str())) else { continue };
+        done.push(&found.rule);
+        if !out.is_empty() {
+            out.push_str("\n\n");
+        }
+        let _ = write!(out, "<{element} reason=\"rule_violation\" rule=\"{}\"", escape(&rule.name));
+        // A rule file under the workspace is shown relative to it; no other place of the machine is told.
+        let path = found.evidence.path.as_deref().unwrap_or(&rule.source.path);
+        let path = crate::scope::relative_path(path, set.workspace());
+        let shown = if path.starts_with('/') { path.rsplit('/').next().unwrap_or_default() } else { &path };
+        let _ = write!(out, " path=\"{}\">\n{}\n{}\n\n", escape(shown), lead(&found.stream), evidence(found));
+        // The body is the user's own text; only what would close the element is made harmless.
+        let _ = write!(out, "{}\n</{element}>", rule.body.replace("</system-", "&lt;/system-"));
+    }
+    out
+}
+
+fn evidence(found: &RuleMatch) -> String {
+    let evidence = &found.evidence;
+    let mut place = match &found.stream {
+        StreamKind::Text => "in your answer".to_owned(),
+        StreamKind::Thinking => "in your reasoning".to_owned(),
+        StreamKind::Tool { name, .. } => format!("in a call of {}", escape(name)),
+    };
+    if let Some(field) = &evidence.field {
+        let _ = write!(place, ", argument {}", escape(field));
+    }
+    if let Some(path) = &evidence.path {
+        let _ = write!(place, ", file {}", escape(path));
+    }
+    if evidence.text.trim().is_empty() {
+        return format!("Found {place}, line {}.", evidence.line);
+    }
+    let more = if evidence.end - evidence.start > evidence.text.len() as u64 { " …" } else { "" };
+    format!("Found {place}, line {}: {}{more}", evidence.line, escape(&evidence.text))
+}
+
+/// For attributes and quoted text.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\r' | '\t' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

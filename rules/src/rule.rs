@@ -1,0 +1,306 @@
+//! A rule as used: what a rule as typed becomes, with everything compiled and everything wrong with it said.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use flow::PluginId;
+
+use crate::dialect::PatternError;
+use crate::engine::Pattern;
+use crate::scope::{looks_like_glob, split_tokens};
+use crate::spec::Strings;
+use crate::{ContextMode, Diagnostic, Glob, InterruptMode, RepeatMode, RuleAction, RuleSpec, Scope, Severity};
+
+/// Where a rule comes from. Of several rules with one name the highest layer wins.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// Which layer.
+    pub layer: Layer,
+    /// The file, as it is to be shown.
+    pub path: String,
+}
+
+/// The layers, highest first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Layer {
+    /// The project's rules folder.
+    Project,
+    /// The user's rules folder.
+    User,
+    /// A plugin's manifest.
+    Plugin(PluginId),
+    /// The built-in pack.
+    Builtin,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.layer {
+            Layer::Project => write!(f, "project, {}", self.path),
+            Layer::User => write!(f, "user, {}", self.path),
+            Layer::Plugin(id) => write!(f, "plugin {id}, {}", self.path),
+            Layer::Builtin => write!(f, "built-in, {}", self.path),
+        }
+    }
+}
+
+/// What a rule is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bucket {
+    /// It watches the stream.
+    Stream,
+    /// It has no condition; its body joins the system prompt.
+    AlwaysApply,
+    /// It has no condition; the model is told its description and reads the body when it wants.
+    Rulebook,
+}
+
+/// A rule as used.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// What it is for.
+    pub bucket: Bucket,
+    /// The reminder.
+    pub body: String,
+    /// One line for people.
+    pub description: Option<String>,
+    /// Any of these must match.
+    pub conditions: Vec<Arc<Pattern>>,
+    /// All of these must match too, in the same block.
+    pub all: Vec<Arc<Pattern>>,
+    /// None of these may have matched in the same block by then.
+    pub unless: Vec<Arc<Pattern>>,
+    /// The streams it watches, never empty.
+    pub scopes: Vec<Scope>,
+    /// The call must be about a file that matches one of these; empty = no matter.
+    pub globs: Vec<Glob>,
+    /// The tool arguments to look at; empty = all.
+    pub fields: Vec<String>,
+    /// The agents it watches, as globs on their names; empty = all.
+    pub agents: Vec<Glob>,
+    /// Overrides the setting.
+    pub interrupt: Option<InterruptMode>,
+    /// Overrides the setting.
+    pub repeat: Option<RepeatMode>,
+    /// Overrides the setting.
+    pub gap: Option<u32>,
+    /// Overrides the setting.
+    pub context: Option<ContextMode>,
+    /// What it asks for.
+    pub action: Option<RuleAction>,
+    /// The most interrupts of it in one turn.
+    pub max_interrupts: Option<u32>,
+    /// `false`: left out.
+    pub enabled: bool,
+}
+
+impl Rule {
+    /// Makes a typed rule usable. `file` is the text it was read from, where it has a file of its own, so that
+    /// diagnostics can point into it. No rule comes back when it is refused; the diagnostics say why.
+    pub fn from_spec(
+        name: &str,
+        source: &Source,
+        spec: &RuleSpec,
+        file: Option<&str>,
+    ) -> (Option<Self>, Vec<Diagnostic>) {
+        let mut reader = Reader { name, source, file, found: Vec::new() };
+        let rule = reader.rule(spec);
+        (rule, reader.found)
+    }
+
+    /// A number for what the rule matches, the same as long as only its body and description are edited. Kept in
+    /// records, so that an edited rule counts as new.
+    pub fn content_hash(&self) -> u64 {
+        // FNV-1a: a stable number, not a guard against anybody.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut add = |text: &str| {
+            for byte in text.bytes().chain([0xff]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        for (word, patterns) in [("any", &self.conditions), ("all", &self.all), ("unless", &self.unless)] {
+            add(word);
+            patterns.iter().for_each(|p| add(p.as_str()));
+        }
+        add("scope");
+        self.scopes.iter().for_each(|s| add(&s.to_text()));
+        add("globs");
+        self.globs.iter().for_each(|g| add(g.as_str()));
+        add("field");
+        self.fields.iter().for_each(|f| add(f));
+        hash
+    }
+
+    /// Whether it watches the agent of this name.
+    pub fn watches_agent(&self, agent: &str) -> bool {
+        self.agents.is_empty() || self.agents.iter().any(|glob| glob.matches(&agent.to_lowercase(), ""))
+    }
+}
+
+/// Reads one rule and collects what is wrong with it.
+struct Reader<'a> {
+    name: &'a str,
+    source: &'a Source,
+    file: Option<&'a str>,
+    found: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn rule(&mut self, spec: &RuleSpec) -> Option<Rule> {
+        let name = self.name.trim();
+        if name.is_empty() || name.chars().any(char::is_control) {
+            self.error("a rule needs a name without control characters", None);
+            return None;
+        }
+        let written = [&spec.condition, &spec.ttsr_trigger, &spec.ttsr_trigger_old].into_iter().find(|s| !s.is_empty());
+        let written = written.map(Strings::clean).unwrap_or_default();
+        let (globs, regexes): (Vec<_>, Vec<_>) = written.into_iter().partition(|c| looks_like_glob(c));
+        let watched = !(globs.is_empty() && regexes.is_empty() && spec.all.is_empty());
+        let body = spec.body.as_deref().unwrap_or_default().trim().to_owned();
+        let mut rule = Rule {
+            name: name.to_owned(),
+            source: self.source.clone(),
+            bucket: Bucket::Stream,
+            description: spec.description.as_deref().map(str::trim).filter(|d| !d.is_empty()).map(str::to_owned),
+            conditions: Vec::new(),
+            all: Vec::new(),
+            unless: Vec::new(),
+            scopes: Vec::new(),
+            globs: Vec::new(),
+            fields: spec.field.clean(),
+            agents: Vec::new(),
+            interrupt: spec.interrupt,
+            repeat: spec.repeat,
+            gap: spec.gap,
+            context: spec.context,
+            action: spec.action,
+            max_interrupts: spec.max_interrupts,
+            enabled: spec.enabled.unwrap_or(true),
+            body,
+        };
+        if rule.body.is_empty() {
+            self.error("the rule has no body: there is nothing to tell the model", None);
+            return None;
+        }
+        rule.globs = self.globs(&spec.globs);
+        rule.agents = self.globs(&Strings::from_iter(split_all(&spec.agents).iter().map(|a| a.to_lowercase())));
+        if !watched {
+            return self.without_condition(rule, spec.always_apply);
+        }
+        rule.scopes = self.scopes(spec, &globs)?;
+        rule.conditions = self.patterns(&regexes);
+        rule.all = self.patterns(&spec.all.clean());
+        rule.unless = self.patterns(&spec.unless.clean());
+        let lost = rule.all.len() < spec.all.clean().len();
+        let any_lost = rule.conditions.is_empty() && !regexes.is_empty();
+        if lost || any_lost || rule.unless.len() < spec.unless.clean().len() {
+            // Without one of these the rule would fire where it was never meant to.
+            self.error("the rule is not used: no condition of it is left that can be used as written", None);
+            return None;
+        }
+        if rule.conditions.is_empty() && rule.all.is_empty() {
+            rule.conditions = self.patterns(&[".*".to_owned()]);
+        }
+        Some(rule)
+    }
+
+    fn without_condition(&mut self, mut rule: Rule, always_apply: bool) -> Option<Rule> {
+        rule.bucket = match (always_apply, &rule.description) {
+            (true, _) => Bucket::AlwaysApply,
+            (false, Some(_)) => Bucket::Rulebook,
+            (false, None) => {
+                let help = "give it a `condition`, or `always_apply = true`, or a `description` to be listed by";
+                self.error("the rule has no condition, is not always applied and has no description", Some(help));
+                return None;
+            }
+        };
+        rule.scopes = vec![Scope::Text];
+        Some(rule)
+    }
+
+    fn scopes(&mut self, spec: &RuleSpec, condition_globs: &[String]) -> Option<Vec<Scope>> {
+        let mut tokens = split_all(&spec.scope);
+        // A glob as a condition stands for edits and writes of such files.
+        for glob in condition_globs {
+            tokens.push(format!("tool:edit({glob})"));
+            tokens.push(format!("tool:write({glob})"));
+        }
+        if tokens.is_empty() {
+            let tool = Scope::Tool { name: None, glob: None };
+            // Words for the user have no files, so `globs` without a scope means tools.
+            return Some(if spec.globs.is_empty() { vec![Scope::Text, tool] } else { vec![tool] });
+        }
+        let mut scopes = Vec::new();
+        for token in &tokens {
+            match Scope::parse(token) {
+                Ok(scope) => scopes.push(scope),
+                Err(message) => {
+                    let span = self.place(token, 0..token.len());
+                    self.report(Severity::Error, message, Some(SCOPE_HELP.into()), span);
+                }
+            }
+        }
+        if scopes.is_empty() {
+            self.error("the rule is not used: none of its scopes names a stream", Some(SCOPE_HELP));
+            return None;
+        }
+        Some(scopes)
+    }
+
+    fn globs(&mut self, globs: &Strings) -> Vec<Glob> {
+        let mut out = Vec::new();
+        for text in split_all(globs) {
+            match Glob::new(&text) {
+                Ok(glob) => out.push(glob),
+                Err(message) => {
+                    let span = self.place(&text, 0..text.len());
+                    self.report(Severity::Error, message, None, span);
+                }
+            }
+        }
+        out
+    }
+
+    fn patterns(&mut self, texts: &[String]) -> Vec<Arc<Pattern>> {
+        let mut out = Vec::new();
+        for text in texts {
+            match Pattern::new(text) {
+                Ok(pattern) => out.push(Arc::new(pattern)),
+                Err(PatternError { message, help, span }) => {
+                    let place = self.place(text, span);
+                    self.report(Severity::Error, format!("condition `{text}` is not usable: {message}"), help, place);
+                }
+            }
+        }
+        out
+    }
+
+    /// Where `part` of `text` stands in the rule's file. Where the file escapes it, the whole file's first line that
+    /// comes near cannot be told, and there is no place.
+    fn place(&self, text: &str, part: Range<usize>) -> Option<Range<usize>> {
+        let at = self.file?.find(text)?;
+        Some(at + part.start..at + part.end)
+    }
+
+    fn error(&mut self, message: &str, help: Option<&str>) {
+        self.report(Severity::Error, message.into(), help.map(str::to_owned), None);
+    }
+
+    fn report(&mut self, severity: Severity, message: String, help: Option<String>, span: Option<Range<usize>>) {
+        let mut diagnostic = Diagnostic::new(severity, self.name, self.source, message).at(span);
+        diagnostic.help = help;
+        self.found.push(diagnostic);
+    }
+}
+
+const SCOPE_HELP: &str =
+    "scopes are `text`, `thinking`, `tool`, `tool:NAME`, `tool:NAME(GLOB)`, `tool(GLOB)`, `NAME`, `NAME(GLOB)`";
+
+fn split_all(entries: &Strings) -> Vec<String> {
+    entries.0.iter().flat_map(|entry| split_tokens(entry)).collect()
+}

@@ -1,0 +1,155 @@
+//! Which streams a rule watches: the scope grammar, and file globs.
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// One scope of a rule.
+#[derive(Clone, Debug)]
+pub enum Scope {
+    /// Words for the user.
+    Text,
+    /// Reasoning.
+    Thinking,
+    /// Tool calls.
+    Tool {
+        /// The tool's name, lower-case; none = any tool.
+        name: Option<String>,
+        /// The call must be about such a file.
+        glob: Option<Glob>,
+    },
+}
+
+impl Scope {
+    /// The scope as it is written in full, such as `tool:edit(*.rs)`.
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::Text => "text".into(),
+            Self::Thinking => "thinking".into(),
+            Self::Tool { name, glob } => {
+                let name = name.as_ref().map(|n| format!(":{n}")).unwrap_or_default();
+                let glob = glob.as_ref().map(|g| format!("({})", g.as_str())).unwrap_or_default();
+                format!("tool{name}{glob}")
+            }
+        }
+    }
+
+    /// Reads one token of the grammar.
+    ///
+    /// # Errors
+    /// What is wrong with the token, in words.
+    pub fn parse(token: &str) -> Result<Self, String> {
+        let (target, glob) = match token.find('(') {
+            None if token.contains(')') => return Err(format!("scope `{token}` has a `)` without a `(`")),
+            None => (token, None),
+            Some(at) => {
+                let inner =
+                    token[at + 1..].strip_suffix(')').ok_or_else(|| format!("scope `{token}` lacks its `)`"))?;
+                if inner.is_empty() || inner.contains(')') {
+                    return Err(format!("scope `{token}` needs one glob between `(` and `)`"));
+                }
+                (token[..at].trim(), Some(Glob::new(inner.trim())?))
+            }
+        };
+        let lower = target.to_ascii_lowercase();
+        match (lower.as_str(), &glob) {
+            ("text", None) => return Ok(Self::Text),
+            ("thinking", None) => return Ok(Self::Thinking),
+            ("text" | "thinking", Some(_)) => {
+                return Err(format!("scope `{token}`: `{lower}` has no files, a glob works for tools only"));
+            }
+            ("tool" | "toolcall", _) => return Ok(Self::Tool { name: None, glob }),
+            _ => {}
+        }
+        let name = ["tool:", "toolcall:"].iter().find_map(|p| lower.strip_prefix(p)).unwrap_or(&lower);
+        let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+        if name.is_empty() || !name.chars().all(fine) {
+            return Err(format!(
+                "scope `{token}` names no stream: a tool's name is letters, digits, `_`, `-`, `.`, `/`"
+            ));
+        }
+        Ok(Self::Tool { name: Some(name.to_owned()), glob })
+    }
+}
+
+/// Splits at commas outside of `()`, `[]`, `{}` and quotes; trims, and takes quotes around a whole token away.
+pub(crate) fn split_tokens(text: &str) -> Vec<String> {
+    let (mut out, mut token, mut depth, mut quote) = (Vec::new(), String::new(), 0_usize, None);
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(q), _) if c == q => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
+                out.push(std::mem::take(&mut token));
+                continue;
+            }
+            _ => {}
+        }
+        token.push(c);
+    }
+    out.push(token);
+    out.iter()
+        .map(|token| token.trim().trim_matches(|c| c == '"' || c == '\'').trim().to_owned())
+        .filter(|token| !token.is_empty())
+        .collect()
+}
+
+/// A file glob; `*` stops at no `/` only in a pattern without one (then the base name is tried too).
+#[derive(Clone, Debug)]
+pub struct Glob {
+    text: String,
+    matcher: GlobMatcher,
+}
+
+impl Glob {
+    /// Compiles a glob.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let glob = GlobBuilder::new(&text.replace('\\', "/"))
+            .literal_separator(true)
+            .build()
+            .map_err(|error| format!("glob `{text}` is not usable: {}", error.kind()))?;
+        Ok(Self { text: text.to_owned(), matcher: glob.compile_matcher() })
+    }
+
+    /// The glob as written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Tries every way to write `path`: as given, without `./`, absolute, relative to `workspace`, base name alone.
+    pub fn matches(&self, path: &str, workspace: &str) -> bool {
+        let path = path.replace('\\', "/");
+        let relative = relative_path(&path, workspace);
+        let base = relative.rsplit('/').next().unwrap_or(&relative);
+        let absolute = || format!("{}/{relative}", workspace.replace('\\', "/").trim_end_matches('/'));
+        self.matcher.is_match(&path)
+            || self.matcher.is_match(&relative)
+            || self.matcher.is_match(base)
+            || (!workspace.is_empty() && !relative.starts_with('/') && self.matcher.is_match(absolute()))
+    }
+}
+
+/// `path` as it is shown: `/` between parts, no `./` in front, relative to `workspace` where it lies in it.
+pub(crate) fn relative_path(path: &str, workspace: &str) -> String {
+    let path = path.replace('\\', "/");
+    let workspace = workspace.replace('\\', "/");
+    let workspace = workspace.trim_end_matches('/');
+    let inside = path.strip_prefix(workspace).filter(|_| !workspace.is_empty()).and_then(|rest| rest.strip_prefix('/'));
+    let mut rest = inside.unwrap_or(&path);
+    while let Some(shorter) = rest.strip_prefix("./") {
+        rest = shorter.trim_start_matches('/');
+    }
+    rest.to_owned()
+}
+
+/// Whether a condition is really a file glob, by the rule that rule files have always been read with.
+pub(crate) fn looks_like_glob(condition: &str) -> bool {
+    let none_of = |set: &[char]| !condition.contains(set);
+    let name_glob = condition.strip_prefix("*.").is_some_and(|rest| !rest.is_empty());
+    none_of(&['\\', '^', '$', '+', '|', '(', ')'])
+        && condition.contains(['?', '*', '[', ']', '{', '}'])
+        && (condition.contains('/') || name_glob)
+}

@@ -1,0 +1,261 @@
+//! What one session remembers of rules: which were injected when, what waits, and what a turn has spent.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use flow::{Action, RuleMatch, StreamKind};
+
+use crate::gate::{Gate, Standing};
+use crate::{Bucket, ContextMode, OnBudget, RepeatMode, Rule, RuleAction, RuleSet, RuleState};
+
+/// The records and budgets of one session. Cheap: what is large is shared in the [`RuleSet`].
+#[derive(Clone, Debug)]
+pub struct Session {
+    set: Arc<RuleSet>,
+    /// By rule name: when it was last injected.
+    records: HashMap<String, Record>,
+    /// Rules whose reminder waits to be delivered.
+    reserved: HashSet<String>,
+    /// Turns completed in the session.
+    completed: u64,
+    /// What has been told to extensions in this turn.
+    told: HashSet<(StreamKind, String)>,
+    interrupts: u32,
+    rule_interrupts: HashMap<String, u32>,
+}
+
+/// That a rule was injected, in the form that a resumed session needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The rule's name.
+    pub rule: String,
+    /// [`Rule::content_hash`] at that time: an edited rule counts as new.
+    pub hash: u64,
+    /// Turns that had been completed.
+    pub turn: u64,
+}
+
+/// What is to be done about matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// The strongest of `actions`.
+    pub action: Action,
+    /// What each match asks for, in the order given.
+    pub actions: Vec<Action>,
+    /// For each match: the first of its stream and rule in the turn, so that extensions are told.
+    pub first: Vec<bool>,
+    /// Rules whose reminder is due, each once: with an interrupt all that matched, else those that remind or block.
+    /// They are reserved until [`Session::injected`] or [`Session::release`].
+    pub rules: Vec<String>,
+    /// For an interrupt: what becomes of the partial answer.
+    pub context: ContextMode,
+    /// A rule would have interrupted, but a budget for interrupts is spent: names of such rules.
+    pub over_budget: Vec<String>,
+}
+
+impl Session {
+    /// A session in which nothing has been injected.
+    pub fn new(set: Arc<RuleSet>) -> Self {
+        Self {
+            set,
+            records: HashMap::new(),
+            reserved: HashSet::new(),
+            completed: 0,
+            told: HashSet::new(),
+            interrupts: 0,
+            rule_interrupts: HashMap::new(),
+        }
+    }
+
+    /// The rules it goes by.
+    pub fn rules(&self) -> &Arc<RuleSet> {
+        &self.set
+    }
+
+    /// Goes by other rules from now on (rules were edited). Records of rules that are gone or were edited are dropped.
+    pub fn replace_rules(&mut self, set: Arc<RuleSet>) {
+        self.set = set;
+        let records = std::mem::take(&mut self.records);
+        self.restore(records.into_values(), self.completed);
+    }
+
+    /// A turn begins: its budgets are full.
+    pub fn begin_turn(&mut self) {
+        self.told.clear();
+        self.reserved.clear();
+        self.rule_interrupts.clear();
+        self.interrupts = 0;
+    }
+
+    /// A turn has ended, whichever way.
+    pub fn end_turn(&mut self) {
+        self.completed += 1;
+    }
+
+    /// Turns that have ended.
+    pub fn completed_turns(&self) -> u64 {
+        self.completed
+    }
+
+    /// Interrupts of this turn so far.
+    pub fn interrupts(&self) -> u32 {
+        self.interrupts
+    }
+
+    /// The watch for one attempt, with the rules that may fire in it.
+    pub fn gate(&self) -> Gate {
+        let mut standings = vec![Standing::default(); self.set.len()];
+        for (info, standing) in self.set.rules().zip(&mut standings) {
+            if *info.state == RuleState::Active && info.rule.bucket == Bucket::Stream && self.may_fire(info.rule) {
+                standing.eligible = true;
+                standing.stops_prose = matches!(self.action(info.rule, false), Action::Interrupt | Action::Stop);
+            }
+        }
+        Gate::new(&self.set, standings)
+    }
+
+    /// Decides what is done about matches that came together. Counts an interrupt when that is the answer.
+    pub fn judge(&mut self, matches: &[RuleMatch]) -> Judgement {
+        let set = Arc::clone(&self.set);
+        let (mut actions, mut over_budget) = (Vec::with_capacity(matches.len()), Vec::new());
+        for found in matches {
+            let tool = matches!(found.stream, StreamKind::Tool { .. });
+            let action = set.rule(&found.rule).map_or(Action::Pass, |rule| {
+                let wish = self.wish(rule, tool);
+                if wish == Action::Interrupt && self.is_spent(rule) && !over_budget.contains(&rule.name) {
+                    over_budget.push(rule.name.clone());
+                }
+                match self.action(rule, tool) {
+                    // Its reminder waits already, on a sibling call or as a message to come.
+                    Action::Remind if self.reserved.contains(&rule.name) => Action::Pass,
+                    action => action,
+                }
+            });
+            actions.push(action);
+        }
+        let action = actions.iter().copied().max_by_key(|a| strength(*a)).unwrap_or(Action::Pass);
+        let mut rules: Vec<String> = Vec::new();
+        for (found, own) in matches.iter().zip(&actions) {
+            let due = matches!(action, Action::Interrupt | Action::Stop) || *own != Action::Pass;
+            if due && !rules.contains(&found.rule) {
+                rules.push(found.rule.clone());
+            }
+        }
+        self.reserved.extend(rules.iter().cloned());
+        let stopping = || matches.iter().zip(&actions).filter(|(_, a)| **a == Action::Interrupt).map(|(m, _)| &m.rule);
+        let context = stopping().find_map(|name| set.rule(name)?.context).unwrap_or(set.settings().context_mode);
+        if action == Action::Interrupt {
+            self.interrupts += 1;
+            for name in rules.iter().filter(|name| stopping().any(|n| n == *name)) {
+                *self.rule_interrupts.entry(name.clone()).or_default() += 1;
+            }
+        }
+        let first = matches.iter().map(|m| self.told.insert((m.stream.clone(), m.rule.clone()))).collect();
+        Judgement { action, actions, first, rules, context, over_budget }
+    }
+
+    /// The hidden message after an interrupt: one block for each rule that matched.
+    pub fn reminder(&self, matches: &[RuleMatch]) -> String {
+        crate::remind::interrupt(&self.set, matches)
+    }
+
+    /// What is put before a tool's result (or sent after an answer) for rules that do not interrupt.
+    pub fn tool_reminder(&self, matches: &[RuleMatch]) -> String {
+        crate::remind::remind(&self.set, matches)
+    }
+
+    /// The reminders of these rules went to the model: only now is `once` spent. Gives the records to keep, one for
+    /// each rule.
+    pub fn injected(&mut self, rules: &[String]) -> Vec<Record> {
+        let mut kept: Vec<Record> = Vec::new();
+        for name in rules {
+            self.reserved.remove(name);
+            let Some(rule) = self.set.rule(name).filter(|_| !kept.iter().any(|known| known.rule == *name)) else {
+                continue;
+            };
+            let record = Record { rule: name.clone(), hash: rule.content_hash(), turn: self.completed };
+            self.records.insert(name.clone(), record.clone());
+            kept.push(record);
+        }
+        kept
+    }
+
+    /// Reminders of these rules wait for delivery: until then the rules do not fire again.
+    pub fn reserve(&mut self, rules: &[String]) {
+        self.reserved.extend(rules.iter().cloned());
+    }
+
+    /// Reminders of these rules will not be delivered: the rules may fire again.
+    pub fn release(&mut self, rules: &[String]) {
+        for name in rules {
+            self.reserved.remove(name);
+        }
+    }
+
+    /// The reminder of this rule left the model's context (by compaction): it may fire again.
+    pub fn rearm(&mut self, rule: &str) {
+        self.records.remove(rule);
+    }
+
+    /// Takes up what an earlier run of the session kept. Records of rules that are gone or were edited are dropped.
+    pub fn restore(&mut self, records: impl IntoIterator<Item = Record>, completed_turns: u64) {
+        self.completed = completed_turns;
+        for record in records {
+            if self.set.rule(&record.rule).is_some_and(|rule| rule.content_hash() == record.hash) {
+                self.records.insert(record.rule.clone(), record);
+            }
+        }
+    }
+
+    fn may_fire(&self, rule: &Rule) -> bool {
+        if self.reserved.contains(&rule.name) {
+            return false;
+        }
+        let settings = self.set.settings();
+        let Some(record) = self.records.get(&rule.name) else { return true };
+        match rule.repeat.unwrap_or(settings.repeat_mode) {
+            RepeatMode::Once => false,
+            RepeatMode::AfterGap => {
+                let gap = u64::from(rule.gap.unwrap_or(settings.repeat_gap));
+                self.completed.saturating_sub(record.turn) >= gap
+            }
+            RepeatMode::Always => true,
+        }
+    }
+
+    /// What a match of the rule asks for, budgets aside.
+    fn wish(&self, rule: &Rule, tool: bool) -> Action {
+        let mode = rule.interrupt.unwrap_or(self.set.settings().interrupt_mode);
+        match rule.action {
+            Some(RuleAction::Remind) => Action::Remind,
+            Some(RuleAction::Stop) => Action::Stop,
+            Some(RuleAction::Block) if tool => Action::Block,
+            None | Some(RuleAction::Interrupt | RuleAction::Block) if mode.allows(tool) => Action::Interrupt,
+            None | Some(RuleAction::Interrupt | RuleAction::Block) => Action::Remind,
+        }
+    }
+
+    fn action(&self, rule: &Rule, tool: bool) -> Action {
+        match (self.wish(rule, tool), self.set.settings().on_budget) {
+            (Action::Interrupt, OnBudget::Pass) if self.is_spent(rule) => Action::Pass,
+            (Action::Interrupt, OnBudget::Stop) if self.is_spent(rule) => Action::Stop,
+            (wish, _) => wish,
+        }
+    }
+
+    fn is_spent(&self, rule: &Rule) -> bool {
+        let own = self.rule_interrupts.get(&rule.name).copied().unwrap_or(0);
+        self.interrupts >= self.set.settings().max_interrupts_per_turn
+            || rule.max_interrupts.is_some_and(|max| own >= max)
+    }
+}
+
+fn strength(action: Action) -> u8 {
+    match action {
+        Action::Pass => 0,
+        Action::Remind => 1,
+        Action::Block => 2,
+        Action::Interrupt => 3,
+        Action::Stop => 4,
+    }
+}

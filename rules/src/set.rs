@@ -1,0 +1,207 @@
+//! All rules of a host: which of them are used, which are not and why, and the automata they run on.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::engine::EngineStats;
+use crate::group::{Groups, watches_text, watches_thinking, watches_tool};
+use crate::{Bucket, Diagnostic, Layer, Rule, Scope, Settings, Severity};
+
+/// The rules of a host, shared by its sessions. Immutable but for the automata's rows.
+#[derive(Debug)]
+pub struct RuleSet {
+    rules: Vec<Rule>,
+    states: Vec<RuleState>,
+    by_name: HashMap<String, u32>,
+    pub(crate) groups: Groups,
+    settings: Settings,
+    workspace: String,
+}
+
+/// Whether a rule is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleState {
+    /// It is.
+    Active,
+    /// It says `enabled = false`, or the settings leave it out; the reason says which.
+    Disabled(String),
+    /// A rule of the same name from a higher layer is used instead; the text says which.
+    Shadowed(String),
+    /// It can never fire; the reason says why.
+    Unreachable(String),
+}
+
+/// One rule as `rules list` shows it.
+#[derive(Clone, Debug)]
+pub struct RuleInfo<'a> {
+    /// The rule.
+    pub rule: &'a Rule,
+    /// Whether it is used.
+    pub state: &'a RuleState,
+    /// Its scopes, written in full.
+    pub scopes: Vec<String>,
+    /// The interrupt mode that counts for it.
+    pub interrupt: crate::InterruptMode,
+    /// The repeat mode that counts for it.
+    pub repeat: crate::RepeatMode,
+    /// The gap that counts for it.
+    pub gap: u32,
+    /// The most bytes that a match of it can make wait; none where only the settings bound it.
+    pub longest_match: Option<u32>,
+}
+
+impl RuleSet {
+    /// Decides which rules are used and compiles them. `workspace` is the absolute path that relative file globs are
+    /// tried against. Rules of one name: the highest layer wins, within a layer the first.
+    pub fn build(rules: Vec<Rule>, settings: Settings, workspace: &str) -> (Arc<Self>, Vec<Diagnostic>) {
+        let mut rules = rules;
+        // Stable: plugins keep the order they were given in.
+        rules.sort_by_key(|rule| layer_rank(&rule.source.layer));
+        let mut found = Vec::new();
+        let mut by_name: HashMap<String, u32> = HashMap::new();
+        let mut states = Vec::with_capacity(rules.len());
+        for (at, rule) in rules.iter().enumerate() {
+            let first = by_name.get(&rule.name).map(|at| &rules[*at as usize]);
+            let state = state_of(rule, first, &settings, &mut found);
+            // A rule switched off by its own file shadows none; one that cannot fire still owns its name.
+            if !matches!(state, RuleState::Disabled(_) | RuleState::Shadowed(_)) {
+                by_name.insert(rule.name.clone(), at as u32);
+            }
+            states.push(state);
+        }
+        let active: Vec<u32> = (0..rules.len() as u32)
+            .filter(|at| settings.enabled && states[*at as usize] == RuleState::Active)
+            .filter(|at| rules[*at as usize].bucket == Bucket::Stream)
+            .collect();
+        let groups = Groups::new(&rules, &active);
+        let set = Self { rules, states, by_name, groups, settings, workspace: workspace.to_owned() };
+        (Arc::new(set), found)
+    }
+
+    /// All rules that were given, used or not, highest layer first.
+    pub fn rules(&self) -> impl Iterator<Item = RuleInfo<'_>> {
+        self.rules.iter().zip(&self.states).map(|(rule, state)| RuleInfo {
+            rule,
+            state,
+            scopes: rule.scopes.iter().map(Scope::to_text).collect(),
+            interrupt: rule.interrupt.unwrap_or(self.settings.interrupt_mode),
+            repeat: rule.repeat.unwrap_or(self.settings.repeat_mode),
+            gap: rule.gap.unwrap_or(self.settings.repeat_gap),
+            longest_match: longest(rule),
+        })
+    }
+
+    /// The rule of this name that is used.
+    pub fn rule(&self, name: &str) -> Option<&Rule> {
+        self.position(name).map(|at| &self.rules[at as usize])
+    }
+
+    /// Bodies of the rules that join the system prompt, with their names.
+    pub fn always_apply(&self) -> impl Iterator<Item = &Rule> {
+        self.in_bucket(Bucket::AlwaysApply)
+    }
+
+    /// The rules that the model is told of by description.
+    pub fn rulebook(&self) -> impl Iterator<Item = &Rule> {
+        self.in_bucket(Bucket::Rulebook)
+    }
+
+    /// The settings it was built with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The workspace it was built for.
+    pub fn workspace(&self) -> &str {
+        &self.workspace
+    }
+
+    /// How the memory of the automata stands, one entry for each.
+    pub fn engines(&self) -> Vec<EngineStats> {
+        self.groups.all().iter().map(|group| group.automaton.stats()).collect()
+    }
+
+    pub(crate) fn position(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn at(&self, position: u32) -> &Rule {
+        &self.rules[position as usize]
+    }
+
+    /// Whether rules of one stream may fire at all.
+    pub(crate) fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    fn in_bucket(&self, bucket: Bucket) -> impl Iterator<Item = &Rule> {
+        let used = move |(rule, state): &(&Rule, &RuleState)| rule.bucket == bucket && **state == RuleState::Active;
+        self.rules.iter().zip(&self.states).filter(used).map(|(rule, _)| rule)
+    }
+}
+
+fn layer_rank(layer: &Layer) -> u8 {
+    match layer {
+        Layer::Project => 0,
+        Layer::User => 1,
+        Layer::Plugin(_) => 2,
+        Layer::Builtin => 3,
+    }
+}
+
+fn state_of(rule: &Rule, first: Option<&Rule>, settings: &Settings, found: &mut Vec<Diagnostic>) -> RuleState {
+    if !rule.enabled {
+        return RuleState::Disabled("the rule says `enabled = false`".into());
+    }
+    if !settings.builtin_rules && rule.source.layer == Layer::Builtin {
+        return RuleState::Disabled("the setting `builtin_rules` is false".into());
+    }
+    if settings.disabled_rules.iter().any(|name| name.trim() == rule.name) {
+        return RuleState::Disabled("the setting `disabled_rules` names it".into());
+    }
+    if let Some(first) = first {
+        let message = format!("it is not used: the rule of the same name ({}) comes first", first.source);
+        found.push(Diagnostic::new(Severity::Warning, &rule.name, &rule.source, message));
+        return RuleState::Shadowed(first.source.to_string());
+    }
+    if !settings.enabled && rule.bucket == Bucket::Stream {
+        return RuleState::Disabled("the setting `enabled` of stream rules is false".into());
+    }
+    if let Some((reason, all)) = unreachable(rule) {
+        found.push(Diagnostic::new(Severity::Warning, &rule.name, &rule.source, reason.clone()).help(GLOB_HELP));
+        if all {
+            return RuleState::Unreachable(reason);
+        }
+    }
+    RuleState::Active
+}
+
+const GLOB_HELP: &str =
+    "files are known in tool calls only: scope the rule to `tool`, or leave `globs` and `field` out";
+
+/// Streams in a rule's scope on which it can never fire, and whether no other is left.
+fn unreachable(rule: &Rule) -> Option<(String, bool)> {
+    if rule.bucket != Bucket::Stream {
+        return None;
+    }
+    let scoped = |wanted: fn(&Scope) -> bool| rule.scopes.iter().any(wanted);
+    let (text, thinking) = (scoped(|s| matches!(s, Scope::Text)), scoped(|s| matches!(s, Scope::Thinking)));
+    let dead = [(text && !watches_text(rule), "text"), (thinking && !watches_thinking(rule), "thinking")];
+    let names: BTreeMap<&str, ()> = dead.iter().filter(|(dead, _)| *dead).map(|(_, name)| (*name, ())).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let names: Vec<&str> = names.into_keys().collect();
+    let tool = rule.scopes.iter().any(|s| matches!(s, Scope::Tool { .. })) && reaches_a_tool(rule);
+    Some((format!("it can never fire on {}: `globs` asks for a file", names.join(" and ")), !tool))
+}
+
+fn reaches_a_tool(rule: &Rule) -> bool {
+    let named =
+        rule.scopes.iter().find_map(|s| if let Scope::Tool { name, .. } = s { Some(name.as_deref()) } else { None });
+    named.is_some_and(|name| watches_tool(rule, name))
+}
+
+fn longest(rule: &Rule) -> Option<u32> {
+    rule.conditions.iter().chain(&rule.all).map(|p| p.max_len()).try_fold(0, |most, len| len.map(|len| most.max(len)))
+}
