@@ -1,7 +1,6 @@
 //! Between the contract's generated types and the plain ones of this crate, in a guest only. Everything is moved;
 //! nothing is copied but the lists' own slots.
 
-use crate::export::Callback;
 use crate::__guest::base::exports::tidegate::extension::registration as reg;
 use crate::__guest::base::tidegate::extension::{session, state, tools, types};
 use crate::__guest::on_input_messages::exports::tidegate::extension::on_input_messages as input;
@@ -9,6 +8,7 @@ use crate::__guest::on_llm_output::exports::tidegate::extension::on_llm_output a
 use crate::__guest::on_plain_text::exports::tidegate::extension::on_plain_text as text;
 use crate::__guest::on_tag::exports::tidegate::extension::on_tag as tag;
 use crate::__guest::ttsr_triggered::exports::tidegate::extension::ttsr_triggered as ttsr;
+use crate::export::Callback;
 use crate::{
     InputAnswer, LlmOutput, Message, OutputAnswer, OutputMode, Part, Registered, Role, RuleAction, RuleMatch,
     RuleStream, SessionInfo, Setting, StateError, StopReason, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,

@@ -51,7 +51,12 @@ callback_world!(
 callback_world!(on_plain_text, "with-on-plain-text", "export_on_plain_text", "tidegate_sdk::__guest::on_plain_text");
 callback_world!(on_tag, "with-on-tag", "export_on_tag", "tidegate_sdk::__guest::on_tag");
 callback_world!(on_llm_output, "with-on-llm-output", "export_on_llm_output", "tidegate_sdk::__guest::on_llm_output");
-callback_world!(ttsr_triggered, "with-ttsr-triggered", "export_ttsr_triggered", "tidegate_sdk::__guest::ttsr_triggered");
+callback_world!(
+    ttsr_triggered,
+    "with-ttsr-triggered",
+    "export_ttsr_triggered",
+    "tidegate_sdk::__guest::ttsr_triggered"
+);
 
 use base::exports::tidegate::extension::registration as wit_registration;
 use base::tidegate::extension::types::{Failure, Message, Setting};

@@ -37,16 +37,16 @@ pub mod state;
 pub mod testing;
 pub mod tools;
 
+#[cfg(target_arch = "wasm32")]
+#[doc(hidden)]
+#[path = "guest.rs"]
+pub mod __guest;
 mod answer;
 #[cfg(target_arch = "wasm32")]
 mod convert;
 mod error;
 mod export;
 mod extension;
-#[cfg(target_arch = "wasm32")]
-#[doc(hidden)]
-#[path = "guest.rs"]
-pub mod __guest;
 mod host;
 mod values;
 
@@ -66,7 +66,6 @@ pub use values::{
     Attribute, LlmOutput, Message, Part, Role, RuleAction, RuleMatch, RuleStream, StopReason, Tag, TagPlace, TextPlace,
     ToolCall, ToolResult, TtsrEvent, Usage,
 };
-
 
 /// What nearly every extension needs: `use tidegate_sdk::prelude::*;`
 pub mod prelude {

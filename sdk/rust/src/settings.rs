@@ -141,10 +141,7 @@ impl Settings {
             Source::Host => host::setting(key),
             Source::Given(given) => given.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone()),
         };
-        value
-            .map(T::from_setting)
-            .transpose()
-            .map_err(|problem| SettingError { key: key.to_owned(), problem })
+        value.map(T::from_setting).transpose().map_err(|problem| SettingError { key: key.to_owned(), problem })
     }
 
     /// One setting, or `default` where the manifest declares none of that name.

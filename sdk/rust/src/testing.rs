@@ -32,8 +32,8 @@ use crate::host::{self, Host};
 use crate::log::Level;
 use crate::{
     Attribute, Extension, InputAnswer, LlmOutput, Message, OnInputMessages, OnLlmOutput, OnPlainText, OnTag,
-    OutputAnswer, Result, SessionInfo, Setting, Settings, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
-    ToolInfo, TtsrEvent, TtsrTriggered,
+    OutputAnswer, Result, SessionInfo, Setting, Settings, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolInfo,
+    TtsrEvent, TtsrTriggered,
 };
 
 /// A line that an extension logged.

@@ -78,7 +78,10 @@ pub(crate) fn state_get(key: &str) -> Result<Option<Vec<u8>>, StateError> {
 pub(crate) fn state_set(key: &str, value: &[u8], ttl_ms: Option<u32>) -> Result<(), StateError> {
     check_key(key)?;
     if value.len() > VALUE_BYTES {
-        return Err(StateError::Limit(format!("the value has {} bytes, at most {VALUE_BYTES} are allowed", value.len())));
+        return Err(StateError::Limit(format!(
+            "the value has {} bytes, at most {VALUE_BYTES} are allowed",
+            value.len()
+        )));
     }
     with(|host| {
         host.expire();

@@ -1,0 +1,143 @@
+//! Runs cargo for a guest and finds the module it made.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::toolchain::{TARGET, Toolchain};
+use crate::{BuildError, files, fresh};
+
+/// How guests are compiled where their own `[profile.release]` does not say otherwise: small, fast, with names for traps.
+const PROFILE: [(&str, &str); 5] =
+    [("opt-level", "3"), ("lto", "true"), ("panic", "abort"), ("codegen-units", "1"), ("strip", "debuginfo")];
+
+/// Byte loops are several times faster with it, and every engine that runs components has it.
+const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
+
+/// Settings of the surroundings (often of a cargo that runs us) which are not meant for guests.
+const NOT_FOR_GUESTS: [&str; 8] = [
+    "CARGO_BUILD_RUSTFLAGS",
+    "CARGO_BUILD_TARGET",
+    "CARGO_BUILD_TARGET_DIR",
+    "CARGO_TARGET_DIR",
+    "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC_WRAPPER",
+    "RUSTFLAGS",
+];
+
+/// Compiles the package and gives the path of its module.
+pub(crate) fn compile(
+    dir: &Path,
+    target_dir: &Path,
+    toolchain: &Toolchain,
+    progress: &mut dyn FnMut(&str),
+) -> Result<PathBuf, BuildError> {
+    let mut command = command(dir, target_dir, toolchain)?;
+    if dir.join("Cargo.lock").is_file() {
+        command.arg("--locked");
+    } else {
+        progress(&format!("{} has no Cargo.lock: cargo writes one", dir.display()));
+    }
+    progress(&format!("building {} with {}", dir.display(), toolchain.name));
+    let program = toolchain.cargo.display().to_string();
+    // For cargo, packages of one name at the root of different workspaces are one: without this it would give us, as
+    // fresh, what it made of another folder.
+    command.arg("--").arg(format!("-Cmetadata={}", fresh::path_digest(dir)));
+    let mut child = command.spawn().map_err(|source| BuildError::Start { program: program.clone(), source })?;
+    let (messages, stderr) = listen(&mut child, progress);
+    let status = child.wait().map_err(|source| BuildError::Start { program, source })?;
+    if !status.success() {
+        return Err(BuildError::Cargo { dir: dir.to_owned(), status: status.to_string(), stderr });
+    }
+    module(dir, &messages).ok_or_else(|| BuildError::NoModule { dir: dir.to_owned() })
+}
+
+fn command(dir: &Path, target_dir: &Path, toolchain: &Toolchain) -> Result<Command, BuildError> {
+    let mut command = Command::new(&toolchain.cargo);
+    command
+        .args(["rustc", "--lib", "--release", "--target", TARGET])
+        .args(["--message-format", "json-render-diagnostics", "--target-dir"])
+        .arg(target_dir)
+        .args(&toolchain.arguments)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    for name in NOT_FOR_GUESTS {
+        command.env_remove(name);
+    }
+    for (key, value) in profile(&dir.join("Cargo.toml"))? {
+        command.env(format!("CARGO_PROFILE_RELEASE_{}", key.to_uppercase().replace('-', "_")), value);
+    }
+    command.env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS).envs(toolchain.environment.iter().cloned());
+    Ok(command)
+}
+
+/// What of [`PROFILE`] the package does not say itself.
+fn profile(manifest: &Path) -> Result<Vec<(&'static str, &'static str)>, BuildError> {
+    let text = String::from_utf8_lossy(&files::read(manifest)?).into_owned();
+    let manifest: toml::Table = text.parse().map_err(|error: toml::de::Error| BuildError::BadManifest {
+        path: manifest.to_owned(),
+        problem: error.to_string(),
+    })?;
+    let own = manifest.get("profile").and_then(|profiles| profiles.get("release"));
+    Ok(PROFILE.into_iter().filter(|(key, _)| own.is_none_or(|own| own.get(key).is_none())).collect())
+}
+
+/// Reads both outputs to their end: cargo's messages, and what is for people, whose lines of progress are handed on.
+fn listen(child: &mut Child, progress: &mut dyn FnMut(&str)) -> (String, String) {
+    let stdout = child.stdout.take();
+    let messages = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        // A pipe that breaks ends the messages; how the program ended tells the rest.
+        let _ = stdout.map(|mut stdout| stdout.read_to_end(&mut text));
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let mut words = String::new();
+    for line in
+        child.stderr.take().into_iter().flat_map(|stderr| BufReader::new(stderr).split(b'\n')).map_while(Result::ok)
+    {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        if is_progress(&line) {
+            progress(line.trim());
+        } else {
+            words.push_str(&line);
+            words.push('\n');
+        }
+    }
+    (messages.join().unwrap_or_default(), words.trim_end().to_owned())
+}
+
+/// Whether a line of cargo's is a step of its work: a verb in its right-aligned first column.
+fn is_progress(line: &str) -> bool {
+    let verb = line.trim_start().split(' ').next().unwrap_or_default();
+    line.starts_with(' ') && line.len() - line.trim_start().len() + verb.len() == 12
+}
+
+/// The module among cargo's messages: the one of this package that is no dependency's.
+fn module(dir: &Path, messages: &str) -> Option<PathBuf> {
+    let manifest = dir.join("Cargo.toml");
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| message["reason"] == "compiler-artifact")
+        .filter(|message| message["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest))
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
+        .filter_map(|file| file.as_str().map(PathBuf::from))
+        .find(|file| file.extension().is_some_and(|extension| extension == "wasm"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_told_from_diagnostics() {
+        assert!(is_progress("   Compiling serde v1.0.229"));
+        assert!(is_progress("    Finished `release` profile [optimized] target(s) in 0.13s"));
+        assert!(!is_progress("error[E0425]: cannot find value `x`"));
+        assert!(!is_progress("  --> src/lib.rs:3:5"));
+        assert!(!is_progress(""));
+    }
+}

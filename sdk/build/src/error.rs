@@ -1,0 +1,81 @@
+//! Why a build fails: what, where, and what to do.
+
+use std::path::PathBuf;
+
+/// A build failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The folder holds no Rust package.
+    #[error("{} holds no `Cargo.toml`: an extension is built from the folder of its package", .dir.display())]
+    NoPackage {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// The package's manifest is no TOML.
+    #[error("{}: {problem}", .path.display())]
+    BadManifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// No way to compile to wasm was found.
+    #[error("no Rust toolchain here can compile for wasm32-unknown-unknown. Tried:\n{}", list(.tried))]
+    NoToolchain {
+        /// Each way, with why it did not work and what would make it work.
+        tried: Vec<String>,
+    },
+    /// A program could not be started.
+    #[error("cannot run `{program}`: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The package does not compile.
+    #[error("{} does not build ({status}):\n{stderr}", .dir.display())]
+    Cargo {
+        /// The package's folder.
+        dir: PathBuf,
+        /// How cargo ended.
+        status: String,
+        /// What cargo and the compiler said.
+        stderr: String,
+    },
+    /// The package compiles, and not into a module.
+    #[error("{} builds no module: add `crate-type = [\"cdylib\"]` under `[lib]` in its Cargo.toml", .dir.display())]
+    NoModule {
+        /// The package's folder.
+        dir: PathBuf,
+    },
+    /// The module is no extension.
+    #[error("{} is no extension: nothing in it calls `tidegate_sdk::export!`", .dir.display())]
+    NoExport {
+        /// The package's folder.
+        dir: PathBuf,
+    },
+    /// The module cannot be made a component.
+    #[error("{} cannot be made a component: {problem}", .dir.display())]
+    Encode {
+        /// The package's folder.
+        dir: PathBuf,
+        /// Why.
+        problem: String,
+    },
+    /// A file could not be read, written or locked.
+    #[error("cannot {doing} {}: {source}", .path.display())]
+    File {
+        /// What was being done: `read`, `write`, `lock`.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+fn list(tried: &[String]) -> String {
+    tried.iter().map(|line| format!("  - {line}")).collect::<Vec<_>>().join("\n")
+}

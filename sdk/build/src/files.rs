@@ -1,0 +1,58 @@
+//! Files and folders: where a build reads and writes.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use crate::BuildError;
+
+/// The package's folder, absolute and without links, so that one package has one name.
+pub(crate) fn package_dir(dir: &Path) -> Result<PathBuf, BuildError> {
+    if !dir.join("Cargo.toml").is_file() {
+        return Err(BuildError::NoPackage { dir: dir.to_owned() });
+    }
+    fs::canonicalize(dir).map_err(|source| BuildError::File { doing: "read", path: dir.to_owned(), source })
+}
+
+/// The path from the root, links left as they are.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, BuildError> {
+    std::path::absolute(path).map_err(|source| BuildError::File { doing: "read", path: path.to_owned(), source })
+}
+
+/// `target/guests` of the nearest workspace above the package, or of the package itself.
+pub(crate) fn default_target_dir(package: &Path) -> PathBuf {
+    let is_workspace = |dir: &&Path| {
+        fs::read_to_string(dir.join("Cargo.toml"))
+            .is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("[workspace")))
+    };
+    package.ancestors().skip(1).find(is_workspace).unwrap_or(package).join("target").join("guests")
+}
+
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
+    fs::read(path).map_err(|source| BuildError::File { doing: "read", path: path.to_owned(), source })
+}
+
+/// Writes a file so that nobody ever sees half of it: under another name first, then renamed.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
+    let error = |source| BuildError::File { doing: "write", path: path.to_owned(), source };
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir).map_err(error)?;
+    }
+    let thread = format!("{:?}", std::thread::current().id());
+    let thread: String = thread.chars().filter(char::is_ascii_digit).collect();
+    let partial = path.with_extension(format!("{}-{thread}.partial", std::process::id()));
+    fs::write(&partial, bytes).map_err(error)?;
+    fs::rename(&partial, path).map_err(error)
+}
+
+/// Waits until nobody else builds in this folder. Dropping the file, or the end of the process, lets the next one in.
+pub(crate) fn lock(target_dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, BuildError> {
+    let path = target_dir.join("build.lock");
+    let error = |source| BuildError::File { doing: "lock", path: path.clone(), source };
+    fs::create_dir_all(target_dir).map_err(error)?;
+    let file = File::options().create(true).append(true).open(&path).map_err(error)?;
+    if file.try_lock().is_err() {
+        progress(&format!("waiting for another build in {}", target_dir.display()));
+        file.lock().map_err(error)?;
+    }
+    Ok(file)
+}

@@ -1,0 +1,151 @@
+//! Builds real guests: what comes out, when it is built again, and what is said when it cannot be.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its files has failed")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tidegate_build::{BuildError, Built, Options, TARGET, Way, build};
+use wit_parser::decoding::{DecodedWasm, decode};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn pass_through() -> PathBuf {
+    root().join("tests/guests/pass-through")
+}
+
+fn quietly(dir: &Path, options: &Options) -> Result<Built, BuildError> {
+    build(dir, options, &mut |_| ())
+}
+
+/// The names of what a component imports and exports, without package and version.
+fn interfaces(component: &[u8]) -> (BTreeSet<String>, BTreeSet<String>) {
+    let DecodedWasm::Component(resolve, world) = decode(component).unwrap() else { panic!("this is no component") };
+    let short = |name: String| name.trim_start_matches("tidegate:extension/").trim_end_matches("@0.1.0").to_owned();
+    let world = &resolve.worlds[world];
+    let imports = world.imports.keys().map(|key| short(resolve.name_world_key(key))).collect();
+    let exports = world.exports.keys().map(|key| short(resolve.name_world_key(key))).collect();
+    (imports, exports)
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+/// A package in a folder of its own (always the same, so that runs do not pile up what they build) that depends on the
+/// SDK, with this code. All have the same name.
+fn package(folder: &str, code: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests").join(folder);
+    fs::create_dir_all(dir.join("src")).unwrap();
+    let sdk = root().join("sdk/rust");
+    let manifest = format!(
+        "[package]\nname = \"sample\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"cdylib\"]\n\
+         [dependencies]\ntidegate-sdk = {{ path = {sdk:?} }}\n[workspace]\n"
+    );
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+    // The locked versions of a guest of ours: no look at the registry.
+    let lock = fs::read_to_string(pass_through().join("Cargo.lock")).unwrap();
+    fs::write(dir.join("Cargo.lock"), lock.replace("\"pass-through\"", "\"sample\"")).unwrap();
+    fs::write(dir.join("src/lib.rs"), code).unwrap();
+    dir.canonicalize().unwrap()
+}
+
+fn shared() -> Options {
+    Options { target_dir: Some(root().join("target/guests")), way: None }
+}
+
+#[test]
+fn a_component_exports_what_is_named_and_imports_what_is_used() {
+    let built = quietly(&pass_through(), &Options::default()).unwrap();
+    assert!(built.component.starts_with(root().join("target/guests")), "{}", built.component.display());
+    assert_eq!(fs::read(&built.component).unwrap(), built.bytes);
+    let (imports, exports) = interfaces(&built.bytes);
+    assert_eq!(exports, set(&["registration", "on-plain-text"]));
+    assert_eq!(imports, set(&["types", "log"]), "only the panic hook's log");
+}
+
+#[test]
+fn a_power_that_is_used_is_imported() {
+    let dir = package(
+        "keeper",
+        "use tidegate_sdk::prelude::*;\n#[derive(Default)]\nstruct Keeper;\nimpl OnTag for Keeper {\n\
+         const TAGS: &'static [&'static str] = &[\"note\"];\n\
+         fn on_tag(&mut self, tag: &Tag, _: &TagPlace) -> Result<TagAnswer> {\n\
+         state::set(&tag.name, &tag.content)?;\nOk(TagAnswer::Keep)\n}\n}\ntidegate_sdk::export!(Keeper: OnTag);\n",
+    );
+    let built = quietly(&dir, &shared()).unwrap();
+    let (imports, exports) = interfaces(&built.bytes);
+    assert_eq!(exports, set(&["registration", "on-tag"]));
+    assert_eq!(imports, set(&["types", "log", "state"]));
+}
+
+#[test]
+fn nothing_is_built_twice_and_everything_that_changed_is() {
+    let code = |word: &str| {
+        format!(
+            "use tidegate_sdk::prelude::*;\n#[derive(Default)]\nstruct Word;\nimpl OnPlainText for Word {{\n\
+             fn on_plain_text(&mut self, _: &str, _: &TextPlace) -> Result<TextAnswer> {{\n\
+             Ok(TextAnswer::replace({word:?}))\n}}\n}}\ntidegate_sdk::export!(Word: OnPlainText);\n"
+        )
+    };
+    let dir = package("word", &code(&format!("first-{:?}", std::time::SystemTime::now())));
+    let first = quietly(&dir, &shared()).unwrap();
+    assert!(!first.fresh);
+
+    let mut lines = Vec::new();
+    let again = build(&dir, &shared(), &mut |line| lines.push(line.to_owned())).unwrap();
+    assert!(again.fresh && lines.is_empty(), "{lines:?}");
+    assert_eq!((again.bytes, &again.digest), (first.bytes.clone(), &first.digest));
+
+    fs::write(dir.join("src/lib.rs"), code("other-word")).unwrap();
+    let changed = quietly(&dir, &shared()).unwrap();
+    assert!(!changed.fresh);
+    assert_eq!(changed.component, first.component);
+    assert_ne!(changed.digest, first.digest);
+
+    fs::write(&changed.component, b"not what was built").unwrap();
+    let repaired = quietly(&dir, &shared()).unwrap();
+    assert!(!repaired.fresh);
+    assert_eq!(repaired.digest, changed.digest);
+}
+
+#[test]
+fn an_error_of_the_compiler_is_shown() {
+    let dir = package("missing", "tidegate_sdk::export!(Missing: OnPlainText);\n");
+    let error = quietly(&dir, &shared()).unwrap_err();
+    let BuildError::Cargo { stderr, .. } = &error else { panic!("{error}") };
+    assert!(stderr.contains("cannot find type `Missing`") && stderr.contains("src/lib.rs:1:"), "{stderr}");
+}
+
+#[test]
+fn a_callback_that_is_none_is_named() {
+    let dir = package("typo", "#[derive(Default)]\nstruct Typo;\ntidegate_sdk::export!(Typo: OnPlaintext);\n");
+    let error = quietly(&dir, &shared()).unwrap_err().to_string();
+    assert!(error.contains("`OnPlaintext` is no callback; there are OnInputMessages, OnPlainText"), "{error}");
+}
+
+#[test]
+fn a_library_that_exports_nothing_is_no_extension() {
+    let dir = package("plain", "pub fn nothing() {}\n");
+    assert!(matches!(quietly(&dir, &shared()), Err(BuildError::NoExport { .. })));
+}
+
+#[test]
+fn a_folder_without_a_package_is_named() {
+    let dir = Path::new("no-such-folder");
+    let error = quietly(dir, &shared()).unwrap_err();
+    assert!(matches!(error, BuildError::NoPackage { .. }));
+    assert!(error.to_string().starts_with("no-such-folder holds no `Cargo.toml`"), "{error}");
+}
+
+#[test]
+fn without_a_toolchain_each_way_is_named() {
+    let dir = package("empty", "");
+    let nowhere = dir.join("nowhere");
+    let options = Options { way: Some(Way::At(nowhere.clone())), ..shared() };
+    let error = quietly(&dir, &options).unwrap_err().to_string();
+    assert!(error.contains(TARGET) && error.contains(&nowhere.join("bin/cargo").display().to_string()), "{error}");
+}
