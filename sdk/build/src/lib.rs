@@ -23,6 +23,7 @@ mod toolchain;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 pub use error::BuildError;
 pub use toolchain::{TARGET, TOOLCHAIN_VARIABLE, Way};
@@ -93,4 +94,16 @@ pub fn build(plugin_dir: &Path, options: &Options, progress: &mut dyn FnMut(&str
     let bytes = encode::component(&dir, &files::read(&module)?)?;
     let digest = place.store(&bytes, &module)?;
     Ok(Built { component: place.component, bytes, digest, fresh: false })
+}
+
+/// A subcommand of cargo (`check`, `build`) for the wasm target, started in a folder: for crates that are no extensions.
+///
+/// # Errors
+/// There is no toolchain for wasm; the message tells each way that was tried.
+pub fn wasm_cargo(dir: &Path, subcommand: &str, progress: &mut dyn FnMut(&str)) -> Result<Command, BuildError> {
+    let toolchain = toolchain::find(dir, Way::from_environment().as_ref(), progress)?;
+    let mut command = Command::new(&toolchain.cargo);
+    command.arg(subcommand).args(["--target", TARGET]).args(&toolchain.arguments);
+    command.envs(toolchain.environment).current_dir(dir);
+    Ok(command)
 }
