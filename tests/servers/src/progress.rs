@@ -7,8 +7,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a step may be silent.
+/// After this time a step first says that it is still at it; then after twice that time, and so on.
 const QUIET: Duration = Duration::from_secs(20);
+/// But at least this often.
+const MOST_QUIET: Duration = Duration::from_secs(300);
 
 /// Writes one line to standard error. A closed standard error is nobody's loss: the line is dropped.
 pub fn say(line: &str) {
@@ -17,7 +19,7 @@ pub fn say(line: &str) {
     drop(std::io::stderr().write_all(line.as_bytes()));
 }
 
-/// A step under way; says every 20 seconds that it still is.
+/// A step under way; says after 20 seconds, and then less and less often, that it still is.
 #[derive(Debug)]
 pub struct Step {
     name: String,
@@ -61,7 +63,9 @@ impl Drop for Step {
 }
 
 fn tick(name: &str, began: Instant, ended: &Receiver<()>) {
-    while ended.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
+    let mut quiet = QUIET;
+    while ended.recv_timeout(quiet) == Err(RecvTimeoutError::Timeout) {
         say(&format!("{name}: still at it after {} s", began.elapsed().as_secs()));
+        quiet = (quiet * 2).min(MOST_QUIET);
     }
 }

@@ -1,1 +1,109 @@
-fn main() {}
+//! `cargo xtask`: the demo, the tests and the gate, each doing its own set-up on a fresh machine.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod ci;
+mod demo;
+mod guests;
+mod run;
+mod test;
+mod wasm;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use tidegate_servers::say;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  demo [--live]     an agent turn with plugins, a stream rule and tools, from a recording;
+                    --live talks to a small real model instead (installed when missing, about 100 MB)
+  test [FILTER…]    all tests: guests and plugins built, servers installed, doc tests and plugins' own tests included
+  ci                what a change must pass: format, clippy, docs, wasm check, then test
+  bench [FILTER…]   the benches
+  build-plugins     builds the plugins into components
+
+Each command installs what it needs, and names what it cannot install. Times of steps go to standard error.
+";
+
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Task {
+    Help,
+    Demo { live: bool },
+    Test { filters: Vec<String> },
+    Ci,
+    Bench { filters: Vec<String> },
+    BuildPlugins,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let task = match parse(&arguments) {
+        Ok(task) => task,
+        Err(problem) => {
+            say(&format!("error: {problem}\n\n{HELP}"));
+            return ExitCode::from(2);
+        }
+    };
+    let done = match task {
+        Task::Help => std::io::stdout().write_all(HELP.as_bytes()).map_err(anyhow::Error::from),
+        Task::Demo { live } => demo::demo(live),
+        Task::Test { filters } => test::test(&filters),
+        Task::Ci => ci::ci(),
+        Task::Bench { filters } => bench::bench(&filters),
+        Task::BuildPlugins => guests::build_plugins().map(drop),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("\nerror: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(arguments: &[String]) -> Result<Task, String> {
+    let Some((command, rest)) = arguments.split_first() else { return Ok(Task::Help) };
+    let alone = |task: Task| match rest {
+        [] => Ok(task),
+        [first, ..] => Err(format!("{command} takes no {first:?}")),
+    };
+    if rest.iter().any(|word| word == "--help" || word == "-h") {
+        return Ok(Task::Help);
+    }
+    match command.as_str() {
+        "--help" | "-h" | "help" => Ok(Task::Help),
+        "demo" => match rest {
+            [flag] if flag == "--live" => Ok(Task::Demo { live: true }),
+            _ => alone(Task::Demo { live: false }),
+        },
+        "test" => Ok(Task::Test { filters: rest.to_vec() }),
+        "bench" => Ok(Task::Bench { filters: rest.to_vec() }),
+        "ci" => alone(Task::Ci),
+        "build-plugins" => alone(Task::BuildPlugins),
+        other => Err(format!("there is no command {other:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Task, parse};
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn commands() {
+        assert_eq!(parse(&words("")), Ok(Task::Help));
+        assert_eq!(parse(&words("demo --live")), Ok(Task::Demo { live: true }));
+        assert_eq!(parse(&words("demo")), Ok(Task::Demo { live: false }));
+        assert_eq!(parse(&words("test tidy x")), Ok(Task::Test { filters: words("tidy x") }));
+        assert_eq!(parse(&words("ci --help")), Ok(Task::Help));
+        assert_eq!(parse(&words("ci now")), Err("ci takes no \"now\"".to_owned()));
+        assert_eq!(parse(&words("tset")), Err("there is no command \"tset\"".to_owned()));
+    }
+}

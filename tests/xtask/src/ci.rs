@@ -1,0 +1,42 @@
+//! `cargo xtask ci`: what a change must pass. Quick checks come first.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::{guests, run, test, wasm};
+
+pub(crate) fn ci() -> Result<()> {
+    let packages = [guests::packages("plugins")?, guests::packages("tests/guests")?].concat();
+    format(&packages)?;
+    clippy(&guests::packages("plugins")?)?;
+    docs()?;
+    wasm::check_pure_crates()?;
+    test::test(&[])
+}
+
+fn format(packages: &[std::path::PathBuf]) -> Result<()> {
+    run::step("format", &mut run::cargo(&["fmt", "--all", "--check"]))?;
+    packages.iter().try_for_each(|package| {
+        let mut command = run::cargo(&["fmt", "--check"]);
+        run::step(&format!("format of {}", name(package)), command.current_dir(package))
+    })
+}
+
+fn clippy(plugins: &[std::path::PathBuf]) -> Result<()> {
+    let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"];
+    run::step("clippy, warnings denied", &mut run::cargo(&arguments))?;
+    plugins.iter().try_for_each(|plugin| {
+        let arguments = ["clippy", "--all-targets", "--locked", "--", "--deny", "warnings"];
+        run::step(&format!("clippy of the plugin {}", name(plugin)), &mut test::in_plugin(plugin, &arguments))
+    })
+}
+
+fn docs() -> Result<()> {
+    let mut command = run::cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+    run::step("docs, warnings denied", command.env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+fn name(package: &Path) -> String {
+    package.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
