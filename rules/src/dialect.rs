@@ -1,5 +1,6 @@
 //! The dialect of conditions: Rust's syntax, with `\w`, `\d` and `\b` of ASCII as in the files rules are written in.
 
+use std::fmt;
 use std::ops::Range;
 
 use regex_syntax::ast::{self, AssertionKind, Ast, ClassPerlKind, ClassSetItem, ErrorKind};
@@ -7,11 +8,22 @@ use regex_syntax::hir::Hir;
 
 /// Why a condition cannot be used, and where in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PatternError {
-    pub(crate) message: String,
-    pub(crate) help: Option<String>,
-    pub(crate) span: Range<usize>,
+pub struct PatternError {
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+    /// Where, in bytes of the condition.
+    pub span: Range<usize>,
 }
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for PatternError {}
 
 /// Reads a condition.
 pub(crate) fn parse(pattern: &str) -> Result<Hir, PatternError> {

@@ -14,3 +14,5 @@ pub use automaton::{Automaton, EngineStats};
 pub use cursor::{Cursor, Hit, Holders, Mark};
 pub use look::Context;
 pub use pattern::{Next, Pattern};
+
+pub use crate::dialect::PatternError;

@@ -66,7 +66,10 @@ pub struct Pattern {
 
 impl Pattern {
     /// Compiles a condition of the rules' dialect.
-    pub(crate) fn new(text: &str) -> Result<Self, PatternError> {
+    ///
+    /// # Errors
+    /// It cannot be read, uses look-around or back-references, or is too large.
+    pub fn new(text: &str) -> Result<Self, PatternError> {
         let hir = dialect::parse(text)?;
         let too_large = |what: String| PatternError {
             message: format!("the condition is too large: {what}"),
