@@ -40,6 +40,9 @@ pub(crate) struct Turn<'a> {
     report: TurnReport,
 }
 
+/// What a reminder adds where the beginning of the answer stays.
+const STANDS: &str = "\n\nWhat you wrote before the violation stands; go on from there without repeating it.";
+
 /// Why a turn ends before the model is done.
 enum Stop {
     Model(ModelError),
@@ -184,7 +187,7 @@ impl<'a> Turn<'a> {
                     retry.succeeded(&self.session.hub);
                     return self.accept(segments).await;
                 }
-                End::Interrupted { matches, action } => self.interrupt(matches, action).await?,
+                End::Interrupted { matches, judgement } => self.interrupt(matches, judgement).await?,
                 End::Broken(error) => self.broken(error, &mut retry).await?,
                 End::Refused(failure) => return Err(failure.into()),
             }
@@ -210,7 +213,6 @@ impl<'a> Turn<'a> {
             answer: &mut self.answer,
             noted: &mut self.noted,
             notify: &mut |matches, judgement| tell_extensions(news, caller, matches, judgement, place),
-            hold_max_bytes: usize::try_from(settings.hold_max_bytes).unwrap_or(usize::MAX),
             hold_max: Duration::from_millis(settings.hold_max_ms),
             held_since: None,
         };
@@ -279,41 +281,46 @@ impl<'a> Turn<'a> {
     }
 
     /// A rule stopped the model: the reminder goes in and the next attempt follows.
-    async fn interrupt(&mut self, matches: Vec<RuleMatch>, action: Action) -> Result<(), Stop> {
+    async fn interrupt(&mut self, matches: Vec<RuleMatch>, judgement: Judgement) -> Result<(), Stop> {
         let answer = std::mem::take(&mut self.answer);
-        let rules = names(&matches);
-        self.tell_partial(&answer, &format!("stopped by rule {}", rules.join(", ")));
-        self.noted = Noted::default();
-        if action == Action::Stop {
-            return Err(Stop::Rule(rules.into_iter().next().unwrap_or_default()));
+        self.tell_partial(&answer, &format!("stopped by rule {}", judgement.rules.join(", ")));
+        self.roll_back();
+        if judgement.action == Action::Stop {
+            let stopper = matches.iter().zip(&judgement.actions).find(|(_, action)| **action == Action::Stop);
+            return Err(Stop::Rule(stopper.map_or_else(String::new, |(found, _)| found.rule.clone())));
         }
         self.report.interrupts += 1;
         let delay = Duration::from_millis(self.session.parts.rules.settings().retry_delay_ms);
         self.session.parts.clock.sleep(delay).await;
-        let (kept, note) = self.keep(&answer, &matches);
+        let (kept, note) = self.keep(&answer, &matches, judgement.context);
         let discarded = answer.bytes().saturating_sub(kept);
-        let reminder = self.session.rules.reminder(&matches) + &note;
-        self.inject(reminder, rules, discarded);
+        let reminder = self.session.rules.reminder(&matches) + note;
+        self.inject(reminder, judgement.rules, discarded);
         Ok(())
     }
 
     /// Applies the context mode to a stopped answer: bytes that stay in the conversation, and what to add to the reminder.
-    fn keep(&mut self, answer: &Answer, matches: &[RuleMatch]) -> (u64, String) {
-        let text = match self.session.rules.context_mode(matches) {
-            ContextMode::Discard => return (0, String::new()),
-            ContextMode::Keep => answer.text(),
-            ContextMode::Rewind => before_match(answer, matches),
+    fn keep(&mut self, answer: &Answer, matches: &[RuleMatch], context: ContextMode) -> (u64, &'static str) {
+        let (text, note) = match context {
+            ContextMode::Discard => return (0, ""),
+            ContextMode::Keep => (answer.text(), ""),
+            ContextMode::Rewind => (before_match(answer, matches), STANDS),
         };
         let kept = text.len() as u64;
-        let note = "\n\nWhat you wrote before the violation stands; go on from there without repeating it.";
         match Answer::partial_message(text) {
             Some(message) => {
                 self.session.remember(message);
-                let rewound = self.session.rules.context_mode(matches) == ContextMode::Rewind;
-                (kept, if rewound { note.to_owned() } else { String::new() })
+                (kept, note)
             }
-            None => (0, String::new()),
+            None => (0, ""),
         }
+    }
+
+    /// An answer ended before its time: what waited to be delivered with it never was, and its rules may fire again.
+    fn roll_back(&mut self) {
+        let noted = std::mem::take(&mut self.noted);
+        self.session.rules.release(&names(&noted.remind));
+        self.session.rules.release(&names(&noted.block));
     }
 
     /// The stream broke: try again where nothing of it was shown and it can help, else the turn ends.
@@ -327,7 +334,7 @@ impl<'a> Turn<'a> {
         if !answer.blocks.is_empty() {
             self.tell_partial(&answer, &message);
         }
-        self.noted = Noted::default();
+        self.roll_back();
         self.session.parts.clock.sleep(delay).await;
         Ok(())
     }

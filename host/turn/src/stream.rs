@@ -23,7 +23,7 @@ pub(crate) enum End {
     /// The answer is complete and passed the gate.
     Complete,
     /// A rule stopped it.
-    Interrupted { matches: Vec<RuleMatch>, action: Action },
+    Interrupted { matches: Vec<RuleMatch>, judgement: Judgement },
     /// The stream broke.
     Broken(ModelError),
     /// A required extension failed.
@@ -51,7 +51,6 @@ pub(crate) struct Attempt<'a> {
     pub(crate) noted: &'a mut Noted,
     /// Told of each batch of matches at once, before the attempt goes on; must not wait.
     pub(crate) notify: &'a mut (dyn FnMut(&[RuleMatch], &Judgement) + Send),
-    pub(crate) hold_max_bytes: usize,
     pub(crate) hold_max: Duration,
     /// Since when bytes are held without a break.
     pub(crate) held_since: Option<Instant>,
@@ -136,20 +135,21 @@ impl Attempt<'_> {
             return Ok(None);
         }
         let fed = self.gate.piece(id, &text);
-        if let Some(end) = self.judge(&fed) {
+        let (safe, over) = (fed.safe, fed.released);
+        if over > 0 {
+            self.tell_released(id, over, "hold_max_bytes");
+        }
+        if let Some(end) = self.judge(fed) {
             return Ok(Some(end));
         }
-        self.release(id, fed.safe).await?;
-        if self.held(id) > self.hold_max_bytes {
-            self.release_block(id, "hold_max_bytes").await?;
-        }
+        self.release(id, safe).await?;
         Ok(None)
     }
 
     async fn block_end(&mut self, id: BlockId) -> Result<Option<End>, CallFailure> {
         if !self.gate.is_idle() {
             let fed = self.gate.block_end(id);
-            if let Some(end) = self.judge(&fed) {
+            if let Some(end) = self.judge(fed) {
                 return Ok(Some(end));
             }
         }
@@ -164,28 +164,27 @@ impl Attempt<'_> {
     }
 
     /// Asks what is to be done about matches, and says it.
-    fn judge(&mut self, fed: &Fed) -> Option<End> {
-        if fed.matches.is_empty() {
+    fn judge(&mut self, fed: Fed) -> Option<End> {
+        let matches = fed.matches;
+        if matches.is_empty() {
             return None;
         }
-        let judgement = self.rules.judge(&fed.matches);
-        for (found, first) in fed.matches.iter().zip(&judgement.first) {
-            let (found, first) = (found.clone(), *first);
-            self.hub.emit(EventKind::RuleFired { found, action: judgement.action, first });
+        let judgement = self.rules.judge(&matches);
+        for ((found, action), first) in matches.iter().zip(&judgement.actions).zip(&judgement.first) {
+            self.hub.emit(EventKind::RuleFired { found: found.clone(), action: *action, first: *first });
         }
-        (self.notify)(&fed.matches, &judgement);
-        match judgement.action {
-            Action::Pass => None,
-            Action::Remind => {
-                self.noted.remind.extend(fed.matches.iter().cloned());
-                None
-            }
-            Action::Block if fed.matches.iter().all(|found| matches!(found.stream, StreamKind::Tool { .. })) => {
-                self.noted.block.extend(fed.matches.iter().cloned());
-                None
-            }
-            action => Some(End::Interrupted { matches: fed.matches.clone(), action }),
+        (self.notify)(&matches, &judgement);
+        if matches!(judgement.action, Action::Interrupt | Action::Stop) {
+            return Some(End::Interrupted { matches, judgement });
         }
+        for (found, action) in matches.into_iter().zip(&judgement.actions) {
+            match action {
+                Action::Remind => self.noted.remind.push(found),
+                Action::Block => self.noted.block.push(found),
+                Action::Pass | Action::Interrupt | Action::Stop => {}
+            }
+        }
+        None
     }
 
     /// Lets a block through up to byte `safe`.
@@ -226,11 +225,16 @@ impl Attempt<'_> {
     /// A bound was reached: what is held goes out, and that is said.
     async fn release_block(&mut self, id: BlockId, bound: &str) -> Result<(), CallFailure> {
         let bytes = self.held(id) as u64;
-        let Some(block) = self.answer.block(id) else { return Ok(()) };
-        let (whole, stream) = (block.text.len() as u64, stream_kind(&block.kind));
+        self.tell_released(id, bytes, bound);
         self.gate.release_held(id);
-        self.hub.emit(EventKind::RuleHoldReleased { stream, bytes, bound: bound.to_owned() });
-        self.release(id, whole).await
+        self.release(id, u64::MAX).await
+    }
+
+    fn tell_released(&mut self, id: BlockId, bytes: u64, bound: &str) {
+        if let Some(block) = self.answer.block(id) {
+            let stream = stream_kind(&block.kind);
+            self.hub.emit(EventKind::RuleHoldReleased { stream, bytes, bound: bound.to_owned() });
+        }
     }
 
     async fn show(&mut self, surface: Surface, text: String) -> Result<(), CallFailure> {

@@ -281,8 +281,12 @@ pub fn session(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rule
 pub fn rule_set(specs: &[(&str, &str)], change: impl FnOnce(&mut rules::Settings)) -> Arc<rules::RuleSet> {
     let mut settings = rules::Settings { builtin_rules: false, retry_delay_ms: 0, ..rules::Settings::default() };
     change(&mut settings);
-    let rules = specs.iter().map(|(name, text)| rules::parse_rule_file(name, rules::Source::project(name), text).unwrap());
-    let (set, diagnostics) = rules::RuleSet::build(rules.collect(), settings, "/workspace");
+    let source = |name: &str| rules::Source { layer: rules::Layer::Project, path: format!("{name}.md") };
+    let parse = |(name, text): &(&str, &str)| {
+        let (rule, diagnostics) = rules::parse_rule_file(name, &source(name), text);
+        rule.unwrap_or_else(|| panic!("{name}: {diagnostics:?}"))
+    };
+    let (set, diagnostics) = rules::RuleSet::build(specs.iter().map(parse).collect(), settings, "/workspace");
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     set
 }
