@@ -68,6 +68,15 @@ fn a_component_exports_what_is_named_and_imports_what_is_used() {
 }
 
 #[test]
+fn an_extension_may_have_every_callback_and_every_power() {
+    let built = quietly(&root().join("tests/guests/conformance"), &shared()).unwrap();
+    let (imports, exports) = interfaces(&built.bytes);
+    let callbacks = ["on-input-messages", "on-plain-text", "on-tag", "on-llm-output", "ttsr-triggered"];
+    assert_eq!(exports, &set(&["registration"]) | &set(&callbacks));
+    assert_eq!(imports, set(&["types", "log", "session", "settings", "state", "tools"]));
+}
+
+#[test]
 fn a_power_that_is_used_is_imported() {
     let dir = package(
         "keeper",

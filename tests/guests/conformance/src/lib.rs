@@ -1,0 +1,156 @@
+//! A guest that does what it is told: every answer, every power, every kind of damage. README.md has the words.
+
+#![forbid(unsafe_code)]
+
+mod damage;
+mod script;
+
+use script::Outcome;
+use tidegate_sdk::prelude::*;
+
+/// Counts its calls, so that a test sees whether it is still the same instance.
+struct Conformance {
+    calls: u32,
+    unit: TextUnit,
+    tags: Vec<String>,
+    mode: OutputMode,
+    priority: u8,
+}
+
+impl Extension for Conformance {
+    fn new(settings: &Settings) -> Result<Self> {
+        let unit = match settings.get_or::<String>("unit", "line")?.as_str() {
+            "line" => TextUnit::Line,
+            "paragraph" => TextUnit::Paragraph,
+            "whole" => TextUnit::Whole,
+            other => bail!("setting `unit` must be line, paragraph or whole, and is `{other}`"),
+        };
+        let mode = match settings.get_or::<String>("mode", "rewrite")?.as_str() {
+            "observe" => OutputMode::Observe,
+            "rewrite" => OutputMode::Rewrite,
+            other => bail!("setting `mode` must be observe or rewrite, and is `{other}`"),
+        };
+        let tags = settings.get_or("tags", ["do", "do-*"].map(String::from).to_vec())?;
+        let priority = u8::try_from(settings.get_or::<u32>("priority", 50u32)?)?;
+        let start = settings.get_or::<String>("start", "")?;
+        script::run(&start, "start", 0)?;
+        Ok(Self { calls: 0, unit, tags, mode, priority })
+    }
+}
+
+impl Conformance {
+    fn run(&mut self, script: &str, subject: &str) -> Result<Outcome> {
+        self.calls += 1;
+        script::run(script, subject, self.calls)
+    }
+}
+
+impl OnInputMessages for Conformance {
+    fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    fn on_input_messages(&mut self, messages: Vec<Message>) -> Result<InputAnswer> {
+        let script = messages.last().map(Message::text).unwrap_or_default();
+        let outcome = self.run(&script, &format!("{messages:?}"))?;
+        let text = |text: String| vec![Message::user(text)];
+        Ok(match outcome.answer.as_str() {
+            "echo" => InputAnswer::Replace(messages),
+            "drop" => InputAnswer::Replace(Vec::new()),
+            "replace" | "append" => InputAnswer::Replace(text(outcome.over(&script))),
+            "finish" => InputAnswer::Finish(text(outcome.text)),
+            "reply" => InputAnswer::Reply(outcome.text),
+            "reject" => InputAnswer::Reject(outcome.text),
+            "pass" => match outcome.said {
+                Some(said) => InputAnswer::Reply(said),
+                None => InputAnswer::Pass,
+            },
+            other => bail!("`{other}` is no answer to on_input_messages"),
+        })
+    }
+}
+
+impl OnPlainText for Conformance {
+    fn unit(&self) -> TextUnit {
+        self.unit
+    }
+
+    fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    fn on_plain_text(&mut self, text: &str, place: &TextPlace) -> Result<TextAnswer> {
+        let outcome = self.run(text, &format!("{text:?} {place:?}"))?;
+        Ok(match outcome.answer.as_str() {
+            "replace" | "append" => TextAnswer::Replace(outcome.over(text)),
+            "drop" => TextAnswer::replace(""),
+            "pass" => outcome.said.map_or(TextAnswer::Pass, TextAnswer::Replace),
+            other => bail!("`{other}` is no answer to on_plain_text"),
+        })
+    }
+}
+
+impl OnTag for Conformance {
+    const TAGS: &'static [&'static str] = &[];
+
+    fn tags(&self) -> Vec<String> {
+        self.tags.clone()
+    }
+
+    fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    fn on_tag(&mut self, tag: &Tag, place: &TagPlace) -> Result<TagAnswer> {
+        let outcome = self.run(&tag.content, &format!("{tag:?} {place:?}"))?;
+        Ok(match outcome.answer.as_str() {
+            "replace" | "append" => TagAnswer::Replace(outcome.over(&tag.content)),
+            "drop" => TagAnswer::replace(""),
+            "content" => TagAnswer::Content(outcome.text),
+            "pass" => outcome.said.map_or(TagAnswer::Keep, TagAnswer::Replace),
+            other => bail!("`{other}` is no answer to on_tag"),
+        })
+    }
+}
+
+impl OnLlmOutput for Conformance {
+    fn mode(&self) -> OutputMode {
+        self.mode
+    }
+
+    fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    fn on_llm_output(&mut self, output: &LlmOutput) -> Result<OutputAnswer> {
+        let outcome = self.run(&output.text, &format!("{output:?}"))?;
+        let mut answer = match outcome.answer.as_str() {
+            "replace" | "append" => OutputAnswer::replace(outcome.over(&output.text)),
+            "drop" => OutputAnswer::replace(""),
+            "pass" => OutputAnswer { replace: outcome.said, annotations: Vec::new() },
+            other => bail!("`{other}` is no answer to on_llm_output"),
+        };
+        answer.annotations = outcome.annotations;
+        Ok(answer)
+    }
+}
+
+impl TtsrTriggered for Conformance {
+    fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    fn ttsr_triggered(&mut self, event: &TtsrEvent) -> Result<()> {
+        let script = event.matches.first().map(|found| found.text.clone()).unwrap_or_default();
+        let outcome = self.run(&script, &format!("{event:?}"))?;
+        if let Some(said) = outcome.said {
+            log::info(said);
+        }
+        Ok(())
+    }
+}
+
+tidegate_sdk::export!(Conformance: OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered);
+
+#[cfg(test)]
+mod tests;
