@@ -135,12 +135,3 @@ impl fmt::Display for Diagnostics {
 }
 
 impl std::error::Error for Diagnostics {}
-
-/// What a file gave, with what is doubtful about it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Loaded<T> {
-    /// The value.
-    pub value: T,
-    /// Warnings, in order of their place.
-    pub warnings: Vec<Diagnostic>,
-}

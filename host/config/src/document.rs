@@ -91,6 +91,11 @@ impl<'a> Document<'a> {
         Place::new(self.source, span)
     }
 
+    /// The whole text.
+    pub(crate) fn source(&self) -> &'a Arc<Source> {
+        self.source
+    }
+
     /// Notes an error at `path`.
     pub(crate) fn error(&mut self, path: &[Step], message: impl Into<String>, label: &str, help: impl Into<String>) {
         let place = self.place(path);

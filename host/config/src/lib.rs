@@ -20,6 +20,7 @@ mod manifest;
 mod operator;
 mod permission;
 mod plugin;
+mod rule;
 mod schema;
 mod source;
 mod typed;
@@ -27,13 +28,12 @@ mod typed;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use diagnostic::{Diagnostic, Diagnostics, Loaded, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use manifest::{
     BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, SettingKind, SettingValue, ToolGuidance,
 };
 pub use operator::{
-    Hold, InterruptMode, KeySource, Limits, OnBudget, Operator, PluginEntry, Power, Provider, ProviderKind, Repeat,
-    RuleSettings, ToolSettings, TurnSettings,
+    KeySource, Limits, Operator, PluginEntry, Power, Provider, ProviderKind, ToolSettings, TurnSettings,
 };
 pub use permission::{BadPermission, PermissionMode, PermissionRule};
 pub use plugin::Plugin;

@@ -9,13 +9,13 @@ use flow::{PluginId, Position, PromptAddition};
 
 use crate::document::{Document, steps};
 use crate::typed::{BuildKindWord, ManifestFile, PositionWord, SettingFile, SettingWord};
-use crate::{Diagnostics, Place, Power, Source};
+use crate::{Diagnostic, Diagnostics, Place, Power, Source, rule};
 
 /// The versions of the contract that a manifest may name.
 pub const SUPPORTED_API: [&str; 1] = ["0.1"];
 
 /// A plugin as its author describes it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Manifest {
     /// The file it was read from.
     pub source: Arc<Source>,
@@ -46,10 +46,14 @@ pub struct Manifest {
     pub limits: LimitRequests,
     /// Its settings.
     pub settings: BTreeMap<String, SettingDecl>,
+    /// Its stream rules, in order; refused ones are left out, and `findings` say why.
+    pub rules: Vec<rules::Rule>,
     /// Its additions to the prompt, as declared.
     pub prompts: Vec<PromptAddition>,
     /// Its guidance on tools.
     pub guidance: ToolGuidance,
+    /// What is wrong with its rules. It costs the rule, or one condition of it, and not the plugin; show it.
+    pub findings: Vec<Diagnostic>,
 }
 
 /// How a component is built.
@@ -186,19 +190,16 @@ impl Manifest {
         check_tools(&mut document, &typed);
         let component = component(&mut document, &typed, source.folder());
         let settings = settings(&mut document, &typed.settings);
-        match id {
-            Ok(id) if document.found.is_empty() => Ok(Self::assemble(source, typed, id, component, settings)),
-            _ => Err(Diagnostics(document.found)),
+        let Ok(id) = id else { return Err(Diagnostics(document.found)) };
+        let (rules, findings) = rule::rules(&mut document, &id, &typed);
+        if !document.found.is_empty() {
+            return Err(Diagnostics(document.found));
         }
+        Ok(Self { component, settings, rules, findings, ..Self::plain(source, typed, id) })
     }
 
-    fn assemble(
-        source: &Arc<Source>,
-        typed: ManifestFile,
-        id: PluginId,
-        component: Option<PathBuf>,
-        settings: BTreeMap<String, SettingDecl>,
-    ) -> Self {
+    /// What needs no further check.
+    fn plain(source: &Arc<Source>, typed: ManifestFile, id: PluginId) -> Self {
         let asked = [
             (Power::State, typed.capabilities.state),
             (Power::Session, typed.capabilities.session),
@@ -219,13 +220,15 @@ impl Manifest {
             license: typed.license,
             authors: typed.authors,
             repository: typed.repository,
-            component,
+            component: None,
             build: typed.build.map(|build| match build.kind {
                 BuildKindWord::Rust => BuildKind::Rust,
             }),
             capabilities: asked.into_iter().filter_map(|(power, why)| Some((power, why?))).collect(),
             limits: LimitRequests::of(&typed.limits),
-            settings,
+            settings: BTreeMap::new(),
+            rules: Vec::new(),
+            findings: Vec::new(),
             prompts: typed.prompt.into_iter().map(addition).collect(),
             guidance: ToolGuidance {
                 preferred: typed.tools.preferred_tools,

@@ -9,8 +9,8 @@ use flow::CallbackKind;
 
 use crate::document::{Document, steps};
 use crate::typed::{
-    self, BudgetWord, HoldWord, InterruptWord, LimitsFile, LimitsRequest, ModeWord, OperatorFile, PluginFile,
-    PowerWord, PriorityFile, ProviderFile, ProviderWord, RepeatWord, RulesFile,
+    self, LimitsFile, LimitsRequest, ModeWord, OperatorFile, PluginFile, PowerWord, PriorityFile, ProviderFile,
+    ProviderWord,
 };
 use crate::{Diagnostic, Diagnostics, LimitRequests, PermissionMode, PermissionRule, Place, SettingValue, Source};
 
@@ -25,8 +25,8 @@ pub struct Operator {
     pub system: Option<String>,
     /// Plugins that are switched on, in order of registration.
     pub plugins: Vec<PluginEntry>,
-    /// Stream rules.
-    pub rules: RuleSettings,
+    /// Stream rules; the names in `disabled_rules` are as typed.
+    pub rules: rules::Settings,
     /// Built-in tools.
     pub tools: ToolSettings,
     /// The most that any plugin may take.
@@ -159,77 +159,6 @@ impl Power {
     }
 }
 
-/// Stream rules: what happens when one matches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RuleSettings {
-    /// `false` switches all stream rules off.
-    pub enabled: bool,
-    /// Which streams a rule may stop.
-    pub interrupt_mode: InterruptMode,
-    /// When a rule may fire again.
-    pub repeat: Repeat,
-    /// Whether the built-in rules are there.
-    pub builtin_rules: bool,
-    /// Names that are left out, trimmed, without empty ones.
-    pub disabled_rules: Vec<String>,
-    /// Between stopping an answer and asking again.
-    pub retry_delay: Duration,
-    /// What is held back.
-    pub hold: Hold,
-    /// The most bytes held back.
-    pub hold_max_bytes: usize,
-    /// The longest time they are held back.
-    pub hold_max: Duration,
-    /// Interrupts of one turn.
-    pub max_interrupts_per_turn: u32,
-    /// What a match does after that.
-    pub on_budget: OnBudget,
-}
-
-/// Which streams a rule may stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InterruptMode {
-    /// All.
-    Always,
-    /// Text and reasoning.
-    ProseOnly,
-    /// Arguments of tools.
-    ToolOnly,
-    /// None.
-    Never,
-}
-
-/// When a rule that has fired may fire again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeat {
-    /// Never in this session.
-    Once,
-    /// After this many completed turns.
-    AfterGap(u32),
-    /// At once.
-    Always,
-}
-
-/// What is held back until it is decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
-    /// Nothing.
-    Off,
-    /// Bytes that may belong to a match.
-    Match,
-    /// Blocks until they are complete.
-    Block,
-}
-
-/// What a match does when the budget is spent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnBudget {
-    /// It is noted.
-    Pass,
-    /// The turn ends.
-    Stop,
-}
-
 /// Built-in tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSettings {
@@ -273,7 +202,7 @@ impl Default for Operator {
             provider: Provider::of(typed.provider, Path::new("")),
             system: None,
             plugins: Vec::new(),
-            rules: RuleSettings::of(typed.rules),
+            rules: typed.rules,
             tools: ToolSettings::of(&typed.tools.shell, Vec::new()),
             limits: Limits::of(&typed.limits),
             turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
@@ -312,7 +241,7 @@ impl Operator {
             provider: Provider::of(typed.provider, folder),
             system,
             plugins: plugins.into_iter().filter_map(|(enabled, entry)| enabled.then_some(entry)).collect(),
-            rules: RuleSettings::of(typed.rules),
+            rules: typed.rules,
             tools: ToolSettings::of(&typed.tools.shell, permissions),
             limits: Limits::of(&typed.limits),
             turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
@@ -461,41 +390,6 @@ impl Provider {
             connect_timeout: Duration::from_millis(typed.connect_timeout_ms),
             idle_timeout: Duration::from_millis(typed.idle_timeout_ms),
             recording: typed.recording.map(|file| folder.join(file)),
-        }
-    }
-}
-
-impl RuleSettings {
-    fn of(typed: RulesFile) -> Self {
-        let names = typed.disabled_rules.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
-        Self {
-            enabled: typed.enabled,
-            interrupt_mode: match typed.interrupt_mode {
-                InterruptWord::Always => InterruptMode::Always,
-                InterruptWord::ProseOnly => InterruptMode::ProseOnly,
-                InterruptWord::ToolOnly => InterruptMode::ToolOnly,
-                InterruptWord::Never => InterruptMode::Never,
-            },
-            repeat: match typed.repeat_mode {
-                RepeatWord::Once => Repeat::Once,
-                RepeatWord::AfterGap => Repeat::AfterGap(typed.repeat_gap),
-                RepeatWord::Always => Repeat::Always,
-            },
-            builtin_rules: typed.builtin_rules,
-            disabled_rules: names.map(str::to_owned).collect(),
-            retry_delay: Duration::from_millis(typed.retry_delay_ms),
-            hold: match typed.hold {
-                HoldWord::Off => Hold::Off,
-                HoldWord::Match => Hold::Match,
-                HoldWord::Block => Hold::Block,
-            },
-            hold_max_bytes: usize::try_from(typed.hold_max_bytes).unwrap_or(usize::MAX),
-            hold_max: Duration::from_millis(typed.hold_max_ms),
-            max_interrupts_per_turn: typed.max_interrupts_per_turn,
-            on_budget: match typed.on_budget {
-                BudgetWord::Pass => OnBudget::Pass,
-                BudgetWord::Stop => OnBudget::Stop,
-            },
         }
     }
 }

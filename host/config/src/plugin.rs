@@ -9,7 +9,7 @@ use crate::check::suggest;
 use crate::{Diagnostic, Diagnostics, LimitRequests, Limits, Manifest, Operator, PluginEntry, Power, SettingValue};
 
 /// A plugin ready to be loaded.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Plugin {
     /// What its author says.
     pub manifest: Arc<Manifest>,

@@ -19,6 +19,10 @@ pub fn operator_schema() -> String {
 pub(crate) fn of<T: JsonSchema>() -> Schema {
     let mut schema = SchemaSettings::draft07().for_deserialize().into_generator().into_root_schema_for::<T>();
     RecursiveTransform(without_null).transform(&mut schema);
+    // A rule file is named by its file name and has its body below; in a manifest both are keys.
+    if let Some(rule) = schema.pointer_mut("/definitions/RuleSpec").and_then(Value::as_object_mut) {
+        rule.insert("required".to_owned(), serde_json::json!(["name", "body"]));
+    }
     schema
 }
 

@@ -83,6 +83,20 @@ fn invalid_manifests_are_refused_in_these_words() {
 }
 
 #[test]
+fn rules_of_no_use_are_said_in_these_words() {
+    let files = entries("manifest/findings", Some("toml"));
+    assert!(files.len() >= 3, "only {} files read", files.len());
+    let mut wrong = String::new();
+    for file in files {
+        let source = Source::new(&file, fs::read_to_string(corpus().join(&file)).unwrap());
+        let manifest = Manifest::of_source(&source).unwrap();
+        assert!(!manifest.findings.is_empty(), "{} has no findings", file.display());
+        wrong.extend(golden(&Diagnostics(manifest.findings).render(false), &file.with_extension("stderr")));
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
 fn plugins_that_do_not_fit_together_are_refused_in_these_words() {
     let cases = entries("plugins", None);
     assert!(cases.len() >= 5, "only {} cases read", cases.len());

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::operator::ValueFile;
-use super::rule::RuleFile;
 
 /// The manifest of a Tidegate plugin.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,7 +48,7 @@ pub(crate) struct ManifestFile {
     pub(crate) settings: BTreeMap<String, SettingFile>,
     /// Stream rules.
     #[serde(default)]
-    pub(crate) rule: Vec<RuleFile>,
+    pub(crate) rule: Vec<rules::RuleSpec>,
     /// Additions to the prompt; they need the capability `prompt`.
     #[serde(default)]
     pub(crate) prompt: Vec<AdditionFile>,

@@ -5,12 +5,11 @@
 
 mod manifest;
 mod operator;
-mod rule;
 
 pub(crate) use manifest::{
     AdditionFile, BuildKindWord, LimitsRequest, ManifestFile, PositionWord, SettingFile, SettingWord,
 };
 pub(crate) use operator::{
-    BudgetWord, HoldWord, InterruptWord, LimitsFile, ModeWord, OperatorFile, PluginFile, PowerWord, PriorityFile,
-    PromptFile, ProviderFile, ProviderWord, RepeatWord, RulesFile, ShellFile,
+    LimitsFile, ModeWord, OperatorFile, PluginFile, PowerWord, PriorityFile, PromptFile, ProviderFile, ProviderWord,
+    ShellFile,
 };

@@ -19,7 +19,7 @@ pub(crate) struct OperatorFile {
     /// Plugins, in order of registration.
     pub(crate) plugin: Vec<PluginFile>,
     /// Stream rules: what happens when one matches.
-    pub(crate) rules: RulesFile,
+    pub(crate) rules: rules::Settings,
     /// Built-in tools: who may run them, and how far they go.
     pub(crate) tools: ToolsFile,
     /// The most that any plugin may take; `[plugin.limits]` sets other limits for one plugin.
@@ -183,119 +183,6 @@ impl JsonSchema for ValueFile {
             ]
         })
     }
-}
-
-/// Stream rules.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct RulesFile {
-    /// `false` switches all stream rules off.
-    pub(crate) enabled: bool,
-    /// What happens to the beginning of an answer that a rule stopped.
-    pub(crate) context_mode: ContextWord,
-    /// Which streams a rule may stop.
-    pub(crate) interrupt_mode: InterruptWord,
-    /// When a rule that has fired may fire again.
-    pub(crate) repeat_mode: RepeatWord,
-    /// Completed turns after which a rule may fire again, with `repeat_mode = "after-gap"`.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub(crate) repeat_gap: u32,
-    /// `false` leaves the built-in rules out.
-    pub(crate) builtin_rules: bool,
-    /// Names of rules that are left out, wherever they come from.
-    pub(crate) disabled_rules: Vec<String>,
-    /// Milliseconds between stopping an answer and asking again.
-    #[schemars(range(max = 60_000))]
-    pub(crate) retry_delay_ms: u64,
-    /// What is held back until it is decided.
-    pub(crate) hold: HoldWord,
-    /// The most bytes that are held back.
-    #[schemars(range(min = 1, max = 16_777_216))]
-    pub(crate) hold_max_bytes: u64,
-    /// The most milliseconds that bytes are held back.
-    #[schemars(range(min = 1, max = 600_000))]
-    pub(crate) hold_max_ms: u64,
-    /// How often rules may stop the model in one turn.
-    #[schemars(range(max = 1_000))]
-    pub(crate) max_interrupts_per_turn: u32,
-    /// What a match does after that.
-    pub(crate) on_budget: BudgetWord,
-}
-
-impl Default for RulesFile {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            context_mode: ContextWord::Discard,
-            interrupt_mode: InterruptWord::Always,
-            repeat_mode: RepeatWord::Once,
-            repeat_gap: 10,
-            builtin_rules: true,
-            disabled_rules: Vec::new(),
-            retry_delay_ms: 50,
-            hold: HoldWord::Match,
-            hold_max_bytes: 4096,
-            hold_max_ms: 1500,
-            max_interrupts_per_turn: 3,
-            on_budget: BudgetWord::Pass,
-        }
-    }
-}
-
-/// What happens to the beginning of a stopped answer.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ContextWord {
-    /// It leaves the conversation.
-    Discard,
-}
-
-/// Which streams a rule may stop.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum InterruptWord {
-    /// All.
-    Always,
-    /// Text and reasoning; for tools the model is reminded.
-    ProseOnly,
-    /// Arguments of tools; for prose the model is reminded.
-    ToolOnly,
-    /// None; the model is reminded.
-    Never,
-}
-
-/// When a rule that has fired may fire again.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum RepeatWord {
-    /// Never in this session.
-    Once,
-    /// After `repeat_gap` completed turns.
-    AfterGap,
-    /// At once.
-    Always,
-}
-
-/// What is held back until it is decided.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum HoldWord {
-    /// Nothing: the beginning of a match may be seen.
-    Off,
-    /// Bytes that may belong to a match in progress.
-    Match,
-    /// Every block until it is complete.
-    Block,
-}
-
-/// What a match does when the budget for interrupts is spent.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum BudgetWord {
-    /// It is noted, and the answer goes on.
-    Pass,
-    /// The turn ends.
-    Stop,
 }
 
 /// Built-in tools.
