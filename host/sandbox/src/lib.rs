@@ -1,1 +1,41 @@
-//! 
+//! The sandbox: plugins as WebAssembly components, and the only crate that names their engine.
+//!
+//! [`Sandbox::load`] turns a file into a [`Plugin`], or says why not: what it imports must be asked for and granted, what
+//! it exports must be what it registers. [`SandboxHost`] gives the loaded plugins to a turn: each session gets its own
+//! instance of each plugin, made when it is first needed and replaced after a failure. Every call has limits of time,
+//! memory and size, and every failure has a cause of its own; a callback's writes to the `state` power are applied when
+//! it succeeds.
+//!
+//! | file | what it is for |
+//! |---|---|
+//! | `engine`, `ticker`, `cache` | the engine, its time limits, compiled components on disk |
+//! | `load`, `check`, `error` | from a file to a plugin, or to a reason |
+//! | `host`, `guest`, `breaker` | sessions, calls, what an instance knows |
+//! | `limits`, `failure` | what may be used up, and the words for what went wrong |
+//! | `power`, `setting`, `state` | what plugins may have |
+//! | `v0_1` | contract 0.1.0: its types, and their conversion in one place |
+#![deny(unsafe_code)]
+
+mod breaker;
+mod cache;
+mod check;
+mod engine;
+mod error;
+mod failure;
+mod guest;
+mod host;
+mod limits;
+mod load;
+mod power;
+mod setting;
+mod state;
+mod ticker;
+mod v0_1;
+
+pub use engine::{Counts, EngineError, EngineOptions, Report};
+pub use error::{DuplicatePlugin, LoadError, LoadProblem};
+pub use host::SandboxHost;
+pub use limits::{COMPONENT_MAX_BYTES, Limits};
+pub use load::{ComponentSource, Plugin, PluginSource, Sandbox};
+pub use power::Power;
+pub use setting::{Setting, Settings};

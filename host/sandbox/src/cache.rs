@@ -1,0 +1,219 @@
+//! Compiled components on disk, so that a second start compiles nothing.
+//!
+//! A file of the cache is native code. It is loaded only where the folder belongs to the user and to nobody else, and
+//! where the file carries a code (HMAC-SHA-256) made with a key that lives in that folder. Whatever does not fit is
+//! compiled again and replaced; the cache never makes a load fail.
+
+mod native;
+
+use std::fs;
+use std::hash::{Hash as _, Hasher};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+/// Raised when the layout of the files changes.
+const SCHEMA: u32 = 1;
+const MAGIC: &[u8; 8] = b"TDGTCWC1";
+const MAC_BYTES: usize = 32;
+const KEY_BYTES: usize = 32;
+const KEY_FILE: &str = "key";
+
+/// The folder of compiled components.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    dir: PathBuf,
+    key: [u8; KEY_BYTES],
+    /// Digest of what decides whether compiled code fits: engine settings, versions, schema.
+    fits: [u8; 32],
+}
+
+/// The place of one component.
+#[derive(Debug)]
+pub(crate) struct Entry<'a> {
+    cache: &'a Cache,
+    path: PathBuf,
+    name: String,
+}
+
+impl Cache {
+    /// Opens the folder, making it and its key where they are missing. The error says why it cannot be used.
+    pub(crate) fn open(dir: &Path, engine: &Engine) -> Result<Self, String> {
+        let told = |error: io::Error| format!("{}: {error}", dir.display());
+        make_private(dir).map_err(told)?;
+        check_private(dir)?;
+        let key = read_or_make_key(dir).map_err(told)?;
+        Ok(Self { dir: dir.to_owned(), key, fits: fits(engine) })
+    }
+
+    /// The place of the component with these bytes.
+    pub(crate) fn entry(&self, wasm: &[u8]) -> Entry<'_> {
+        let digest = Sha256::new().chain_update(self.fits).chain_update(Sha256::digest(wasm)).finalize();
+        let name = hex(&digest);
+        Entry { cache: self, path: self.dir.join(format!("{name}.bin")), name }
+    }
+
+    /// The code over a file's place and content: a file does not pass for another.
+    fn mac(&self, name: &str, code: &[u8]) -> Option<Hmac<Sha256>> {
+        let mut mac = <Hmac<Sha256>>::new_from_slice(&self.key).ok()?;
+        mac.update(name.as_bytes());
+        mac.update(code);
+        Some(mac)
+    }
+}
+
+impl Entry<'_> {
+    /// The compiled component, where there is one that is whole, ours and fits.
+    pub(crate) fn load(&self, engine: &Engine) -> Option<Component> {
+        let file = fs::read(&self.path).ok()?;
+        let Some(code) = self.verified(&file) else {
+            tracing::warn!(file = %self.path.display(), "a compiled component was altered or cut; it is compiled again");
+            return None;
+        };
+        native::load(engine, code)
+            .inspect_err(|error| {
+                tracing::info!(file = %self.path.display(), %error, "a compiled component does not fit; it is compiled again");
+            })
+            .ok()
+    }
+
+    fn verified<'f>(&self, file: &'f [u8]) -> Option<native::Verified<'f>> {
+        let (mac, code) = file.strip_prefix(MAGIC)?.split_at_checked(MAC_BYTES)?;
+        self.cache.mac(&self.name, code)?.verify_slice(mac).ok()?;
+        Some(native::Verified::new(code))
+    }
+
+    /// Keeps `component`. A failure costs the next start a compilation and is logged.
+    pub(crate) fn store(&self, component: &Component) {
+        let written = component.serialize().map_err(io::Error::other).and_then(|code| self.write(&code));
+        if let Err(error) = written {
+            tracing::warn!(file = %self.path.display(), %error, "a compiled component could not be kept");
+        }
+    }
+
+    /// Written beside and renamed: another process sees the whole file or none.
+    fn write(&self, code: &[u8]) -> io::Result<()> {
+        let mac = self.cache.mac(&self.name, code).ok_or_else(|| io::Error::other("no key"))?;
+        let beside = self.cache.dir.join(format!("{}.{}.tmp", self.name, std::process::id()));
+        let mut file = private_file(&beside)?;
+        file.write_all(MAGIC)?;
+        file.write_all(&mac.finalize().into_bytes())?;
+        file.write_all(code)?;
+        file.sync_all()?;
+        drop(file);
+        fs::rename(&beside, &self.path).inspect_err(|_| _ = fs::remove_file(&beside))
+    }
+}
+
+fn fits(engine: &Engine) -> [u8; 32] {
+    let mut hasher = Digester(Sha256::new());
+    SCHEMA.hash(&mut hasher);
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hasher.0.finalize().into()
+}
+
+/// Feeds what hashes itself to SHA-256.
+struct Digester(Sha256);
+
+impl Hasher for Digester {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        let digest = self.0.clone().finalize();
+        digest.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn read_or_make_key(dir: &Path) -> io::Result<[u8; KEY_BYTES]> {
+    let path = dir.join(KEY_FILE);
+    let mut key = [0; KEY_BYTES];
+    match fs::File::open(&path) {
+        Ok(mut file) => {
+            file.read_exact(&mut key)?;
+            Ok(key)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::File::open("/dev/urandom")?.read_exact(&mut key)?;
+            let beside = dir.join(format!("{KEY_FILE}.{}.tmp", std::process::id()));
+            private_file(&beside)?.write_all(&key)?;
+            // Of two processes that start at once one wins, and both use its key.
+            let linked = fs::hard_link(&beside, &path);
+            fs::remove_file(&beside)?;
+            match linked {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+                _ => {
+                    fs::File::open(&path)?.read_exact(&mut key)?;
+                    Ok(key)
+                }
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(unix)]
+fn make_private(dir: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+#[cfg(unix)]
+fn private_file(path: &Path) -> io::Result<fs::File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+/// The folder, and the key where there is one, must belong to this process's user and be closed to all others.
+#[cfg(unix)]
+fn check_private(dir: &Path) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let told = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+    // A file that this process makes belongs to its user: the standard library has no other way to ask.
+    let probe = dir.join(format!("probe.{}.tmp", std::process::id()));
+    let file = private_file(&probe).map_err(|error| told(&probe, error))?;
+    let user = file.metadata().map_err(|error| told(&probe, error))?.uid();
+    fs::remove_file(&probe).map_err(|error| told(&probe, error))?;
+    for path in [dir.to_owned(), dir.join(KEY_FILE)] {
+        let found = match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            other => other.map_err(|error| told(&path, error))?,
+        };
+        if found.file_type().is_symlink() {
+            return Err(format!("{} is a symbolic link; give the real folder", path.display()));
+        }
+        if found.uid() != user {
+            return Err(format!("{} belongs to another user (id {}, not {user})", path.display(), found.uid()));
+        }
+        if found.mode() & 0o077 != 0 {
+            let mode = found.mode() & 0o777;
+            return Err(format!("{} is open to others (mode {mode:o}); run `chmod go= {0}`", path.display()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn make_private(_dir: &Path) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "owner-only folders are known on Unix only"))
+}
+
+#[cfg(not(unix))]
+fn private_file(_path: &Path) -> io::Result<fs::File> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "owner-only files are known on Unix only"))
+}
+
+#[cfg(not(unix))]
+fn check_private(_dir: &Path) -> Result<(), String> {
+    Err("owner-only folders are known on Unix only".to_owned())
+}

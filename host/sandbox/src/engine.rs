@@ -1,0 +1,197 @@
+//! The engine: one per process, its settings, its ticker, and compiling with or without the cache on disk.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use wasmtime::component::Component;
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use crate::cache::Cache;
+use crate::limits::TABLE_ELEMENTS;
+use crate::ticker::{Ticker, Ticking};
+
+/// The most bytes one memory may have in the pool; a plugin's own limit is usually far below.
+const POOL_MEMORY_BYTES: usize = 4 << 30;
+/// Bytes of a memory that stay in place when its instance goes, so that the next one need not fault them in.
+const KEEP_RESIDENT: usize = 64 << 10;
+
+/// How to make a [`Sandbox`](crate::Sandbox).
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Where compiled components are kept. `None`: every start compiles. The folder is made where it does not exist; it
+    /// must belong to the user and be closed to everybody else, or it is not used and [`Report::cache`] says why.
+    pub cache_dir: Option<PathBuf>,
+    /// How many instances there may be at once: sessions times plugins. Address space is set aside for them, about
+    /// 4 GiB each; where the system refuses it, memory is taken as it is needed, which is slower, and
+    /// [`Report::pooling`] says so.
+    pub max_instances: u32,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self { cache_dir: None, max_instances: 4096 }
+    }
+}
+
+/// What of the options could not be had.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Why instances are not pooled.
+    pub pooling: Option<String>,
+    /// Why compiled components are not kept.
+    pub cache: Option<String>,
+}
+
+/// How often something was compiled, and how often it was found compiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Components compiled.
+    pub compiled: u64,
+    /// Components taken from the cache.
+    pub loaded: u64,
+}
+
+/// The engine could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// wasmtime refuses its settings on this machine.
+    #[error("the WebAssembly engine cannot run on this machine: {0:#}")]
+    Settings(wasmtime::Error),
+    /// The thread that enforces time limits could not be started.
+    #[error("the thread that enforces time limits could not be started: {0}")]
+    Ticker(std::io::Error),
+}
+
+/// The engine and what belongs to it.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) engine: Engine,
+    pub(crate) report: Report,
+    ticker: Ticker,
+    cache: Option<Cache>,
+    compiled: AtomicU64,
+    loaded: AtomicU64,
+}
+
+impl Machine {
+    pub(crate) fn new(options: &EngineOptions) -> Result<Arc<Self>, EngineError> {
+        let mut report = Report::default();
+        let engine = match Engine::new(&config(Some(options.max_instances))) {
+            Ok(engine) => engine,
+            Err(error) => {
+                report.pooling = Some(format!("{error:#}"));
+                Engine::new(&config(None)).map_err(EngineError::Settings)?
+            }
+        };
+        let cache = options.cache_dir.as_deref().and_then(|dir| match Cache::open(dir, &engine) {
+            Ok(cache) => Some(cache),
+            Err(reason) => {
+                report.cache = Some(reason);
+                None
+            }
+        });
+        let weak = engine.weak();
+        let ticker = Ticker::start(move || {
+            weak.upgrade().is_some_and(|engine| {
+                engine.increment_epoch();
+                true
+            })
+        })
+        .map_err(EngineError::Ticker)?;
+        let (compiled, loaded) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Arc::new(Self { engine, report, ticker, cache, compiled, loaded }))
+    }
+
+    /// Compiles `wasm`, or takes it from the cache.
+    pub(crate) fn component(&self, wasm: &[u8]) -> wasmtime::Result<Component> {
+        let entry = self.cache.as_ref().map(|cache| cache.entry(wasm));
+        if let Some(component) = entry.as_ref().and_then(|entry| entry.load(&self.engine)) {
+            self.loaded.fetch_add(1, Ordering::Relaxed);
+            return Ok(component);
+        }
+        let component = Component::new(&self.engine, wasm)?;
+        self.compiled.fetch_add(1, Ordering::Relaxed);
+        if let Some(entry) = entry {
+            entry.store(&component);
+        }
+        Ok(component)
+    }
+
+    /// A guest runs: time-outs are watched until the value is dropped.
+    pub(crate) fn ticking(&self) -> Ticking<'_> {
+        self.ticker.enter()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        Counts { compiled: self.compiled.load(Ordering::Relaxed), loaded: self.loaded.load(Ordering::Relaxed) }
+    }
+}
+
+/// The one place that decides what guests may be made of and how they are run. `pool`: how many instances to set
+/// address space aside for; `None` = take memory as it is needed.
+fn config(pool: Option<u32>) -> Config {
+    let mut config = Config::new();
+    config.concurrency_support(false);
+    config.epoch_interruption(true);
+    // What Rust, JavaScript and Python guests are made of stays on: simd, bulk memory, reference types, several values.
+    config.wasm_component_model(true);
+    config.wasm_memory64(false);
+    config.wasm_relaxed_simd(false);
+    config.wasm_tail_call(false);
+    // A name for each frame of a trap; files and lines would need debug information that nobody ships.
+    config.wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20));
+    config.memory_init_cow(true);
+    if let Some(instances) = pool {
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(instances)));
+    }
+    config
+}
+
+fn pooling(instances: u32) -> PoolingAllocationConfig {
+    let mut pool = PoolingAllocationConfig::new();
+    // Components made by `wit-component` have up to three core instances and two tables, one memory.
+    pool.total_component_instances(instances)
+        .total_core_instances(instances.saturating_mul(4))
+        .total_memories(instances.saturating_add(instances / 4))
+        .total_tables(instances.saturating_mul(3))
+        .total_stacks(instances)
+        .max_core_instances_per_component(64)
+        .max_memories_per_component(16)
+        .max_tables_per_component(64)
+        .table_elements(TABLE_ELEMENTS)
+        .max_memory_size(POOL_MEMORY_BYTES)
+        .linear_memory_keep_resident(KEEP_RESIDENT)
+        .table_keep_resident(KEEP_RESIDENT);
+    pool
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may")]
+
+    use wasmtime::WasmFeatures;
+
+    use super::{EngineOptions, Machine};
+
+    #[test]
+    fn what_guests_may_be_made_of_is_pinned() {
+        let machine = Machine::new(&EngineOptions { max_instances: 8, ..EngineOptions::default() }).unwrap();
+        let on = machine.engine.get_wasm_features();
+        for off in [
+            WasmFeatures::MEMORY64,
+            WasmFeatures::RELAXED_SIMD,
+            WasmFeatures::TAIL_CALL,
+            WasmFeatures::THREADS,
+            WasmFeatures::SHARED_EVERYTHING_THREADS,
+            WasmFeatures::GC,
+            WasmFeatures::EXCEPTIONS,
+            WasmFeatures::CM_ASYNC,
+        ] {
+            assert!(!on.intersects(off), "{off:?} is on");
+        }
+        for needed in [WasmFeatures::SIMD, WasmFeatures::BULK_MEMORY, WasmFeatures::REFERENCE_TYPES] {
+            assert!(on.contains(needed), "{needed:?} is off");
+        }
+    }
+}

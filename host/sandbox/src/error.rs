@@ -1,0 +1,169 @@
+//! Why a plugin is not loaded: what was expected, what was found, and what to write.
+
+use std::path::PathBuf;
+
+use flow::{CallbackKind, FailureCause, PluginId};
+
+use crate::power::Power;
+
+/// A plugin was refused.
+#[derive(Debug, thiserror::Error)]
+#[error("plugin `{plugin}` {problem}")]
+pub struct LoadError {
+    /// Which plugin.
+    pub plugin: PluginId,
+    /// Why.
+    pub problem: LoadProblem,
+}
+
+/// Why a plugin was refused. The text goes on from "plugin `id` …".
+#[derive(Debug, thiserror::Error)]
+pub enum LoadProblem {
+    /// Its component cannot be read.
+    #[error("cannot be loaded: {path}: {error}", path = .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// Its component is too large to be looked at.
+    #[error("cannot be loaded: its component has {bytes} bytes, at most {max} are read")]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+        /// The most that is read.
+        max: u64,
+    },
+    /// The file is no WebAssembly.
+    #[error("cannot be loaded: its component is no WebAssembly (it begins with {found:?}, not with \"\\0asm\")")]
+    NotWasm {
+        /// The first bytes, as text.
+        found: String,
+    },
+    /// The file is a core module.
+    #[error(
+        "cannot be loaded: its file is a core module, not a component; build it with `tidegate-build`, or wrap it with \
+         `wasm-tools component new`"
+    )]
+    CoreModule,
+    /// The file is WebAssembly that the engine refuses.
+    #[error("cannot be loaded: its component is not valid: {0}")]
+    Invalid(String),
+    /// It was built for another version of the contract.
+    #[error(
+        "was built for version {found} of the contract (it names `{name}`), this host speaks {spoken}; build it again \
+         with the SDK of {spoken}"
+    )]
+    WrongContract {
+        /// The version it names.
+        found: String,
+        /// The interface.
+        name: String,
+        /// The version this host speaks.
+        spoken: &'static str,
+    },
+    /// It is a component, but no extension.
+    #[error("is no Tidegate extension: its component does not export `{expected}`")]
+    NoRegistration {
+        /// The interface that every extension exports.
+        expected: String,
+    },
+    /// It imports what there is not.
+    #[error("imports `{name}`, which this host does not have; {hint}")]
+    UnknownImport {
+        /// The import.
+        name: String,
+        /// What may help.
+        hint: &'static str,
+    },
+    /// It exports an interface of the contract that there is not.
+    #[error("exports `{name}`, which is no callback of contract {spoken}; it would never be called")]
+    UnknownExport {
+        /// The export.
+        name: String,
+        /// The version this host speaks.
+        spoken: &'static str,
+    },
+    /// It imports a power that its manifest does not ask for.
+    #[error(
+        "imports the power `{power}`, which its manifest does not ask for; its author must write in plugin.toml:\n\
+         [capabilities]\n{power} = \"why it is needed\""
+    )]
+    PowerNotAsked {
+        /// The power.
+        power: Power,
+    },
+    /// It asks for a power that the operator does not grant.
+    #[error(
+        "asks for the power `{power}`, which is not granted; to grant it, write in tidegate.toml at this plugin:\n\
+         [[plugin]]\ngrants = [\"{power}\"]"
+    )]
+    PowerNotGranted {
+        /// The power.
+        power: Power,
+    },
+    /// An import or export has other types than the contract.
+    #[error("does not fit the contract: {0}")]
+    Types(String),
+    /// `register` failed.
+    #[error("could not register ({}): {message}{}", .cause.as_str(), lines(.frames))]
+    Register {
+        /// What kind of failure.
+        cause: FailureCause,
+        /// What happened.
+        message: String,
+        /// Guest frames, innermost first.
+        frames: Vec<String>,
+    },
+    /// What `register` returned makes no sense.
+    #[error("registers what cannot be: {0}")]
+    BadRegistration(String),
+    /// It registers a callback that it does not export.
+    #[error("registers {}, but its component does not export `{interface}`: the callback could not be called", .callback.as_str())]
+    NotExported {
+        /// The callback.
+        callback: CallbackKind,
+        /// The interface that is missing.
+        interface: String,
+    },
+    /// It exports a callback that it does not register.
+    #[error("exports `{interface}`, but `register` does not return {}: the callback would never be called", .callback.as_str())]
+    NotRegistered {
+        /// The callback.
+        callback: CallbackKind,
+        /// The interface.
+        interface: String,
+    },
+    /// Its manifest declares a callback that it does not register.
+    #[error("declares {} in its manifest, but `register` does not return it: the callback would never be called", .callback.as_str())]
+    OnlyDeclared {
+        /// The callback.
+        callback: CallbackKind,
+    },
+    /// It registers a callback that its manifest does not declare.
+    #[error("registers {}, which its manifest does not declare; add it there, or register it no more", .callback.as_str())]
+    NotDeclared {
+        /// The callback.
+        callback: CallbackKind,
+    },
+    /// The operator gives a priority for what it does not register, or one that cannot be.
+    #[error("cannot have priority {priority} for {}: {why}", .callback.as_str())]
+    Priority {
+        /// The callback.
+        callback: CallbackKind,
+        /// What the operator wrote.
+        priority: u8,
+        /// Why not.
+        why: &'static str,
+    },
+}
+
+fn lines(frames: &[String]) -> String {
+    frames.iter().map(|frame| format!("\n  in {frame}")).collect()
+}
+
+/// Two plugins have the same id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("two plugins have the id `{0}`; an id names one plugin")]
+pub struct DuplicatePlugin(pub PluginId);

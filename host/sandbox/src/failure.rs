@@ -1,0 +1,118 @@
+//! What went wrong in a guest, as a cause, one line and frames.
+
+use std::any::Any;
+
+use flow::FailureCause;
+use wasmtime::{Store, Trap, WasmBacktrace};
+
+use crate::guest::Guest;
+
+/// How a call failed, before it has words.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The engine ended it: a trap, a limit, a value that does not lift.
+    Engine(wasmtime::Error),
+    /// The guest said so itself.
+    Returned(String),
+    /// What it returned is too large.
+    Size { bytes: usize, max: usize },
+    /// The host panicked over what the guest gave it.
+    HostPanic(String),
+    /// There is no such export.
+    Missing,
+}
+
+impl Fault {
+    /// Takes over the payload of a caught panic.
+    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
+        let text = payload.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Self::HostPanic(text.unwrap_or_else(|| "no message".to_owned()))
+    }
+}
+
+/// A failure with its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Described {
+    pub(crate) cause: FailureCause,
+    pub(crate) message: String,
+    pub(crate) frames: Vec<String>,
+}
+
+impl Described {
+    fn new(cause: FailureCause, message: String) -> Self {
+        Self { cause, message, frames: Vec::new() }
+    }
+}
+
+/// Puts a fault into words. `store` is the one it happened in; `millis` is the time the call had.
+pub(crate) fn describe(fault: Fault, store: &mut Store<Guest>, millis: u128) -> Described {
+    let guest = store.data_mut();
+    match fault {
+        Fault::Returned(message) => Described::new(FailureCause::Returned, message),
+        Fault::Size { bytes, max } => {
+            Described::new(FailureCause::Size, format!("returned {bytes} bytes, a callback may return {max}"))
+        }
+        Fault::HostPanic(text) => {
+            Described::new(FailureCause::Host, format!("the host panicked over what the guest gave it: {text}"))
+        }
+        Fault::Missing => Described::new(FailureCause::Start, "the component does not export this callback".to_owned()),
+        Fault::Engine(error) => engine(&error, guest, millis),
+    }
+}
+
+fn engine(error: &wasmtime::Error, guest: &mut Guest, millis: u128) -> Described {
+    let refused = guest.limiter.take_refused();
+    let trap = error.downcast_ref::<Trap>();
+    let (cause, message) = if guest.call.timed_out {
+        (FailureCause::Timeout, format!("took longer than {millis} ms"))
+    } else if let (Some(bytes), true) = (refused, trap.is_some() || guest.call.panic.is_some()) {
+        let max = guest.plugin.limits.memory_bytes;
+        (FailureCause::Memory, format!("wanted {bytes} bytes of memory, it may have {max}"))
+    } else if let Some(panic) = guest.call.panic.take() {
+        (FailureCause::Panic, format!("panicked at {}: {}", panic.place, panic.message))
+    } else if let Some(trap) = trap {
+        (FailureCause::Trap, trap_words(*trap))
+    } else if is_crossing_limit(error) {
+        let max = guest.plugin.limits.crossing_bytes();
+        (FailureCause::Size, format!("made the host take over more than {max} bytes at once"))
+    } else {
+        (FailureCause::Malformed, format!("does not fit the contract: {}", error.root_cause()))
+    };
+    Described { cause, message, frames: frames(error) }
+}
+
+/// The engine has no type for this error that could be named here; a test holds its words.
+fn is_crossing_limit(error: &wasmtime::Error) -> bool {
+    error.root_cause().to_string().contains("fuel allocated for hostcalls has been exhausted")
+}
+
+fn trap_words(trap: Trap) -> String {
+    match trap {
+        Trap::UnreachableCodeReached => "trapped (`unreachable`) without saying why".to_owned(),
+        Trap::StackOverflow => "used up its call stack: endless or too deep recursion".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn frames(error: &wasmtime::Error) -> Vec<String> {
+    let Some(trace) = error.downcast_ref::<WasmBacktrace>() else { return Vec::new() };
+    trace
+        .frames()
+        .iter()
+        .map(|frame| match frame.func_name() {
+            Some(name) => format!("{:#}", rustc_demangle::demangle(name)),
+            None => format!("function {}", frame.func_index()),
+        })
+        .collect()
+}
+
+/// An instance could not be made: too little room, a start function that fails, a limit at birth.
+pub(crate) fn describe_start(error: &wasmtime::Error, store: &mut Store<Guest>, millis: u128) -> Described {
+    let mut described = engine(error, store.data_mut(), millis);
+    if !matches!(described.cause, FailureCause::Timeout | FailureCause::Memory) {
+        described.message = format!("could not be started: {:#}", error.root_cause());
+        described.cause = FailureCause::Start;
+    }
+    described
+}

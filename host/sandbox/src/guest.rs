@@ -1,0 +1,191 @@
+//! What belongs to one instance: whose it is, what it may see, and the call it is in.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use flow::{EventKind, PluginId, SessionId};
+use turn::ports::{Clock, EventSink, SessionView};
+use wasmtime::component::InstancePre;
+use wasmtime::{Store, UpdateDeadline};
+
+use crate::engine::Machine;
+use crate::limits::{self, Limiter, Limits};
+use crate::setting::Settings;
+use crate::state::{Refusal, Transaction};
+
+/// The facts about a plugin that its instances need.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) id: PluginId,
+    pub(crate) settings: Settings,
+    pub(crate) limits: Limits,
+}
+
+/// A session, as far as plugins have to do with it.
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) view: Arc<dyn SessionView>,
+    pub(crate) events: Arc<dyn EventSink>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// Where an instance runs.
+pub(crate) enum Scene {
+    /// In the throw-away instance that `register` is called in: powers refuse.
+    Register,
+    /// In a session.
+    Session(Arc<Session>, Transaction),
+}
+
+/// A panic that the guest told about before it trapped.
+#[derive(Debug)]
+pub(crate) struct Panic {
+    pub(crate) message: String,
+    pub(crate) place: String,
+}
+
+/// The call that an instance is in.
+#[derive(Debug)]
+pub(crate) struct Current {
+    deadline: Instant,
+    /// Runs on the caller's stack, so it cannot give way before its time is up.
+    inline: bool,
+    pub(crate) timed_out: bool,
+    pub(crate) panic: Option<Panic>,
+    lines: u32,
+    dropped: u32,
+    cut: u32,
+}
+
+/// The data of a store.
+pub(crate) struct Guest {
+    pub(crate) plugin: Arc<Identity>,
+    pub(crate) scene: Scene,
+    pub(crate) limiter: Limiter,
+    pub(crate) call: Current,
+}
+
+impl Guest {
+    /// A store for one instance of `plugin`, with all limits set.
+    pub(crate) fn store(machine: &Machine, plugin: Arc<Identity>, scene: Scene) -> Store<Self> {
+        let limiter = Limiter::new(plugin.limits.memory_bytes);
+        let crossing = plugin.limits.crossing_bytes();
+        let call = Current::until(Instant::now(), true);
+        let mut store = Store::new(&machine.engine, Self { plugin, scene, limiter, call });
+        store.limiter(|guest| &mut guest.limiter);
+        store.set_hostcall_fuel(crossing);
+        store.epoch_deadline_callback(|mut store| Ok(store.data_mut().call.tick()));
+        store
+    }
+
+    /// A call begins: it must be done at `deadline`.
+    pub(crate) fn begin(store: &mut Store<Self>, deadline: Instant, inline: bool) {
+        store.data_mut().call = Current::until(deadline, inline);
+        store.set_epoch_deadline(1);
+    }
+
+    /// Whether the current call runs on the caller's stack.
+    pub(crate) fn inline(&self) -> bool {
+        self.call.inline
+    }
+
+    /// The call succeeded: what it wrote is applied.
+    pub(crate) fn commit(&mut self) {
+        let Scene::Session(session, transaction) = &mut self.scene else { return };
+        for change in transaction.commit() {
+            session.events.emit(EventKind::ExtensionState {
+                plugin: self.plugin.id.clone(),
+                operation: change.operation.to_owned(),
+                key: change.key,
+                size_bytes: change.size,
+            });
+        }
+    }
+
+    /// The `state` power, or why it cannot be used now.
+    pub(crate) fn state(&mut self) -> Result<(&mut Transaction, u64, &Limits), Refusal> {
+        match &mut self.scene {
+            Scene::Register => Err(Refusal::Unavailable("not during register".to_owned())),
+            Scene::Session(session, transaction) => Ok((transaction, session.clock.now_ms(), &self.plugin.limits)),
+        }
+    }
+
+    /// The session, unless the plugin is only registering.
+    pub(crate) fn session(&self) -> Option<&Session> {
+        match &self.scene {
+            Scene::Register => None,
+            Scene::Session(session, _) => Some(session),
+        }
+    }
+
+    /// A line of the `log` power.
+    pub(crate) fn log(&mut self, level: &str, mut message: String, fields: &[(String, String)]) {
+        if self.call.lines >= limits::LOG_LINES {
+            self.call.dropped += 1;
+            return;
+        }
+        self.call.lines += 1;
+        for (key, value) in fields {
+            message.push(' ');
+            message.push_str(key);
+            message.push('=');
+            message.push_str(value);
+        }
+        let kept = limits::cut(&message, limits::LOG_LINE_BYTES).len();
+        if kept < message.len() {
+            message.truncate(kept);
+            self.call.cut += 1;
+        }
+        self.write(level, message);
+    }
+
+    /// Says what of the log was cut or dropped in the call that is over.
+    pub(crate) fn end_log(&mut self) {
+        let (dropped, cut) = (self.call.dropped, self.call.cut);
+        if dropped > 0 || cut > 0 {
+            let (lines, bytes) = (limits::LOG_LINES, limits::LOG_LINE_BYTES);
+            self.write(
+                "warn",
+                format!("{dropped} lines over {lines} were dropped, {cut} lines were cut to {bytes} bytes"),
+            );
+        }
+    }
+
+    fn write(&self, level: &str, message: String) {
+        match &self.scene {
+            Scene::Register => tracing::info!(plugin = %self.plugin.id, level, "while registering: {message}"),
+            Scene::Session(session, _) => session.events.emit(EventKind::ExtensionLog {
+                plugin: self.plugin.id.clone(),
+                level: level.to_owned(),
+                message,
+            }),
+        }
+    }
+}
+
+impl Current {
+    fn until(deadline: Instant, inline: bool) -> Self {
+        Self { deadline, inline, timed_out: false, panic: None, lines: 0, dropped: 0, cut: 0 }
+    }
+
+    /// The epoch has moved while the guest ran.
+    fn tick(&mut self) -> UpdateDeadline {
+        if Instant::now() >= self.deadline {
+            self.timed_out = true;
+            UpdateDeadline::Interrupt
+        } else if self.inline {
+            UpdateDeadline::Continue(1)
+        } else {
+            UpdateDeadline::Yield(1)
+        }
+    }
+}
+
+impl std::fmt::Debug for Guest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guest").field("plugin", &self.plugin.id).field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+/// A component whose imports are found, ready to be made an instance of.
+pub(crate) type Ready = InstancePre<Guest>;

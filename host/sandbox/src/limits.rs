@@ -1,0 +1,178 @@
+//! What a plugin may use up, and the part of it that the engine asks about: memory, tables, instances.
+
+use std::time::Duration;
+
+use flow::CallbackKind;
+use wasmtime::ResourceLimiter;
+
+/// The most bytes a component may have before anything parses it.
+pub const COMPONENT_MAX_BYTES: u64 = 16 << 20;
+
+/// Lines of the `log` power that one callback may write; the rest is counted.
+pub(crate) const LOG_LINES: u32 = 64;
+/// Bytes of one line that are kept.
+pub(crate) const LOG_LINE_BYTES: usize = 4 << 10;
+/// Bytes kept of what a plugin says about its own failure.
+pub(crate) const MESSAGE_BYTES: usize = 4 << 10;
+/// Messages that one call of `session.history` gives at most.
+pub(crate) const HISTORY_MESSAGES: u32 = 256;
+/// Notes about one output.
+pub(crate) const ANNOTATIONS: usize = 32;
+/// Bytes of a note's name.
+pub(crate) const ANNOTATION_KEY_BYTES: usize = 128;
+/// Bytes of a note's value.
+pub(crate) const ANNOTATION_VALUE_BYTES: usize = 64 << 10;
+/// Patterns of one `on-tag`.
+pub(crate) const TAG_PATTERNS: usize = 64;
+/// Bytes of a tag's name.
+pub(crate) const TAG_NAME_BYTES: usize = 64;
+
+/// Core instances of one component: languages with a runtime bring up to 40.
+const INSTANCES: usize = 64;
+/// Tables of one component.
+const TABLES: usize = 64;
+/// Memories of one component.
+const MEMORIES: usize = 16;
+/// Elements of one table.
+pub(crate) const TABLE_ELEMENTS: usize = 1 << 16;
+
+/// What one plugin may use in one session. The defaults are those the contract names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall time of a callback, of `register`, and of starting an instance.
+    pub time: Duration,
+    /// Wall time of `on_plain_text` and `on_tag`, which are called for every piece of an answer.
+    pub text_time: Duration,
+    /// Wall time of all callbacks of one turn together.
+    pub turn_time: Duration,
+    /// Bytes over all memories of an instance.
+    pub memory_bytes: usize,
+    /// Bytes of everything that one callback returns.
+    pub returned_bytes: usize,
+    /// Bytes of a key of the `state` power.
+    pub state_key_bytes: usize,
+    /// Bytes of one value of the `state` power.
+    pub state_value_bytes: usize,
+    /// Bytes of all keys and values of the `state` power together.
+    pub state_total_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_millis(100),
+            text_time: Duration::from_millis(20),
+            turn_time: Duration::from_secs(2),
+            memory_bytes: 32 << 20,
+            returned_bytes: 4 << 20,
+            state_key_bytes: 512,
+            state_value_bytes: 1 << 20,
+            state_total_bytes: 10 << 20,
+        }
+    }
+}
+
+impl Limits {
+    /// The wall time of one call.
+    pub fn time_of(&self, callback: CallbackKind) -> Duration {
+        match callback {
+            CallbackKind::PlainText | CallbackKind::Tag => self.text_time,
+            CallbackKind::InputMessages | CallbackKind::LlmOutput | CallbackKind::TtsrTriggered => self.time,
+        }
+    }
+
+    /// Bytes that a guest may make the host allocate while one value crosses. More than what may be returned, so that
+    /// a slightly too large answer is still read and refused with its real size.
+    pub(crate) fn crossing_bytes(&self) -> usize {
+        self.returned_bytes.max(self.state_value_bytes).saturating_mul(4)
+    }
+}
+
+/// Counts what an instance has, and refuses what is too much.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    max: usize,
+    used: usize,
+    /// What the last `memory_growing` added, to be taken back when the growth fails after all.
+    pending: usize,
+    refused: Option<usize>,
+}
+
+impl Limiter {
+    pub(crate) fn new(max: usize) -> Self {
+        Self { max, used: 0, pending: 0, refused: None }
+    }
+
+    /// The bytes an instance would have had, where a growth was refused since this was last asked.
+    pub(crate) fn take_refused(&mut self) -> Option<usize> {
+        self.refused.take()
+    }
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let wanted = desired.saturating_sub(current);
+        let total = self.used.saturating_add(wanted);
+        if total > self.max || maximum.is_some_and(|max| desired > max) {
+            self.refused = Some(total);
+            return Ok(false);
+        }
+        self.used = total;
+        self.pending = wanted;
+        Ok(true)
+    }
+
+    fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.used = self.used.saturating_sub(self.pending);
+        self.pending = 0;
+        Ok(())
+    }
+
+    fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= TABLE_ELEMENTS)
+    }
+
+    fn instances(&self) -> usize {
+        INSTANCES
+    }
+
+    fn tables(&self) -> usize {
+        TABLES
+    }
+
+    fn memories(&self) -> usize {
+        MEMORIES
+    }
+}
+
+/// The beginning of `text` that fits in `max` bytes, cut at a character.
+pub(crate) fn cut(text: &str, max: usize) -> &str {
+    text.get(..text.floor_char_boundary(max)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may")]
+
+    use wasmtime::ResourceLimiter as _;
+
+    use super::{Limiter, cut};
+
+    #[test]
+    fn memories_are_summed() {
+        let mut limiter = Limiter::new(100);
+        assert!(limiter.memory_growing(0, 60, None).unwrap());
+        assert!(!limiter.memory_growing(0, 60, None).unwrap(), "a second memory counts too");
+        assert_eq!(limiter.take_refused(), Some(120));
+        assert!(limiter.memory_growing(60, 100, None).unwrap());
+        limiter.memory_grow_failed(wasmtime::Error::msg("no")).unwrap();
+        assert!(limiter.memory_growing(0, 40, None).unwrap(), "what failed is given back");
+    }
+
+    #[test]
+    fn cut_keeps_characters_whole() {
+        assert_eq!(cut("aäb", 2), "a");
+        assert_eq!(cut("aäb", 3), "aä");
+        assert_eq!(cut("ab", 9), "ab");
+    }
+}

@@ -1,0 +1,269 @@
+//! From a file to a plugin that can be called, or to the reason why not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use flow::{Callback, CallbackKind, PluginId, Registration};
+use sha2::{Digest as _, Sha256};
+use wasmtime::component::{Component, Linker};
+
+use crate::engine::{Counts, EngineError, EngineOptions, Machine, Report};
+use crate::error::{LoadError, LoadProblem};
+use crate::failure::{Described, describe, describe_start};
+use crate::guest::{Guest, Identity, Ready, Scene};
+use crate::limits::{COMPONENT_MAX_BYTES, Limits};
+use crate::power::Power;
+use crate::setting::Settings;
+use crate::v0_1::{self, Exports, RegisterFault};
+use crate::{cache, check};
+
+/// The engine that plugins run in. One per process; a clone is the same engine.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    machine: Arc<Machine>,
+}
+
+/// Where a component is.
+#[derive(Clone, Debug)]
+pub enum ComponentSource {
+    /// In memory.
+    Bytes(Arc<[u8]>),
+    /// In a file.
+    File(PathBuf),
+}
+
+/// A plugin before it is loaded: what its manifest says and what the operator says.
+#[derive(Clone, Debug)]
+pub struct PluginSource {
+    /// Its id.
+    pub id: PluginId,
+    /// Its version, for people.
+    pub version: String,
+    /// Its component.
+    pub component: ComponentSource,
+    /// Powers that the manifest asks for.
+    pub asked: BTreeSet<Power>,
+    /// Powers that the operator grants.
+    pub granted: BTreeSet<Power>,
+    /// Callbacks that the manifest declares; `None` where it does not say.
+    pub declared: Option<BTreeSet<CallbackKind>>,
+    /// Its settings, defaults filled in.
+    pub settings: Settings,
+    /// What it may use up.
+    pub limits: Limits,
+    /// Its failure refuses the turn.
+    pub required: bool,
+    /// Priorities that the operator gives instead of those it registers (0 to 100).
+    pub priorities: BTreeMap<CallbackKind, u8>,
+}
+
+impl PluginSource {
+    /// A plugin that asks for nothing and is granted nothing, with default limits.
+    pub fn new(id: PluginId, component: ComponentSource) -> Self {
+        Self {
+            id,
+            version: String::new(),
+            component,
+            asked: BTreeSet::new(),
+            granted: BTreeSet::new(),
+            declared: None,
+            settings: Settings::new(),
+            limits: Limits::default(),
+            required: false,
+            priorities: BTreeMap::new(),
+        }
+    }
+}
+
+/// A plugin that passed all checks. A clone is the same plugin.
+#[derive(Clone, Debug)]
+pub struct Plugin {
+    pub(crate) loaded: Arc<Loaded>,
+}
+
+/// What is shared by all instances of a plugin.
+pub(crate) struct Loaded {
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) registration: Registration,
+    pub(crate) ready: Ready,
+    pub(crate) exports: Exports,
+    digest: String,
+    powers: BTreeSet<Power>,
+}
+
+impl Sandbox {
+    /// Starts the engine.
+    ///
+    /// # Errors
+    /// The engine cannot run on this machine at all. What else of the options could not be had is in
+    /// [`Sandbox::report`].
+    pub fn new(options: &EngineOptions) -> Result<Self, EngineError> {
+        Ok(Self { machine: Machine::new(options)? })
+    }
+
+    /// What of the options could not be had.
+    pub fn report(&self) -> &Report {
+        &self.machine.report
+    }
+
+    /// How many components were compiled, and how many found compiled.
+    pub fn counts(&self) -> Counts {
+        self.machine.counts()
+    }
+
+    /// Loads a plugin: checks its component against its manifest and what it was granted, compiles it (or takes it
+    /// from the cache) and has it register.
+    ///
+    /// Blocks: compiling takes milliseconds to seconds. From async code call it with `spawn_blocking`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with what to do about it.
+    pub fn load(&self, source: PluginSource) -> Result<Plugin, LoadError> {
+        let id = source.id.clone();
+        match self.try_load(source) {
+            Ok(loaded) => Ok(Plugin { loaded: Arc::new(loaded) }),
+            Err(problem) => Err(LoadError { plugin: id, problem }),
+        }
+    }
+
+    fn try_load(&self, source: PluginSource) -> Result<Loaded, LoadProblem> {
+        let bytes = read(&source.component)?;
+        check::header(&bytes)?;
+        let invalid = |error: wasmtime::Error| LoadProblem::Invalid(format!("{error:#}"));
+        let component = self.machine.component(&bytes).map_err(invalid)?;
+        let surface = check::surface(&component, &self.machine.engine)?;
+        check::powers(&surface.powers, &source.asked, &source.granted)?;
+        let ready = self.link(&component, &surface.powers)?;
+        let types = |error: wasmtime::Error| LoadProblem::Types(format!("{error:#}"));
+        let exports = Exports::find(&ready, &surface.callbacks).map_err(types)?;
+        let identity = Arc::new(Identity { id: source.id, settings: source.settings, limits: source.limits });
+        let callbacks = self.register(&identity, &ready, &exports)?;
+        let registered = callbacks.iter().map(|(callback, _)| callback.kind()).collect();
+        check::callbacks(&surface.callbacks, &registered, source.declared.as_ref())?;
+        let callbacks = with_priorities(callbacks, &source.priorities)?;
+        let (plugin, version, required) = (identity.id.clone(), source.version, source.required);
+        let registration = Registration { plugin, version, callbacks, required };
+        let digest = cache::hex(&Sha256::digest(&bytes));
+        let machine = Arc::clone(&self.machine);
+        Ok(Loaded { machine, identity, registration, ready, exports, digest, powers: surface.powers })
+    }
+
+    /// Finds what the component imports among the powers it has. Only those are there to be found.
+    fn link(&self, component: &Component, powers: &BTreeSet<Power>) -> Result<Ready, LoadProblem> {
+        let types = |error: wasmtime::Error| LoadProblem::Types(format!("{error:#}"));
+        let mut linker = Linker::new(&self.machine.engine);
+        v0_1::link(&mut linker, powers).map_err(types)?;
+        linker.instantiate_pre(component).map_err(types)
+    }
+
+    /// Calls `register` in an instance that is thrown away, and checks the types of all callbacks on the way.
+    fn register(
+        &self,
+        identity: &Arc<Identity>,
+        ready: &Ready,
+        exports: &Exports,
+    ) -> Result<Vec<(Callback, u8)>, LoadProblem> {
+        let time = identity.limits.time;
+        let millis = time.as_millis();
+        let _ticking = self.machine.ticking();
+        let mut store = Guest::store(&self.machine, Arc::clone(identity), Scene::Register);
+        Guest::begin(&mut store, Instant::now() + time, true);
+        let instance =
+            ready.instantiate(&mut store).map_err(|error| refused(describe_start(&error, &mut store, millis)))?;
+        exports.load(&mut store, &instance).map_err(|error| LoadProblem::Types(format!("{error:#}")))?;
+        Guest::begin(&mut store, Instant::now() + time, true);
+        let registered = v0_1::register(exports, &mut store, &instance);
+        store.data_mut().end_log();
+        registered.map_err(|fault| match fault {
+            RegisterFault::Bad(why) => LoadProblem::BadRegistration(why),
+            RegisterFault::Call(fault) => refused(describe(fault, &mut store, millis)),
+        })
+    }
+}
+
+fn refused(described: Described) -> LoadProblem {
+    let Described { cause, message, frames } = described;
+    LoadProblem::Register { cause, message, frames }
+}
+
+/// Reads a component, but not more of it than may be looked at.
+fn read(source: &ComponentSource) -> Result<Arc<[u8]>, LoadProblem> {
+    match source {
+        ComponentSource::Bytes(bytes) => Ok(Arc::clone(bytes)),
+        ComponentSource::File(path) => read_file(path),
+    }
+}
+
+fn read_file(path: &Path) -> Result<Arc<[u8]>, LoadProblem> {
+    let told = |error| LoadProblem::Read { path: path.to_owned(), error };
+    let file = File::open(path).map_err(told)?;
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a file that is too large; its real size is asked for to be shown.
+    let size = file.metadata().map_err(told)?.len();
+    file.take(COMPONENT_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(told)?;
+    if bytes.len() as u64 > COMPONENT_MAX_BYTES {
+        return Err(LoadProblem::TooLarge { bytes: size.max(bytes.len() as u64), max: COMPONENT_MAX_BYTES });
+    }
+    Ok(bytes.into())
+}
+
+fn with_priorities(
+    mut callbacks: Vec<(Callback, u8)>,
+    wanted: &BTreeMap<CallbackKind, u8>,
+) -> Result<Vec<(Callback, u8)>, LoadProblem> {
+    for (&callback, &priority) in wanted {
+        let refuse = |why| LoadProblem::Priority { callback, priority, why };
+        if priority > 100 {
+            return Err(refuse("priorities go from 0 to 100"));
+        }
+        let one = callbacks.iter_mut().find(|(registered, _)| registered.kind() == callback);
+        one.ok_or_else(|| refuse("the plugin does not register this callback"))?.1 = priority;
+    }
+    Ok(callbacks)
+}
+
+impl Plugin {
+    /// Its id.
+    pub fn id(&self) -> &PluginId {
+        &self.loaded.identity.id
+    }
+
+    /// Its version, for people.
+    pub fn version(&self) -> &str {
+        &self.loaded.registration.version
+    }
+
+    /// SHA-256 of its component, in hexadecimal.
+    pub fn digest(&self) -> &str {
+        &self.loaded.digest
+    }
+
+    /// What it registered, with the operator's priorities.
+    pub fn registration(&self) -> &Registration {
+        &self.loaded.registration
+    }
+
+    /// The powers its component imports; it has these and no others.
+    pub fn powers(&self) -> &BTreeSet<Power> {
+        &self.loaded.powers
+    }
+
+    /// What it may use up.
+    pub fn limits(&self) -> &Limits {
+        &self.loaded.identity.limits
+    }
+}
+
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loaded")
+            .field("registration", &self.registration)
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
+    }
+}

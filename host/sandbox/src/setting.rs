@@ -1,0 +1,19 @@
+//! A plugin's own settings, as the operator's file and the manifest give them.
+
+use std::collections::BTreeMap;
+
+/// Settings by name.
+pub type Settings = BTreeMap<String, Setting>;
+
+/// One value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Setting {
+    /// Text.
+    Text(String),
+    /// A number; whole numbers are exact up to 2^53.
+    Number(f64),
+    /// Yes or no.
+    Boolean(bool),
+    /// A list of texts.
+    Texts(Vec<String>),
+}

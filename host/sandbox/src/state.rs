@@ -1,0 +1,278 @@
+//! The `state` power: what plugins keep, and the transaction that one callback is.
+//!
+//! Kept in memory. An area belongs to one plugin in one session and outlives its instances.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use flow::{PluginId, SessionId};
+
+use crate::limits::Limits;
+
+/// What all plugins keep, by session and plugin.
+#[derive(Debug, Default)]
+pub(crate) struct States(Mutex<HashMap<SessionId, HashMap<PluginId, Arc<Mutex<Area>>>>>);
+
+impl States {
+    /// The area of `plugin` in `session`; made when first asked for.
+    pub(crate) fn area(&self, session: &SessionId, plugin: &PluginId) -> Arc<Mutex<Area>> {
+        let mut sessions = lock(&self.0);
+        let areas = sessions.entry(session.clone()).or_default();
+        Arc::clone(areas.entry(plugin.clone()).or_default())
+    }
+
+    /// Throws away what was kept for `session`.
+    pub(crate) fn forget(&self, session: &SessionId) {
+        lock(&self.0).remove(session);
+    }
+}
+
+/// A lock whose holder panicked still guards whole values: every change below is made in one step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What one plugin keeps in one session.
+#[derive(Debug, Default)]
+pub(crate) struct Area {
+    entries: BTreeMap<String, Entry>,
+    /// Bytes of all entries, those that are past their time but still here included.
+    size: u64,
+}
+
+impl Area {
+    fn insert(&mut self, key: String, entry: Entry) {
+        self.remove(&key);
+        self.size += weight(&key, &entry);
+        self.entries.insert(key, entry);
+    }
+
+    fn remove(&mut self, key: &str) -> bool {
+        let Some(entry) = self.entries.remove(key) else { return false };
+        self.size = self.size.saturating_sub(weight(key, &entry));
+        true
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.size = 0;
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Entry {
+    value: Vec<u8>,
+    ttl_ms: Option<u64>,
+    /// Milliseconds since 1970 at which it is gone.
+    expires: Option<u64>,
+}
+
+impl Entry {
+    fn alive(&self, now: u64) -> bool {
+        self.expires.is_none_or(|at| now < at)
+    }
+
+    fn touch(&mut self, now: u64) {
+        self.expires = self.ttl_ms.map(|ttl| now.saturating_add(ttl));
+    }
+}
+
+fn weight(key: &str, entry: &Entry) -> u64 {
+    (key.len() + entry.value.len()) as u64
+}
+
+/// Why a power refuses. Mirrors the contract's `state-error`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    BadKey(String),
+    Limit(String),
+    Unavailable(String),
+}
+
+/// A committed change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) operation: &'static str,
+    pub(crate) key: String,
+    /// Bytes of the area after the whole commit.
+    pub(crate) size: u64,
+}
+
+/// The writes of one callback on top of an area. Calls into one area are serial, so nothing changes underneath.
+#[derive(Debug)]
+pub(crate) struct Transaction {
+    area: Arc<Mutex<Area>>,
+    cleared: bool,
+    writes: BTreeMap<String, Option<Entry>>,
+    /// Bytes there would be after a commit, where it is known. Never less than the truth.
+    size: Option<u64>,
+}
+
+impl Transaction {
+    pub(crate) fn new(area: Arc<Mutex<Area>>) -> Self {
+        Self { area, cleared: false, writes: BTreeMap::new(), size: None }
+    }
+
+    /// The value under `key`; reading starts its time anew.
+    pub(crate) fn get(&mut self, key: &str, now: u64, limits: &Limits) -> Result<Option<Vec<u8>>, Refusal> {
+        check_key(key, limits)?;
+        if let Some(written) = self.writes.get_mut(key) {
+            let Some(entry) = written.as_mut().filter(|entry| entry.alive(now)) else { return Ok(None) };
+            entry.touch(now);
+            return Ok(Some(entry.value.clone()));
+        }
+        if self.cleared {
+            return Ok(None);
+        }
+        let mut area = lock(&self.area);
+        let Some(entry) = area.entries.get_mut(key).filter(|entry| entry.alive(now)) else { return Ok(None) };
+        entry.touch(now);
+        Ok(Some(entry.value.clone()))
+    }
+
+    /// Puts `value` under `key`.
+    pub(crate) fn set(
+        &mut self,
+        key: String,
+        value: Vec<u8>,
+        ttl_ms: Option<u64>,
+        now: u64,
+        limits: &Limits,
+    ) -> Result<(), Refusal> {
+        check_key(&key, limits)?;
+        if value.len() > limits.state_value_bytes {
+            let (size, max) = (value.len(), limits.state_value_bytes);
+            return Err(Refusal::Limit(format!("the value has {size} bytes, a value may have {max}")));
+        }
+        let mut entry = Entry { value, ttl_ms, expires: None };
+        entry.touch(now);
+        let size = self.size_with(&key, &entry, now, limits.state_total_bytes);
+        if size > limits.state_total_bytes {
+            let max = limits.state_total_bytes;
+            return Err(Refusal::Limit(format!("the state would have {size} bytes, it may have {max}")));
+        }
+        self.size = Some(size);
+        self.writes.insert(key, Some(entry));
+        Ok(())
+    }
+
+    /// Removes `key`; tells whether it was there.
+    pub(crate) fn delete(&mut self, key: &str, now: u64, limits: &Limits) -> Result<bool, Refusal> {
+        check_key(key, limits)?;
+        let there = self.get(key, now, limits)?.is_some();
+        if there {
+            self.writes.insert(key.to_owned(), None);
+            self.size = None;
+        }
+        Ok(there)
+    }
+
+    /// Removes everything; tells how many keys there were.
+    pub(crate) fn clear(&mut self, now: u64) -> u32 {
+        let count = self.keys("", now).len();
+        self.cleared = true;
+        self.writes.clear();
+        self.size = None;
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// All keys that begin with `prefix`, sorted.
+    pub(crate) fn keys(&self, prefix: &str, now: u64) -> Vec<String> {
+        let mut keys: Vec<String> = Vec::new();
+        if !self.cleared {
+            let area = lock(&self.area);
+            let old = area.entries.iter().filter(|(key, entry)| entry.alive(now) && !self.writes.contains_key(*key));
+            keys.extend(old.map(|(key, _)| key.clone()));
+        }
+        let written = self.writes.iter().filter(|(_, entry)| entry.as_ref().is_some_and(|entry| entry.alive(now)));
+        keys.extend(written.map(|(key, _)| key.clone()));
+        keys.retain(|key| key.starts_with(prefix));
+        keys.sort_unstable();
+        keys
+    }
+
+    /// Applies what was written and tells what changed; the transaction is empty afterwards.
+    pub(crate) fn commit(&mut self) -> Vec<Change> {
+        if !self.cleared && self.writes.is_empty() {
+            return Vec::new();
+        }
+        let mut area = lock(&self.area);
+        let mut done: Vec<(&'static str, String)> = Vec::new();
+        if self.cleared {
+            area.clear();
+            done.push(("clear", String::new()));
+        }
+        for (key, entry) in std::mem::take(&mut self.writes) {
+            match entry {
+                Some(entry) => {
+                    area.insert(key.clone(), entry);
+                    done.push(("set", key));
+                }
+                None => {
+                    if area.remove(&key) {
+                        done.push(("delete", key));
+                    }
+                }
+            }
+        }
+        self.cleared = false;
+        self.size = None;
+        let size = area.size;
+        done.into_iter().map(|(operation, key)| Change { operation, key, size }).collect()
+    }
+
+    /// Bytes after `entry` came under `key`. Counts all entries only where the cheap sum is over `max`: then what is
+    /// past its time goes.
+    fn size_with(&self, key: &str, entry: &Entry, now: u64, max: u64) -> u64 {
+        let cheap = match self.size {
+            Some(size) => size,
+            None if self.writes.is_empty() && !self.cleared => lock(&self.area).size,
+            None => self.sum(now, None),
+        };
+        let size = cheap.saturating_sub(self.weight_of(key)).saturating_add(weight(key, entry));
+        if size <= max { size } else { self.sum(now, Some(key)).saturating_add(weight(key, entry)) }
+    }
+
+    /// Bytes that `key` has now.
+    fn weight_of(&self, key: &str) -> u64 {
+        match self.writes.get(key) {
+            Some(written) => written.as_ref().map_or(0, |entry| weight(key, entry)),
+            None if self.cleared => 0,
+            None => lock(&self.area).entries.get(key).map_or(0, |entry| weight(key, entry)),
+        }
+    }
+
+    /// Bytes of what is alive, without `except`.
+    fn sum(&self, now: u64, except: Option<&str>) -> u64 {
+        let other = |key: &str| except != Some(key);
+        let mut size = 0;
+        if !self.cleared {
+            let area = lock(&self.area);
+            for (key, entry) in &area.entries {
+                if entry.alive(now) && !self.writes.contains_key(key) && other(key) {
+                    size += weight(key, entry);
+                }
+            }
+        }
+        for (key, entry) in &self.writes {
+            if let Some(entry) = entry.as_ref().filter(|entry| entry.alive(now) && other(key)) {
+                size += weight(key, entry);
+            }
+        }
+        size
+    }
+}
+
+fn check_key(key: &str, limits: &Limits) -> Result<(), Refusal> {
+    let max = limits.state_key_bytes;
+    if key.is_empty() {
+        return Err(Refusal::BadKey("a key has at least one byte".to_owned()));
+    }
+    if key.len() > max {
+        return Err(Refusal::BadKey(format!("the key has {} bytes, a key may have {max}", key.len())));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! The transaction of a callback, without any guest.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::sync::{Arc, Mutex};
+
+use super::{Area, Refusal, Transaction};
+use crate::limits::Limits;
+
+fn fresh() -> (Arc<Mutex<Area>>, Limits) {
+    (Arc::default(), Limits::default())
+}
+
+#[test]
+fn own_writes_are_seen_at_once_and_kept_only_by_a_commit() {
+    let (area, limits) = fresh();
+    let mut one = Transaction::new(Arc::clone(&area));
+    one.set("a".into(), vec![1], None, 0, &limits).unwrap();
+    assert_eq!(one.get("a", 0, &limits).unwrap(), Some(vec![1]));
+    drop(one);
+    let mut two = Transaction::new(Arc::clone(&area));
+    assert_eq!(two.get("a", 0, &limits).unwrap(), None, "what was not committed is gone");
+    two.set("a".into(), vec![2], None, 0, &limits).unwrap();
+    two.set("b".into(), vec![3], None, 0, &limits).unwrap();
+    let changes: Vec<_> = two.commit().into_iter().map(|c| (c.operation, c.key, c.size)).collect();
+    assert_eq!(changes, [("set", "a".to_owned(), 4), ("set", "b".to_owned(), 4)]);
+    let mut three = Transaction::new(area);
+    assert_eq!(three.keys("", 0), ["a", "b"]);
+    assert!(three.delete("a", 0, &limits).unwrap());
+    assert!(!three.delete("a", 0, &limits).unwrap());
+    assert_eq!(three.keys("", 0), ["b"]);
+    three.set("c".into(), vec![], None, 0, &limits).unwrap();
+    assert_eq!(three.clear(0), 2);
+    assert_eq!(three.keys("", 0), [""; 0]);
+    three.set("d".into(), vec![9], None, 0, &limits).unwrap();
+    let changes: Vec<_> = three.commit().into_iter().map(|c| (c.operation, c.key, c.size)).collect();
+    assert_eq!(changes, [("clear", String::new(), 2), ("set", "d".to_owned(), 2)]);
+}
+
+#[test]
+fn limits_refuse_and_leave_the_old_value() {
+    let (area, mut limits) = fresh();
+    limits.state_value_bytes = 8;
+    limits.state_total_bytes = 20;
+    let mut it = Transaction::new(area);
+    assert!(matches!(it.set(String::new(), vec![], None, 0, &limits), Err(Refusal::BadKey(_))));
+    assert!(matches!(it.get(&"k".repeat(513), 0, &limits), Err(Refusal::BadKey(_))));
+    assert!(matches!(it.set("a".into(), vec![0; 9], None, 0, &limits), Err(Refusal::Limit(_))));
+    it.set("a".into(), vec![0; 8], None, 0, &limits).unwrap();
+    it.set("b".into(), vec![0; 8], None, 0, &limits).unwrap();
+    assert!(matches!(it.set("c".into(), vec![0; 8], None, 0, &limits), Err(Refusal::Limit(_))));
+    it.set("b".into(), vec![1; 8], None, 0, &limits).unwrap();
+    it.commit();
+    assert!(matches!(it.set("c".into(), vec![0; 8], None, 0, &limits), Err(Refusal::Limit(_))));
+    assert!(it.delete("a", 0, &limits).unwrap());
+    it.set("c".into(), vec![0; 8], None, 0, &limits).unwrap();
+    assert_eq!(it.keys("", 0), ["b", "c"]);
+    assert_eq!(it.commit().last().unwrap().size, 18);
+}
+
+#[test]
+fn a_time_to_live_starts_anew_when_read_and_makes_room_when_over() {
+    let (area, mut limits) = fresh();
+    limits.state_total_bytes = 3;
+    let mut it = Transaction::new(area);
+    it.set("a".into(), vec![1, 2], Some(1000), 0, &limits).unwrap();
+    it.commit();
+    assert_eq!(it.get("a", 800, &limits).unwrap(), Some(vec![1, 2]));
+    assert_eq!(it.get("a", 1799, &limits).unwrap(), Some(vec![1, 2]));
+    assert_eq!(it.get("a", 2799, &limits).unwrap(), None);
+    assert_eq!(it.keys("", 2799), [""; 0]);
+    it.set("b".into(), vec![1, 2], None, 2799, &limits).unwrap();
+}

@@ -1,0 +1,65 @@
+//! What becomes of messages on their way through a guest, without a guest.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use flow::{Message, Origin, Part, Role};
+
+use super::super::convert::message_out;
+use super::{PartResult, RoleResult, returned_messages};
+
+fn signed(text: &str, signature: &str) -> Part {
+    Part::Thinking { text: text.into(), signature: Some(signature.into()), redacted: false }
+}
+
+fn hidden_thoughts() -> Message {
+    let redacted = |data: &str| Part::Thinking { text: String::new(), signature: Some(data.into()), redacted: true };
+    Message {
+        role: Role::Assistant,
+        origin: Origin::Model,
+        parts: vec![signed("same", "S1"), signed("same", "S2"), redacted("R1"), redacted("R2"), Part::Text("t".into())],
+        hidden: true,
+    }
+}
+
+#[test]
+fn unchanged_messages_come_back_whole_in_any_order() {
+    let plugin = "p".parse().unwrap();
+    let given = [Message::user("a"), hidden_thoughts(), Message::user("a")];
+    let mut shown: Vec<_> = given.iter().map(message_out).collect();
+    shown.reverse();
+    shown.truncate(2);
+    let back = returned_messages(shown, &given, &plugin).unwrap();
+    assert_eq!(back, [given[2].clone(), given[1].clone()]);
+}
+
+#[test]
+fn a_changed_message_keeps_its_signatures_origin_and_hiddenness() {
+    let plugin = "p".parse().unwrap();
+    let given = [hidden_thoughts()];
+    let mut shown: Vec<_> = given.iter().map(message_out).collect();
+    shown[0].parts[4] = PartResult::Text("new".into());
+    let back = returned_messages(shown.clone(), &given, &plugin).unwrap();
+    let mut wanted = given[0].clone();
+    wanted.parts[4] = Part::Text("new".into());
+    assert_eq!(back, [wanted]);
+    shown[0].parts[0] = PartResult::Thinking("changed".into());
+    let back = returned_messages(shown, &given, &plugin).unwrap();
+    assert_eq!(back[0].parts[0], Part::Thinking { text: "changed".into(), signature: None, redacted: false });
+    assert_eq!(back[0].parts[1], signed("same", "S1"), "the same words keep a signature that was given with them");
+}
+
+#[test]
+fn a_new_message_is_the_plugins_own_and_unknown_things_are_told() {
+    let plugin: flow::PluginId = "p".parse().unwrap();
+    let given = [Message::user("a")];
+    let mut shown = vec![message_out(&Message::user("new")), message_out(&given[0])];
+    let back = returned_messages(shown.clone(), &given, &plugin).unwrap();
+    assert_eq!(back[0], Message::text(Role::User, Origin::Plugin(plugin.clone()), "new"));
+    assert_eq!(back[1], given[0]);
+    shown[0].parts.push(PartResult::Other("image".into()));
+    let why = returned_messages(shown.clone(), &given, &plugin).unwrap_err();
+    assert_eq!(why, "message 0: the part `image` is not known to this version of the contract");
+    shown[0].parts.pop();
+    shown[1].role = RoleResult::Other("narrator".into());
+    let why = returned_messages(shown, &given, &plugin).unwrap_err();
+    assert_eq!(why, "message 1: the role `narrator` is not known to this version of the contract");
+}

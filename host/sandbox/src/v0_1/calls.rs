@@ -1,0 +1,197 @@
+//! The five callbacks of contract 0.1.0: what goes in, the way into the guest, what comes out.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+use flow::{
+    Action, CallbackKind, InputAnswer, Message, ModelOutput, OutputAnswer, OutputMode, StreamKind, Tag, TagAnswer,
+    TagPlace, TextAnswer, TextPlace,
+};
+use turn::ports::TtsrEvent;
+use wasmtime::Store;
+use wasmtime::component::{ComponentNamedList, Lift, Lower, TypedFunc};
+
+use super::bindings::exports::tidegate::extension as exports;
+use super::bindings::tidegate::extension::types::{AttributeParam, Failure, ToolCallParam, Usage};
+use super::convert::small;
+use super::{Calls, answers, convert};
+use crate::failure::Fault;
+use crate::guest::Guest;
+use crate::limits;
+
+/// One call of one callback.
+pub(crate) trait Call: Send {
+    /// Which callback.
+    const KIND: CallbackKind;
+    /// What the turn gets.
+    type Answer: Send;
+
+    /// Calls it.
+    fn run(self, calls: &Calls, store: &mut Store<Guest>) -> impl Future<Output = Result<Self::Answer, Fault>> + Send;
+}
+
+/// `on-input-messages`
+pub(crate) struct InputMessages<'a>(pub(crate) &'a [Message]);
+
+/// `on-plain-text`
+pub(crate) struct PlainText<'a>(pub(crate) &'a str, pub(crate) &'a TextPlace);
+
+/// `on-tag`
+pub(crate) struct TagSection<'a>(pub(crate) &'a Tag, pub(crate) &'a TagPlace);
+
+/// `on-llm-output`
+pub(crate) struct LlmOutput<'a>(pub(crate) &'a ModelOutput, pub(crate) OutputMode);
+
+/// `ttsr-triggered`
+pub(crate) struct TtsrTriggered<'a>(pub(crate) &'a TtsrEvent);
+
+impl Call for InputMessages<'_> {
+    const KIND: CallbackKind = CallbackKind::InputMessages;
+    type Answer = InputAnswer;
+
+    async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<InputAnswer, Fault> {
+        let func = calls.input.as_ref().ok_or(Fault::Missing)?.func_on_input_messages();
+        let borrowed = convert::Borrowed::new(self.0);
+        let (parts, attributes) = (borrowed.parts(), borrowed.attributes());
+        let messages = convert::messages(self.0, &parts, &attributes);
+        let (answer,) = enter(store, func, (messages.as_slice(),)).await?;
+        let answer = returned(store, answer, answers::input_size)?;
+        Ok(answers::input(answer, self.0, &store.data().plugin.id))
+    }
+}
+
+impl Call for PlainText<'_> {
+    const KIND: CallbackKind = CallbackKind::PlainText;
+    type Answer = TextAnswer;
+
+    async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<TextAnswer, Fault> {
+        let func = calls.text.as_ref().ok_or(Fault::Missing)?.func_on_plain_text();
+        let inside = names(&self.1.inside);
+        let place = exports::on_plain_text::TextPlace { unit: self.1.unit, inside: &inside, attributes: &[] };
+        let (answer,) = enter(store, func, (self.0, place)).await?;
+        Ok(answers::text(returned(store, answer, answers::text_size)?))
+    }
+}
+
+impl Call for TagSection<'_> {
+    const KIND: CallbackKind = CallbackKind::Tag;
+    type Answer = TagAnswer;
+
+    async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<TagAnswer, Fault> {
+        let func = calls.tag.as_ref().ok_or(Fault::Missing)?.func_on_tag();
+        let Self(tag, place) = self;
+        let attributes: Vec<AttributeParam<'_>> =
+            tag.attributes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let inside = names(&place.inside);
+        let tag = exports::on_tag::Tag { name: &tag.name, attributes: &attributes, content: &tag.content };
+        let place = exports::on_tag::TagPlace { depth: place.depth, inside: &inside, attributes: &[] };
+        let (answer,) = enter(store, func, (tag, place)).await?;
+        Ok(answers::tag(returned(store, answer, answers::tag_size)?))
+    }
+}
+
+impl Call for LlmOutput<'_> {
+    const KIND: CallbackKind = CallbackKind::LlmOutput;
+    type Answer = OutputAnswer;
+
+    async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<OutputAnswer, Fault> {
+        let func = calls.output.as_ref().ok_or(Fault::Missing)?.func_on_llm_output();
+        let Self(output, mode) = self;
+        let tool_calls: Vec<ToolCallParam<'_>> = output.tool_calls.iter().map(convert::tool_call).collect();
+        let usage =
+            Usage { input: output.usage.input.map(small), output: output.usage.output.map(small), attributes: &[] };
+        let stop = convert::stop(&output.stop);
+        let text = &output.text;
+        let output = exports::on_llm_output::LlmOutput { text, tool_calls: &tool_calls, stop, usage, attributes: &[] };
+        let (answer,) = enter(store, func, (output,)).await?;
+        Ok(answers::output(returned(store, answer, answers::output_size)?, mode))
+    }
+}
+
+impl Call for TtsrTriggered<'_> {
+    const KIND: CallbackKind = CallbackKind::TtsrTriggered;
+    type Answer = ();
+
+    async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<(), Fault> {
+        let func = calls.ttsr.as_ref().ok_or(Fault::Missing)?.func_ttsr_triggered();
+        let matches: Vec<_> = self.0.matches.iter().map(rule_match).collect();
+        let event = exports::ttsr_triggered::TtsrEvent {
+            matches: &matches,
+            action: rule_action(self.0.action),
+            attempt: self.0.place.attempt,
+            attributes: &[],
+        };
+        let (answer,) = enter(store, func, (event,)).await?;
+        returned(store, answer, |()| 0)
+    }
+}
+
+fn names(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
+}
+
+fn rule_match(found: &flow::RuleMatch) -> exports::ttsr_triggered::RuleMatch<'_> {
+    use exports::ttsr_triggered::RuleStream;
+    let evidence = &found.evidence;
+    exports::ttsr_triggered::RuleMatch {
+        rule: &found.rule,
+        pattern: &evidence.pattern,
+        stream: match &found.stream {
+            StreamKind::Text => RuleStream::Text,
+            StreamKind::Thinking => RuleStream::Thinking,
+            StreamKind::Tool { name, .. } => RuleStream::Tool(name),
+        },
+        text: &evidence.text,
+        start: small(evidence.start),
+        end: small(evidence.end),
+        line: evidence.line,
+        path: evidence.path.as_deref(),
+        field: evidence.field.as_deref(),
+        attributes: &[],
+    }
+}
+
+fn rule_action(action: Action) -> exports::ttsr_triggered::RuleAction<'static> {
+    use exports::ttsr_triggered::RuleAction as Theirs;
+    match action {
+        Action::Pass => Theirs::Pass,
+        Action::Remind => Theirs::Remind,
+        Action::Interrupt => Theirs::Interrupt,
+        Action::Block => Theirs::Block,
+        Action::Stop => Theirs::Stop,
+    }
+}
+
+/// Enters the guest: on the caller's stack where the call may, else on a stack of its own that gives way to other tasks
+/// at every tick. A panic of the host on the way is caught.
+async fn enter<P, R>(store: &mut Store<Guest>, func: TypedFunc<P, R>, params: P) -> Result<R, Fault>
+where
+    P: ComponentNamedList + Lower + Send + Sync,
+    R: ComponentNamedList + Lift + Send + Sync + 'static,
+{
+    let called = if store.data().inline() {
+        catch_unwind(AssertUnwindSafe(|| func.call(&mut *store, params)))
+    } else {
+        let mut call = pin!(func.call_async(&mut *store, params));
+        std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
+            Err(payload) => Poll::Ready(Err(payload)),
+        })
+        .await
+    };
+    match called {
+        Ok(done) => done.map_err(Fault::Engine),
+        Err(payload) => Err(Fault::panicked(payload.as_ref())),
+    }
+}
+
+/// The guest's answer, if it gave one and it is not too large.
+fn returned<A>(store: &Store<Guest>, answer: Result<A, Failure>, size: impl Fn(&A) -> usize) -> Result<A, Fault> {
+    let answer =
+        answer.map_err(|failure| Fault::Returned(limits::cut(&failure.message, limits::MESSAGE_BYTES).to_owned()))?;
+    let (bytes, max) = (size(&answer), store.data().plugin.limits.returned_bytes);
+    if bytes > max { Err(Fault::Size { bytes, max }) } else { Ok(answer) }
+}

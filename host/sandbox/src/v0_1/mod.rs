@@ -1,0 +1,116 @@
+//! Contract 0.1.0: its generated types, its powers, its callbacks, and the conversion of both to the host's own values.
+
+mod answers;
+#[allow(
+    clippy::all,
+    missing_debug_implementations,
+    unreachable_pub,
+    unsafe_code,
+    unused_qualifications,
+    reason = "generated; the unsafe code in it is wasmtime's own, for values that cross"
+)]
+pub(crate) mod bindings;
+mod calls;
+mod convert;
+mod powers;
+mod register;
+
+use std::collections::BTreeSet;
+
+use flow::CallbackKind;
+use wasmtime::component::{HasSelf, Instance, Linker};
+use wasmtime::{AsContextMut as _, Store};
+
+use self::bindings::exports::tidegate::extension as exports;
+use self::bindings::tidegate::extension as imports;
+use crate::guest::{Guest, Ready};
+use crate::power::Power;
+
+pub(crate) use self::calls::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered};
+pub(crate) use self::register::{RegisterFault, register};
+
+/// The version that stands behind the `@` of every interface.
+pub(crate) const VERSION: &str = "0.1.0";
+/// The package all interfaces are in.
+pub(crate) const PACKAGE: &str = "tidegate:extension";
+
+/// The interface that every extension exports.
+pub(crate) const REGISTRATION: &str = "registration";
+
+/// The interface of a callback.
+pub(crate) fn interface(callback: CallbackKind) -> &'static str {
+    match callback {
+        CallbackKind::InputMessages => "on-input-messages",
+        CallbackKind::PlainText => "on-plain-text",
+        CallbackKind::Tag => "on-tag",
+        CallbackKind::LlmOutput => "on-llm-output",
+        CallbackKind::TtsrTriggered => "ttsr-triggered",
+    }
+}
+
+/// Gives a plugin its powers and no more.
+pub(crate) fn link(linker: &mut Linker<Guest>, powers: &BTreeSet<Power>) -> wasmtime::Result<()> {
+    imports::types::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?;
+    for power in powers {
+        match power {
+            Power::Log => imports::log::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Power::Session => imports::session::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Power::Settings => imports::settings::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Power::State => imports::state::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Power::Tools => imports::tools::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+        }
+    }
+    Ok(())
+}
+
+/// Where a component's callbacks are; found once per plugin.
+pub(crate) struct Exports {
+    registration: exports::registration::GuestIndices,
+    input: Option<exports::on_input_messages::GuestIndices>,
+    text: Option<exports::on_plain_text::GuestIndices>,
+    tag: Option<exports::on_tag::GuestIndices>,
+    output: Option<exports::on_llm_output::GuestIndices>,
+    ttsr: Option<exports::ttsr_triggered::GuestIndices>,
+}
+
+/// The callbacks of one instance.
+pub(crate) struct Calls {
+    input: Option<exports::on_input_messages::Guest>,
+    text: Option<exports::on_plain_text::Guest>,
+    tag: Option<exports::on_tag::Guest>,
+    output: Option<exports::on_llm_output::Guest>,
+    ttsr: Option<exports::ttsr_triggered::Guest>,
+}
+
+impl Exports {
+    /// Finds the callbacks in `present`.
+    pub(crate) fn find(ready: &Ready, present: &BTreeSet<CallbackKind>) -> wasmtime::Result<Self> {
+        let has = |kind| present.contains(&kind);
+        Ok(Self {
+            registration: exports::registration::GuestIndices::new(ready)?,
+            input: has(CallbackKind::InputMessages)
+                .then(|| exports::on_input_messages::GuestIndices::new(ready))
+                .transpose()?,
+            text: has(CallbackKind::PlainText).then(|| exports::on_plain_text::GuestIndices::new(ready)).transpose()?,
+            tag: has(CallbackKind::Tag).then(|| exports::on_tag::GuestIndices::new(ready)).transpose()?,
+            output: has(CallbackKind::LlmOutput)
+                .then(|| exports::on_llm_output::GuestIndices::new(ready))
+                .transpose()?,
+            ttsr: has(CallbackKind::TtsrTriggered)
+                .then(|| exports::ttsr_triggered::GuestIndices::new(ready))
+                .transpose()?,
+        })
+    }
+
+    /// Takes the callbacks out of an instance; their types are checked here.
+    pub(crate) fn load(&self, store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<Calls> {
+        let mut store = store.as_context_mut();
+        Ok(Calls {
+            input: self.input.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
+            text: self.text.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
+            tag: self.tag.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
+            output: self.output.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
+            ttsr: self.ttsr.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
+        })
+    }
+}

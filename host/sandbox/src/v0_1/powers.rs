@@ -1,0 +1,104 @@
+//! The imports of contract 0.1.0, each handed on to what the host has.
+
+use super::bindings::tidegate::extension as imports;
+use super::convert;
+use crate::guest::{Guest, Panic};
+use crate::limits;
+use crate::state::Refusal;
+use imports::types::{MessageResult, SettingResult};
+
+impl imports::types::Host for Guest {}
+
+impl imports::log::Host for Guest {
+    fn log(&mut self, level: imports::log::Level, message: String, fields: Vec<(String, String)>) {
+        let level = match level {
+            imports::log::Level::Trace => "trace",
+            imports::log::Level::Debug => "debug",
+            imports::log::Level::Info => "info",
+            imports::log::Level::Warn => "warn",
+            imports::log::Level::Error => "error",
+        };
+        Self::log(self, level, message, &fields);
+    }
+
+    fn panic(&mut self, message: String, file: String, line: u32, column: u32) {
+        let message = limits::cut(&message, limits::MESSAGE_BYTES).to_owned();
+        let file = limits::cut(&file, limits::MESSAGE_BYTES);
+        self.call.panic = Some(Panic { message, place: format!("{file}:{line}:{column}") });
+    }
+}
+
+impl imports::session::Host for Guest {
+    fn info(&mut self) -> imports::session::SessionInfo {
+        let extension = self.plugin.id.as_str().to_owned();
+        match self.session() {
+            None => convert::no_session(extension),
+            Some(session) => convert::session_info(extension, session.view.info()),
+        }
+    }
+
+    fn history(&mut self, from: u32, count: u32) -> Vec<MessageResult> {
+        let Some(session) = self.session() else { return Vec::new() };
+        let count = count.min(limits::HISTORY_MESSAGES) as usize;
+        session.view.history(from as usize, count).iter().map(|message| convert::message_out(message)).collect()
+    }
+}
+
+impl imports::settings::Host for Guest {
+    fn get(&mut self, key: String) -> Option<SettingResult> {
+        self.plugin.settings.get(&key).map(convert::setting_out)
+    }
+
+    fn all(&mut self) -> Vec<(String, SettingResult)> {
+        self.plugin.settings.iter().map(|(key, value)| (key.clone(), convert::setting_out(value))).collect()
+    }
+}
+
+impl imports::tools::Host for Guest {
+    fn list(&mut self) -> Vec<imports::tools::ToolInfo> {
+        let Some(session) = self.session() else { return Vec::new() };
+        session.view.tools().into_iter().map(convert::tool_out).collect()
+    }
+}
+
+impl From<Refusal> for imports::state::StateError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::BadKey(why) => Self::BadKey(why),
+            Refusal::Limit(why) => Self::Limit(why),
+            Refusal::Unavailable(why) => Self::Unavailable(why),
+        }
+    }
+}
+
+impl imports::state::Host for Guest {
+    fn get(&mut self, key: String) -> Result<Option<Vec<u8>>, imports::state::StateError> {
+        let (state, now, limits) = self.state()?;
+        Ok(state.get(&key, now, limits)?)
+    }
+
+    fn set(
+        &mut self,
+        key: String,
+        value: Vec<u8>,
+        options: imports::state::SetOptions,
+    ) -> Result<(), imports::state::StateError> {
+        let (state, now, limits) = self.state()?;
+        Ok(state.set(key, value, options.ttl_ms.map(u64::from), now, limits)?)
+    }
+
+    fn delete(&mut self, key: String) -> Result<bool, imports::state::StateError> {
+        let (state, now, limits) = self.state()?;
+        Ok(state.delete(&key, now, limits)?)
+    }
+
+    fn clear(&mut self) -> Result<u32, imports::state::StateError> {
+        let (state, now, _) = self.state()?;
+        Ok(state.clear(now))
+    }
+
+    fn keys(&mut self, prefix: String) -> Result<Vec<String>, imports::state::StateError> {
+        let (state, now, _) = self.state()?;
+        Ok(state.keys(&prefix, now))
+    }
+}

@@ -1,0 +1,157 @@
+//! `register` of contract 0.1.0: what an extension wants to be called for, checked.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use flow::{Callback, DEFAULT_PRIORITY, OutputMode, TagPattern, TextUnit};
+use wasmtime::Store;
+use wasmtime::component::Instance;
+
+use super::bindings::exports::tidegate::extension::registration as theirs;
+use super::{Exports, convert};
+use crate::failure::Fault;
+use crate::guest::Guest;
+use crate::limits;
+use crate::setting::Setting;
+
+/// Why a registration is refused.
+#[derive(Debug)]
+pub(crate) enum RegisterFault {
+    /// The call failed.
+    Call(Fault),
+    /// It gave something that makes no sense; the sentence says what.
+    Bad(String),
+}
+
+/// Calls `register` and checks what it returns.
+pub(crate) fn register(
+    exports: &Exports,
+    store: &mut Store<Guest>,
+    instance: &Instance,
+) -> Result<Vec<(Callback, u8)>, RegisterFault> {
+    let engine = |error| RegisterFault::Call(Fault::Engine(error));
+    let registration = exports.registration.load(&mut *store, instance).map_err(engine)?;
+    let plugin = std::sync::Arc::clone(&store.data().plugin);
+    let texts: Vec<Vec<&str>> = plugin.settings.values().map(texts).collect();
+    let settings: Vec<_> = plugin
+        .settings
+        .iter()
+        .zip(&texts)
+        .map(|((name, value), texts)| (name.as_str(), convert::setting(value, texts)))
+        .collect();
+    let func = registration.func_register();
+    let called = catch_unwind(AssertUnwindSafe(|| func.call(&mut *store, (settings.as_slice(),))));
+    let (answer,) =
+        called.map_err(|payload| RegisterFault::Call(Fault::panicked(payload.as_ref())))?.map_err(engine)?;
+    let registered = answer.map_err(|failure| {
+        let message = limits::cut(&failure.message, limits::MESSAGE_BYTES);
+        RegisterFault::Call(Fault::Returned(message.to_owned()))
+    })?;
+    check(registered).map_err(RegisterFault::Bad)
+}
+
+fn texts(setting: &Setting) -> Vec<&str> {
+    match setting {
+        Setting::Texts(texts) => texts.iter().map(String::as_str).collect(),
+        Setting::Text(_) | Setting::Number(_) | Setting::Boolean(_) => Vec::new(),
+    }
+}
+
+fn check(registered: theirs::RegisteredExtension) -> Result<Vec<(Callback, u8)>, String> {
+    let mut callbacks: Vec<(Callback, u8)> = Vec::new();
+    for one in registered.callbacks {
+        let callback = callback(one.callback)?;
+        let name = callback.kind().as_str();
+        let priority = one.priority.unwrap_or(DEFAULT_PRIORITY);
+        if priority > 100 {
+            return Err(format!("{name} has priority {priority}; priorities go from 0 to 100"));
+        }
+        if callbacks.iter().any(|(other, _)| other.kind() == callback.kind()) {
+            return Err(format!("{name} is registered twice; each callback may be registered once"));
+        }
+        callbacks.push((callback, priority));
+    }
+    Ok(callbacks)
+}
+
+fn callback(callback: theirs::Callback) -> Result<Callback, String> {
+    let unknown = |what: &str, name: &str| {
+        let name = limits::cut(name, 200);
+        Err(format!("{what} `{name}` is not known to this version of the contract; a newer host may know it"))
+    };
+    match callback {
+        theirs::Callback::OnInputMessages => Ok(Callback::InputMessages),
+        theirs::Callback::OnPlainText(theirs::TextUnit::Line) => Ok(Callback::PlainText(TextUnit::Line)),
+        theirs::Callback::OnPlainText(theirs::TextUnit::Paragraph) => Ok(Callback::PlainText(TextUnit::Paragraph)),
+        theirs::Callback::OnPlainText(theirs::TextUnit::Whole) => Ok(Callback::PlainText(TextUnit::Whole)),
+        theirs::Callback::OnPlainText(theirs::TextUnit::Other(name)) => unknown("the text unit", &name),
+        theirs::Callback::OnTag(patterns) => tag_patterns(patterns).map(Callback::Tag),
+        theirs::Callback::OnLlmOutput(theirs::OutputMode::Observe) => Ok(Callback::LlmOutput(OutputMode::Observe)),
+        theirs::Callback::OnLlmOutput(theirs::OutputMode::Rewrite) => Ok(Callback::LlmOutput(OutputMode::Rewrite)),
+        theirs::Callback::OnLlmOutput(theirs::OutputMode::Other(name)) => unknown("the output mode", &name),
+        theirs::Callback::TtsrTriggered => Ok(Callback::TtsrTriggered),
+        theirs::Callback::Other(name) => unknown("the callback", &name),
+    }
+}
+
+fn tag_patterns(patterns: Vec<String>) -> Result<Vec<TagPattern>, String> {
+    if patterns.is_empty() {
+        return Err("on_tag is registered for no tag; give at least one name or prefix".to_owned());
+    }
+    if patterns.len() > limits::TAG_PATTERNS {
+        return Err(format!("on_tag has {} patterns; at most {} are allowed", patterns.len(), limits::TAG_PATTERNS));
+    }
+    let mut done = Vec::new();
+    for pattern in patterns {
+        let parsed = tag_pattern(&pattern)?;
+        if done.contains(&parsed) {
+            return Err(format!("on_tag names the pattern `{pattern}` twice"));
+        }
+        done.push(parsed);
+    }
+    Ok(done)
+}
+
+fn tag_pattern(pattern: &str) -> Result<TagPattern, String> {
+    let (name, prefix) = pattern.strip_suffix('*').map_or((pattern, false), |name| (name, true));
+    let shown = limits::cut(pattern, 80);
+    if name.len() > limits::TAG_NAME_BYTES {
+        let (size, max) = (name.len(), limits::TAG_NAME_BYTES);
+        return Err(format!("the tag pattern `{shown}` has {size} bytes; a name has at most {max}"));
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return Err(format!("the tag pattern `{shown}` does not begin with an ASCII letter"));
+    }
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    if let Some(odd) = name.chars().find(|c| !fits(*c)) {
+        let hint = if odd == '*' { "; a star may only stand at the end" } else { "" };
+        return Err(format!(
+            "the tag pattern `{shown}` has {odd:?} in it; names are made of letters, digits, `-`, `_`, `.`, `:`{hint}"
+        ));
+    }
+    let name = name.to_owned();
+    Ok(if prefix { TagPattern::Prefix(name) } else { TagPattern::Exact(name) })
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::TagPattern;
+
+    use super::tag_pattern;
+
+    #[test]
+    fn tag_patterns_are_names_or_prefixes() {
+        assert_eq!(tag_pattern("note"), Ok(TagPattern::Exact("note".into())));
+        assert_eq!(tag_pattern("note-*"), Ok(TagPattern::Prefix("note-".into())));
+        for (bad, why) in [
+            ("", "does not begin"),
+            ("*", "does not begin"),
+            ("1a", "does not begin"),
+            ("a*b", "a star may only stand at the end"),
+            ("a b", "has ' ' in it"),
+            ("ä", "does not begin"),
+        ] {
+            assert!(tag_pattern(bad).is_err_and(|found| found.contains(why)), "{bad}");
+        }
+        assert!(tag_pattern(&"a".repeat(65)).is_err_and(|found| found.contains("65 bytes")));
+    }
+}
