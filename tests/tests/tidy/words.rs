@@ -18,8 +18,9 @@ const NOWHERE: [&str; 10] = [
     concat!("index.crates", ".io"),
 ];
 
-/// What cargo writes into each lock file; it names an index, not an address to fetch from.
-const CARGO_INDEX: &str = concat!("registry+https://github.com/rust-lang/crates", ".io-index");
+/// What cargo writes into each lock file (it names an index, not an address to fetch from), and the home that samples use.
+const ALLOWED: [&str; 2] =
+    [concat!("registry+https://github.com/rust-lang/crates", ".io-index"), concat!("\"/ho", "me/me\"")];
 
 /// Words of the host's sources and the one room that may use them.
 const OWNED: [(&str, &str); 7] = [
@@ -39,7 +40,7 @@ fn nowhere(files: &[File]) -> (usize, Vec<String>) {
     let mut findings = Vec::new();
     for file in files {
         for (number, line) in file.text.lines().enumerate() {
-            let line = line.replace(CARGO_INDEX, "");
+            let line = ALLOWED.iter().fold(line.to_owned(), |line, allowed| line.replace(allowed, ""));
             let bad = NOWHERE.iter().filter(|word| line.contains(**word));
             findings.extend(bad.map(|word| format!("{}:{} holds {word}", file.path, number + 1)));
         }
@@ -76,7 +77,7 @@ fn words_are_found() {
     let lock = format!("\"resolved\": \"https://{}.org/x.tgz\"", concat!("registry.npm", "js"));
     bites(&nowhere(&[File::sample("package-lock.json", &lock)]).1, "package-lock.json:1");
     bites(&nowhere(&[File::sample("a.md", &format!("ok\nsee {}me\n", concat!("/ho", "me/")))]).1, "a.md:2");
-    assert!(nowhere(&[File::sample("Cargo.lock", &format!("source = \"{CARGO_INDEX}\""))]).1.is_empty());
+    assert!(nowhere(&[File::sample("Cargo.lock", &format!("source = \"{}\"", ALLOWED[0]))]).1.is_empty());
     bites(&owned(&[File::sample("host/turn/src/a.rs", "use wasmtime::Engine;")]).1, "belongs to host/sandbox/");
     assert!(owned(&[File::sample("host/turn/src/a.rs", "// as wasmtime::Engine does")]).1.is_empty());
 }
