@@ -31,9 +31,8 @@ pub struct HttpConfig {
     /// Where it is: `https://host`, with or without a path (`/v1` is added where the format has it and the path does
     /// not). None = the vendor's own.
     pub base_url: Option<String>,
-    /// The environment variable that holds the key. None = the vendor's usual one, and that only for the vendor's own
-    /// address: a key is never sent to another place unasked.
-    pub api_key_env: Option<String>,
+    /// Where the key is.
+    pub key: KeySource,
     /// Sent with every request, after our own.
     pub headers: Vec<(String, String)>,
     /// The most tokens of an answer, where a prompt does not say.
@@ -57,7 +56,7 @@ impl HttpConfig {
             wire,
             model: model.into(),
             base_url: None,
-            api_key_env: None,
+            key: KeySource::Usual,
             headers: Vec::new(),
             max_tokens: None,
             thinking_budget: None,
@@ -67,6 +66,19 @@ impl HttpConfig {
             record: None,
         }
     }
+}
+
+/// Where a key is. It is read when the provider is connected, and never printed or recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KeySource {
+    /// In the vendor's usual environment variable; at another address than the vendor's own, no key is sent: a key goes
+    /// nowhere unasked.
+    #[default]
+    Usual,
+    /// In this environment variable.
+    Env(String),
+    /// No key is sent.
+    None,
 }
 
 /// A recorded session to answer from.
@@ -187,7 +199,7 @@ pub enum ProviderError {
     /// Something in the configuration cannot be used.
     #[error("{key} of the provider cannot be used: {cause}")]
     Setting {
-        /// Which: `base_url`, `headers`, `api_key_env`, `record`, `speed`.
+        /// Which: `base_url`, `headers`, `key`, `speed`.
         key: &'static str,
         /// Why, and what is expected.
         cause: String,

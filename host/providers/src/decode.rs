@@ -45,9 +45,8 @@ impl Decoder {
         let (format, answer) = (&mut self.format, &mut self.answer);
         if !answer.stopped {
             // A last event without its blank line counts when it can be read; else it was cut off.
-            let tail = std::mem::take(&mut self.sse).finish(|event| {
-                if is_whole(&event.data) { format.event(event, answer) } else { Ok(()) }
-            });
+            let tail = std::mem::take(&mut self.sse)
+                .finish(|event| if is_whole(&event.data) { format.event(event, answer) } else { Ok(()) });
             tail?;
         }
         if answer.stopped {
@@ -173,13 +172,19 @@ impl Answer {
 pub(crate) fn parse<'de, T: serde::Deserialize<'de>>(event: &'de SseEvent<'_>) -> Result<T, ModelError> {
     serde_json::from_str(&event.data).map_err(|cause| {
         let begin: String = event.data.chars().take(120).collect();
-        ModelError::new(ErrorClass::Permanent, format!("cannot read an event of the stream: {cause}; it begins {begin:?}"))
+        ModelError::new(
+            ErrorClass::Permanent,
+            format!("cannot read an event of the stream: {cause}; it begins {begin:?}"),
+        )
     })
 }
 
 /// The error of a stream that ended too early.
 pub(crate) fn ended_without(missing: &str) -> ModelError {
-    ModelError::new(ErrorClass::Transient, format!("the stream ended before the answer was complete: no {missing} came"))
+    ModelError::new(
+        ErrorClass::Transient,
+        format!("the stream ended before the answer was complete: no {missing} came"),
+    )
 }
 
 fn is_whole(data: &str) -> bool {

@@ -93,7 +93,9 @@ fn advice(status: u16, class: ErrorClass) -> &'static str {
         (401 | 403, _) => " (check the API key and what it may be used for)",
         (404, _) => " (check the model's name and `base_url`)",
         (_, ErrorClass::Quota) => " (the account has nothing left; see its billing page)",
-        (300..=399, _) => " (redirects are not followed, so that the key goes nowhere else; set `base_url` to the new place)",
+        (300..=399, _) => {
+            " (redirects are not followed, so that the key goes nowhere else; set `base_url` to the new place)"
+        }
         _ => "",
     }
 }
@@ -119,7 +121,8 @@ impl Words {
         if let Value::String(text) = error {
             return Self { message: Some(text.clone()), ..Self::default() };
         }
-        let text = |key: &str| error.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+        let text =
+            |key: &str| error.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
         let kind = text("type").filter(|kind| kind != "error");
         let number = |key: &str| error.get(key).and_then(Value::as_u64).and_then(|n| u16::try_from(n).ok());
         Self {
@@ -139,10 +142,22 @@ impl Words {
                 Some(ErrorClass::Quota)
             }
             "rate_limit_error" | "rate_limit_exceeded" | "rate_limit_reached" => Some(ErrorClass::RateLimited),
-            "overloaded_error" | "api_error" | "timeout_error" | "server_error" | "internal_error" | "overloaded"
-            | "service_unavailable" | "timeout" => Some(ErrorClass::Transient),
-            "invalid_request_error" | "authentication_error" | "permission_error" | "not_found_error"
-            | "invalid_prompt" | "invalid_api_key" | "model_not_found" | "context_length_exceeded"
+            "overloaded_error"
+            | "api_error"
+            | "timeout_error"
+            | "server_error"
+            | "internal_error"
+            | "overloaded"
+            | "service_unavailable"
+            | "timeout" => Some(ErrorClass::Transient),
+            "invalid_request_error"
+            | "authentication_error"
+            | "permission_error"
+            | "not_found_error"
+            | "invalid_prompt"
+            | "invalid_api_key"
+            | "model_not_found"
+            | "context_length_exceeded"
             | "exceed_context_size_error" => Some(ErrorClass::Permanent),
             _ => None,
         }
@@ -235,7 +250,8 @@ mod tests {
             let error = refused(503, &[], body.as_bytes());
             assert_eq!(error.message, "the provider answered HTTP 503: too busy", "{body}");
         }
-        let failed = r#"{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"slow down"}}}"#;
+        let failed =
+            r#"{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"slow down"}}}"#;
         assert_eq!(in_stream(failed).class, ErrorClass::RateLimited);
     }
 }

@@ -12,7 +12,7 @@ use reqwest::{Client, Url};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use turn::ports::BoxFuture;
 
-use crate::config::{HttpConfig, ProviderError, Secret, Wire};
+use crate::config::{HttpConfig, KeySource, ProviderError, Secret, Wire};
 use crate::model::{Chunks, Reply, Transport};
 
 /// A server.
@@ -142,17 +142,21 @@ impl Chunks for Body {
 fn base_url(wire: Wire, given: Option<&str>) -> Result<Url, ProviderError> {
     let bad = |cause: String| ProviderError::Setting { key: "base_url", cause };
     let text = given.unwrap_or(wire.default_base_url()).trim_end_matches('/');
-    let mut url = Url::parse(text).map_err(|cause| bad(format!("{text:?} is no URL ({cause}); it looks like https://host/v1")))?;
+    let mut url = Url::parse(text)
+        .map_err(|cause| bad(format!("{text:?} is no URL ({cause}); it looks like https://host/v1")))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(bad(format!("{text:?} does not begin with http:// or https:// and a host")));
     }
     if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
-        return Err(bad("it may hold no user, password, query or fragment; use `headers` or `api_key_env`".to_owned()));
+        return Err(bad(
+            "it may hold no user, password, query or fragment; use `headers` or the key's variable".to_owned()
+        ));
     }
     let path = url.path().trim_end_matches('/').to_owned();
-    let versioned = path.rsplit('/').next().is_some_and(|last| {
-        last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    });
+    let versioned = path
+        .rsplit('/')
+        .next()
+        .is_some_and(|last| last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())));
     // OpenAI's servers are usually given with their version, Anthropic's without; both are taken either way.
     if !versioned && (wire == Wire::Anthropic || path.is_empty()) {
         url.set_path(&format!("{path}/v1"));
@@ -167,20 +171,21 @@ fn below(base: &Url, path: &str) -> Url {
 }
 
 fn key(config: &HttpConfig) -> Result<Option<Secret>, ProviderError> {
-    let variable = match (&config.api_key_env, &config.base_url) {
-        (Some(variable), _) => variable.as_str(),
-        (None, None) => config.wire.default_key_env(),
-        (None, Some(_)) => return Ok(None),
+    let variable = match &config.key {
+        KeySource::Env(variable) => variable.as_str(),
+        KeySource::Usual if config.base_url.is_none() => config.wire.default_key_env(),
+        KeySource::Usual | KeySource::None => return Ok(None),
     };
     let provider = config.wire.as_str();
     match std::env::var(variable) {
         Ok(key) if !key.trim().is_empty() => Ok(Some(Secret(key.trim().to_owned()))),
+        // Also where it is set and empty, or no text.
         _ => Err(ProviderError::NoKey { provider, variable: variable.to_owned() }),
     }
 }
 
 fn authorize(wire: Wire, key: &Secret, headers: &mut HeaderMap) -> Result<(), ProviderError> {
-    let bad = || ProviderError::Setting { key: "api_key_env", cause: "the key holds characters that no header may".to_owned() };
+    let bad = || ProviderError::Setting { key: "key", cause: "the key holds characters that no header may".to_owned() };
     match wire {
         Wire::Anthropic => {
             headers.insert("x-api-key", secret_value(&key.0).ok_or_else(bad)?);
@@ -247,5 +252,7 @@ fn chain(error: &reqwest::Error) -> String {
         causes.push(cause.to_string());
         next = cause.source();
     }
-    causes.pop().unwrap_or_else(|| if error.is_timeout() { "it took too long".to_owned() } else { "no cause given".to_owned() })
+    causes
+        .pop()
+        .unwrap_or_else(|| if error.is_timeout() { "it took too long".to_owned() } else { "no cause given".to_owned() })
 }

@@ -21,7 +21,9 @@ mod recording;
 mod sse;
 
 pub use self::check::check;
-pub use self::config::{HttpConfig, Kind, ProviderConfig, ProviderError, ReplayConfig, UnknownKind, Wire, connect};
+pub use self::config::{
+    HttpConfig, KeySource, Kind, ProviderConfig, ProviderError, ReplayConfig, UnknownKind, Wire, connect,
+};
 pub use self::decode::Decoder;
 pub use self::model::encode;
 pub use self::recording::{End, Expect, RecordingError, RecordingWriter, RequestNumber};

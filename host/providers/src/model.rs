@@ -1,9 +1,12 @@
 //! A model: request encoded, sent, answer checked and decoded. The same over HTTP and from a recording.
 
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use flow::{Delta, ErrorClass, ModelError, Prompt};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
 use turn::ports::{BoxFuture, Model, ModelStream};
 
 use crate::config::{HttpConfig, Options, Wire};
@@ -82,8 +85,13 @@ impl WireModel {
             taken.response(reply.status, &reply.headers);
         }
         let is_stream = reply.status == 200 && is_event_stream(&reply.headers);
-        let mut stream =
-            AnswerStream { body: Some(reply.body), decoder: Decoder::new(self.wire), failed: None, ended: false, taken };
+        let mut stream = AnswerStream {
+            body: Some(reply.body),
+            decoder: Decoder::new(self.wire),
+            failed: None,
+            ended: false,
+            taken,
+        };
         if is_stream {
             return Ok(Box::new(stream));
         }
@@ -109,6 +117,9 @@ impl Model for WireModel {
 /// What is read of a body that is no stream: enough for any error report.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
+/// How long the end of a complete answer's body is waited for.
+const GRACE: Duration = Duration::from_millis(500);
+
 /// An answer in flight.
 struct AnswerStream {
     /// `None` once nothing more is wanted from it.
@@ -131,7 +142,6 @@ impl ModelStream for AnswerStream {
                 return Poll::Ready(Some(Err(error)));
             }
             if self.decoder.is_stopped() || self.ended {
-                self.let_go(cx);
                 return Poll::Ready(None);
             }
             match self.poll_body(cx) {
@@ -163,18 +173,6 @@ impl AnswerStream {
         polled
     }
 
-    /// The answer is complete. What the server has sent after it is read if it is there, so that the connection can be
-    /// used again; nobody waits for it.
-    fn let_go(&mut self, cx: &mut Context<'_>) {
-        for _ in 0..16 {
-            if !matches!(self.poll_body(cx), Poll::Ready(Some(Ok(_)))) {
-                break;
-            }
-        }
-        self.body = None;
-        end(&mut self.taken, &End::Complete);
-    }
-
     /// The body of an answer that is no stream, as far as it is worth reading.
     async fn read_refusal(&mut self) -> Vec<u8> {
         let mut read = Vec::new();
@@ -187,6 +185,23 @@ impl AnswerStream {
         }
         read.truncate(MAX_REFUSAL_BYTES);
         read
+    }
+}
+
+impl Drop for AnswerStream {
+    /// In the middle of an answer this is the abort: everything goes at once. After its stop only the end of the HTTP body
+    /// is missing; it is waited for outside, briefly, so that the connection can serve the next request.
+    fn drop(&mut self) {
+        if !self.decoder.is_stopped() {
+            return;
+        }
+        end(&mut self.taken, &End::Complete);
+        let delivered = self.decoder.next_delta().is_none();
+        if let (true, Some(mut body), Ok(runtime)) = (delivered, self.body.take(), Handle::try_current()) {
+            runtime.spawn(timeout(GRACE, async move {
+                while let Some(Ok(_)) = std::future::poll_fn(|cx| body.poll_chunk(cx)).await {}
+            }));
+        }
     }
 }
 

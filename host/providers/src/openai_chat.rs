@@ -95,6 +95,7 @@ impl Decode {
         }
         if let Some(word) = choice.finish_reason.given() {
             self.reason = Some(stop_reason(word));
+            self.end_prose(answer); // only counts of tokens come after it
         }
     }
 
@@ -128,7 +129,8 @@ impl Decode {
         let at = self.find_call(&piece);
         let call = &mut self.calls[at];
         if call.block.is_none() && !piece.function.name.is_empty() {
-            let kind = BlockKind::Tool { call: CallId::new(call.id.as_str()), name: piece.function.name.0.into_owned() };
+            let kind =
+                BlockKind::Tool { call: CallId::new(call.id.as_str()), name: piece.function.name.0.into_owned() };
             let block = answer.begin(kind);
             call.early.drain(..).for_each(|text| answer.piece(block, text));
             call.block = Some(block);

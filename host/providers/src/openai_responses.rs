@@ -107,7 +107,8 @@ impl Decode {
             ItemKind::Call => {
                 self.called = true;
                 let call = if item.call_id.is_empty() { &item.id } else { &item.call_id };
-                let kind = BlockKind::Tool { call: CallId::new(call.as_str()), name: wire.item.name.as_str().to_owned() };
+                let kind =
+                    BlockKind::Tool { call: CallId::new(call.as_str()), name: wire.item.name.as_str().to_owned() };
                 item.block = Some(answer.begin(kind));
             }
             // A stretch of reasoning may be nothing but its encrypted content; a message's parts begin by themselves.

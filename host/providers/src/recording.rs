@@ -14,7 +14,7 @@
 //! ```
 //!
 //! - The first line: the format's version, the wire format (`anthropic`, `openai-chat`, `openai-responses`), the model.
-//! - `request`: one attempt; its body as JSON, without headers. Requests are answered in this order, whatever they say.
+//! - `request`: one attempt; its body as JSON (`{}` where nobody will compare it), without headers. Requests are answered in this order, whatever they say.
 //!   `expect` (optional) holds texts that some string of the request must contain (`contains`) and texts that none may
 //!   (`absent`): a replay that has left the recorded path says so instead of answering something senseless.
 //! - `response`: the HTTP status and those headers that matter to the reader of an answer.

@@ -88,10 +88,7 @@ impl SseDecoder {
     ///
     /// # Errors
     /// What `each` returns, or [`TooLarge`].
-    pub fn finish<E: From<TooLarge>>(
-        mut self,
-        mut each: impl FnMut(&SseEvent<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn finish<E: From<TooLarge>>(mut self, mut each: impl FnMut(&SseEvent<'_>) -> Result<(), E>) -> Result<(), E> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
             self.take_line(&line, &mut each)?;
@@ -108,10 +105,10 @@ impl SseDecoder {
         if !std::mem::replace(&mut self.begun, true) {
             line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         }
-        self.check(line.len())?;
         if line.is_empty() {
             return self.dispatch(each);
         }
+        self.check(line.len())?;
         let (field, value) = match memchr(b':', line) {
             Some(0) => return Ok(()), // a comment
             Some(at) => (&line[..at], line[at + 1..].strip_prefix(b" ").unwrap_or(&line[at + 1..])),

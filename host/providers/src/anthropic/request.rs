@@ -18,13 +18,16 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
     // The budget must be less than the whole.
     let budget = options.thinking_budget.map(|budget| budget.min(max_tokens.saturating_sub(1)));
     let thinking = budget.filter(|budget| *budget >= MIN_THINKING);
-    let mut system: Vec<Block<'_>> = prompt.system.iter().filter(|text| !is_blank(text)).map(|text| text_block(text)).collect();
-    mark(system.last_mut());
+    let mut system: Vec<Block<'_>> =
+        prompt.system.iter().filter(|text| !is_blank(text)).map(|text| text_block(text)).collect();
+    mark(&mut system);
     let exchanges = exchanges(&prompt.messages);
     let last = exchanges.len().saturating_sub(1);
     let mut messages: Vec<WireMessage<'_>> =
         exchanges.iter().enumerate().filter_map(|(at, turn)| message(turn, at == last)).collect();
-    mark(messages.last_mut().filter(|message| message.role == "user").and_then(|message| message.content.last_mut()));
+    if let Some(last) = messages.last_mut().filter(|message| message.role == "user") {
+        mark(&mut last.content);
+    }
     serde_json::to_vec(&Request {
         model,
         max_tokens,
@@ -38,8 +41,8 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
 
 /// Marks the end of a prefix that the provider should keep: the system prompt, and the conversation so far. The next
 /// request of the turn begins with both.
-fn mark(block: Option<&mut Block<'_>>) {
-    if let Some(Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. }) = block {
+fn mark(blocks: &mut [Block<'_>]) {
+    if let Some(Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. }) = blocks.last_mut() {
         *cache_control = Some(CacheControl { kind: "ephemeral" });
     }
 }

@@ -42,33 +42,33 @@ fn push<'a>(turn: &Exchange<'a>, input: &mut Vec<Item<'a>>) {
                 input.push(Item::FunctionCallOutput { call_id: result.call.as_str(), output: result_text(result) });
             }
             if !texts.is_empty() {
-                let content = texts.iter().map(|text| Content::InputText { text }).collect();
+                let content = texts.iter().map(|text| Content::Input { text }).collect();
                 input.push(Item::Message { role: "user", content });
             }
         }
-        Exchange::Assistant { parts } => parts.iter().filter_map(|part| assistant_item(part)).for_each(|item| input.push(item)),
+        Exchange::Assistant { parts } => {
+            input.extend(parts.iter().filter_map(|part| assistant_item(part)));
+        }
     }
 }
 
 fn assistant_item(part: &Part) -> Option<Item<'_>> {
     match part {
         Part::Text(text) if is_blank(text) => None,
-        Part::Text(text) => Some(Item::Message { role: "assistant", content: vec![Content::OutputText { text }] }),
+        Part::Text(text) => Some(Item::Message { role: "assistant", content: vec![Content::Output { text }] }),
         // Reasoning goes back only with its seal; another provider's is no JSON and stays at home.
         Part::Thinking { text, signature, .. } => {
             let sealed: Sealed = serde_json::from_str(signature.as_deref()?).ok()?;
-            let summary = (!text.is_empty()).then_some(Content::SummaryText { text });
+            let summary = (!text.is_empty()).then_some(Content::Summary { text });
             Some(Item::Reasoning {
                 id: sealed.id,
                 summary: summary.into_iter().collect(),
                 encrypted_content: sealed.encrypted_content,
             })
         }
-        Part::ToolCall(call) => Some(Item::FunctionCall {
-            call_id: call.id.as_str(),
-            name: &call.name,
-            arguments: arguments_text(call),
-        }),
+        Part::ToolCall(call) => {
+            Some(Item::FunctionCall { call_id: call.id.as_str(), name: &call.name, arguments: arguments_text(call) })
+        }
         Part::ToolResult(_) => None,
     }
 }
@@ -111,11 +111,14 @@ enum Item<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum Content<'a> {
-    InputText { text: &'a str },
-    OutputText { text: &'a str },
-    SummaryText { text: &'a str },
+    #[serde(rename = "input_text")]
+    Input { text: &'a str },
+    #[serde(rename = "output_text")]
+    Output { text: &'a str },
+    #[serde(rename = "summary_text")]
+    Summary { text: &'a str },
 }
 
 #[derive(Serialize)]

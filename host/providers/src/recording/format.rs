@@ -138,8 +138,10 @@ impl Line {
 impl Recording {
     /// Reads a recording.
     pub(crate) fn read(path: &Path) -> Result<Self, RecordingError> {
-        let bytes = std::fs::read(path).map_err(|cause| {
-            RecordingError { path: path.to_owned(), line: None, message: format!("cannot be read: {cause}") }
+        let bytes = std::fs::read(path).map_err(|cause| RecordingError {
+            path: path.to_owned(),
+            line: None,
+            message: format!("cannot be read: {cause}"),
         })?;
         Self::parse(&bytes).map_err(|(line, message)| RecordingError { path: path.to_owned(), line, message })
     }
@@ -152,10 +154,12 @@ impl Recording {
         let take_torn = serde_json::from_slice::<Line>(torn).is_ok();
         let bytes = if take_torn { bytes } else { &bytes[..whole] };
         let mut recording: Option<Self> = None;
-        for (at, text) in bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, text)| !text.trim_ascii().is_empty())
+        for (at, text) in
+            bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, text)| !text.trim_ascii().is_empty())
         {
             let wrong = |message: String| (Some(at + 1), message);
-            let line: Line = serde_json::from_slice(text).map_err(|cause| wrong(format!("is no line of a recording: {cause}")))?;
+            let line: Line =
+                serde_json::from_slice(text).map_err(|cause| wrong(format!("is no line of a recording: {cause}")))?;
             match &mut recording {
                 None => recording = Some(Self::head(line).map_err(wrong)?),
                 Some(recording) => recording.take(line).map_err(wrong)?,
@@ -168,7 +172,9 @@ impl Recording {
         match line.tidegate_recording {
             None => return Err("the first line must say {\"tidegate_recording\":1,\"wire\":…,\"model\":…}".to_owned()),
             Some(VERSION) => {}
-            Some(other) => return Err(format!("has version {other} of the format; this program reads version {VERSION}")),
+            Some(other) => {
+                return Err(format!("has version {other} of the format; this program reads version {VERSION}"));
+            }
         }
         let wire = match line.wire.as_deref().map(str::parse::<Kind>) {
             Some(Ok(Kind::Http(wire))) => wire,

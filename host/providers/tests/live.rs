@@ -1,0 +1,391 @@
+//! Over real sockets: what servers do wrong, time-outs, the abort that the server sees, and recordings of all of it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flow::{Delta, ErrorClass, Message, ModelError, Prompt};
+use providers::{HttpConfig, KeySource, ProviderConfig, ProviderError, ReplayConfig, Wire, check, connect};
+use support::{Fixture, Script, Step};
+use tidegate_providers as providers;
+use turn::ports::{Model, ModelStream};
+
+const TEXT: &[u8] = include_bytes!("../../../tests/corpus/providers/streams/anthropic/text.sse");
+const CRLF: &[u8] = include_bytes!("../../../tests/corpus/providers/streams/anthropic/text-crlf.sse");
+const BUSY: &[u8] = include_bytes!("../../../tests/corpus/providers/streams/anthropic/error-inside.sse");
+
+fn config(server: &Fixture) -> HttpConfig {
+    HttpConfig { base_url: Some(server.base_url.clone()), ..HttpConfig::new(Wire::Anthropic, "claude-sonnet-4-5") }
+}
+
+fn model(config: HttpConfig) -> Arc<dyn Model> {
+    connect(&ProviderConfig::Http(config)).unwrap()
+}
+
+fn replay(path: &Path, change: impl FnOnce(&mut ReplayConfig)) -> Arc<dyn Model> {
+    let mut config = ReplayConfig { speed: 0.0, ..ReplayConfig::new(path) };
+    change(&mut config);
+    connect(&ProviderConfig::Recording(config)).unwrap()
+}
+
+fn prompt(words: &str) -> Prompt {
+    Prompt { messages: vec![Arc::new(Message::user(words))], ..Prompt::default() }
+}
+
+async fn next(stream: &mut Box<dyn ModelStream>) -> Option<Result<Delta, ModelError>> {
+    std::future::poll_fn(|cx| stream.poll_next(cx)).await
+}
+
+/// All deltas, and the error that ended them if one did.
+async fn ask(model: &Arc<dyn Model>, words: &str) -> (Vec<Delta>, Option<ModelError>) {
+    let prompt = prompt(words);
+    let mut stream = match model.start(&prompt).await {
+        Ok(stream) => stream,
+        Err(error) => return (Vec::new(), Some(error)),
+    };
+    let mut deltas = Vec::new();
+    loop {
+        match next(&mut stream).await {
+            Some(Ok(delta)) => deltas.push(delta),
+            Some(Err(error)) => {
+                assert!(next(&mut stream).await.is_none(), "something came after an error");
+                return (deltas, Some(error));
+            }
+            None => return (deltas, None),
+        }
+    }
+}
+
+/// Reads on until a delta brings this text.
+async fn read_until(stream: &mut Box<dyn ModelStream>, words: &str) {
+    while let Some(delta) = next(stream).await {
+        if matches!(delta.unwrap(), Delta::Piece { text, .. } if text.contains(words)) {
+            return;
+        }
+    }
+    panic!("{words:?} did not come");
+}
+
+fn text_of(deltas: &[Delta]) -> String {
+    deltas
+        .iter()
+        .filter_map(|delta| if let Delta::Piece { text, .. } = delta { Some(text.as_str()) } else { None })
+        .collect()
+}
+
+#[tokio::test]
+async fn chunks_may_end_inside_a_character_and_inside_a_line_end() {
+    for bytes in [TEXT, CRLF] {
+        let whole = Fixture::start([Script::stream([bytes])]).await;
+        let expected = ask(&model(config(&whole)), "hi").await;
+        assert!(matches!(expected.0.last(), Some(Delta::Stop { .. })), "{expected:?}");
+        // Every chunk ends in the middle of a character or between \r and \n, where there is one.
+        let cuts =
+            |at: &usize| *at > 0 && ((bytes[*at] & 0xC0 == 0x80) || (bytes[*at - 1] == b'\r' && bytes[*at] == b'\n'));
+        let places: Vec<usize> = (0..bytes.len()).filter(cuts).collect();
+        assert!(places.len() > 5);
+        let mut chunks = Vec::new();
+        let mut from = 0;
+        for at in places.into_iter().chain([bytes.len()]) {
+            chunks.push(&bytes[from..at]);
+            from = at;
+        }
+        let cut = Fixture::start([Script::stream(chunks)]).await;
+        assert_eq!(ask(&model(config(&cut)), "hi").await, expected);
+    }
+}
+
+#[tokio::test]
+async fn an_error_inside_a_good_answer_keeps_what_came() {
+    let server = Fixture::start([Script::stream([BUSY])]).await;
+    let (deltas, error) = ask(&model(config(&server)), "hi").await;
+    let error = error.unwrap();
+    assert_eq!((error.class, error.code.as_deref()), (ErrorClass::Transient, Some("overloaded_error")));
+    assert_eq!(text_of(&deltas), "The tide ");
+}
+
+#[tokio::test]
+async fn a_socket_that_closes_is_transient_and_keeps_what_came() {
+    let server = Fixture::start([Script::stream([&TEXT[..600]]).then(Step::Abort)]).await;
+    let (deltas, error) = ask(&model(config(&server)), "hi").await;
+    let error = error.unwrap();
+    assert_eq!(error.class, ErrorClass::Transient);
+    assert!(error.message.contains("broke"), "{error}");
+    assert!(matches!(deltas.first(), Some(Delta::Start { .. })), "{deltas:?}");
+}
+
+#[tokio::test]
+async fn silence_has_a_limit_and_pauses_within_it_do_not() {
+    let pause = Step::Wait(Duration::from_millis(150));
+    let slow = Script::stream([&TEXT[..300]]).then(pause.clone()).then(Step::Send(TEXT[300..500].to_vec()));
+    let slow = slow.then(pause).then(Step::Send(TEXT[500..].to_vec()));
+    let stalled = Script::stream([&TEXT[..600]]).then(Step::Hang);
+    let server = Fixture::start([slow, stalled]).await;
+    let model = model(HttpConfig { idle_timeout: Duration::from_millis(250), ..config(&server) });
+    assert_eq!(ask(&model, "hi").await.1, None, "three pauses together are longer than the limit, none of them alone");
+    let begun = Instant::now();
+    let error = ask(&model, "hi").await.1.unwrap();
+    assert_eq!(error.class, ErrorClass::Transient);
+    assert!(error.message.contains("silent for 0.25 s inside its answer"), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(3));
+    server.dropped(1).await;
+}
+
+#[tokio::test]
+async fn silence_before_the_answer_has_the_same_limit() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = Some(format!("http://{}", listener.local_addr().unwrap()));
+    let config =
+        HttpConfig { base_url, idle_timeout: Duration::from_millis(100), ..HttpConfig::new(Wire::OpenAiChat, "m") };
+    let error = ask(&model(config), "hi").await.1.unwrap();
+    assert_eq!(error.class, ErrorClass::Transient);
+    assert!(error.message.contains("after the request"), "{error}");
+}
+
+#[tokio::test]
+async fn a_slow_reader_is_not_taken_for_a_silent_server() {
+    let wait = Step::Wait(Duration::from_millis(400));
+    let server =
+        Fixture::start([Script::stream([&TEXT[..600]]).then(wait).then(Step::Send(TEXT[600..].to_vec()))]).await;
+    let model = model(HttpConfig { idle_timeout: Duration::from_millis(250), ..config(&server) });
+    let prompt = prompt("hi");
+    let mut stream = model.start(&prompt).await.unwrap();
+    next(&mut stream).await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    while let Some(delta) = next(&mut stream).await {
+        delta.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_event_beyond_the_limit_ends_the_answer() {
+    let mut huge = b"data: ".to_vec();
+    huge.resize(providers::MAX_EVENT_BYTES + 10, b'x');
+    let server = Fixture::start([Script::stream([TEXT[..300].to_vec(), huge]).then(Step::Hang)]).await;
+    let (_, error) = ask(&model(config(&server)), "hi").await;
+    let error = error.unwrap();
+    assert_eq!(error.class, ErrorClass::Permanent);
+    assert!(error.message.contains("larger than 8388608 bytes"), "{error}");
+    server.dropped(0).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_stream_says_what_it_is() {
+    let page = Script::plain(200, "text/html; charset=utf-8", "<html>\n  <title>Log in</title>");
+    let refusal = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let busy = Script::plain(529, "application/json", refusal).header("retry-after", "7");
+    let away = Script::plain(307, "text/plain", "").header("location", "http://127.0.0.1:9/");
+    let server = Fixture::start([page, busy, away]).await;
+    let model = model(config(&server));
+    let error = ask(&model, "hi").await.1.unwrap();
+    assert_eq!(error.class, ErrorClass::Permanent);
+    assert!(error.message.contains("text/html") && error.message.contains("<title>Log in"), "{error}");
+    let error = ask(&model, "hi").await.1.unwrap();
+    let parts = (error.class, error.status, error.code.as_deref(), error.retry_after_ms);
+    assert_eq!(parts, (ErrorClass::Transient, Some(529), Some("overloaded_error"), Some(7000)));
+    let error = ask(&model, "hi").await.1.unwrap();
+    assert_eq!((error.class, error.status), (ErrorClass::Permanent, Some(307)));
+}
+
+#[tokio::test]
+async fn nobody_there_says_so() {
+    let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let base_url = Some(format!("http://127.0.0.1:{port}"));
+    let config = HttpConfig { base_url, ..HttpConfig::new(Wire::OpenAiResponses, "m") };
+    let error = ask(&model(config.clone()), "hi").await.1.unwrap();
+    assert_eq!(error.class, ErrorClass::Transient);
+    assert!(error.message.contains(&format!("cannot connect to http://127.0.0.1:{port}")), "{error}");
+    let error = check(&ProviderConfig::Http(config)).await.unwrap_err();
+    assert!(error.to_string().contains("cannot connect"), "{error}");
+}
+
+#[tokio::test]
+async fn dropping_the_answer_closes_the_connection_at_once() {
+    let server = Fixture::start([Script::stream([&TEXT[..700]]).then(Step::Hang)]).await;
+    let model = model(config(&server));
+    let prompt = prompt("hi");
+    let mut stream = model.start(&prompt).await.unwrap();
+    read_until(&mut stream, "Hafen").await;
+    let dropped = Instant::now();
+    drop(stream);
+    let seen = server.dropped(0).await;
+    assert!(seen.saturating_duration_since(dropped) < Duration::from_millis(500), "{:?}", seen - dropped);
+}
+
+#[tokio::test]
+async fn dropping_a_request_before_its_answer_closes_the_connection() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = Some(format!("http://{}", listener.local_addr().unwrap()));
+    let model = model(HttpConfig { base_url, ..HttpConfig::new(Wire::OpenAiChat, "m") });
+    let asked = tokio::spawn(async move { ask(&model, "hi").await });
+    let (mut socket, _) = listener.accept().await.unwrap();
+    asked.abort();
+    let mut bytes = Vec::new();
+    let read = tokio::io::AsyncReadExt::read_to_end(&mut socket, &mut bytes);
+    let read = tokio::time::timeout(Duration::from_secs(5), read).await;
+    assert!(read.is_ok(), "the connection is still open");
+}
+
+#[tokio::test]
+async fn a_finished_answer_leaves_its_connection_for_the_next() {
+    let server = Fixture::start([Script::stream([TEXT]), Script::stream([TEXT])]).await;
+    let model = model(config(&server));
+    let one = ask(&model, "one").await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(ask(&model, "two").await, one);
+    let connections: Vec<usize> = server.seen().iter().map(|seen| seen.connection).collect();
+    assert_eq!(connections, [0, 0]);
+}
+
+/// A key in the environment of this process; each test has its own variable, so that none meets another's.
+fn with_key(config: HttpConfig, variable: &str) -> HttpConfig {
+    HttpConfig { key: KeySource::Env(variable.to_owned()), ..config }
+}
+
+#[tokio::test]
+async fn a_key_goes_where_it_should_and_nowhere_else() {
+    // `CARGO_PKG_NAME` is set in every test process; it stands for a key here.
+    let key = std::env::var("CARGO_PKG_NAME").unwrap();
+    let refused = || Script::plain(401, "application/json", r#"{"error":{"message":"bad key"}}"#);
+    let server = Fixture::start([refused(), refused(), refused()]).await;
+    for (wire, header) in
+        [(Wire::Anthropic, format!("x-api-key: {key}")), (Wire::OpenAiChat, format!("authorization: Bearer {key}"))]
+    {
+        let config = with_key(HttpConfig { wire, ..config(&server) }, "CARGO_PKG_NAME");
+        let error = ask(&model(config), "hi").await.1.unwrap();
+        assert!(error.message.contains("bad key") && error.message.contains("check the API key"), "{error}");
+        assert!(!format!("{error:?}").contains(&key));
+        let head = server.seen().last().unwrap().head.clone();
+        assert!(head.lines().any(|line| line.eq_ignore_ascii_case(&header)), "{head}");
+    }
+    // At another address than the vendor's, the usual variable is not read.
+    let headers = vec![("x-team".to_owned(), "tide".to_owned())];
+    ask(&model(HttpConfig { headers, ..config(&server) }), "hi").await;
+    let head = server.seen().last().unwrap().head.to_lowercase();
+    assert!(head.contains("x-team: tide") && head.contains("anthropic-version: 2023-06-01"), "{head}");
+    assert!(!head.contains("x-api-key") && !head.contains("authorization"), "{head}");
+
+    let missing = with_key(HttpConfig::new(Wire::Anthropic, "m"), "TIDEGATE_NO_SUCH_VARIABLE");
+    let error = connect(&ProviderConfig::Http(missing)).map(|_| ()).unwrap_err();
+    assert!(
+        matches!(&error, ProviderError::NoKey { variable, .. } if variable == "TIDEGATE_NO_SUCH_VARIABLE"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn addresses_are_taken_with_and_without_their_version() {
+    for (wire, base, path) in [
+        (Wire::Anthropic, "", "/v1/messages"),
+        (Wire::Anthropic, "/v1", "/v1/messages"),
+        (Wire::Anthropic, "/anthropic/", "/anthropic/v1/messages"),
+        (Wire::OpenAiChat, "", "/v1/chat/completions"),
+        (Wire::OpenAiChat, "/v1/", "/v1/chat/completions"),
+        (Wire::OpenAiChat, "/api/paas/v4", "/api/paas/v4/chat/completions"),
+        (Wire::OpenAiChat, "/proxy", "/proxy/chat/completions"),
+        (Wire::OpenAiResponses, "", "/v1/responses"),
+    ] {
+        let server = Fixture::start([Script::plain(404, "text/plain", "no")]).await;
+        let base_url = Some(format!("{}{base}", server.base_url));
+        let error = ask(&model(HttpConfig { base_url, ..HttpConfig::new(wire, "m") }), "hi").await.1.unwrap();
+        assert!(error.message.contains("check the model's name"), "{error}");
+        assert!(server.seen()[0].head.starts_with(&format!("POST {path} HTTP/1.1")), "{}", server.seen()[0].head);
+    }
+    for bad in ["ftp://host", "host", "http://user:pass@host", "http://host/v1?key=1", ""] {
+        let config = HttpConfig { base_url: Some(bad.into()), ..HttpConfig::new(Wire::Anthropic, "m") };
+        let error = connect(&ProviderConfig::Http(config)).map(|_| ()).unwrap_err();
+        assert!(matches!(error, ProviderError::Setting { key: "base_url", .. }), "{bad}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_check_says_what_it_found() {
+    let list = r#"{"data":[{"id":"claude-sonnet-4-5"},{"id":"other"}]}"#;
+    let answers = [
+        Script::plain(200, "application/json", list),
+        Script::plain(200, "application/json", r#"{"data":[{"id":"other"}]}"#),
+        Script::plain(404, "text/plain", "none"),
+        Script::plain(401, "application/json", r#"{"error":{"message":"bad key"}}"#),
+    ];
+    let server = Fixture::start(answers).await;
+    let config = ProviderConfig::Http(config(&server));
+    assert!(check(&config).await.unwrap().contains("knows claude-sonnet-4-5"));
+    assert!(check(&config).await.unwrap().contains("is not on its list of 1 models (other"));
+    assert!(check(&config).await.unwrap().contains("no list of models"));
+    let error = check(&config).await.unwrap_err().to_string();
+    assert!(error.contains("bad key") && error.contains("check the API key"), "{error}");
+    assert!(server.seen()[0].head.starts_with("GET /v1/models "));
+}
+
+#[tokio::test]
+async fn a_session_is_recorded_and_replayed_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    let refused = Script::plain(529, "application/json", r#"{"error":{"type":"overloaded_error","message":"busy"}}"#);
+    // The second answer has its chunks inside characters.
+    let answers = [
+        refused.header("retry-after", "7").header("set-cookie", "session=secret"),
+        Script::stream(TEXT.chunks(7)),
+        Script::stream([BUSY]),
+        Script::stream([&TEXT[..600]]).then(Step::Abort),
+    ];
+    let server = Fixture::start(answers).await;
+    let live = model(HttpConfig { record: Some(path.clone()), ..with_key(config(&server), "CARGO_PKG_NAME") });
+    let mut heard = Vec::new();
+    for words in ["one tidegate-providers two", "three", "four", "five"] {
+        heard.push(ask(&live, words).await);
+    }
+    assert_eq!(
+        (heard[0].1.is_some(), heard[1].1.is_some(), heard[2].1.is_some(), heard[3].1.is_some()),
+        (true, false, true, true)
+    );
+    assert!(heard[3].0.len() > 1);
+
+    let replayed = replay(&path, |_| {});
+    assert_eq!((replayed.provider(), replayed.name()), ("recording", "claude-sonnet-4-5"));
+    let told = std::fs::read_to_string(&path).unwrap();
+    for secret in ["tidegate-providers", "x-api-key", "set-cookie", "session=secret"] {
+        assert!(!told.contains(secret), "{secret} is in the recording:\n{told}");
+    }
+    for heard in heard {
+        assert_eq!(ask(&replayed, "x").await, heard);
+    }
+    let error = ask(&replayed, "x").await.1.unwrap();
+    assert!(error.message.contains("request 5") && error.message.contains("4 requests"), "{error}");
+    assert!(check(&ProviderConfig::Recording(ReplayConfig::new(&path))).await.unwrap().contains("4 requests"));
+    let again = HttpConfig { record: Some(path.clone()), ..config(&server) };
+    let error = connect(&ProviderConfig::Http(again)).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("exists already"), "{error}");
+}
+
+#[tokio::test]
+async fn a_cancelled_session_is_a_good_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    let server = Fixture::start([Script::stream([&TEXT[..700]]).then(Step::Hang), Script::stream([TEXT])]).await;
+    let live = model(HttpConfig { record: Some(path.clone()), ..config(&server) });
+    let prompt = prompt("hi");
+    let mut stream = live.start(&prompt).await.unwrap();
+    read_until(&mut stream, "Hafen").await;
+    // Each line is on the disk as soon as it happened: a killed program leaves this.
+    let killed = std::fs::read(&path).unwrap();
+    drop(stream);
+    // Whoever stops reading at the stop has the whole answer.
+    let mut stream = live.start(&prompt).await.unwrap();
+    while !matches!(next(&mut stream).await, Some(Ok(Delta::Stop { .. }))) {}
+    drop(stream);
+
+    let told = std::fs::read_to_string(&path).unwrap();
+    let ends: Vec<&str> = told.lines().filter(|line| line.starts_with("{\"end\"")).collect();
+    assert!(ends[0].contains("\"cut\"") && ends[1].contains("\"complete\"") && ends.len() == 2, "{ends:?}");
+    let torn = [killed.as_slice(), b"{\"text\":\"half a li"].concat();
+    for bytes in [told.as_bytes(), &killed, &torn] {
+        std::fs::write(&path, bytes).unwrap();
+        let (deltas, error) = ask(&replay(&path, |_| {}), "hi").await;
+        assert_eq!(text_of(&deltas), "Grüße an den Hafen");
+        assert!(error.unwrap().message.contains("cut off here"));
+    }
+}

@@ -1,0 +1,233 @@
+//! The recording format: written by hand and by code, read strictly, replayed in time and only where it fits.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use flow::{Delta, ErrorClass, Message, ModelError, Prompt};
+use serde_json::json;
+use tidegate_providers::{End, Expect, ProviderConfig, RecordingWriter, ReplayConfig, Wire, connect};
+use turn::ports::Model;
+
+struct File {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn file(text: &str) -> File {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.jsonl");
+    std::fs::write(&path, text).unwrap();
+    File { _folder: folder, path }
+}
+
+fn open(file: &File, speed: f64, strict: bool) -> Result<Arc<dyn Model>, String> {
+    let config = ReplayConfig { path: file.path.clone(), speed, strict };
+    connect(&ProviderConfig::Recording(config)).map_err(|error| error.to_string())
+}
+
+async fn ask(model: &Arc<dyn Model>, words: &str) -> (String, Option<ModelError>) {
+    let prompt = Prompt { messages: vec![Arc::new(Message::user(words))], ..Prompt::default() };
+    let mut stream = match model.start(&prompt).await {
+        Ok(stream) => stream,
+        Err(error) => return (String::new(), Some(error)),
+    };
+    let mut text = String::new();
+    while let Some(delta) = std::future::poll_fn(|cx| stream.poll_next(cx)).await {
+        match delta {
+            Ok(Delta::Piece { text: piece, .. }) => text.push_str(&piece),
+            Ok(_) => {}
+            Err(error) => return (text, Some(error)),
+        }
+    }
+    (text, None)
+}
+
+const HEAD: &str = "{\"tidegate_recording\":1,\"wire\":\"openai-chat\",\"model\":\"m\"}\n";
+const ANSWER: &str = r#"{"response":200,"headers":{"content-type":"text/event-stream"},"at_ms":20}
+{"text":"data: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n","at_ms":120}
+{"text":"data: [DONE]\n\n","at_ms":220}
+{"end":"complete"}
+"#;
+
+#[tokio::test]
+async fn a_recording_written_by_hand_answers() {
+    let text = format!("{HEAD}\n{{\"request\":{{}}}}\n{ANSWER}{{\"request\":{{}}}}\n{ANSWER}");
+    let model = open(&file(&text), 0.0, false).unwrap();
+    assert_eq!((model.provider(), model.name()), ("recording", "m"));
+    assert_eq!(ask(&model, "a").await, ("hi".into(), None));
+    assert_eq!(ask(&model, "b").await, ("hi".into(), None));
+    let error = ask(&model, "c").await.1.unwrap();
+    assert_eq!(error.class, ErrorClass::Permanent);
+    assert!(error.message.contains("request 3") && error.message.contains("holds 2 requests"), "{error}");
+}
+
+#[tokio::test]
+async fn pauses_are_kept_and_scaled() {
+    let file = file(&format!("{HEAD}{{\"request\":{{}}}}\n{ANSWER}"));
+    for (speed, least, most) in [(1.0, 220, 2000), (4.0, 55, 1500), (0.0, 0, 200)] {
+        let model = open(&file, speed, false).unwrap();
+        let begun = Instant::now();
+        assert_eq!(ask(&model, "a").await, ("hi".into(), None));
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_millis(least) && took < Duration::from_millis(most), "{speed}: {took:?}");
+    }
+    for speed in [-1.0, f64::NAN, f64::INFINITY] {
+        assert!(open(&file, speed, false).map(|_| ()).unwrap_err().contains("no speed"));
+    }
+}
+
+#[tokio::test]
+async fn a_replay_that_diverges_says_so() {
+    let expect = r#""expect":{"contains":["fix the bug","user"],"absent":["password"]}"#;
+    let file = file(&format!("{HEAD}{{\"request\":{{}},{expect}}}\n{ANSWER}"));
+    let said = async |words: &str| ask(&open(&file, 0.0, false).unwrap(), words).await;
+    assert_eq!(said("please fix the bug").await, ("hi".into(), None));
+    let error = said("something else").await.1.unwrap();
+    assert_eq!(error.class, ErrorClass::Permanent);
+    assert_eq!(error.message, "request 1 does not fit the recording: it should contain \"fix the bug\"");
+    let error = said("fix the bug, my password is x").await.1.unwrap();
+    assert_eq!(error.message, "request 1 does not fit the recording: it should not contain \"password\"");
+}
+
+#[tokio::test]
+async fn a_strict_replay_wants_the_same_body() {
+    let body = json!({
+        "model": "m", "stream": true, "stream_options": {"include_usage": true},
+        "messages": [{"role": "user", "content": "a"}],
+    });
+    let file = file(&format!("{HEAD}{}\n{ANSWER}", json!({ "request": body })));
+    assert_eq!(ask(&open(&file, 0.0, true).unwrap(), "a").await, ("hi".into(), None));
+    let error = ask(&open(&file, 0.0, true).unwrap(), "b").await.1.unwrap();
+    assert!(error.message.ends_with("it differs from the recorded one at messages[0].content"), "{error}");
+}
+
+#[tokio::test]
+async fn endings_are_replayed() {
+    let cut = ANSWER.lines().take(2).collect::<Vec<_>>().join("\n");
+    let failed = r#"{"end":"failed","class":"transient","message":"the wire was cut","at_ms":5}"#;
+    for (lines, text, class, message) in [
+        (failed.to_owned(), "", ErrorClass::Transient, "the wire was cut"),
+        (cut.clone(), "hi", ErrorClass::Permanent, "cut off here"),
+        (format!("{cut}\n{failed}"), "hi", ErrorClass::Transient, "the wire was cut"),
+        (String::new(), "", ErrorClass::Permanent, "cut off here"),
+        (
+            "{\"response\":429,\"headers\":{\"retry-after\":\"3\"}}\n{\"text\":\"slow\"}\n{\"end\":\"complete\"}"
+                .into(),
+            "",
+            ErrorClass::RateLimited,
+            "HTTP 429: slow",
+        ),
+    ] {
+        let model = open(&file(&format!("{HEAD}{{\"request\":{{}}}}\n{lines}\n")), 0.0, false).unwrap();
+        let (got, error) = ask(&model, "a").await;
+        let error = error.unwrap();
+        assert_eq!((got.as_str(), error.class), (text, class), "{lines}");
+        assert!(error.message.contains(message), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn bad_recordings_name_their_line() {
+    for (text, line, message) in [
+        ("", None, "is empty"),
+        ("{}\n", Some(1), "the first line must say"),
+        ("{\"tidegate_recording\":2}\n", Some(1), "has version 2 of the format; this program reads version 1"),
+        ("{\"tidegate_recording\":1,\"wire\":\"smoke\",\"model\":\"m\"}\n", Some(1), "`wire` must be"),
+        ("{\"tidegate_recording\":1,\"wire\":\"anthropic\"}\n", Some(1), "`model` is missing"),
+        (&format!("{HEAD}\nnonsense\n{{}}\n"), Some(3), "is no line of a recording"),
+        (&format!("{HEAD}{{\"requests\":1}}\n"), Some(2), "unknown field `requests`"),
+        (&format!("{HEAD}{{\"text\":\"a\"}}\n"), Some(2), "belongs to request 0, which has not begun"),
+        (&format!("{HEAD}{{\"request\":1}}\n{{\"text\":\"a\",\"n\":2}}\n"), Some(3), "belongs to request 2"),
+        (&format!("{HEAD}{{\"request\":1}}\n{{\"at_ms\":1}}\n"), Some(3), "is none of request"),
+        (&format!("{HEAD}{{\"request\":1}}\n{{\"base64\":\"?\"}}\n"), Some(3), "`base64` cannot be decoded"),
+        (&format!("{HEAD}{{\"request\":1}}\n{{\"end\":\"soon\"}}\n"), Some(3), "may be complete, cut or failed"),
+        (
+            &format!("{HEAD}{{\"request\":1}}\n{{\"end\":\"failed\",\"class\":\"x\"}}\n"),
+            Some(3),
+            "is no class of errors",
+        ),
+    ] {
+        let file = file(text);
+        let error = open(&file, 0.0, false).map(|_| ()).unwrap_err();
+        let place = line.map(|line| format!(", line {line}: ")).unwrap_or_else(|| ": ".into());
+        assert!(error.contains(&format!("{}{place}", file.path.display())), "{error}");
+        assert!(error.contains(message), "{error}");
+    }
+}
+
+/// A writer's lines, for tests to read.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Lines {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+#[test]
+fn the_writer_writes_the_documented_lines() {
+    let lines = Lines::default();
+    let mut writer = RecordingWriter::new(lines.clone(), Wire::Anthropic, "m").unwrap();
+    let expect = Expect { contains: vec!["x".into()], absent: vec![] };
+    let first = writer.request(&json!({"a": 1}), &expect).unwrap();
+    writer.response(first, 5, 200, [("Content-Type", "text/event-stream"), ("set-cookie", "s")]).unwrap();
+    writer.chunk(first, 6, "ä\n".as_bytes()).unwrap();
+    writer.chunk(first, 7, &[0xC3]).unwrap();
+    let second = writer.request(&json!({}), &Expect::default()).unwrap();
+    writer.chunk(first, 8, b"late").unwrap();
+    writer.end(first, 9, &End::Cut).unwrap();
+    writer.end(second, 1, &End::Failed { class: ErrorClass::Transient, message: "gone".into() }).unwrap();
+    let expected = r#"{"tidegate_recording":1,"wire":"anthropic","model":"m"}
+{"request":{"a":1},"expect":{"contains":["x"]}}
+{"response":200,"headers":{"content-type":"text/event-stream"},"at_ms":5}
+{"text":"ä\n","at_ms":6}
+{"base64":"ww==","at_ms":7}
+{"request":{}}
+{"text":"late","n":1,"at_ms":8}
+{"end":"cut","n":1,"at_ms":9}
+{"end":"failed","class":"transient","message":"gone","at_ms":1}
+"#;
+    assert_eq!(lines.text(), expected);
+}
+
+#[test]
+fn secrets_are_masked_wherever_a_chunk_ends() {
+    let secret = "sk-abc-123";
+    let text = "a key sk-abc-123, sk-abc-12 is none, sk-sk-abc-123sk-abc-123 s";
+    for cut in 0..text.len() {
+        for second in [cut, (cut + 3).min(text.len())] {
+            let lines = Lines::default();
+            let mut writer = RecordingWriter::new(lines.clone(), Wire::Anthropic, "m").unwrap();
+            writer.hide(secret);
+            let request = writer.request(&json!({"deep": [{"text": text}]}), &Expect::default()).unwrap();
+            for (at_ms, part) in [&text[..cut], &text[cut..second], &text[second..]].into_iter().enumerate() {
+                writer.chunk(request, at_ms as u64, part.as_bytes()).unwrap();
+            }
+            writer.end(request, 9, &End::Complete).unwrap();
+            let written = lines.text();
+            let chunks: Vec<String> = written
+                .lines()
+                .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+                .filter_map(|line| Some(line["text"].as_str()?.to_owned()))
+                .collect();
+            assert_eq!(chunks.len(), 3, "the boundaries stay");
+            assert_eq!(chunks[0].len(), cut);
+            assert_eq!(chunks.concat(), text.replace(secret, "**********"), "cut at {cut} and {second}");
+            assert!(!written.contains(secret));
+        }
+    }
+}
