@@ -32,9 +32,14 @@ fn clippy(plugins: &[std::path::PathBuf]) -> Result<()> {
     })
 }
 
+/// The library and the program have the same name, so their docs would be the same files: they are made one after the other.
 fn docs() -> Result<()> {
-    let mut command = run::cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
-    run::step("docs, warnings denied", command.env("RUSTDOCFLAGS", "--deny warnings"))
+    let program = "tidegate-cli";
+    let libraries = ["doc", "--workspace", "--exclude", program, "--no-deps", "--locked"];
+    let mut libraries = run::cargo(&libraries);
+    run::step("docs, warnings denied", libraries.env("RUSTDOCFLAGS", "--deny warnings"))?;
+    let mut program = run::cargo(&["doc", "--package", program, "--no-deps", "--locked"]);
+    run::step("docs of the program", program.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
 fn name(package: &Path) -> String {

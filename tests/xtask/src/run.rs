@@ -1,9 +1,10 @@
 //! Runs programs as steps: what, how long, and which one failed.
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use tidegate_servers::{Step, say};
 
 /// The top folder of the repository.
@@ -30,10 +31,33 @@ pub(crate) fn step(heading: &str, command: &mut Command) -> Result<()> {
     say("");
     let step = Step::begin(heading);
     let status = command.status().with_context(|| format!("{heading}: cannot start {}", shown(command)))?;
+    ended(heading, command, status)?;
+    step.done();
+    Ok(())
+}
+
+/// As [`step`], and shows each line of the command's standard output to `read` as it is passed on.
+pub(crate) fn step_read(heading: &str, command: &mut Command, mut read: impl FnMut(&str)) -> Result<()> {
+    say("");
+    let step = Step::begin(heading);
+    let mut child = command.stdout(Stdio::piped()).spawn();
+    let child = child.as_mut().map_err(|error| anyhow!("{heading}: cannot start {}: {error}", shown(command)))?;
+    let mut output = BufReader::new(child.stdout.take().context("the command has no standard output")?);
+    let mut line = Vec::new();
+    while output.read_until(b'\n', &mut line).context("the command's output cannot be read")? > 0 {
+        read(&String::from_utf8_lossy(&line));
+        std::io::stdout().write_all(&line).context("standard output is closed")?;
+        line.clear();
+    }
+    ended(heading, command, child.wait()?)?;
+    step.done();
+    Ok(())
+}
+
+fn ended(heading: &str, command: &Command, status: ExitStatus) -> Result<()> {
     if !status.success() {
         bail!("{heading} failed ({status}): {}", shown(command));
     }
-    step.done();
     Ok(())
 }
 
@@ -47,7 +71,7 @@ fn shown(command: &Command) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{cargo, root, step};
+    use super::{cargo, root, step, step_read};
     use std::process::Command;
 
     #[test]
@@ -60,5 +84,11 @@ mod tests {
         let error = step("a step that fails", Command::new("sh").args(["-c", "exit 3"])).unwrap_err();
         assert_eq!(error.to_string(), "a step that fails failed (exit status: 3): sh -c exit 3");
         assert!(step("a step that passes", &mut cargo(&["--version"])).is_ok());
+        let mut lines = Vec::new();
+        let mut command = Command::new("sh");
+        let error =
+            step_read("a step", command.args(["-c", "echo a; echo b; exit 4"]), |line| lines.push(line.to_owned()));
+        assert_eq!(lines, ["a\n", "b\n"]);
+        assert!(error.unwrap_err().to_string().starts_with("a step failed (exit status: 4)"));
     }
 }

@@ -1,20 +1,54 @@
 //! `cargo xtask test`: everything that tests need, then all tests.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use tidegate_servers::{ensure_model, ensure_node, ensure_python};
 
 use crate::{guests, run};
 
 pub(crate) fn test(filters: &[String]) -> Result<()> {
     prepare()?;
+    let mut counts = Counts::default();
+    // The plugins' own tests run first and also where others fail: one run tells all.
+    let plugins = guests::packages("plugins")?;
+    let of_plugins: Vec<Result<()>> = plugins.iter().map(|plugin| test_plugin(plugin, filters, &mut counts)).collect();
     let mut workspace = run::cargo(&["test", "--workspace", "--locked", "--no-fail-fast", "--"]);
-    let of_workspace = run::step("tests of the workspace", workspace.args(filters));
-    // The plugins' own tests run also where others failed: one run tells all.
-    let of_plugins = guests::packages("plugins")?.iter().try_for_each(|plugin| test_plugin(plugin, filters));
-    of_workspace.and(of_plugins)
+    let workspace = workspace.args(filters);
+    let of_workspace = run::step_read("tests of the workspace", workspace, |line| counts.read(line));
+    writeln!(std::io::stdout(), "\n{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.ignored)?;
+    of_plugins.into_iter().chain([of_workspace]).collect::<Result<()>>()?;
+    ensure!(counts.passed > 0, "no test ran: no name holds any of {filters:?}");
+    ensure!(counts.ignored == 0, "{} tests are marked to be ignored, and none may be", counts.ignored);
+    Ok(())
+}
+
+/// What the closing lines of test programs say, added up.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Counts {
+    /// Takes `test result: ok. 3 passed; 0 failed; 1 ignored; …`; other lines are passed over.
+    fn read(&mut self, line: &str) {
+        let Some(result) = line.strip_prefix("test result: ") else { return };
+        let (_, numbers) = result.split_once(". ").unwrap_or_default();
+        for part in numbers.split("; ") {
+            let (number, word) = part.trim().split_once(' ').unwrap_or_default();
+            let number = number.parse().unwrap_or(0);
+            match word {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => self.ignored += number,
+                _ => {}
+            }
+        }
+    }
 }
 
 /// Builds components and installs servers, so that no test waits for it or hides it.
@@ -28,10 +62,11 @@ fn prepare() -> Result<()> {
 }
 
 /// A plugin's tests are plain Rust, run natively.
-fn test_plugin(plugin: &Path, filters: &[String]) -> Result<()> {
+fn test_plugin(plugin: &Path, filters: &[String], counts: &mut Counts) -> Result<()> {
     let name = plugin.file_name().unwrap_or_default().to_string_lossy();
     let mut command = in_plugin(plugin, &["test", "--locked", "--no-fail-fast"]);
-    run::step(&format!("tests of the plugin {name}"), command.arg("--").args(filters))
+    let command = command.arg("--").args(filters);
+    run::step_read(&format!("tests of the plugin {name}"), command, |line| counts.read(line))
 }
 
 /// Cargo in a plugin's own workspace, natively; all plugins share one folder for what they build.
@@ -39,4 +74,19 @@ pub(crate) fn in_plugin(plugin: &Path, arguments: &[&str]) -> Command {
     let mut command = run::cargo(arguments);
     command.current_dir(plugin).env("CARGO_TARGET_DIR", run::target().join("plugins"));
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Counts;
+
+    #[test]
+    fn closing_lines_are_added_up() {
+        let mut counts = Counts::default();
+        counts.read("test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.05s\n");
+        counts
+            .read("test result: FAILED. 2 passed; 5 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.2s\n");
+        counts.read("test result is no result ... ok\n");
+        assert_eq!(counts, Counts { passed: 14, failed: 5, ignored: 1 });
+    }
 }
