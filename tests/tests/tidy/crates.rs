@@ -20,7 +20,8 @@ const MAP: [(&str, &[&str]); 17] = [
     ("store", &["flow", "turn"]),
     ("config", &["flow", "rules"]),
     ("tidegate", &["flow", "rules", "turn", "chat", "sandbox", "providers", "tools", "store", "config"]),
-    ("cli", &["tidegate", "config"]),
+    // `tidegate plugin build` is the builder.
+    ("cli", &["tidegate", "config", "build"]),
     ("sdk", &[]),
     ("build", &[]),
     ("testkit", &["build", "flow", "sandbox", "turn"]),

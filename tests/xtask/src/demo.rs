@@ -40,7 +40,7 @@ fn program(workspace: &Path, name: &Path) -> Result<Command> {
     let input = name.with_extension("txt");
     let input = fs::File::open(&input).with_context(|| format!("cannot read {}", input.display()))?;
     let mut command = run::cargo(&["run", "--quiet", "--locked", "--package", "tidegate-cli", "--manifest-path"]);
-    command.arg(run::root().join("Cargo.toml")).args(["--", "run", "-", "--config"]).arg(name.with_extension("toml"));
+    command.arg(run::root().join("Cargo.toml")).args(["--", "run", "-", "--summary", "--config"]).arg(name.with_extension("toml"));
     command.current_dir(workspace).stdin(Stdio::from(input));
     Ok(command)
 }
