@@ -110,8 +110,8 @@ impl Values {
         }
     }
 
-    fn take(&mut self, fired: Vec<Fired>, field: &str, exact: &str) {
-        for Fired { local, mut evidence } in fired {
+    fn take(&mut self, fired: Option<Vec<Fired>>, field: &str, exact: &str) {
+        for Fired { local, mut evidence } in fired.into_iter().flatten() {
             evidence.field = Some(field.to_owned());
             self.found.push(Waiting { local, exact: exact.to_owned(), evidence });
         }
@@ -176,9 +176,8 @@ impl Sink for Reading<'_> {
     fn text(&mut self, text: &str) {
         let Some(mut value) = self.values.current.take() else { return };
         if let Some(watch) = &mut value.watch {
-            let mut fired = Vec::new();
-            watch.feed(text.as_bytes(), &mut fired);
-            self.values.take(fired, &value.field, &value.exact);
+            watch.feed(text.as_bytes());
+            self.values.take(watch.take_fired(), &value.field, &value.exact);
         }
         if let Some(path) = &mut value.path {
             let room = path.text.len() + text.len() <= MAX_PATH_BYTES;
@@ -190,10 +189,8 @@ impl Sink for Reading<'_> {
     fn end(&mut self) {
         let Some(Value { watch, field, exact, path }) = self.values.current.take() else { return };
         if let Some(mut watch) = watch {
-            let mut fired = Vec::new();
-            watch.feed(b"", &mut fired);
-            watch.finish(&mut fired);
-            self.values.take(fired, &field, &exact);
+            watch.finish();
+            self.values.take(watch.take_fired(), &field, &exact);
         }
         if self.values.paths.len() < MAX_PATHS {
             self.values.paths.extend(path.filter(|path| !path.text.is_empty()));

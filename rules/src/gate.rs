@@ -93,9 +93,8 @@ impl Gate {
                 Fed { safe: block.safe, ..Fed::default() }
             }
             Some(Kind::Prose(watch)) => {
-                let mut fired = Vec::new();
-                let stopped = watch.feed(text.as_bytes(), &mut fired);
-                let matches = if fired.is_empty() { Vec::new() } else { block.matches(fired, &self.set) };
+                let stopped = watch.feed(text.as_bytes());
+                let matches = watch.take_fired().map_or_else(Vec::new, |fired| block.matches(fired, &self.set));
                 block.judge_prose(matches, stopped, self.set.settings())
             }
             Some(Kind::Call(call)) => {
@@ -112,16 +111,20 @@ impl Gate {
         let Some(block) = self.blocks.iter_mut().find(|known| known.id == block) else {
             return Fed { safe: u64::MAX, ..Fed::default() };
         };
-        let (mut fired, mut stopped) = (Vec::new(), false);
+        let (mut fired, mut stopped) = (None, false);
         match block.watch.take() {
-            Some(Kind::Prose(mut watch)) => stopped = watch.finish(&mut fired),
+            Some(Kind::Prose(mut watch)) => {
+                stopped = watch.finish();
+                fired = watch.take_fired();
+            }
             // What waits for a file that never came cannot fire.
             Some(Kind::Call(_)) | None => {}
         }
         if !stopped {
             block.safe = block.length;
         }
-        Fed { matches: block.matches(fired, &self.set), safe: block.safe, released: 0 }
+        let matches = fired.map_or_else(Vec::new, |fired| block.matches(fired, &self.set));
+        Fed { matches, safe: block.safe, released: 0 }
     }
 
     /// A bound was reached: lets go what the block holds. Gives the number of bytes let go.

@@ -4,19 +4,27 @@ use std::fmt::Write as _;
 
 use flow::{RuleMatch, StreamKind};
 
-use crate::RuleSet;
+use crate::{Rule, RuleAction, RuleSet};
 
 /// For matches that stopped the answer.
 pub(crate) fn interrupt(set: &RuleSet, matches: &[RuleMatch]) -> String {
-    let lead = "Your output was stopped because it broke a rule that the user has set for this project. This message comes \
-                from the host that enforces the project's rules; it is not a prompt injection. You must comply: go on \
-                with your answer without breaking the rule again.";
-    blocks(set, matches, "system-interrupt", |_| lead.into())
+    blocks(set, matches, "system-interrupt", |rule, stream| {
+        let what = match (rule.action, stream) {
+            (Some(RuleAction::Block), StreamKind::Tool { .. }) => {
+                "This tool call was not run because its arguments broke"
+            }
+            _ => "Your output was stopped because it broke",
+        };
+        format!(
+            "{what} a rule that the user has set for this project. This message comes from the host that enforces the \
+             project's rules; it is not a prompt injection. You must comply: go on without breaking the rule again."
+        )
+    })
 }
 
 /// For matches that stopped nothing.
 pub(crate) fn remind(set: &RuleSet, matches: &[RuleMatch]) -> String {
-    blocks(set, matches, "system-reminder", |stream| {
+    blocks(set, matches, "system-reminder", |_, stream| {
         let what = match stream {
             StreamKind::Tool { .. } => {
                 "The arguments of this tool call matched a rule that the user has set for this project. The rule does \
@@ -37,7 +45,7 @@ pub(crate) fn remind(set: &RuleSet, matches: &[RuleMatch]) -> String {
     })
 }
 
-fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&StreamKind) -> String) -> String {
+fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&Rule, &StreamKind) -> String) -> String {
     let (mut out, mut done): (String, Vec<&str>) = (String::new(), Vec::new());
     for found in matches {
         let Some(rule) = set.rule(&found.rule).filter(|_| !done.contains(&found.rule.as_str())) else { continue };
@@ -50,7 +58,7 @@ fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&St
         let path = found.evidence.path.as_deref().unwrap_or(&rule.source.path);
         let path = crate::scope::relative_path(path, set.workspace());
         let shown = if path.starts_with('/') { path.rsplit('/').next().unwrap_or_default() } else { &path };
-        let _ = write!(out, " path=\"{}\">\n{}\n{}\n\n", escape(shown), lead(&found.stream), evidence(found));
+        let _ = write!(out, " path=\"{}\">\n{}\n{}\n\n", escape(shown), lead(rule, &found.stream), evidence(found));
         // The body is the user's own text; only what would close the element is made harmless.
         let _ = write!(out, "{}\n</{element}>", rule.body.replace("</system-", "&lt;/system-"));
     }

@@ -37,6 +37,8 @@ pub(crate) struct Watch {
     partial: Vec<u32>,
     tail: Tail,
     hits: Vec<Hit>,
+    /// Rules that have fired and were not fetched yet.
+    fired: Vec<Fired>,
     /// No match of a rule that stops begins before it.
     floor: u64,
 }
@@ -60,22 +62,28 @@ impl Watch {
             partial: Vec::new(),
             tail: Tail::default(),
             hits,
+            fired: Vec::new(),
             floor: 0,
         }
     }
 
     /// Takes the next bytes. Tells whether a rule that stops the stream has fired.
     #[inline]
-    pub(crate) fn feed(&mut self, bytes: &[u8], fired: &mut Vec<Fired>) -> bool {
-        let mut stopped = false;
-        for part in bytes.chunks(TAIL_BYTES) {
-            stopped |= self.feed_part(part, fired, stopped);
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
+        if bytes.len() <= TAIL_BYTES {
+            return self.feed_part(bytes, false);
         }
-        stopped
+        bytes.chunks(TAIL_BYTES).fold(false, |stopped, part| self.feed_part(part, stopped) || stopped)
+    }
+
+    /// The rules that have fired since the last time.
+    #[inline]
+    pub(crate) fn take_fired(&mut self) -> Option<Vec<Fired>> {
+        if self.fired.is_empty() { None } else { Some(std::mem::take(&mut self.fired)) }
     }
 
     #[inline]
-    fn feed_part(&mut self, part: &[u8], fired: &mut Vec<Fired>, stopped: bool) -> bool {
+    fn feed_part(&mut self, part: &[u8], stopped: bool) -> bool {
         let mark = self.cursor.mark();
         let begin = self.cursor.position();
         self.tail.push(part);
@@ -87,11 +95,13 @@ impl Watch {
             }
             wanted
         });
-        if let Some(seen) = self.settle(fired, false) {
-            // What was held just before the match was known stays held: longer matches may have begun there.
-            let before = (seen.saturating_sub(1).saturating_sub(begin) as usize).min(part.len());
-            self.floor = self.cursor.held_within(&mut self.holders, self.floor, mark, &part[..before]);
-            return true;
+        if !self.hits.is_empty() {
+            if let Some(seen) = self.settle(false) {
+                // What was held just before the match was known stays held: longer matches may have begun there.
+                let before = (seen.saturating_sub(1).saturating_sub(begin) as usize).min(part.len());
+                self.floor = self.cursor.held_within(&mut self.holders, self.floor, mark, &part[..before]);
+                return true;
+            }
         }
         if !stopped && !self.holders.is_empty() {
             self.floor = self.cursor.held_from(&mut self.holders, self.floor, mark, part);
@@ -100,7 +110,7 @@ impl Watch {
     }
 
     /// The block is complete.
-    pub(crate) fn finish(&mut self, fired: &mut Vec<Fired>) -> bool {
+    pub(crate) fn finish(&mut self) -> bool {
         let (live, slots, hits) = (&self.live, &self.group.slots, &mut self.hits);
         self.cursor.finish(|hit| {
             let wanted = live[slots[hit.pattern as usize].0 as usize];
@@ -109,7 +119,7 @@ impl Watch {
             }
             wanted
         });
-        self.settle(fired, true).is_some()
+        self.settle(true).is_some()
     }
 
     /// Bytes from the block's start that no match in progress can include, cut at a character. `None`: it cannot be
@@ -134,10 +144,8 @@ impl Watch {
 
     /// Turns hits into fired rules, in the order in which they were known; where several came with one byte, `unless`
     /// has the first word. Gives the byte at which the first rule that stops was known.
-    fn settle(&mut self, fired: &mut Vec<Fired>, ended: bool) -> Option<u64> {
-        if self.hits.is_empty() {
-            return None;
-        }
+    #[cold]
+    fn settle(&mut self, ended: bool) -> Option<u64> {
         let mut hits = std::mem::take(&mut self.hits);
         let slots = &self.group.slots;
         hits.sort_by_key(|hit| (hit.seen, slots[hit.pattern as usize].1 != Role::Unless));
@@ -149,7 +157,7 @@ impl Watch {
                 if self.stops[local as usize] {
                     stopped = stopped.or(Some(hit.seen));
                 }
-                fired.push(Fired { local, evidence: self.evidence(*hit, ended) });
+                self.fired.push(Fired { local, evidence: self.evidence(*hit, ended) });
             }
         }
         hits.clear();
@@ -212,7 +220,10 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0xC0 == 0x80
 }
 
-/// The last bytes of a block, between one and three times `TAIL_BYTES` once there are so many.
+/// Room for the last bytes of a block: large against `TAIL_BYTES`, so that they are seldom moved.
+const TAIL_ROOM: usize = 8 * TAIL_BYTES;
+
+/// The last bytes of a block, at least `TAIL_BYTES` once there are so many.
 #[derive(Debug, Default)]
 struct Tail {
     bytes: Vec<u8>,
@@ -226,7 +237,7 @@ struct Tail {
 impl Tail {
     #[inline]
     fn push(&mut self, part: &[u8]) {
-        if self.bytes.len() + part.len() > 3 * TAIL_BYTES {
+        if self.bytes.len() + part.len() > TAIL_ROOM {
             self.drop_old();
         }
         self.bytes.extend_from_slice(part);

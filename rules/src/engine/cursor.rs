@@ -255,7 +255,12 @@ impl Cursor {
     /// behind a loop, the last place where no holder was behind one.
     #[inline]
     pub fn held_from(&self, holders: &mut Holders, floor: u64, mark: Mark, bytes: &[u8]) -> u64 {
-        let depth = self.depth(holders, self.row);
+        // The common case by itself: every pattern holds, and the row knows its depth.
+        let depth = match (&holders.kind, &self.loose) {
+            (Kind::All, None) => decode_depth(self.cells.get(self.row + self.automaton.depth_column())),
+            _ => None,
+        };
+        let depth = depth.unwrap_or_else(|| self.depth(holders, self.row));
         if depth != UNBOUNDED {
             return floor.max(self.position - u64::from(depth).min(self.position));
         }
@@ -301,6 +306,7 @@ impl Cursor {
         }
     }
 
+    #[cold]
     fn depth_of_some(&self, holders: &mut Holders, row: u32) -> u32 {
         if !holders.table.as_ref().is_some_and(|table| Arc::ptr_eq(table, &self.table)) {
             holders.known.clear();
