@@ -1,1 +1,148 @@
-//! 
+//! Built-in tools, confined to the workspace, and the permissions in front of them.
+//!
+//! A call goes through three steps: its arguments are parsed strictly ([`arguments`]), its path is resolved to a real
+//! place inside the workspace ([`workspace`]), and the tool does one thing and answers in words made for a model
+//! (`builtin`). Whether it may run at all is decided before, without asking anybody ([`permission`]).
+//!
+//! The workspace is a fence for paths, not a jail: `shell` runs with the rights of the host, which is why it asks by
+//! default. Hard links are not recognised.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod blocking;
+mod builtin;
+mod permission;
+mod text;
+mod workspace;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::{Permission, ToolCall, ToolOutput, ToolSpec};
+use turn::ports::{BoxFuture, Tools};
+
+use builtin::Builtin;
+use permission::Policy;
+pub use permission::{PermissionMode, PermissionRule};
+use workspace::Workspace;
+
+/// What an operator decides about the tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolSettings {
+    /// Who may run what; what no entry is about follows the tool's own default: tools that only read are allowed,
+    /// `write_file`, `edit_file` and `shell` ask.
+    pub permissions: Vec<PermissionRule>,
+    /// How long a command of `shell` may run.
+    pub shell_timeout: Duration,
+    /// Bytes of a command's output that are kept: half from its beginning, half from its end.
+    pub shell_output_bytes: usize,
+    /// Names of environment variables that commands do not get, beside all whose name or value looks like a secret.
+    pub hidden_env: Vec<String>,
+}
+
+impl Default for ToolSettings {
+    fn default() -> Self {
+        Self {
+            permissions: Vec::new(),
+            shell_timeout: Duration::from_secs(120),
+            shell_output_bytes: 64 << 10,
+            hidden_env: Vec::new(),
+        }
+    }
+}
+
+/// Why the tools cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolsError {
+    /// The workspace is not there, or is no folder.
+    #[error("the workspace `{}` cannot be used: {cause}; name a folder that exists", .path.display())]
+    Workspace {
+        /// The path as it was given.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// A permission is about a tool that does not exist.
+    #[error("the permission `{key}` is about no tool ({origin}); the tools are {known}")]
+    UnknownTool {
+        /// The permission's key.
+        key: String,
+        /// Where it was set.
+        origin: String,
+        /// Names of all tools.
+        known: String,
+    },
+    /// A permission's pattern is no glob.
+    #[error("the permission `{key}` has an unusable pattern ({origin}): {cause}")]
+    Pattern {
+        /// The permission's key.
+        key: String,
+        /// Where it was set.
+        origin: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+/// The tools `read_file`, `write_file`, `edit_file`, `list_dir`, `find`, `grep` and `shell` over one workspace.
+#[derive(Debug)]
+pub struct BuiltinTools {
+    shared: Arc<Shared>,
+}
+
+/// What a running tool needs.
+#[derive(Debug)]
+struct Shared {
+    workspace: Workspace,
+    policy: Policy,
+    settings: ToolSettings,
+}
+
+impl BuiltinTools {
+    /// Sets the tools up for a workspace, which must be an existing folder.
+    ///
+    /// # Errors
+    /// The folder cannot be used, or a permission is about no tool or has a pattern that is no glob.
+    pub fn new(workspace: impl AsRef<Path>, settings: ToolSettings) -> Result<Self, ToolsError> {
+        let path = workspace.as_ref();
+        let failed = |cause| ToolsError::Workspace { path: path.to_owned(), cause };
+        let workspace = Workspace::open(path).map_err(failed)?;
+        let policy = Policy::new(&settings.permissions)?;
+        Ok(Self { shared: Arc::new(Shared { workspace, policy, settings }) })
+    }
+
+    /// The workspace's folder: absolute, with all links resolved.
+    pub fn workspace(&self) -> &Path {
+        self.shared.workspace.root()
+    }
+}
+
+impl Tools for BuiltinTools {
+    fn specs(&self) -> Vec<ToolSpec> {
+        Builtin::ALL.iter().map(|tool| tool.spec()).collect()
+    }
+
+    fn permission(&self, call: &ToolCall) -> Permission {
+        self.shared.policy.decide(&self.shared.workspace, call)
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, progress: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            match builtin::run(&self.shared, call, progress).await {
+                Ok(output) => output,
+                Err(Failure(content)) => ToolOutput { content, diff: None, is_error: true },
+            }
+        })
+    }
+}
+
+/// A tool failed; the words go to the model and say what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Failure(String);
+
+impl Failure {
+    fn new(words: impl Into<String>) -> Self {
+        Self(words.into())
+    }
+}

@@ -1,0 +1,53 @@
+//! Arguments of tools: parsed strictly, with errors a model can act on; and their schemas, from the same types.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, Schema};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::Failure;
+
+/// Parses the arguments of a call.
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, arguments: &str) -> Result<T, Failure> {
+    // A model that has nothing to say may say nothing.
+    let text = if arguments.trim().is_empty() { "{}" } else { arguments };
+    serde_json::from_str(text).map_err(|error| {
+        let schema = schema::<T>();
+        let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let known = schema["properties"].as_object().into_iter().flatten().map(|(name, about)| {
+            let kind = about["type"].as_str().unwrap_or("value");
+            let optional = if required.iter().any(|key| key == name) { "" } else { ", optional" };
+            format!("`{name}` ({kind}{optional})")
+        });
+        let known = known.collect::<Vec<_>>().join(", ");
+        Failure(format!("the arguments of `{tool}` are not usable: {error}. It takes an object with {known}."))
+    })
+}
+
+/// The JSON Schema of a tool's arguments, in one piece and without what a provider may not know.
+pub(crate) fn schema<T: JsonSchema>() -> Value {
+    let mut settings = SchemaSettings::draft07().for_deserialize();
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    RecursiveTransform(plain).transform(&mut schema);
+    schema.to_value()
+}
+
+fn plain(schema: &mut Schema) {
+    // An argument that is not needed is left out, never null; and formats of Rust's integers say nothing to a model.
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|word| word != "null");
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            schema.insert("type".to_owned(), one);
+        }
+    }
+    for key in ["title", "format", "default"] {
+        // `properties` may hold an argument of such a name; only annotations are texts or plain values.
+        if schema.get(key).is_some_and(|value| !value.is_object()) {
+            schema.remove(key);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `edit_file`: exchanges one piece of a file for another. The piece must be there exactly once.
+
+use flow::ToolOutput;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use similar::TextDiff;
+
+use super::said;
+use crate::Failure;
+use crate::text::{self, count, diff};
+use crate::workspace::Workspace;
+
+pub(crate) const ABOUT: &str = "Changes a part of a text file: old_text, which must be in the file exactly once, becomes \
+                                new_text. White space counts. To change every occurrence set replace_all. In a file with \
+                                CRLF line ends, plain line ends in old_text and new_text stand for them.";
+
+/// How many places are named in an error.
+const MAX_PLACES: usize = 10;
+/// Lines of a file that are looked at for what was probably meant.
+const MAX_NEAR_LINES: usize = 20_000;
+/// From which likeness (0 to 1) a line is worth naming.
+const NEAR: f32 = 0.6;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// The file, relative to the workspace.
+    pub(crate) path: String,
+    /// The text to replace, exactly as it is in the file, with enough around it to be there only once.
+    old_text: String,
+    /// What to put in its place; empty to delete.
+    new_text: String,
+    /// Replace every occurrence.
+    #[serde(default)]
+    replace_all: bool,
+}
+
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ToolOutput, Failure> {
+    let file = workspace.resolve(&arguments.path)?;
+    let name = &file.relative;
+    let before = text::read(&file)?;
+    if arguments.old_text.is_empty() {
+        return Err(Failure(format!("`old_text` is empty; to write all of `{name}` use `write_file`")));
+    }
+    if arguments.old_text == arguments.new_text {
+        return Err(Failure::new("`old_text` and `new_text` are the same; nothing would change"));
+    }
+    let (old, new) = line_ends(&before, &arguments.old_text, &arguments.new_text);
+    let places: Vec<usize> = before.match_indices(&old).map(|(at, _)| at).collect();
+    match places.len() {
+        0 => return Err(Failure(not_found(name, &before, &old))),
+        1 => {}
+        _ if arguments.replace_all => {}
+        many => return Err(Failure(ambiguous(name, &before, &places, many))),
+    }
+    let after = before.replace(&old, &new);
+    text::replace(&file, &after)?;
+    let mut output = said(format!("`{name}` is changed in {}", count(places.len(), "place")));
+    output.diff = diff(name, &before, &after);
+    Ok(output)
+}
+
+/// Both texts with the file's line ends, where the file has CRLF only and the texts have none.
+fn line_ends(file: &str, old: &str, new: &str) -> (String, String) {
+    let crlf = file.matches("\r\n").count();
+    let only = crlf > 0 && crlf == file.matches('\n').count();
+    if only && !old.contains('\r') && !new.contains('\r') {
+        return (old.replace('\n', "\r\n"), new.replace('\n', "\r\n"));
+    }
+    (old.to_owned(), new.to_owned())
+}
+
+fn ambiguous(name: &str, file: &str, places: &[usize], many: usize) -> String {
+    let lines: Vec<String> = places.iter().take(MAX_PLACES).map(|at| line_of(file, *at).to_string()).collect();
+    let more = if many > MAX_PLACES { ", …" } else { "" };
+    format!(
+        "`old_text` is {many} times in `{name}`, at lines {}{more}; add lines around it so that it is there once, or set \
+         `replace_all`",
+        lines.join(", ")
+    )
+}
+
+fn line_of(file: &str, at: usize) -> usize {
+    file.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// Says that the text is not there, and what was probably meant.
+fn not_found(name: &str, file: &str, old: &str) -> String {
+    let message = format!("`old_text` is not in `{name}` (0 matches)");
+    if let Some(line) = same_but_for_space(file, old) {
+        return format!("{message}; it is at line {line} but for white space: read the file and copy the text exactly");
+    }
+    match nearest(file, old) {
+        Some((line, text)) => {
+            format!("{message}; the nearest is line {line}: `{text}`. Read the file and copy the text exactly")
+        }
+        None => format!("{message}, and nothing like it; read the file first"),
+    }
+}
+
+/// The line where the text begins when indentation and trailing space do not count.
+fn same_but_for_space(file: &str, old: &str) -> Option<usize> {
+    let wanted: Vec<&str> = old.trim().lines().map(str::trim).collect();
+    let lines: Vec<&str> = file.lines().map(str::trim).take(MAX_NEAR_LINES).collect();
+    if wanted.is_empty() || wanted == [""] {
+        return None;
+    }
+    lines.windows(wanted.len()).position(|window| window == wanted.as_slice()).map(|index| index + 1)
+}
+
+/// The line most like the first line of the text that says something.
+fn nearest(file: &str, old: &str) -> Option<(usize, String)> {
+    let wanted: String = old.lines().map(str::trim).find(|line| !line.is_empty())?.chars().take(200).collect();
+    let like = |line: &str| -> f32 {
+        let line: String = line.trim().chars().take(200).collect();
+        // Texts of very different length are never near; comparing them is the dear part.
+        if line.len() * 3 < wanted.len() || wanted.len() * 3 < line.len() {
+            return 0.0;
+        }
+        TextDiff::from_chars(wanted.as_str(), line.as_str()).ratio()
+    };
+    let scored = file.lines().take(MAX_NEAR_LINES).enumerate().map(|(index, line)| (like(line), index + 1, line));
+    let (_, number, line) = scored.filter(|(score, ..)| *score >= NEAR).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some((number, line.trim().chars().take(200).collect()))
+}

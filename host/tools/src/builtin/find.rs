@@ -1,0 +1,85 @@
+//! `find`: files by name.
+
+use flow::ToolOutput;
+use globset::{GlobBuilder, GlobMatcher};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{here, said, walk};
+use crate::Failure;
+use crate::blocking::Stop;
+use crate::workspace::Workspace;
+
+pub(crate) const ABOUT: &str = "Finds files of the workspace by a glob: `*.rs` looks at names in every folder, \
+                                `src/**/*.rs` at paths. Files that .gitignore leaves out are left out here.";
+
+/// The most files that are shown.
+const MAX_RESULTS: usize = 500;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// The glob: `*` stops at `/`, `**` does not; `?`, `[ab]` and `{a,b}` work too. Without a `/` it is about the
+    /// file's name alone, with one about the path below the folder.
+    pattern: String,
+    /// The folder to look in, relative to the workspace; all of the workspace when left out.
+    #[serde(default = "here")]
+    pub(crate) path: String,
+    /// Look at files that .gitignore leaves out, too.
+    #[serde(default)]
+    include_ignored: bool,
+}
+
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments, stop: &Stop) -> Result<ToolOutput, Failure> {
+    let folder = workspace.resolve(&arguments.path)?;
+    if !folder.exists {
+        return Err(Failure(format!("there is no folder `{}`; leave `path` out to look everywhere", folder.relative)));
+    }
+    let glob = glob(&arguments.pattern)?;
+    let by_name = !arguments.pattern.contains('/');
+    let (mut found, mut more, mut unread, mut looked) = (Vec::new(), 0_usize, 0_usize, 0_usize);
+    for entry in walk::files(&folder.absolute, arguments.include_ignored) {
+        looked += 1;
+        if stop.is_set() || looked > walk::MAX_FILES {
+            break;
+        }
+        let Ok(entry) = entry else {
+            unread += 1;
+            continue;
+        };
+        let path = if by_name {
+            entry.file_name().as_ref()
+        } else {
+            entry.path().strip_prefix(&folder.absolute).unwrap_or(entry.path())
+        };
+        if !glob.is_match(path) {
+            continue;
+        }
+        if found.len() < MAX_RESULTS {
+            found.push(workspace.relative(entry.path()));
+        } else {
+            more += 1;
+        }
+    }
+    if found.is_empty() {
+        found.push(format!("[no file fits `{}`]", arguments.pattern));
+    }
+    if more > 0 {
+        found.push(format!("[{more} more; narrow the pattern or the path]"));
+    }
+    if unread > 0 {
+        found.push(format!("[{unread} places could not be read]"));
+    }
+    if looked > walk::MAX_FILES {
+        found.push(format!("[stopped after {} files; narrow the path]", walk::MAX_FILES));
+    }
+    Ok(said(found.join("\n")))
+}
+
+/// Reads a glob of the model's.
+pub(crate) fn glob(pattern: &str) -> Result<GlobMatcher, Failure> {
+    let glob = GlobBuilder::new(pattern.strip_prefix("./").unwrap_or(pattern)).literal_separator(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| {
+        Failure(format!("`{pattern}` is not a glob: {}; for example `*.rs` or `src/**/*.rs`", error.kind()))
+    })
+}

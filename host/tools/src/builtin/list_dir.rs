@@ -1,0 +1,68 @@
+//! `list_dir`: what is in a folder.
+
+use std::fs;
+
+use flow::ToolOutput;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{here, said};
+use crate::Failure;
+use crate::text::count;
+use crate::workspace::Workspace;
+
+pub(crate) const ABOUT: &str = "Lists a folder of the workspace, hidden files included: folders end with `/`, links show \
+                                where they lead, files show their size in bytes.";
+
+/// The most entries that are shown.
+const MAX_ENTRIES: usize = 1000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// The folder, relative to the workspace; the workspace itself when left out.
+    #[serde(default = "here")]
+    pub(crate) path: String,
+}
+
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ToolOutput, Failure> {
+    let folder = workspace.resolve(&arguments.path)?;
+    let name = &folder.relative;
+    if !folder.exists {
+        return Err(Failure(format!("there is no folder `{name}`; `find` shows what is there")));
+    }
+    if !folder.absolute.is_dir() {
+        return Err(Failure(format!("`{name}` is a file; `read_file` shows it")));
+    }
+    let failed = |error: std::io::Error| Failure(format!("`{name}` cannot be listed: {error}"));
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(&folder.absolute).map_err(failed)? {
+        entries.push(line(&entry.map_err(failed)?));
+    }
+    if entries.is_empty() {
+        return Ok(said(format!("[`{name}` is empty]")));
+    }
+    entries.sort();
+    let all = entries.len();
+    entries.truncate(MAX_ENTRIES);
+    if all > MAX_ENTRIES {
+        entries.push(format!(
+            "[{} more; `find` with a pattern narrows it]",
+            count(all - MAX_ENTRIES, "entry").replace("entrys", "entries")
+        ));
+    }
+    Ok(said(entries.join("\n")))
+}
+
+fn line(entry: &fs::DirEntry) -> String {
+    let name = entry.file_name().to_string_lossy().into_owned();
+    match entry.metadata() {
+        Ok(about) if about.is_dir() => format!("{name}/"),
+        Ok(about) if about.is_symlink() => {
+            let target = fs::read_link(entry.path()).map(|target| target.display().to_string());
+            format!("{name} -> {}", target.unwrap_or_else(|error| format!("[{error}]")))
+        }
+        Ok(about) => format!("{name} ({})", count(usize::try_from(about.len()).unwrap_or(usize::MAX), "byte")),
+        Err(error) => format!("{name} [{error}]"),
+    }
+}

@@ -1,0 +1,134 @@
+//! `shell`: runs a command in the workspace.
+//!
+//! The command gets a process group of its own. The group is killed when the command has ended (nothing is left in the
+//! background), when its time is over, and when nobody waits for it any more. A process that makes itself a new session
+//! leaves the group and is not found; such a process needs intent.
+
+mod group;
+mod output;
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use flow::ToolOutput;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Failure, Shared, ToolSettings};
+use output::Kept;
+
+pub(crate) const ABOUT: &str = "Runs a command with sh in the workspace's folder and gives its output (standard output \
+                                and errors together) and its exit code. It has no input and no terminal. When it ends or \
+                                its time is over, everything it started is stopped, so it cannot leave a server running. Of \
+                                long output the middle is left out.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// The command, as for `sh -c`.
+    pub(crate) command: String,
+    /// Milliseconds it may run; the operator's limit when left out, and never more than that.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    timeout_ms: Option<u64>,
+}
+
+/// How a command ended.
+enum End {
+    Exit(ExitStatus),
+    Timeout(Duration),
+}
+
+pub(crate) async fn run(
+    shared: &Shared,
+    arguments: &Arguments,
+    progress: &(dyn Fn(&str) + Send + Sync),
+) -> Result<ToolOutput, Failure> {
+    if arguments.command.trim().is_empty() {
+        return Err(Failure::new("`command` is empty"));
+    }
+    if arguments.command.contains('\0') {
+        return Err(Failure::new("`command` holds a NUL byte, which no argument can"));
+    }
+    let asked = arguments.timeout_ms.map(Duration::from_millis);
+    let limit = asked.map_or(shared.settings.shell_timeout, |asked| asked.min(shared.settings.shell_timeout));
+    let environment = environment(&shared.settings);
+    let started = group::start(&arguments.command, shared.workspace.root(), environment);
+    let mut running = started.map_err(|error| Failure(format!("`sh` cannot be started: {error}")))?;
+    let mut kept = Kept::new(shared.settings.shell_output_bytes);
+    let end = match tokio::time::timeout(limit, running.follow(&mut kept, progress)).await {
+        Ok(status) => End::Exit(status.map_err(|error| Failure(format!("the command's end cannot be seen: {error}")))?),
+        Err(_) => End::Timeout(limit),
+    };
+    // Kills the whole group; what it wrote until then is still in the pipe.
+    running.finish(&mut kept).await;
+    Ok(told(&kept, &end))
+}
+
+fn told(kept: &Kept, end: &End) -> ToolOutput {
+    let mut content = kept.text();
+    if !content.is_empty() && !content.ends_with('\n') {
+        content.push('\n');
+    }
+    let last = match end {
+        End::Exit(status) if status.success() && content.is_empty() => "[exit code 0, no output]".to_owned(),
+        End::Exit(status) => match status.code() {
+            Some(code) => format!("[exit code {code}]"),
+            None => format!("[{status}]"),
+        },
+        End::Timeout(limit) => {
+            let ms = limit.as_millis();
+            format!(
+                "[stopped after {ms} ms, with everything it started; the operator's limit is `timeout_ms` of `[tools.shell]`]"
+            )
+        }
+    };
+    content.push_str(&last);
+    let fine = matches!(end, End::Exit(status) if status.success());
+    ToolOutput { content, diff: None, is_error: !fine }
+}
+
+/// The environment without what looks like a secret, and with what keeps programs from waiting for a person.
+fn environment(settings: &ToolSettings) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+    let kept = std::env::vars_os().filter(|(name, value)| {
+        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+        !settings.hidden_env.iter().any(|hidden| *hidden == name) && !looks_secret(&name, &value)
+    });
+    let ours =
+        [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
+    kept.chain(ours.map(|(name, value)| (name.into(), value.into()))).collect()
+}
+
+/// By its name (`API_KEY`, `GITHUB_TOKEN`), or an address with a password in it.
+fn looks_secret(name: &str, value: &str) -> bool {
+    const WORDS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "COOKIE"];
+    let name = name.to_ascii_uppercase();
+    let with_password = || {
+        let authority = value.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+        authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.contains(':'))
+    };
+    WORDS.iter().any(|word| name.contains(word)) || with_password()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::looks_secret;
+
+    #[test]
+    fn secrets_are_known_by_name_and_by_value() {
+        for (name, value) in [
+            ("ANTHROPIC_API_KEY", "x"),
+            ("github_token", "x"),
+            ("DB_PASSWORD", "x"),
+            ("AWS_SECRET_ACCESS_KEY", "x"),
+            ("DATABASE_URL", "postgres://me:pass@host/db"),
+        ] {
+            assert!(looks_secret(name, value), "{name}");
+        }
+        for (name, value) in
+            [("PATH", "/bin"), ("HOME", "/home/me"), ("URL", "https://host/a:b@c"), ("REMOTE", "ssh://git@host")]
+        {
+            assert!(!looks_secret(name, value), "{name}");
+        }
+    }
+}

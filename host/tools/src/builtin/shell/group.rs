@@ -1,0 +1,147 @@
+//! A command in a process group of its own, which ends whole.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::oneshot;
+
+use super::output::Kept;
+
+/// How long the pipe is read after the group is dead: only a process that left the group can still hold it.
+const DRAIN: Duration = Duration::from_millis(200);
+/// The least time between two reports of progress.
+const REPORT_EVERY: Duration = Duration::from_millis(100);
+
+/// A running command. Dropping it kills the group.
+#[derive(Debug)]
+pub(super) struct Running {
+    group: Group,
+    output: Receiver,
+    ended: oneshot::Receiver<io::Result<ExitStatus>>,
+}
+
+/// The group's id while its leader has not been reaped. As long as that is so, the system cannot give the id to others.
+#[derive(Clone, Debug)]
+struct Group(Arc<Mutex<Option<Pid>>>);
+
+impl Group {
+    fn lock(&self) -> MutexGuard<'_, Option<Pid>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kill(&self) {
+        if let Some(leader) = *self.lock() {
+            // It fails only where no process of the group is left, which is what is wanted.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
+
+/// Starts `sh -c command` in `folder` with exactly this environment.
+pub(super) fn start(command: &str, folder: &Path, environment: Vec<(OsString, OsString)>) -> io::Result<Running> {
+    let (reader, writer) = io::pipe()?;
+    let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
+    let mut sh = Command::new("sh");
+    sh.arg("-c").arg(command).current_dir(folder).env_clear().envs(environment).process_group(0);
+    // One pipe for both, so that lines stay in the order they were written.
+    sh.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let child = sh.spawn()?;
+    // Our ends of the pipe for writing go with the builder; else the pipe would never end.
+    drop(sh);
+    let leader = Pid::from_child(&child);
+    let group = Group(Arc::new(Mutex::new(Some(leader))));
+    let (tell, ended) = oneshot::channel();
+    let watched = group.clone();
+    let watcher = std::thread::Builder::new().name("tidegate-shell".to_owned());
+    let spawned = watcher.spawn(move || {
+        // Nobody listens when the future was dropped; then the group is being killed, and there is nobody to tell.
+        let _ = tell.send(watch(child, leader, &watched));
+    });
+    if let Err(error) = spawned {
+        group.kill();
+        return Err(error);
+    }
+    Ok(Running { group, output, ended })
+}
+
+/// Waits for the leader, kills what is left of its group, and only then reaps it: until then its id is ours.
+fn watch(mut child: Child, leader: Pid, group: &Group) -> io::Result<ExitStatus> {
+    loop {
+        match waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => break,
+        }
+    }
+    group.kill();
+    let mut id = group.lock();
+    let status = child.wait();
+    *id = None;
+    status
+}
+
+impl Running {
+    /// Takes output until the leader has ended.
+    pub(super) async fn follow(
+        &mut self,
+        kept: &mut Kept,
+        progress: &(dyn Fn(&str) + Send + Sync),
+    ) -> io::Result<ExitStatus> {
+        let mut buffer = vec![0; 16 << 10];
+        let mut reported: Option<Instant> = None;
+        let mut open = true;
+        loop {
+            tokio::select! {
+                read = self.output.read(&mut buffer), if open => match read {
+                    Ok(0) => open = false,
+                    Ok(bytes) => {
+                        kept.push(&buffer[..bytes]);
+                        if reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY) {
+                            reported = Some(Instant::now());
+                            report(&buffer[..bytes], progress);
+                        }
+                    }
+                    Err(error) => return Err(error),
+                },
+                ended = &mut self.ended => {
+                    return ended.unwrap_or_else(|_| Err(io::Error::other("the thread that waits for it is gone")));
+                }
+            }
+        }
+    }
+
+    /// Kills the group and takes what is still in the pipe.
+    pub(super) async fn finish(mut self, kept: &mut Kept) {
+        self.group.kill();
+        let mut buffer = vec![0; 16 << 10];
+        let drained = tokio::time::timeout(DRAIN, async {
+            while let Ok(bytes @ 1..) = self.output.read(&mut buffer).await {
+                kept.push(&buffer[..bytes]);
+            }
+        });
+        // Too late means that a process outside of the group holds the pipe; its output is not ours.
+        let _ = drained.await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.group.kill();
+    }
+}
+
+/// Tells the last line of what came.
+fn report(bytes: &[u8], progress: &(dyn Fn(&str) + Send + Sync)) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
+        progress(line);
+    }
+}

@@ -1,0 +1,208 @@
+//! Who may run what. An entry is a tool (`shell`), a tool and a glob (`shell(git status*)`), or `*`.
+//!
+//! An entry with a glob that fits beats one without, that beats `*`, that beats the tool's default; of several globs
+//! that fit, the strictest decides. So the order of entries means nothing.
+//!
+//! Globs are held against the path of a call, relative to the workspace: the path as written and the place it really
+//! is. (`*` stops at `/`, `**` does not.) For `shell` they are held against the command. A shell can hide a command in
+//! many ways, so the two directions differ:
+//! - an `allow` fits only a command that has no other shell characters (`; & | < > $ ( )`, backquote, backslash, line
+//!   end) than the glob itself, in the same order: `shell(git status*)` never allows `git status; rm -r .`;
+//! - `ask` and `deny` fit when the whole command or any part of it between such characters fits. That catches what is
+//!   done by habit, not what is hidden on purpose: to be sure, set `shell` itself to `ask` or `deny`.
+
+use flow::{Permission, ToolCall};
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::ToolsError;
+use crate::builtin::{Builtin, Subject};
+use crate::workspace::Workspace;
+
+/// The file that holds the permissions themselves: changing it is never allowed by a tool's general permission.
+const OPERATOR_FILE: &str = "tidegate.toml";
+
+/// May a tool run? Ordered from the most lenient to the strictest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PermissionMode {
+    /// Yes.
+    Allow,
+    /// Somebody is asked.
+    Ask,
+    /// No.
+    Deny,
+}
+
+impl PermissionMode {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// One entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PermissionRule {
+    /// The tool's name, or `*`.
+    pub tool: String,
+    /// The glob, where there is one.
+    pub pattern: Option<String>,
+    /// What it decides.
+    pub mode: PermissionMode,
+    /// Where it was set, in the words of reasons: `[tools.permission] in tidegate.toml`.
+    pub origin: String,
+}
+
+impl PermissionRule {
+    fn key(&self) -> String {
+        match &self.pattern {
+            Some(pattern) => format!("{}({pattern})", self.tool),
+            None => self.tool.clone(),
+        }
+    }
+}
+
+/// All entries, ready to decide.
+#[derive(Debug)]
+pub(crate) struct Policy {
+    entries: Vec<(PermissionRule, Option<GlobMatcher>)>,
+}
+
+impl Policy {
+    pub(crate) fn new(rules: &[PermissionRule]) -> Result<Self, ToolsError> {
+        let mut entries = Vec::new();
+        for rule in rules {
+            let (key, origin) = (rule.key(), rule.origin.clone());
+            let tool = Builtin::of_name(&rule.tool);
+            if tool.is_none() && rule.tool != "*" {
+                return Err(ToolsError::UnknownTool { key, origin, known: Builtin::names() });
+            }
+            let matcher = match &rule.pattern {
+                None => None,
+                Some(pattern) => {
+                    match GlobBuilder::new(pattern).literal_separator(tool != Some(Builtin::Shell)).build() {
+                        Ok(glob) => Some(glob.compile_matcher()),
+                        Err(error) => {
+                            return Err(ToolsError::Pattern { key, origin, cause: error.kind().to_string() });
+                        }
+                    }
+                }
+            };
+            entries.push((rule.clone(), matcher));
+        }
+        Ok(Self { entries })
+    }
+
+    /// May this call run? Looks at the disk to see where a path really leads; never fails.
+    pub(crate) fn decide(&self, workspace: &Workspace, call: &ToolCall) -> Permission {
+        let Some(tool) = Builtin::of_name(&call.name) else {
+            return Permission::Deny {
+                reason: format!("there is no tool `{}`; the tools are {}", call.name, Builtin::names()),
+            };
+        };
+        // A call whose arguments are not usable fails before it does anything: nobody needs to be asked.
+        let Ok(subject) = tool.subject(&call.arguments) else { return Permission::Allow };
+        self.permission(tool, &forms(workspace, &subject))
+    }
+
+    /// Whether reading this file (relative to the workspace) was restricted by a glob: then a search does not show it.
+    pub(crate) fn hides(&self, relative: &str) -> bool {
+        let fits = |(rule, glob): &(PermissionRule, Option<GlobMatcher>)| {
+            rule.mode != PermissionMode::Allow
+                && rule.tool == Builtin::ReadFile.name()
+                && glob.as_ref().is_some_and(|glob| glob.is_match(relative))
+        };
+        self.entries.iter().any(fits)
+    }
+
+    fn permission(&self, tool: Builtin, subject: &Forms) -> Permission {
+        let entries = || self.entries.iter();
+        let fitting = entries().filter(|(rule, glob)| {
+            rule.tool == tool.name() && glob.as_ref().is_some_and(|glob| subject.fits(rule, glob))
+        });
+        let named = |name: &str| {
+            let same = entries().filter(|(rule, _)| rule.pattern.is_none() && rule.tool == name);
+            same.max_by_key(|(rule, _)| rule.mode).map(|(rule, _)| rule)
+        };
+        let by_glob = fitting.max_by_key(|(rule, _)| rule.mode).map(|(rule, _)| rule);
+        if by_glob.is_none() && tool.writes() && subject.is(OPERATOR_FILE) && tool != Builtin::Shell {
+            let general = named(tool.name()).or_else(|| named("*"));
+            if general.is_none_or(|rule| rule.mode != PermissionMode::Deny) {
+                let reason = format!(
+                    "`{OPERATOR_FILE}` holds the permissions; only `{}({OPERATOR_FILE})` allows it",
+                    tool.name()
+                );
+                return Permission::Ask { reason };
+            }
+        }
+        match by_glob.or_else(|| named(tool.name())).or_else(|| named("*")) {
+            Some(rule) => of_rule(tool, rule),
+            None if tool.writes() => Permission::Ask { reason: format!("`{}` asks by default", tool.name()) },
+            None => Permission::Allow,
+        }
+    }
+}
+
+fn of_rule(tool: Builtin, rule: &PermissionRule) -> Permission {
+    let set = format!("`\"{}\" = \"{}\"` ({})", rule.key(), rule.mode.as_str(), rule.origin);
+    match rule.mode {
+        PermissionMode::Allow => Permission::Allow,
+        PermissionMode::Ask => Permission::Ask { reason: format!("set by {set}") },
+        PermissionMode::Deny => {
+            let change = "the operator can set it to \"ask\" or \"allow\"";
+            Permission::Deny { reason: format!("`{}` is denied here by {set}; {change}", tool.name()) }
+        }
+    }
+}
+
+/// The ways to see what a call is about.
+enum Forms {
+    /// A path: as written, and where it really is.
+    Path(Vec<String>),
+    /// A command.
+    Command(String),
+}
+
+fn forms(workspace: &Workspace, subject: &Subject) -> Forms {
+    match subject {
+        Subject::Command(command) => Forms::Command(command.clone()),
+        Subject::Path(path) => {
+            let real = workspace.resolve(path).ok().map(|inside| inside.relative);
+            Forms::Path(workspace.by_name(path).into_iter().chain(real).collect())
+        }
+    }
+}
+
+impl Forms {
+    fn is(&self, path: &str) -> bool {
+        matches!(self, Self::Path(forms) if forms.iter().any(|form| form == path))
+    }
+
+    fn fits(&self, rule: &PermissionRule, glob: &GlobMatcher) -> bool {
+        match (self, rule.mode) {
+            // To allow, every way to see it must fit: a link must not carry a permission to another place.
+            (Self::Path(forms), PermissionMode::Allow) => {
+                !forms.is_empty() && forms.iter().all(|form| glob.is_match(form))
+            }
+            (Self::Path(forms), _) => forms.iter().any(|form| glob.is_match(form)),
+            (Self::Command(command), PermissionMode::Allow) => {
+                let pattern = rule.pattern.as_deref().unwrap_or_default();
+                shell_characters(command).eq(shell_characters(pattern)) && glob.is_match(command)
+            }
+            (Self::Command(command), _) => {
+                let mut parts = command.split(is_shell_character).map(str::trim).filter(|part| !part.is_empty());
+                glob.is_match(command) || parts.any(|part| glob.is_match(part))
+            }
+        }
+    }
+}
+
+fn is_shell_character(c: char) -> bool {
+    matches!(c, ';' | '&' | '|' | '<' | '>' | '$' | '(' | ')' | '`' | '\\' | '\n' | '\r')
+}
+
+fn shell_characters(text: &str) -> impl Iterator<Item = char> + '_ {
+    text.chars().filter(|c| is_shell_character(*c))
+}

@@ -1,0 +1,126 @@
+//! What tools have in common about text: reading it, counting it, showing what changed.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use similar::TextDiff;
+
+use crate::Failure;
+use crate::workspace::Inside;
+
+/// The largest file that is read whole: 16 MiB. A larger one is for `grep` or `shell`.
+pub(crate) const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// The most bytes of a diff; a longer one is cut. It is for people, who stop reading before that.
+const MAX_DIFF_BYTES: usize = 64 << 10;
+
+/// Lines shown around a change.
+const DIFF_CONTEXT: usize = 3;
+
+/// Why a file is not text.
+pub(crate) enum NotText {
+    /// It holds NUL bytes.
+    Binary,
+    /// Its bytes are no UTF-8.
+    Encoding,
+}
+
+/// The bytes as text.
+pub(crate) fn as_text(bytes: Vec<u8>) -> Result<String, NotText> {
+    // Like `grep` and `git`: a NUL byte near the beginning means binary.
+    if bytes.iter().take(8192).any(|byte| *byte == 0) {
+        return Err(NotText::Binary);
+    }
+    String::from_utf8(bytes).map_err(|_| NotText::Encoding)
+}
+
+/// Reads a text file whole.
+pub(crate) fn read(file: &Inside) -> Result<String, Failure> {
+    let name = &file.relative;
+    if !file.exists {
+        return Err(Failure(format!("there is no file `{name}`; `find` or `list_dir` show what is there")));
+    }
+    let failed = |error: std::io::Error| Failure(format!("`{name}` cannot be read: {error}"));
+    let about = fs::metadata(&file.absolute).map_err(failed)?;
+    if about.is_dir() {
+        return Err(Failure(format!("`{name}` is a folder; `list_dir` shows what is in it")));
+    }
+    // Opening a pipe or a device could wait for ever.
+    if !about.is_file() {
+        return Err(Failure(format!("`{name}` is no regular file; only those are read")));
+    }
+    let size = about.len();
+    if size > MAX_FILE_BYTES {
+        let most = MAX_FILE_BYTES;
+        return Err(Failure(format!(
+            "`{name}` has {size} bytes, more than the {most} that are read; `grep` finds lines in it"
+        )));
+    }
+    as_text(fs::read(&file.absolute).map_err(failed)?).map_err(|why| match why {
+        NotText::Binary => Failure(format!("`{name}` is binary ({size} bytes); only text is read")),
+        NotText::Encoding => {
+            Failure(format!("`{name}` is not UTF-8 text ({size} bytes); convert it with `shell` first"))
+        }
+    })
+}
+
+/// Puts `content` into a file, whole or not at all: it is written beside the file and moved over it.
+pub(crate) fn replace(file: &Inside, content: &str) -> Result<(), Failure> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let failed = |error: std::io::Error| Failure(format!("`{}` cannot be written: {error}", file.relative));
+    let folder = file.absolute.parent().unwrap_or(Path::new("/"));
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let temporary = folder.join(format!(".tidegate-{}-{number}.tmp", std::process::id()));
+    let written = (|| {
+        let mut out = fs::File::create_new(&temporary)?;
+        out.write_all(content.as_bytes())?;
+        if let Ok(before) = fs::metadata(&file.absolute) {
+            out.set_permissions(before.permissions())?;
+        }
+        drop(out);
+        fs::rename(&temporary, &file.absolute)
+    })();
+    written.map_err(|error| {
+        // The first failure is what matters; the leftover may not even exist.
+        let _ = fs::remove_file(&temporary);
+        failed(error)
+    })
+}
+
+/// The change as a unified diff, for people; `None` where nothing changed.
+pub(crate) fn diff(name: &str, before: &str, after: &str) -> Option<String> {
+    if before == after {
+        return None;
+    }
+    let (old, new) = (format!("a/{name}"), format!("b/{name}"));
+    // A bound on the time a hostile pair of texts may take; the diff stays right, only less small.
+    let mut config = TextDiff::configure();
+    config.timeout(std::time::Duration::from_millis(200));
+    let text =
+        config.diff_lines(before, after).unified_diff().context_radius(DIFF_CONTEXT).header(&old, &new).to_string();
+    Some(cut(text, MAX_DIFF_BYTES, "[the rest of the diff is left out]"))
+}
+
+/// At most `most` bytes of `text`, cut at a line where there is one, with `said` after the cut.
+pub(crate) fn cut(mut text: String, most: usize, said: &str) -> String {
+    if text.len() <= most {
+        return text;
+    }
+    let end = floor(&text, most);
+    let end = text[..end].rfind('\n').map_or(end, |line| line + 1);
+    text.truncate(end);
+    text.push_str(said);
+    text
+}
+
+/// The last character boundary at or before `at`.
+pub(crate) fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// `1 line`, `2 lines`.
+pub(crate) fn count(number: usize, word: &str) -> String {
+    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}

@@ -1,0 +1,106 @@
+//! A workspace in a temporary folder, and the one way tests call a tool.
+#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flow::{CallId, Permission, ToolCall, ToolOutput};
+use serde_json::Value;
+use tempfile::TempDir;
+use tidegate_tools::{BuiltinTools, PermissionMode, PermissionRule, ToolSettings};
+use turn::ports::Tools;
+
+/// A folder that holds the workspace `inside` and the file `outside.txt` beside it.
+pub struct World {
+    pub folder: TempDir,
+    pub tools: BuiltinTools,
+}
+
+pub const SECRET: &str = "words from outside of the workspace";
+
+impl World {
+    pub fn new() -> Self {
+        Self::with(ToolSettings::default())
+    }
+
+    pub fn with(settings: ToolSettings) -> Self {
+        let folder = TempDir::new().unwrap();
+        fs::create_dir(folder.path().join("inside")).unwrap();
+        fs::write(folder.path().join("outside.txt"), SECRET).unwrap();
+        let tools = BuiltinTools::new(folder.path().join("inside"), settings).unwrap();
+        Self { folder, tools }
+    }
+
+    pub fn path(&self, relative: &str) -> PathBuf {
+        self.folder.path().join("inside").join(relative)
+    }
+
+    pub fn outside(&self) -> PathBuf {
+        self.folder.path().join("outside.txt")
+    }
+
+    /// Puts a file in place, with its folders.
+    pub fn file(&self, relative: &str, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+        self
+    }
+
+    pub fn read(&self, relative: &str) -> String {
+        fs::read_to_string(self.path(relative)).unwrap()
+    }
+
+    pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
+        self.tools.run(&call(tool, arguments), &|_| {}).await
+    }
+
+    /// The words of a call that must go well.
+    pub async fn fine(&self, tool: &str, arguments: Value) -> String {
+        let output = self.call(tool, arguments).await;
+        assert!(!output.is_error, "{}", output.content);
+        output.content
+    }
+
+    /// The words of a call that must fail.
+    pub async fn fails(&self, tool: &str, arguments: Value) -> String {
+        let output = self.call(tool, arguments.clone()).await;
+        assert!(output.is_error, "{tool} {arguments} went well: {}", output.content);
+        assert!(output.diff.is_none());
+        // What a model is told names no path of the machine.
+        let folder = self.folder.path().display().to_string();
+        let given = arguments["path"].as_str().unwrap_or_default().contains(&folder);
+        assert!(given || !output.content.contains(&folder), "{}", output.content);
+        output.content
+    }
+
+    pub fn permission(&self, tool: &str, arguments: Value) -> Permission {
+        self.tools.permission(&call(tool, arguments))
+    }
+}
+
+pub fn call(tool: &str, arguments: Value) -> ToolCall {
+    ToolCall { id: CallId::new("call-1"), name: tool.to_owned(), arguments: arguments.to_string() }
+}
+
+/// An entry as a file has it: `shell(git *)`.
+pub fn rule(key: &str, mode: PermissionMode) -> PermissionRule {
+    let (tool, pattern) = match key.split_once('(') {
+        Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').unwrap().to_owned())),
+        None => (key, None),
+    };
+    PermissionRule { tool: tool.to_owned(), pattern, mode, origin: "[tools.permission] in tidegate.toml".to_owned() }
+}
+
+/// Whether `text` is in a file of the folder, anywhere.
+pub fn anywhere(folder: &Path, text: &str) -> bool {
+    fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.is_symlink() {
+            anywhere(&path, text)
+        } else {
+            fs::read_to_string(&path).is_ok_and(|found| found.contains(text))
+        }
+    })
+}

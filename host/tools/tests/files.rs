@@ -1,0 +1,249 @@
+//! Reading, writing, editing and listing files.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{World, anywhere};
+use proptest::prelude::*;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_file_is_read_exactly_as_it_is() {
+    let world = World::new();
+    for content in ["one\ntwo\n", "no end", "\r\nwindows\r\n", "ends in ümläut ", "\u{feff}mark\n"] {
+        world.file("a.txt", content);
+        assert_eq!(world.fine("read_file", json!({"path": "a.txt"})).await, content);
+    }
+    world.file("a.txt", "");
+    assert_eq!(world.fine("read_file", json!({"path": "a.txt"})).await, "[`a.txt` is empty]");
+}
+
+#[tokio::test]
+async fn parts_of_a_file_say_where_to_go_on() {
+    let world = World::new();
+    world.file("a.txt", (1..=10).map(|n| format!("line {n}\n")).collect::<String>());
+    let part = world.fine("read_file", json!({"path": "a.txt", "offset": 3, "limit": 2})).await;
+    assert_eq!(part, "line 3\nline 4\n[lines 3 to 4 of 10; go on with \"offset\": 5]");
+    let rest = world.fine("read_file", json!({"path": "a.txt", "offset": 10})).await;
+    assert_eq!(rest, "line 10\n");
+    let said = world.fails("read_file", json!({"path": "a.txt", "offset": 11})).await;
+    assert!(said.contains("has 10 lines"), "{said}");
+    world.fails("read_file", json!({"path": "a.txt", "offset": 0})).await;
+}
+
+#[tokio::test]
+async fn long_files_and_long_lines_are_cut_and_say_so() {
+    let world = World::new();
+    world.file("many.txt", "x\n".repeat(5000));
+    let said = world.fine("read_file", json!({"path": "many.txt"})).await;
+    assert!(said.ends_with("[lines 1 to 2000 of 5000; go on with \"offset\": 2001]"), "{}", &said[said.len() - 80..]);
+    world.file("wide.txt", format!("{}\nafter\n", "ü".repeat(300_000)));
+    let said = world.fine("read_file", json!({"path": "wide.txt"})).await;
+    assert!(said.contains("[line 1 has 600001 bytes; the first 262144 are shown]"));
+    assert!(said.ends_with("[lines 1 to 1 of 2; go on with \"offset\": 2]"));
+    assert!(said.len() < 263_000, "{} bytes", said.len());
+}
+
+#[tokio::test]
+async fn what_is_no_text_is_refused() {
+    let world = World::new();
+    world.file("a.bin", b"ab\0cd").file("latin.txt", b"gr\xfc\xdfe").file("d/x", "");
+    assert_eq!(
+        world.fails("read_file", json!({"path": "a.bin"})).await,
+        "`a.bin` is binary (5 bytes); only text is read"
+    );
+    assert!(world.fails("read_file", json!({"path": "latin.txt"})).await.contains("is not UTF-8 text"));
+    assert!(world.fails("read_file", json!({"path": "d"})).await.contains("is a folder"));
+    assert!(world.fails("read_file", json!({"path": "none.txt"})).await.contains("there is no file `none.txt`"));
+    let file = std::fs::File::create(world.path("huge")).unwrap();
+    file.set_len((16 << 20) + 1).unwrap();
+    assert!(world.fails("read_file", json!({"path": "huge"})).await.contains("more than the 16777216 that are read"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_is_refused_instead_of_waited_for() {
+    let world = World::new();
+    let made = std::process::Command::new("mkfifo").arg(world.path("pipe")).status().unwrap();
+    assert!(made.success());
+    assert!(world.fails("read_file", json!({"path": "pipe"})).await.contains("no regular file"));
+    assert!(world.fails("write_file", json!({"path": "pipe", "content": ""})).await.contains("no regular file"));
+}
+
+#[tokio::test]
+async fn files_are_created_with_their_folders_and_replaced_whole() {
+    let world = World::new();
+    let output = world.call("write_file", json!({"path": "a/b/c.txt", "content": "one\n"})).await;
+    assert_eq!(output.content, "created `a/b/c.txt` (1 line, 4 bytes)");
+    assert!(output.diff.unwrap().contains("+one"));
+    let output = world.call("write_file", json!({"path": "a/b/c.txt", "content": "two\n"})).await;
+    assert_eq!(output.content, "replaced `a/b/c.txt` (1 line, 4 bytes)");
+    assert_eq!(output.diff.unwrap(), "--- a/a/b/c.txt\n+++ b/a/b/c.txt\n@@ -1 +1 @@\n-one\n+two\n");
+    assert_eq!(world.read("a/b/c.txt"), "two\n");
+    let output = world.call("write_file", json!({"path": "a/b/c.txt", "content": "two\n"})).await;
+    assert_eq!((output.diff, output.is_error), (None, false));
+    assert!(world.fails("write_file", json!({"path": "a/b", "content": ""})).await.contains("is a folder"));
+    assert!(world.fails("write_file", json!({"path": "new/", "content": ""})).await.contains("is a folder"));
+    assert!(!anywhere(world.folder.path(), "tidegate-"), "a temporary file was left");
+    assert_eq!(std::fs::read_dir(world.path("a/b")).unwrap().count(), 1, "a temporary file was left");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_replaced_file_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    world.file("run.sh", "#!/bin/sh\n");
+    std::fs::set_permissions(world.path("run.sh"), std::fs::Permissions::from_mode(0o750)).unwrap();
+    world.fine("write_file", json!({"path": "run.sh", "content": "#!/bin/sh\ntrue\n"})).await;
+    assert_eq!(std::fs::metadata(world.path("run.sh")).unwrap().permissions().mode() & 0o777, 0o750);
+}
+
+#[tokio::test]
+async fn an_edit_changes_one_place() {
+    let world = World::new();
+    world.file("a.rs", "fn a() {}\nfn b() {}\nfn c() {}\n");
+    let output = world.call("edit_file", json!({"path": "a.rs", "old_text": "fn b()", "new_text": "fn d()"})).await;
+    assert_eq!(output.content, "`a.rs` is changed in 1 place");
+    let diff = output.diff.unwrap();
+    assert!(diff.contains("-fn b() {}\n+fn d() {}\n"), "{diff}");
+    assert_eq!(world.read("a.rs"), "fn a() {}\nfn d() {}\nfn c() {}\n");
+}
+
+#[tokio::test]
+async fn an_ambiguous_edit_changes_nothing_and_names_the_places() {
+    let world = World::new();
+    let before = "x = 1\ny = 2\nx = 1\nx = 1\n";
+    world.file("a.txt", before);
+    let said = world.fails("edit_file", json!({"path": "a.txt", "old_text": "x = 1", "new_text": "z"})).await;
+    assert!(said.contains("is 3 times in `a.txt`, at lines 1, 3, 4"), "{said}");
+    assert_eq!(world.read("a.txt"), before);
+    let all = json!({"path": "a.txt", "old_text": "x = 1", "new_text": "z", "replace_all": true});
+    assert_eq!(world.fine("edit_file", all).await, "`a.txt` is changed in 3 places");
+    assert_eq!(world.read("a.txt"), "z\ny = 2\nz\nz\n");
+}
+
+#[tokio::test]
+async fn an_edit_that_fits_nothing_says_what_is_near() {
+    let world = World::new();
+    world.file("a.py", "def first():\n    return value + 1\n\ndef second():\n    return None\n");
+    let edit = |old: &str| json!({"path": "a.py", "old_text": old, "new_text": "x"});
+    let said = world.fails("edit_file", edit("def first():\n  return value + 1")).await;
+    assert!(said.contains("(0 matches); it is at line 1 but for white space"), "{said}");
+    let said = world.fails("edit_file", edit("    return valeu + 1\n")).await;
+    assert!(said.contains("the nearest is line 2: `return value + 1`"), "{said}");
+    let said = world.fails("edit_file", edit("zzzzzzzzzzzzzzzz")).await;
+    assert!(said.contains("nothing like it"), "{said}");
+    assert!(world.fails("edit_file", edit("")).await.contains("`old_text` is empty"));
+    assert!(world.fails("edit_file", edit("x")).await.contains("are the same"));
+}
+
+#[tokio::test]
+async fn plain_line_ends_stand_for_those_of_the_file() {
+    let world = World::new();
+    world.file("a.txt", "one\r\ntwo\r\nthree\r\n");
+    world.fine("edit_file", json!({"path": "a.txt", "old_text": "one\ntwo", "new_text": "1\n2"})).await;
+    assert_eq!(world.read("a.txt"), "1\r\n2\r\nthree\r\n");
+    world.file("mixed.txt", "one\r\ntwo\nthree\n");
+    world.fails("edit_file", json!({"path": "mixed.txt", "old_text": "one\ntwo", "new_text": "x"})).await;
+}
+
+#[tokio::test]
+async fn arguments_are_held_to_their_schema() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let said = world.fails("read_file", json!({"file": "a.txt"})).await;
+    assert!(said.contains("unknown field `file`"), "{said}");
+    assert!(said.contains("`path` (string), "), "{said}");
+    assert!(said.contains("`limit` (integer, optional)"), "{said}");
+    assert!(world.fails("read_file", json!({"path": 3})).await.contains("invalid type"));
+    assert!(world.fails("read_file", json!([])).await.contains("arguments of `read_file`"));
+    assert!(world.fails("nothing", json!({})).await.contains("there is no tool `nothing`; the tools are `read_file`"));
+    let mut call = common::call("list_dir", json!({}));
+    for (text, is_error) in [("", false), ("  ", false), ("{", true), ("nonsense", true)] {
+        call.arguments = text.to_owned();
+        let output = turn::ports::Tools::run(&world.tools, &call, &|_| {}).await;
+        assert_eq!(output.is_error, is_error, "{text:?}: {}", output.content);
+    }
+}
+
+#[test]
+fn specs_are_plain_json_schemas() {
+    let world = World::new();
+    let specs = turn::ports::Tools::specs(&world.tools);
+    let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+    assert_eq!(names, ["read_file", "write_file", "edit_file", "list_dir", "find", "grep", "shell"]);
+    for spec in specs {
+        let schema = &spec.parameters;
+        assert_eq!(schema["type"], "object", "{schema}");
+        assert_eq!(schema["additionalProperties"], false, "{schema}");
+        for (name, about) in schema["properties"].as_object().unwrap() {
+            assert!(about["type"].is_string(), "{} {name}: {about}", spec.name);
+            assert!(about["description"].is_string(), "{} {name}: {about}", spec.name);
+            for strange in ["title", "format", "default", "$ref", "anyOf"] {
+                assert!(about.get(strange).is_none(), "{} {name}: {about}", spec.name);
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_listing_shows_what_is_what() {
+    let world = World::new();
+    world.file("b.txt", "four").file("a/x", "").file(".hidden", "");
+    std::os::unix::fs::symlink("b.txt", world.path("link")).unwrap();
+    assert_eq!(world.fine("list_dir", json!({})).await, ".hidden (0 bytes)\na/\nb.txt (4 bytes)\nlink -> b.txt");
+    assert_eq!(world.fine("list_dir", json!({"path": "a"})).await, "x (0 bytes)");
+    assert!(world.fails("list_dir", json!({"path": "b.txt"})).await.contains("is a file"));
+    assert!(world.fails("list_dir", json!({"path": "none"})).await.contains("there is no folder"));
+    std::fs::create_dir(world.path("empty")).unwrap();
+    assert_eq!(world.fine("list_dir", json!({"path": "empty"})).await, "[`empty` is empty]");
+    for number in 0..1002 {
+        world.file(&format!("many/{number:04}"), "");
+    }
+    let said = world.fine("list_dir", json!({"path": "many"})).await;
+    assert!(
+        said.ends_with("0999 (0 bytes)\n[2 more entries; `find` with a pattern narrows it]"),
+        "{}",
+        &said[said.len() - 80..]
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// An edit does what replacing in the text does, and only when the text is there exactly once.
+    #[test]
+    fn edits_are_replacements(content in "[ab\n]{0,24}", old in "[ab\n]{1,3}", new in "[abc\n]{0,3}") {
+        let world = World::new();
+        world.file("f", &content);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let output = runtime.block_on(world.call("edit_file", json!({"path": "f", "old_text": old, "new_text": new})));
+        let once = content.matches(&old).count() == 1 && old != new;
+        prop_assert_eq!(output.is_error, !once, "{}", output.content);
+        let expected = if once { content.replace(&old, &new) } else { content };
+        prop_assert_eq!(world.read("f"), expected);
+    }
+
+    /// Reading in parts gives the whole, byte for byte.
+    #[test]
+    fn parts_joined_are_the_file(content in "[a\n]{1,60}", limit in 1_usize..5) {
+        let world = World::new();
+        world.file("f", &content);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (mut joined, mut offset) = (String::new(), 1);
+        loop {
+            let part = runtime.block_on(world.fine("read_file", json!({"path": "f", "offset": offset, "limit": limit})));
+            match part.rfind("[lines ") {
+                Some(at) => joined.push_str(&part[..at]),
+                None => {
+                    joined.push_str(&part);
+                    break;
+                }
+            }
+            offset += limit;
+        }
+        prop_assert_eq!(joined, content);
+    }
+}

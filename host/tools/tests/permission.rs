@@ -1,0 +1,176 @@
+//! Who may run what: which entry decides, and in which words.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{World, rule};
+use flow::Permission;
+use serde_json::{Value, json};
+use tidegate_tools::{BuiltinTools, PermissionMode, PermissionMode::*, ToolSettings};
+
+fn world(entries: &[(&str, PermissionMode)]) -> World {
+    let permissions = entries.iter().map(|(key, mode)| rule(key, *mode)).collect();
+    World::with(ToolSettings { permissions, ..ToolSettings::default() })
+}
+
+/// `allow`, `ask` or `deny`.
+fn word(permission: &Permission) -> &'static str {
+    match permission {
+        Permission::Allow => "allow",
+        Permission::Ask { .. } => "ask",
+        Permission::Deny { .. } => "deny",
+    }
+}
+
+fn check(world: &World, tool: &str, arguments: Value, expected: &str) {
+    let found = world.permission(tool, arguments.clone());
+    assert_eq!(word(&found), expected, "{tool} {arguments}: {found:?}");
+}
+
+fn shell(world: &World, command: &str, expected: &str) {
+    check(world, "shell", json!({ "command": command }), expected);
+}
+
+fn write(world: &World, path: &str, expected: &str) {
+    check(world, "write_file", json!({"path": path, "content": ""}), expected);
+}
+
+#[test]
+fn without_entries_reading_is_allowed_and_changing_asks() {
+    let world = world(&[]);
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "a"})),
+        ("list_dir", json!({})),
+        ("find", json!({"pattern": "*"})),
+        ("grep", json!({"pattern": "x"})),
+    ] {
+        check(&world, tool, arguments, "allow");
+    }
+    write(&world, "a", "ask");
+    check(&world, "edit_file", json!({"path": "a", "old_text": "x", "new_text": "y"}), "ask");
+    shell(&world, "true", "ask");
+}
+
+#[test]
+fn the_entry_that_says_most_decides_and_order_does_not_matter() {
+    let entries =
+        [("*", Deny), ("shell", Ask), ("shell(git *)", Allow), ("shell(git push*)", Deny), ("shell(git p*)", Ask)];
+    let mut backwards = entries;
+    backwards.reverse();
+    for world in [world(&entries), world(&backwards)] {
+        shell(&world, "ls", "ask");
+        shell(&world, "git status", "allow");
+        shell(&world, "git pull", "ask");
+        shell(&world, "git push origin main", "deny");
+        check(&world, "read_file", json!({"path": "a"}), "deny");
+    }
+}
+
+#[test]
+fn an_allowed_command_carries_no_second_one() {
+    let world = world(&[("shell(git status*)", Allow), ("shell(cargo test | head*)", Allow)]);
+    shell(&world, "git status", "allow");
+    shell(&world, "git status --short src/a.rs", "allow");
+    shell(&world, "cargo test | head -5", "allow");
+    for command in [
+        "git status; rm -r .",
+        "git status && curl x",
+        "git status | sh",
+        "git status $(rm x)",
+        "git status `rm x`",
+        "git status > ~/.profile",
+        "git status\nrm x",
+        "git status & rm x",
+        "cargo test | head -5; rm x",
+        "cargo test | head | sh",
+    ] {
+        shell(&world, command, "ask");
+    }
+}
+
+#[test]
+fn a_denied_command_is_found_in_a_longer_one() {
+    let world = world(&[("shell", Allow), ("shell(git push*)", Deny)]);
+    shell(&world, "git commit -m x", "allow");
+    for command in ["git push", "true; git push", "cd a && git push -f", "x=$(git push)", "(git push)", "a\ngit push"] {
+        shell(&world, command, "deny");
+    }
+}
+
+#[test]
+fn paths_are_held_against_globs_wherever_they_lead() {
+    let world = world(&[("write_file(docs/**)", Allow), ("write_file(*.lock)", Deny), ("read_file(.env*)", Deny)]);
+    world.file("docs/a.md", "").file("src/main.rs", "");
+    write(&world, "docs/a.md", "allow");
+    write(&world, "docs/new/b.md", "allow");
+    write(&world, "./docs/../docs/a.md", "allow");
+    write(&world, "docs/../src/main.rs", "ask");
+    write(&world, "Cargo.lock", "deny");
+    write(&world, "src/Cargo.lock", "ask");
+    write(&world, &world.tools.workspace().join("docs/a.md").display().to_string(), "allow");
+    check(&world, "read_file", json!({"path": "src/../.env.local"}), "deny");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("../src", world.path("docs/link")).unwrap();
+        std::os::unix::fs::symlink("../.env", world.path("docs/env")).unwrap();
+        world.file(".env", "");
+        write(&world, "docs/link/main.rs", "ask");
+        check(&world, "read_file", json!({"path": "docs/env"}), "deny");
+    }
+}
+
+#[test]
+fn the_file_of_permissions_is_not_changed_by_a_general_permission() {
+    let general = world(&[("*", Allow), ("write_file", Allow)]);
+    write(&general, "tidegate.toml", "ask");
+    write(&general, "docs/../tidegate.toml", "ask");
+    write(&general, "docs/tidegate.toml", "allow");
+    check(&general, "edit_file", json!({"path": "tidegate.toml", "old_text": "x", "new_text": "y"}), "ask");
+    write(&world(&[("write_file(tidegate.toml)", Allow)]), "tidegate.toml", "allow");
+    write(&world(&[("write_file", Deny)]), "tidegate.toml", "deny");
+}
+
+#[test]
+fn reasons_name_the_setting_and_what_can_be_done() {
+    let world = world(&[("shell(rm *)", Deny), ("shell", Ask)]);
+    let Permission::Deny { reason } = world.permission("shell", json!({"command": "rm x"})) else {
+        panic!("not denied")
+    };
+    assert_eq!(
+        reason,
+        "`shell` is denied here by `\"shell(rm *)\" = \"deny\"` ([tools.permission] in tidegate.toml); the operator can set it \
+         to \"ask\" or \"allow\""
+    );
+    let Permission::Ask { reason } = world.permission("shell", json!({"command": "ls"})) else { panic!("not asked") };
+    assert_eq!(reason, "set by `\"shell\" = \"ask\"` ([tools.permission] in tidegate.toml)");
+    let Permission::Ask { reason } = world.permission("write_file", json!({"path": "a", "content": ""})) else {
+        panic!()
+    };
+    assert_eq!(reason, "`write_file` asks by default");
+    let Permission::Deny { reason } = world.permission("rm", json!({})) else { panic!("not denied") };
+    assert!(reason.starts_with("there is no tool `rm`; the tools are"), "{reason}");
+}
+
+/// Nobody is asked about a call that cannot run; and running it does nothing.
+#[tokio::test]
+async fn unusable_arguments_fail_without_a_question() {
+    let world = world(&[]);
+    let arguments = json!({"path": "a", "contents": "x"});
+    check(&world, "write_file", arguments.clone(), "allow");
+    assert!(world.fails("write_file", arguments).await.contains("unknown field `contents`"));
+    assert!(!world.path("a").exists());
+}
+
+#[test]
+fn entries_about_nothing_are_refused() {
+    let world = World::new();
+    let refused = |key: &str| {
+        let settings = ToolSettings { permissions: vec![rule(key, Deny)], ..ToolSettings::default() };
+        BuiltinTools::new(world.path("."), settings).unwrap_err().to_string()
+    };
+    assert!(
+        refused("shel")
+            .contains("the permission `shel` is about no tool ([tools.permission] in tidegate.toml); the tools are")
+    );
+    assert!(refused("shell(a[)").contains("has an unusable pattern"));
+}

@@ -1,0 +1,167 @@
+//! `shell`: output, limits, and that nothing it started outlives it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![cfg(unix)]
+
+mod common;
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use common::{World, call};
+use serde_json::json;
+use tidegate_tools::ToolSettings;
+use turn::ports::Tools;
+
+fn world(timeout_ms: u64, output: usize) -> World {
+    let shell_timeout = Duration::from_millis(timeout_ms);
+    World::with(ToolSettings { shell_timeout, shell_output_bytes: output, ..ToolSettings::default() })
+}
+
+/// A command whose grandchild, well away from the first shell, writes its own id and then sleeps for long.
+const GRANDCHILD: &str = "sh -c 'sh -c \"echo \\$\\$ > pid; exec sleep 300\" & wait' & wait";
+
+async fn pid(world: &World) -> String {
+    let file = world.path("pid");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        match std::fs::read_to_string(&file) {
+            Ok(text) if text.ends_with('\n') => return text.trim().to_owned(),
+            _ => assert!(Instant::now() < deadline, "the grandchild never started"),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Whether a process runs. A zombie does not.
+fn runs(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+async fn is_gone(pid: &str) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while runs(pid) {
+        assert!(Instant::now() < deadline, "process {pid} still runs");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn output_and_errors_come_in_order_with_the_exit_code() {
+    let world = world(10_000, 1 << 16);
+    let said = world.fine("shell", json!({"command": "echo one; echo two >&2; echo three"})).await;
+    assert_eq!(said, "one\ntwo\nthree\n[exit code 0]");
+    assert_eq!(world.fine("shell", json!({"command": "true"})).await, "[exit code 0, no output]");
+    assert_eq!(world.fails("shell", json!({"command": "printf x; exit 3"})).await, "x\n[exit code 3]");
+    assert_eq!(world.fails("shell", json!({"command": "kill -TERM $$"})).await, "[signal: 15 (SIGTERM)]");
+    let said = world.fine("shell", json!({"command": "pwd; cat; printf '\\377'"})).await;
+    assert_eq!(said, format!("{}\n\u{fffd}\n[exit code 0]", world.tools.workspace().display()));
+    assert!(world.fails("shell", json!({"command": " "})).await.contains("empty"));
+    assert!(world.fails("shell", json!({"command": "a\u{0}b"})).await.contains("NUL"));
+}
+
+#[tokio::test]
+async fn of_long_output_both_ends_are_kept() {
+    let world = world(20_000, 1000);
+    let said =
+        world.fine("shell", json!({"command": "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done"})).await;
+    assert!(said.starts_with("line 0\nline 1\n"), "{said}");
+    assert!(said.ends_with("line 19999\n[exit code 0]"), "{said}");
+    // 20,000 lines: 10 of 7 bytes, 90 of 8, 900 of 9, 9,000 of 10, 10,000 of 11.
+    let all = 70 + 720 + 8100 + 90_000 + 110_000;
+    assert!(said.contains(&format!("\n[… {} bytes are left out here …]\n", all - 1000)), "{said}");
+    assert!(said.len() < 1100, "{} bytes", said.len());
+}
+
+#[tokio::test]
+async fn time_over_ends_the_whole_group() {
+    let world = world(700, 1 << 16);
+    let before = Instant::now();
+    let said = world.fails("shell", json!({"command": format!("echo first; {GRANDCHILD}")})).await;
+    assert!(before.elapsed() < Duration::from_secs(5));
+    assert!(said.starts_with("first\n[stopped after 700 ms, with everything it started"), "{said}");
+    assert!(said.contains("`timeout_ms` of `[tools.shell]`"), "{said}");
+    is_gone(&pid(&world).await).await;
+}
+
+#[tokio::test]
+async fn a_shorter_time_can_be_asked_for_and_a_longer_one_not() {
+    let world = world(300, 1 << 16);
+    assert!(world.fails("shell", json!({"command": "sleep 5", "timeout_ms": 50})).await.contains("after 50 ms"));
+    assert!(world.fails("shell", json!({"command": "sleep 5", "timeout_ms": 60_000})).await.contains("after 300 ms"));
+}
+
+#[tokio::test]
+async fn a_dropped_future_ends_the_whole_group() {
+    let world = world(60_000, 1 << 16);
+    let command = call("shell", json!({ "command": GRANDCHILD }));
+    let pid = tokio::select! {
+        output = world.tools.run(&command, &|_| {}) => panic!("ended by itself: {}", output.content),
+        pid = pid(&world) => pid,
+    };
+    is_gone(&pid).await;
+}
+
+#[tokio::test]
+async fn a_command_that_ends_leaves_nothing_behind() {
+    let world = world(60_000, 1 << 16);
+    let before = Instant::now();
+    let said = world
+        .fine(
+            "shell",
+            json!({"command": "sh -c 'echo $$ > pid; exec sleep 300' & while [ ! -s pid ]; do :; done; echo done"}),
+        )
+        .await;
+    assert_eq!(said, "done\n[exit code 0]");
+    assert!(before.elapsed() < Duration::from_secs(10), "waited for the process in the background");
+    is_gone(&pid(&world).await).await;
+}
+
+#[tokio::test]
+async fn a_process_that_left_the_group_does_not_hold_the_answer() {
+    let world = world(60_000, 1 << 16);
+    let before = Instant::now();
+    let command = "setsid sh -c 'echo $$ > pid; exec sleep 20' & while [ ! -s pid ]; do :; done; echo done";
+    let said = world.fine("shell", json!({ "command": command })).await;
+    assert_eq!(said, "done\n[exit code 0]");
+    assert!(before.elapsed() < Duration::from_secs(10));
+    std::process::Command::new("kill").arg(pid(&world).await).status().unwrap();
+}
+
+#[tokio::test]
+async fn the_last_line_is_progress() {
+    let world = world(10_000, 1 << 16);
+    let lines = Mutex::new(Vec::new());
+    let progress = |line: &str| lines.lock().unwrap().push(line.to_owned());
+    world.tools.run(&call("shell", json!({"command": "echo one; sleep 0.3; echo two; echo three"})), &progress).await;
+    let lines = lines.into_inner().unwrap();
+    assert_eq!(lines.first().map(String::as_str), Some("one"), "{lines:?}");
+    assert!(lines.len() >= 2 && lines.len() <= 3, "{lines:?}");
+}
+
+/// The test's own environment holds what cargo sets; a secret is put in by running the test's program again.
+#[test]
+fn secrets_do_not_reach_a_command() {
+    const MARK: &str = "TIDEGATE_TEST_INNER";
+    if std::env::var_os(MARK).is_some() {
+        let settings = ToolSettings { hidden_env: vec!["PLAIN_BUT_HIDDEN".to_owned()], ..ToolSettings::default() };
+        let world = World::with(settings);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let said = runtime.block_on(world.fine("shell", json!({"command": "env"})));
+        for hidden in ["MY_API_KEY", "PLAIN_BUT_HIDDEN", "DATABASE_URL"] {
+            assert!(!said.contains(hidden), "{hidden} reached the command");
+        }
+        for kept in ["PLAIN=kept", "NO_COLOR=1", "TERM=dumb", "PATH="] {
+            assert!(said.contains(kept), "{kept} is missing:\n{said}");
+        }
+        return;
+    }
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "secrets_do_not_reach_a_command", "--nocapture"]).env(MARK, "1");
+    again.envs([("MY_API_KEY", "k"), ("PLAIN_BUT_HIDDEN", "h"), ("DATABASE_URL", "pg://a:b@c/d"), ("PLAIN", "kept")]);
+    let output = again.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
