@@ -1,0 +1,348 @@
+//! Guests in text format, made into components of our contract, and a session to run them in.
+//!
+//! A guest is a core module: a body for each callback, written as WebAssembly text over raw memory, so that its bytes can
+//! be as wrong as a test wants. `wit-component` wraps it with the types of `sdk/wit`.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use flow::{CallbackKind, EventKind, Message, PluginId, SessionId, TextPlace, ToolSpec};
+use tidegate_sandbox::{ComponentSource, EngineOptions, LoadError, Plugin, PluginSource, Power, Sandbox, SandboxHost};
+use turn::ports::{EventSink, ExtensionHost as _, Extensions, SessionInfo, SessionView};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::{Resolve, SourceMap};
+
+/// Where a guest's answers are: 64 bytes of zeroes, which mean "ok" and "pass" for every callback.
+pub const ANSWER: u32 = 16;
+/// Where the texts of a guest begin.
+const DATA: u32 = 1024;
+
+/// A callback as `register` returns it: its number in the contract's variant, and what is in it.
+#[derive(Clone, Debug)]
+pub enum Registered {
+    InputMessages,
+    /// Unit: 0 line, 1 paragraph, 2 whole, 3 other.
+    PlainText(u8),
+    Tag(Vec<&'static str>),
+    /// Mode: 0 observe, 1 rewrite, 2 other.
+    LlmOutput(u8),
+    TtsrTriggered,
+    Other(&'static str),
+}
+
+/// A guest to be made.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// Interfaces of the contract to import, such as `state`; `text` must import functions of them to keep them.
+    pub imports: Vec<&'static str>,
+    /// What `register` returns, with priorities.
+    pub registers: Vec<(Registered, Option<u8>)>,
+    /// Exported callbacks with their bodies. `$a0`, `$a1`, … are the flat parameters, `$x`, `$y`, `$z` free locals; the
+    /// body leaves the address of the result. `ANSWER`, `@name` (address) and `#name` (length) are filled in.
+    pub exports: Vec<(CallbackKind, String)>,
+    /// Body of `register`; without one it returns what is in `registers`.
+    pub register: Option<String>,
+    /// Texts in memory, by name.
+    pub data: Vec<(&'static str, Vec<u8>)>,
+    /// Further fields of the module.
+    pub text: String,
+    /// More of the world, and packages it needs.
+    pub world: String,
+    pub packages: String,
+    /// The contract's version to be built for.
+    pub version: &'static str,
+    /// Whether there is a `registration` at all.
+    pub is_extension: bool,
+}
+
+impl Default for Guest {
+    fn default() -> Self {
+        Self {
+            imports: Vec::new(),
+            registers: Vec::new(),
+            exports: Vec::new(),
+            register: None,
+            data: Vec::new(),
+            text: String::new(),
+            world: String::new(),
+            packages: String::new(),
+            version: "0.1.0",
+            is_extension: true,
+        }
+    }
+}
+
+impl Guest {
+    /// A guest with `on_plain_text` alone.
+    pub fn text(body: &str) -> Self {
+        Self {
+            registers: vec![(Registered::PlainText(0), None)],
+            exports: vec![(CallbackKind::PlainText, body.to_owned())],
+            ..Self::default()
+        }
+    }
+
+    /// The component.
+    pub fn component(&self) -> Vec<u8> {
+        let mut map = SourceMap::default();
+        for file in ["types", "callbacks", "powers", "worlds"] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../sdk/wit/0.1.0/{file}.wit"));
+            let text = std::fs::read_to_string(&path).unwrap();
+            map.push_str(path.to_str().unwrap(), &text.replace("0.1.0", self.version));
+        }
+        let mut resolve = Resolve::default();
+        let group = resolve.parse_source_map(map).unwrap();
+        resolve.push_group(group).unwrap();
+        let package = resolve.push_str("guest.wit", &self.wit()).unwrap();
+        let world = resolve.select_world(&[package], Some("guest")).unwrap();
+        let mut module = wat::parse_str(self.wat()).unwrap_or_else(|error| panic!("{error}\n{}", self.wat()));
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+        let mut encoder = ComponentEncoder::default().validate(true).module(&module).unwrap();
+        encoder.encode().unwrap_or_else(|error| panic!("{error:?}\n{}", self.wat()))
+    }
+
+    fn wit(&self) -> String {
+        let mut wit = format!("package test:guest;\n{}\nworld guest {{\n{}\n", self.packages, self.world);
+        for import in &self.imports {
+            wit += &format!("import tidegate:extension/{import}@{};\n", self.version);
+        }
+        for export in self.interfaces() {
+            wit += &format!("export tidegate:extension/{export}@{};\n", self.version);
+        }
+        wit + "}\n"
+    }
+
+    fn interfaces(&self) -> Vec<&'static str> {
+        let registration = self.is_extension.then_some("registration");
+        registration.into_iter().chain(self.exports.iter().map(|(kind, _)| interface(*kind).0)).collect()
+    }
+
+    fn wat(&self) -> String {
+        let mut memory = Memory { at: DATA, bytes: Vec::new() };
+        let names: Vec<_> = self.data.iter().map(|(name, bytes)| (*name, memory.put(bytes), bytes.len())).collect();
+        let registered = self.registered(&mut memory);
+        let fill = |text: &str| {
+            let mut text = text.replace("ANSWER", &ANSWER.to_string());
+            for (name, at, length) in &names {
+                text = text.replace(&format!("@{name}"), &at.to_string()).replace(&format!("#{name}"), &length.to_string());
+            }
+            text
+        };
+        let mut functions = String::new();
+        if self.is_extension {
+            let body = self.register.clone().unwrap_or_else(|| format!("(i32.const {registered})"));
+            functions += &self.function("registration", "register", 2, &fill(&body));
+        }
+        for (kind, body) in &self.exports {
+            let (name, parameters) = interface(*kind);
+            functions += &self.function(name, name, parameters, &fill(body));
+        }
+        let bytes: String = memory.bytes.iter().map(|byte| format!("\\{byte:02x}")).collect();
+        let text = fill(&self.text).replace("VERSION", self.version);
+        format!(
+            "(module $guest {text}
+               (memory (export \"memory\") 4)
+               (global $heap (mut i32) (i32.const 131072))
+               (data (i32.const {DATA}) \"{bytes}\")
+               (func $realloc (export \"cabi_realloc\") (param i32 i32) (param $align i32) (param $n i32) (result i32)
+                 (local $at i32)
+                 (local.set $at (i32.and (i32.add (global.get $heap) (i32.sub (local.get $align) (i32.const 1)))
+                                         (i32.sub (i32.const 0) (local.get $align))))
+                 (global.set $heap (i32.add (local.get $at) (local.get $n)))
+                 (if (i32.gt_u (global.get $heap) (i32.mul (memory.size) (i32.const 65536)))
+                   (then (if (i32.eq (i32.const -1)
+                                     (memory.grow (i32.add (i32.shr_u (local.get $n) (i32.const 16)) (i32.const 1))))
+                     (then unreachable))))
+                 (local.get $at))
+               {functions})"
+        )
+    }
+
+    /// A function that leaves an address; the room taken by its parameters is given back.
+    fn function(&self, interface: &str, name: &str, parameters: usize, body: &str) -> String {
+        let version = self.version;
+        let parameters: String = (0..parameters).map(|n| format!("(param $a{n} i32)")).collect();
+        format!(
+            "(func ${name} (export \"tidegate:extension/{interface}@{version}#{name}\") {parameters} (result i32)
+               (local $x i32) (local $y i32) (local $z i32)
+               (global.set $heap (i32.const 131072))
+               {body})\n"
+        )
+    }
+
+    /// Lays out what `register` returns: `result<registered-extension, failure>`.
+    fn registered(&self, memory: &mut Memory) -> u32 {
+        let mut list = Vec::new();
+        for (callback, priority) in &self.registers {
+            let mut one = [0u8; 20];
+            let (number, tag, (at, length)) = match callback {
+                Registered::InputMessages => (0, 0, (0, 0)),
+                Registered::PlainText(unit) => (1, *unit, memory.text("new")),
+                Registered::Tag(tags) => {
+                    let texts: Vec<_> = tags.iter().map(|tag| memory.text(tag)).collect();
+                    let bytes: Vec<u8> = texts.iter().flat_map(|(at, n)| [*at, *n]).flat_map(u32::to_le_bytes).collect();
+                    let at = memory.put(&bytes);
+                    one[4..8].copy_from_slice(&at.to_le_bytes());
+                    one[8..12].copy_from_slice(&(tags.len() as u32).to_le_bytes());
+                    (2, 0, (0, 0))
+                }
+                Registered::LlmOutput(mode) => (3, *mode, memory.text("new")),
+                Registered::TtsrTriggered => (4, 0, (0, 0)),
+                Registered::Other(name) => (5, 0, memory.text(name)),
+            };
+            one[0] = number;
+            match callback {
+                Registered::PlainText(_) | Registered::LlmOutput(_) => {
+                    one[4] = tag;
+                    one[8..12].copy_from_slice(&u32::to_le_bytes(at));
+                    one[12..16].copy_from_slice(&u32::to_le_bytes(length));
+                }
+                Registered::Other(_) => {
+                    one[4..8].copy_from_slice(&u32::to_le_bytes(at));
+                    one[8..12].copy_from_slice(&u32::to_le_bytes(length));
+                }
+                _ => {}
+            }
+            if let Some(priority) = priority {
+                (one[16], one[17]) = (1, *priority);
+            }
+            list.extend(one);
+        }
+        let at = memory.put(&list);
+        let mut result = [0u8; 20];
+        result[4..8].copy_from_slice(&at.to_le_bytes());
+        result[8..12].copy_from_slice(&(self.registers.len() as u32).to_le_bytes());
+        memory.put(&result)
+    }
+}
+
+/// The interface of a callback and its number of flat parameters.
+fn interface(kind: CallbackKind) -> (&'static str, usize) {
+    match kind {
+        CallbackKind::InputMessages => ("on-input-messages", 2),
+        CallbackKind::PlainText => ("on-plain-text", 7),
+        CallbackKind::Tag => ("on-tag", 11),
+        CallbackKind::LlmOutput => ("on-llm-output", 15),
+        CallbackKind::TtsrTriggered => ("ttsr-triggered", 8),
+    }
+}
+
+struct Memory {
+    at: u32,
+    bytes: Vec<u8>,
+}
+
+impl Memory {
+    fn put(&mut self, bytes: &[u8]) -> u32 {
+        let at = self.at + self.bytes.len() as u32;
+        self.bytes.extend(bytes);
+        self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
+        at
+    }
+
+    fn text(&mut self, text: &str) -> (u32, u32) {
+        (self.put(text.as_bytes()), text.len() as u32)
+    }
+}
+
+/// Stores an answer (`number` in its variant) with a text: the shape is the same for text, tag, input and output.
+pub fn answer(number: u8, at: &str, length: &str) -> String {
+    format!(
+        "(i32.store8 (i32.const ANSWER) (i32.const 0))
+         (i32.store8 (i32.add (i32.const ANSWER) (i32.const 4)) (i32.const {number}))
+         (i32.store (i32.add (i32.const ANSWER) (i32.const 8)) {at})
+         (i32.store (i32.add (i32.const ANSWER) (i32.const 12)) {length})
+         (i32.const ANSWER)"
+    )
+}
+
+/// Answers with a text of the guest's data.
+pub fn says(number: u8, name: &str) -> String {
+    answer(number, &format!("(i32.const @{name})"), &format!("(i32.const #{name})"))
+}
+
+/// Answers with the text that came in (first and second parameter).
+pub fn echo(number: u8) -> String {
+    answer(number, "(local.get $a0)", "(local.get $a1)")
+}
+
+/// Answers `pass` (and `keep`, and nothing).
+pub const PASS: &str = "(i32.const ANSWER)";
+
+/// One engine for all tests of a file: each sets address space aside.
+pub fn sandbox() -> &'static Sandbox {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    SANDBOX.get_or_init(|| {
+        let sandbox = Sandbox::new(&EngineOptions { max_instances: 256, ..EngineOptions::default() }).unwrap();
+        assert_eq!(sandbox.report(), &tidegate_sandbox::Report::default(), "pooling works here");
+        sandbox
+    })
+}
+
+/// A source with all powers asked for and granted.
+pub fn source(id: &str, component: Vec<u8>) -> PluginSource {
+    let mut source = PluginSource::new(id.parse::<PluginId>().unwrap(), ComponentSource::Bytes(component.into()));
+    source.asked = BTreeSet::from(Power::ALL);
+    source.granted = BTreeSet::from(Power::ALL);
+    source
+}
+
+/// Loads a guest with all powers.
+pub fn load(guest: &Guest) -> Result<Plugin, LoadError> {
+    sandbox().load(source("guest", guest.component()))
+}
+
+/// A session that shows little and keeps events.
+#[derive(Debug, Default)]
+pub struct Stage {
+    pub events: Mutex<Vec<EventKind>>,
+    pub turn: Mutex<u32>,
+    pub history: Vec<Arc<Message>>,
+    pub tools: Vec<ToolSpec>,
+}
+
+impl EventSink for Stage {
+    fn emit(&self, kind: EventKind) {
+        self.events.lock().unwrap().push(kind);
+    }
+}
+
+impl SessionView for Stage {
+    fn info(&self) -> SessionInfo {
+        SessionInfo {
+            id: SessionId::new("s1"),
+            place: flow::Place { turn: *self.turn.lock().unwrap(), step: 2, attempt: 3 },
+            provider: "recording".into(),
+            model: "m".into(),
+            workspace: "/w".into(),
+        }
+    }
+
+    fn history(&self, from: usize, count: usize) -> Vec<Arc<Message>> {
+        self.history.iter().skip(from).take(count).cloned().collect()
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.tools.clone()
+    }
+}
+
+/// Opens a session over some plugins.
+pub fn open(host: &SandboxHost, session: &str, stage: &Arc<Stage>) -> Arc<dyn Extensions> {
+    host.open(SessionId::new(session), Arc::clone(stage) as _, Arc::clone(stage) as _)
+}
+
+/// Loads one guest and opens a session with it.
+pub fn one(guest: &Guest) -> (Arc<dyn Extensions>, Arc<Stage>) {
+    let stage = Arc::new(Stage::default());
+    let host = SandboxHost::new(vec![load(guest).unwrap()]).unwrap();
+    (open(&host, "s1", &stage), stage)
+}
+
+/// Calls `on_plain_text` of the first plugin.
+pub async fn say(extensions: &Arc<dyn Extensions>, text: &str) -> Result<flow::TextAnswer, flow::CallFailure> {
+    extensions.plain_text(0, text, &TextPlace::default()).await
+}
