@@ -148,8 +148,8 @@ impl Settings {
     ///
     /// # Errors
     /// It is set to another kind of value.
-    pub fn get_or<T: FromSetting>(&self, key: &str, default: impl Into<T>) -> Result<T, SettingError> {
-        Ok(self.get(key)?.unwrap_or_else(|| default.into()))
+    pub fn get_or<T: FromSetting>(&self, key: &str, default: T) -> Result<T, SettingError> {
+        Ok(self.get(key)?.unwrap_or(default))
     }
 }
 

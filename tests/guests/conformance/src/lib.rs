@@ -19,20 +19,20 @@ struct Conformance {
 
 impl Extension for Conformance {
     fn new(settings: &Settings) -> Result<Self> {
-        let unit = match settings.get_or::<String>("unit", "line")?.as_str() {
+        let unit = match settings.get_or("unit", String::from("line"))?.as_str() {
             "line" => TextUnit::Line,
             "paragraph" => TextUnit::Paragraph,
             "whole" => TextUnit::Whole,
             other => bail!("setting `unit` must be line, paragraph or whole, and is `{other}`"),
         };
-        let mode = match settings.get_or::<String>("mode", "rewrite")?.as_str() {
+        let mode = match settings.get_or("mode", String::from("rewrite"))?.as_str() {
             "observe" => OutputMode::Observe,
             "rewrite" => OutputMode::Rewrite,
             other => bail!("setting `mode` must be observe or rewrite, and is `{other}`"),
         };
         let tags = settings.get_or("tags", ["do", "do-*"].map(String::from).to_vec())?;
-        let priority = u8::try_from(settings.get_or::<u32>("priority", 50u32)?)?;
-        let start = settings.get_or::<String>("start", "")?;
+        let priority = u8::try_from(settings.get_or("priority", 50u32)?)?;
+        let start = settings.get_or("start", String::from(""))?;
         script::run(&start, "start", 0)?;
         Ok(Self { calls: 0, unit, tags, mode, priority })
     }

@@ -1,0 +1,65 @@
+//! Private keys in PEM blocks: the one secret that spans lines.
+
+use serde::{Deserialize, Serialize};
+use tidegate_sdk::TextPlace;
+
+/// What a private key is called.
+pub const KIND: &str = "private key";
+
+/// Whether a key block is open, and where.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyBlock {
+    /// The tags around the open block; `None`: no block is open.
+    inside: Option<Vec<String>>,
+}
+
+/// What a line is to key blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A key begins; the block goes on.
+    Begins,
+    /// It belongs to the open block.
+    Inside,
+    /// It has nothing to do with one (a block on one line included).
+    Outside,
+}
+
+impl KeyBlock {
+    /// Takes the next line. A block ends with its end line, with anything that cannot be in a key, and with the message.
+    pub fn take(&mut self, line: &str, place: &TextPlace) -> Line {
+        if place.unit == 0 {
+            self.inside = None;
+        }
+        let text = line.trim_start_matches(['>', ' ', '\t', '|']).trim_end();
+        if self.inside.as_ref().is_some_and(|inside| *inside == place.inside) {
+            if text.starts_with("-----END ") {
+                self.inside = None;
+                return Line::Inside;
+            }
+            if is_key_text(text) {
+                return Line::Inside;
+            }
+            self.inside = None;
+        }
+        if begins(text) {
+            self.inside = Some(place.inside.clone());
+            return Line::Begins;
+        }
+        Line::Outside
+    }
+}
+
+/// `-----BEGIN … PRIVATE KEY-----` and nothing behind it: words about such a line are no key.
+fn begins(text: &str) -> bool {
+    text.strip_prefix("-----BEGIN ")
+        .and_then(|rest| rest.strip_suffix("-----"))
+        .is_some_and(|label| label.ends_with("PRIVATE KEY") || label == "PGP PRIVATE KEY BLOCK")
+}
+
+/// Base64, a header of an old block, or nothing.
+fn is_key_text(text: &str) -> bool {
+    let base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let header =
+        |text: &str| ["Proc-Type:", "DEK-Info:", "Version:", "Comment:"].iter().any(|name| text.starts_with(name));
+    text.is_empty() || text.bytes().all(base64) || header(text)
+}

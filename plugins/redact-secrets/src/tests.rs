@@ -1,0 +1,128 @@
+//! What is redacted, what is not, and what is kept about it.
+
+use tidegate_sdk::testing::Harness;
+
+use super::*;
+
+/// What the user sees of these lines.
+fn shown(harness: &mut Harness<RedactSecrets>, text: &str) -> String {
+    text.split_inclusive('\n')
+        .enumerate()
+        .map(|(unit, line)| {
+            let place = TextPlace::new(u32::try_from(unit).expect("few lines"), &[]);
+            match harness.plain_text_at(line, &place).expect("redacting does not fail") {
+                TextAnswer::Pass => line.to_owned(),
+                TextAnswer::Replace(text) => text,
+            }
+        })
+        .collect()
+}
+
+fn check(text: &str, expected: &str) {
+    assert_eq!(shown(&mut Harness::new(), text), expected, "for {text:?}");
+}
+
+/// A run of letters and digits that is nobody's key.
+fn letters(count: usize) -> String {
+    "a1B2c3D4e5F6g7H8i9J0".chars().cycle().take(count).collect()
+}
+
+#[test]
+fn keys_that_tell_themselves_are_redacted() {
+    check(&format!("key sk-ant-{} end\n", letters(40)), "key [redacted Anthropic key] end\n");
+    check(&format!("`ghp_{}`", letters(36)), "`[redacted GitHub token]`");
+    check(&format!("id=AKIA{}", "ABCDEFGH12345678"), "id=[redacted AWS key]");
+    check(&format!("xoxb-{}.", letters(20)), "[redacted Slack token]");
+    let token = format!("eyJ{}.eyJ{}.{}", letters(20), letters(20), letters(20));
+    check(&format!("jwt {token}, next"), "jwt [redacted web token], next");
+}
+
+#[test]
+fn passwords_are_redacted_where_their_name_says_so() {
+    check("postgres://app:s3cr3tpw@db:5432/x\n", "postgres://app:[redacted password]@db:5432/x\n");
+    check("password = \"correct-horse\"\n", "password = \"[redacted password]\"\n");
+    check("{\"client_secret\": \"q9w8e7r6\"}", "{\"client_secret\": \"[redacted password]\"}");
+    check("export DB_PASSWORD=Tr0ub4dor3xyz", "export DB_PASSWORD=[redacted password]");
+    check(&format!("Authorization: Bearer {}", letters(32)), "Authorization: Bearer [redacted token]");
+}
+
+#[test]
+fn what_only_looks_like_a_secret_stays() {
+    for text in [
+        "",
+        "Write a password field: `password: String`, and a token: u32.\n",
+        "password = \"your-password-here\"\n",
+        "let token = lexer.next_token();\n",
+        "API_KEY=$OPENAI_API_KEY\n",
+        "see https://example.org:8080/a@b and mailto:a@b.c\n",
+        "the prefix sk- is short, and ghp_ too; AKIAXXXXXXXXXXXXXXXX is an example\n",
+        "Basic understanding of Bearer tokens\n",
+        "a line that begins -----BEGIN PRIVATE KEY----- is followed by the key\n",
+        "task-force-of-very-long-words-with-dashes\n",
+        "grüße, 世界: password is a wörd\n",
+    ] {
+        check(text, text);
+    }
+}
+
+#[test]
+fn a_private_key_is_redacted_over_its_lines() {
+    let key = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEpAIBAAKCAQEA7\nabc+/=\n-----END RSA PRIVATE KEY-----\n";
+    check(&format!("Here:\n{key}done\n"), "Here:\n[redacted private key]\ndone\n");
+    check("> -----BEGIN PRIVATE KEY-----\n> MIIE\nWords end it.\n", "[redacted private key]\nWords end it.\n");
+    check(
+        "k: \"-----BEGIN PRIVATE KEY-----\\nMII\\n-----END PRIVATE KEY-----\\n\"",
+        "k: \"[redacted private key]\\n\"",
+    );
+}
+
+#[test]
+fn an_open_key_outlives_the_instance_and_not_the_message() {
+    let mut harness = Harness::<RedactSecrets>::new();
+    let at = |unit| TextPlace::new(unit, &[]);
+    harness.plain_text_at("-----BEGIN PRIVATE KEY-----\n", &at(0)).expect("begins");
+    harness.restart();
+    assert_eq!(harness.plain_text_at("MIIEpAIB\n", &at(1)).expect("inside"), TextAnswer::replace(""));
+    let inside_tag = TextPlace::new(2, &["note"]);
+    assert_eq!(harness.plain_text_at("word\n", &inside_tag).expect("elsewhere"), TextAnswer::Pass);
+    assert_eq!(harness.plain_text_at("word\n", &at(0)).expect("next message"), TextAnswer::Pass);
+}
+
+#[test]
+fn counts_are_kept_by_kind_and_no_secret_is_logged() {
+    let mut harness = Harness::<RedactSecrets>::new();
+    let key = format!("ghp_{}", letters(36));
+    shown(&mut harness, &format!("{key} {key}\npassword=\"hunter2x\"\n"));
+    let counts: BTreeMap<String, u64> = harness.state(COUNTS).expect("counted");
+    assert_eq!(counts, BTreeMap::from([("GitHub token".into(), 2), ("password".into(), 1)]));
+    let log = harness.log();
+    assert_eq!(log.len(), 2);
+    assert!(log.iter().all(|line| !line.message.contains("ghp_") && !line.message.contains("hunter2x")), "{log:?}");
+}
+
+#[test]
+fn settings_decide_what_is_shown_and_what_else_is_secret() {
+    let mut harness = Harness::<RedactSecrets>::new()
+        .with_setting("replacement", "***")
+        .with_setting("extra_patterns", ["PROJ-[0-9]+", "J-1[0-9]"])
+        .with_setting("ignore", ["AKIATEST"]);
+    assert_eq!(shown(&mut harness, "see PROJ-123 now\n"), "see *** now\n");
+    assert_eq!(shown(&mut harness, "AKIATEST12345678ABCD stays\n"), "AKIATEST12345678ABCD stays\n");
+    let error = Harness::<RedactSecrets>::new().with_setting("extra_patterns", ["("]).plain_text("x").unwrap_err();
+    assert!(error.message().contains("`(` is no pattern"), "{error}");
+    let error = Harness::<RedactSecrets>::new().with_setting("extra_patterns", ["a*"]).plain_text("x").unwrap_err();
+    assert!(error.message().contains("matches nothing at all"), "{error}");
+}
+
+/// Lines made to send a search back again and again: time grows with their length, not with its square.
+#[test]
+fn hostile_lines_take_linear_time() {
+    for piece in
+        ["eyJ-", "sk-", "token=\"", "://a:", "password:'", "-----BEGIN PRIVATE KEY", "a-", "://", "token=", "Bearer "]
+    {
+        let line = piece.repeat((1 << 18) / piece.len());
+        let begun = std::time::Instant::now();
+        find::secrets(&line);
+        assert!(begun.elapsed().as_secs() < 5, "{piece:?} took {:?} for 256 KiB", begun.elapsed());
+    }
+}
