@@ -9,7 +9,18 @@ macro_rules! pack {
 }
 
 /// Name and text of each file of the pack.
-pub const BUILTIN_FILES: &[(&str, &str)] = pack![];
+pub const BUILTIN_FILES: &[(&str, &str)] = pack![
+    "claim-without-run"
+    "git-force-push"
+    "git-hooks-skipped"
+    "python-bare-except"
+    "rust-debug-left"
+    "rust-unfinished"
+    "secret-in-file"
+    "shell-pipe-to-shell"
+    "test-switched-off"
+    "ts-as-any"
+];
 
 /// The built-in rules, with what is wrong with them (nothing, a test says).
 pub fn builtin() -> (Vec<Rule>, Vec<Diagnostic>) {

@@ -7,7 +7,7 @@ use flow::{Evidence, RuleMatch, StreamKind};
 
 use crate::group::Group;
 use crate::json::{Decoder, Place, Sink};
-use crate::scope::relative_path;
+use crate::scope::{relative_path, tool_key};
 use crate::watch::{Fired, Watch};
 use crate::{Rule, RuleSet, Scope};
 
@@ -138,7 +138,7 @@ fn file_for<'a>(rule: &Rule, tool: &str, paths: &[&'a str], workspace: &str) -> 
     let globs_fit = |path: &str| rule.globs.is_empty() || rule.globs.iter().any(|glob| glob.matches(path, workspace));
     for scope in &rule.scopes {
         let Scope::Tool { name, glob } = scope else { continue };
-        if name.as_deref().is_some_and(|name| name != tool) {
+        if name.as_deref().is_some_and(|name| tool_key(name) != tool_key(tool)) {
             continue;
         }
         let scope_fits = |path: &str| glob.as_ref().is_none_or(|glob| glob.matches(path, workspace));

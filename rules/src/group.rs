@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::{Automaton, Pattern};
+use crate::scope::tool_key;
 use crate::{Rule, Scope};
 
 /// What a pattern is to its rule.
@@ -51,7 +52,7 @@ impl Groups {
             Some(Arc::clone(group))
         };
         let names = active.iter().flat_map(|at| rules[*at as usize].scopes.iter()).filter_map(|scope| match scope {
-            Scope::Tool { name: Some(name), .. } => Some(name.clone()),
+            Scope::Tool { name: Some(name), .. } => Some(tool_key(name).to_owned()),
             _ => None,
         });
         let tools = names.map(|name| (name.clone(), group(&|rule| watches_tool(rule, Some(&name))))).collect();
@@ -73,7 +74,7 @@ impl Groups {
 
     /// The rules for calls of the tool `name` (lower-case).
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<Group>> {
-        self.tools.get(name).unwrap_or(&self.any_tool).as_ref()
+        self.tools.get(tool_key(name)).unwrap_or(&self.any_tool).as_ref()
     }
 
     /// Each group once.
@@ -121,7 +122,7 @@ pub(crate) fn watches_thinking(rule: &Rule) -> bool {
 pub(crate) fn watches_tool(rule: &Rule, name: Option<&str>) -> bool {
     rule.scopes.iter().any(|scope| match scope {
         Scope::Tool { name: None, .. } => true,
-        Scope::Tool { name: Some(own), .. } => name == Some(own),
+        Scope::Tool { name: Some(own), .. } => name.is_some_and(|name| tool_key(name) == tool_key(own)),
         _ => false,
     })
 }

@@ -13,6 +13,7 @@ mod calls;
 mod diagnostic;
 mod dialect;
 pub mod engine;
+mod example;
 mod file;
 mod gate;
 mod group;
@@ -28,6 +29,7 @@ mod watch;
 
 pub use builtin::{BUILTIN_FILES, builtin};
 pub use diagnostic::{Diagnostic, Severity};
+pub use example::{Example, check_examples};
 pub use file::parse_rule_file;
 pub use gate::{Fed, Gate};
 pub use rule::{Bucket, Layer, Rule, Source};

@@ -8,6 +8,7 @@ use flow::PluginId;
 
 use crate::dialect::PatternError;
 use crate::engine::Pattern;
+use crate::example::{self, Example};
 use crate::scope::{looks_like_glob, split_tokens};
 use crate::spec::Strings;
 use crate::{ContextMode, Diagnostic, Glob, InterruptMode, RepeatMode, RuleAction, RuleSpec, Scope, Severity};
@@ -97,6 +98,8 @@ pub struct Rule {
     pub max_interrupts: Option<u32>,
     /// `false`: left out.
     pub enabled: bool,
+    /// What the rule file says that it fires on, and what not. Not part of the body: the model never sees them.
+    pub examples: Vec<Example>,
 }
 
 impl Rule {
@@ -161,7 +164,7 @@ impl Reader<'_> {
         let written = written.map(Strings::clean).unwrap_or_default();
         let (globs, regexes): (Vec<_>, Vec<_>) = written.into_iter().partition(|c| looks_like_glob(c));
         let watched = !(globs.is_empty() && regexes.is_empty() && spec.all.is_empty());
-        let body = spec.body.as_deref().unwrap_or_default().trim().to_owned();
+        let (body, examples) = example::split(spec.body.as_deref().unwrap_or_default());
         let mut rule = Rule {
             name: name.to_owned(),
             source: self.source.clone(),
@@ -181,6 +184,7 @@ impl Reader<'_> {
             action: spec.action,
             max_interrupts: spec.max_interrupts,
             enabled: spec.enabled.unwrap_or(true),
+            examples,
             body,
         };
         if rule.body.is_empty() {

@@ -70,6 +70,19 @@ impl Scope {
     }
 }
 
+/// One name for tools that do the same: rule files written for other hosts say `edit`, ours is `edit_file`. Takes a
+/// name in lower case.
+pub(crate) fn tool_key(name: &str) -> &str {
+    match name {
+        "bash" => "shell",
+        "edit" => "edit_file",
+        "ls" => "list_dir",
+        "read" => "read_file",
+        "write" => "write_file",
+        other => other,
+    }
+}
+
 /// Splits at commas outside of `()`, `[]`, `{}` and quotes; trims, and takes quotes around a whole token away.
 pub(crate) fn split_tokens(text: &str) -> Vec<String> {
     let (mut out, mut token, mut depth, mut quote) = (Vec::new(), String::new(), 0_usize, None);

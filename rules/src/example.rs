@@ -1,0 +1,112 @@
+//! Examples in rule files: fenced blocks under the headings `Fires` and `Does not fire`. They are not sent to the
+//! model; a rule can be held against them.
+
+use flow::{BlockKind, CallId};
+
+use crate::{Bucket, Diagnostic, RepeatMode, Rule, RuleSet, Session, Settings, Severity};
+
+/// Something a rule fires on, or does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// Whether it fires.
+    pub fires: bool,
+    /// What the fence says of the stream: `text`, `thinking`, or `tool:NAME KEY=VALUE … FIELD`, where `FIELD` is the
+    /// argument that holds the text and each `KEY=VALUE` another argument.
+    pub stream: String,
+    /// The text.
+    pub text: String,
+}
+
+impl Example {
+    /// The block the example stands for, and what is fed into it.
+    fn block(&self) -> (BlockKind, String) {
+        let mut words = self.stream.split_whitespace();
+        match words.next() {
+            Some("thinking") => (BlockKind::Thinking, self.text.clone()),
+            Some(word) if word.starts_with("tool:") => {
+                let name = word["tool:".len()..].to_owned();
+                (BlockKind::Tool { call: CallId::new("example"), name }, self.arguments(words))
+            }
+            _ => (BlockKind::Text, self.text.clone()),
+        }
+    }
+
+    fn arguments<'a>(&self, words: impl Iterator<Item = &'a str>) -> String {
+        let one = |word: &str| match word.split_once('=') {
+            Some((key, value)) => format!("{}:{}", quote(key), quote(value)),
+            None => format!("{}:{}", quote(word), quote(&self.text)),
+        };
+        format!("{{{}}}", words.map(one).collect::<Vec<_>>().join(","))
+    }
+}
+
+/// Holds a rule against its own examples, each fed whole and character by character. What comes back says which
+/// examples the rule does not keep.
+pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
+    if rule.bucket != Bucket::Stream || rule.examples.is_empty() {
+        return Vec::new();
+    }
+    let alone = Rule { enabled: true, repeat: Some(RepeatMode::Always), ..rule.clone() };
+    let (set, mut found) = RuleSet::build(vec![alone], Settings::default(), "");
+    for example in &rule.examples {
+        let (kind, text) = example.block();
+        let whole = vec![text.as_str()];
+        let single = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
+        for pieces in [whole, single] {
+            let mut gate = Session::new(set.clone()).gate();
+            gate.block_start(0, &kind);
+            let in_pieces = pieces.iter().any(|piece| !gate.piece(0, piece).matches.is_empty());
+            let fired = in_pieces || !gate.block_end(0).matches.is_empty();
+            if fired != example.fires {
+                let says = if example.fires { "does not fire on" } else { "fires on" };
+                let message =
+                    format!("the rule {says} its own example ({}): {}", example.stream, example.text.trim_end());
+                found.push(Diagnostic::new(Severity::Error, &rule.name, &rule.source, message));
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Takes the example sections out of a body.
+pub(crate) fn split(body: &str) -> (String, Vec<Example>) {
+    let (mut kept, mut examples) = (String::new(), Vec::new());
+    // `Some(fires)` within an example section; the open fence and what is in it so far.
+    let (mut section, mut fence): (Option<bool>, Option<Example>) = (None, None);
+    for line in body.trim().split_inclusive('\n') {
+        let plain = line.trim();
+        match (&mut fence, section, plain.strip_prefix("```")) {
+            (Some(_), Some(_), Some("")) => examples.extend(fence.take()),
+            (Some(example), Some(_), _) => example.text.push_str(line),
+            (None, Some(fires), Some(info)) => {
+                fence = Some(Example { fires, stream: info.trim().to_owned(), text: String::new() });
+            }
+            _ if plain.starts_with('#') => {
+                section = match plain.trim_start_matches('#').trim().to_ascii_lowercase().as_str() {
+                    "fires" => Some(true),
+                    "does not fire" => Some(false),
+                    _ => None,
+                };
+                kept.push_str(if section.is_none() { line } else { "" });
+            }
+            (_, Some(_), _) => {}
+            (_, None, _) => kept.push_str(line),
+        }
+    }
+    (kept.trim().to_owned(), examples)
+}
+
+fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
