@@ -1,8 +1,15 @@
 //! A model's answer as it grows: its blocks, its tokens, and how far the gate has let it through.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use flow::{BlockId, BlockKind, Message, ModelOutput, Origin, Part, Role, StopReason, ToolCall, Usage};
+use flow::{
+    BlockId, BlockKind, EventKind, Message, ModelOutput, Origin, Part, Partial, Role, StopReason, ToolCall, Usage,
+};
+use tokio::time::Instant;
+
+use crate::events::Hub;
+use crate::ports::EventSink;
 
 /// What came of one attempt so far.
 #[derive(Debug, Default)]
@@ -30,12 +37,36 @@ pub(crate) struct Block {
     pub(crate) ended: bool,
     /// Bytes of `text` that the gate has let through.
     pub(crate) released: usize,
+    /// The pieces that are held back, oldest first: where each ends, and when it came.
+    held: VecDeque<(usize, Instant)>,
+}
+
+impl Block {
+    /// The gate lets it through up to here.
+    pub(crate) fn release_to(&mut self, end: usize) {
+        self.released = end;
+        while self.held.front().is_some_and(|(piece_end, _)| *piece_end <= end) {
+            self.held.pop_front();
+        }
+    }
+
+    /// When the oldest byte that is held back came.
+    pub(crate) fn oldest_held(&self) -> Option<Instant> {
+        self.held.front().map(|(_, came)| *came)
+    }
 }
 
 impl Answer {
     pub(crate) fn begin(&mut self, id: BlockId, kind: BlockKind) {
-        let (text, signature) = (String::new(), None);
-        self.blocks.push(Block { id, kind, text, signature, redacted: false, ended: false, released: 0 });
+        let (text, signature, held) = (String::new(), None, VecDeque::new());
+        self.blocks.push(Block { id, kind, text, signature, redacted: false, ended: false, released: 0, held });
+    }
+
+    /// The last piece of a block came just now and is not all to be let through.
+    pub(crate) fn note_arrival(&mut self, id: BlockId, safe: u64) {
+        if let Some(block) = self.block(id).filter(|block| safe < block.text.len() as u64) {
+            block.held.push_back((block.text.len(), Instant::now()));
+        }
     }
 
     /// The block of this id. Answers have few blocks and mostly write to the last.
@@ -102,6 +133,26 @@ impl Answer {
     /// What stays in the conversation of an answer that did not come to its end: `text` alone.
     pub(crate) fn partial_message(text: String) -> Option<Arc<Message>> {
         if text.trim().is_empty() { None } else { Some(Arc::new(Message::text(Role::Assistant, Origin::Model, text))) }
+    }
+
+    /// The transcript gets what came of an answer that did not come to its end.
+    pub(crate) fn tell_partial(&self, hub: &Hub, error: &str) {
+        self.tell_reasoning(hub, true);
+        hub.emit(EventKind::CognitionOut {
+            text: self.text(),
+            model: self.model.clone(),
+            partial: Some(Partial { error: error.to_owned(), shown_bytes: self.shown.len() as u64 }),
+            annotations: Vec::new(),
+            rewrites: Vec::new(),
+        });
+    }
+
+    /// The transcript gets the reasoning, where there was some.
+    pub(crate) fn tell_reasoning(&self, hub: &Hub, interrupted: bool) {
+        let text = self.thinking();
+        if !text.is_empty() {
+            hub.emit(EventKind::CognitionReasoning { text, interrupted });
+        }
     }
 
     fn join(&self, wanted: impl Fn(&BlockKind) -> bool) -> String {

@@ -45,4 +45,11 @@ impl Cancel {
             notified.await;
         }
     }
+
+    /// Goes on at once, or never where it was called: the turn is then dropped from outside.
+    pub(crate) async fn checkpoint(&self) {
+        if self.is_cancelled() {
+            std::future::pending().await
+        }
+    }
 }

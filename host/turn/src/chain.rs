@@ -4,6 +4,7 @@
 //! last good value) unless the operator made the extension `required`: then it ends the turn.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use flow::{
@@ -71,9 +72,65 @@ pub(crate) struct Caller {
     pub(crate) registrations: Vec<Registration>,
     pub(crate) extensions: Arc<dyn Extensions>,
     pub(crate) hub: Arc<Hub>,
+    /// By extension: which callbacks have a report in this turn, one bit each.
+    reported: Vec<AtomicU8>,
+}
+
+/// A call under way. One that is dropped before it answered has a report too.
+struct InFlight<'a> {
+    caller: &'a Caller,
+    plugin: usize,
+    callback: CallbackKind,
+    began: Instant,
+    answered: bool,
+}
+
+impl InFlight<'_> {
+    fn nanos(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            let why = CallbackOutcome::Ignored("it was stopped with the turn".to_owned());
+            self.caller.report(self.plugin, self.callback, why, self.nanos());
+        }
+    }
 }
 
 impl Caller {
+    pub(crate) fn new(registrations: Vec<Registration>, extensions: Arc<dyn Extensions>, hub: Arc<Hub>) -> Self {
+        let chains = Chains::new(&registrations);
+        let reported = registrations.iter().map(|_| AtomicU8::new(0)).collect();
+        Self { chains, registrations, extensions, hub, reported }
+    }
+
+    /// A turn begins: no callback has a report yet.
+    pub(crate) fn begin_turn(&self) {
+        self.reported.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
+    }
+
+    /// A turn ends: a callback that nothing called says so, and why.
+    pub(crate) fn end_turn(&self) {
+        for (plugin, one) in self.registrations.iter().enumerate() {
+            for (callback, _) in &one.callbacks {
+                let kind = callback.kind();
+                if self.reported[plugin].load(Ordering::Relaxed) & bit(kind) == 0 {
+                    self.report(plugin, kind, CallbackOutcome::Skipped(unused(kind).to_owned()), 0);
+                }
+            }
+        }
+    }
+
+    /// These are not called because of what `by` answered.
+    pub(crate) fn skip(&self, rest: &[usize], callback: CallbackKind, by: usize, what: &str) {
+        for &plugin in rest {
+            self.report(plugin, callback, CallbackOutcome::Skipped(format!("{} {what}", self.id(by))), 0);
+        }
+    }
+
     /// Asks one extension. `None`: it was skipped or failed, and the chain goes on with what it was given.
     ///
     /// # Errors
@@ -88,9 +145,10 @@ impl Caller {
         if let Some(reason) = self.extensions.skip_reason(plugin, callback) {
             return self.skipped(plugin, callback, reason);
         }
-        let began = Instant::now();
+        let mut flight = InFlight { caller: self, plugin, callback, began: Instant::now(), answered: false };
         let answer = call.await;
-        let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        flight.answered = true;
+        let nanos = flight.nanos();
         match answer {
             Ok(answer) => {
                 self.report(plugin, callback, outcome(&answer), nanos);
@@ -107,6 +165,7 @@ impl Caller {
 
     /// Says what became of a call.
     pub(crate) fn report(&self, plugin: usize, callback: CallbackKind, outcome: CallbackOutcome, nanos: u64) {
+        self.reported[plugin].fetch_or(bit(callback), Ordering::Relaxed);
         let plugin = self.id(plugin);
         self.hub.emit(EventKind::ExtensionCallback(CallbackReport { plugin, callback, outcome, nanos }));
     }
@@ -123,6 +182,21 @@ impl Caller {
         }
         let cause = flow::FailureCause::Start;
         Err(CallFailure { plugin: self.id(plugin), callback, cause, message: reason, frames: Vec::new() })
+    }
+}
+
+fn bit(callback: CallbackKind) -> u8 {
+    1 << callback as u8
+}
+
+/// Why nothing called a callback.
+fn unused(callback: CallbackKind) -> &'static str {
+    match callback {
+        CallbackKind::InputMessages => "the turn ended before the input came to it",
+        CallbackKind::PlainText => "there was no text for it",
+        CallbackKind::Tag => "there was no tag that it handles",
+        CallbackKind::LlmOutput => "no answer came to its end",
+        CallbackKind::TtsrTriggered => "no stream rule fired",
     }
 }
 

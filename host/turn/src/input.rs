@@ -29,27 +29,20 @@ pub(crate) async fn run(caller: &Caller, mut messages: Vec<Message>) -> Result<I
             None | Some(InputAnswer::Pass | InputAnswer::Ignored(_)) => {}
             Some(InputAnswer::Replace(new)) => messages = new,
             Some(InputAnswer::Finish(new)) => {
-                skip_rest(caller, &chain[at + 1..], &by, "finished the input");
+                caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "finished the input");
                 return Ok(Input::Ask(new));
             }
             Some(InputAnswer::Reply(text)) => {
-                skip_rest(caller, &chain[at + 1..], &by, "answered the input");
+                caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "answered the input");
                 return Ok(Input::Reply { messages, by, text });
             }
             Some(InputAnswer::Reject(reason)) => {
-                skip_rest(caller, &chain[at + 1..], &by, "rejected the input");
+                caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "rejected the input");
                 return Ok(Input::Reject { by, reason });
             }
         }
     }
     Ok(Input::Ask(messages))
-}
-
-fn skip_rest(caller: &Caller, rest: &[usize], by: &PluginId, what: &str) {
-    for &plugin in rest {
-        let why = CallbackOutcome::Skipped(format!("{by} {what}"));
-        caller.report(plugin, CallbackKind::InputMessages, why, 0);
-    }
 }
 
 fn outcome(answer: &InputAnswer) -> CallbackOutcome {

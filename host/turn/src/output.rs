@@ -1,8 +1,11 @@
 //! Stage: the model's accepted output goes through `on_llm_output`, whole, before it is split into segments.
 
-use flow::{Annotation, CallFailure, CallbackKind, CallbackOutcome, ModelOutput, OutputAnswer, PluginId};
+use flow::{
+    Annotation, CallFailure, CallbackKind, CallbackOutcome, EventKind, ModelOutput, OutputAnswer, OutputMode, PluginId,
+};
 
 use crate::chain::Caller;
+use crate::ports::EventSink;
 
 /// What extensions made of an output.
 #[derive(Debug, Default)]
@@ -19,10 +22,16 @@ pub(crate) struct Processed {
 /// The failure of a `required` extension.
 pub(crate) async fn run(caller: &Caller, output: &mut ModelOutput) -> Result<Processed, CallFailure> {
     let mut processed = Processed::default();
-    for &(plugin, _) in &caller.chains.output {
+    for &(plugin, mode) in &caller.chains.output {
         let call = caller.extensions.llm_output(plugin, output);
+        let call = Box::pin(async move { call.await.map(|answer| usable(answer, mode)) });
         let Some(answer) = caller.ask(plugin, CallbackKind::LlmOutput, call, outcome).await? else { continue };
         let by = caller.id(plugin);
+        if answer.replace.is_some() && !answer.ignored.is_empty() {
+            // Its report says that it changed the output, and cannot say this as well.
+            let message = format!("{by}: part of its answer to on_llm_output was not used: {}", answer.ignored.join("; "));
+            caller.hub.emit(EventKind::Notice { message });
+        }
         processed.annotations.extend(answer.annotations.into_iter().map(|note| (by.clone(), note)));
         if let Some(text) = answer.replace {
             output.text.clone_from(&text);
@@ -30,6 +39,14 @@ pub(crate) async fn run(caller: &Caller, output: &mut ModelOutput) -> Result<Pro
         }
     }
     Ok(processed)
+}
+
+/// What was shown live cannot be replaced any more.
+fn usable(mut answer: OutputAnswer, mode: OutputMode) -> OutputAnswer {
+    if mode == OutputMode::Observe && answer.replace.take().is_some() {
+        answer.ignored.push("it is registered as an observer and replaced the output".to_owned());
+    }
+    answer
 }
 
 fn outcome(answer: &OutputAnswer) -> CallbackOutcome {

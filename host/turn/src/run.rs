@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    Action, CallFailure, CallbackKind, CallbackOutcome, ErrorClass, EventKind, Message, ModelError, Origin, Part, Partial, Place,
-    PluginId, Role, RuleMatch, StopReason, StreamKind, ToolCall, ToolResult, TurnStatus, Usage,
+    Action, CallFailure, CallbackKind, CallbackOutcome, ErrorClass, EventKind, Message, ModelError, Origin, Part, Place, PluginId,
+    Role, RuleMatch, StopReason, StreamKind, ToolCall, ToolResult, TurnStatus, Usage,
 };
-use rules::{ContextMode, Judgement};
+use rules::{ContextMode, Hold, Judgement};
 use tokio::task::JoinSet;
 
 use crate::answer::Answer;
@@ -37,6 +37,10 @@ pub(crate) struct Turn<'a> {
     /// News to extensions that nobody waits for before the turn's end.
     news: JoinSet<()>,
     step_usage: Usage,
+    /// The tokens of `answer` are counted already.
+    counted: bool,
+    /// The turn's end was told.
+    ended: bool,
     report: TurnReport,
 }
 
@@ -67,7 +71,9 @@ impl<'a> Turn<'a> {
             interrupts: 0,
         };
         let (answer, noted, news) = (Answer::default(), Noted::default(), JoinSet::new());
-        Self { session, cancel, place, answer, noted, running: None, news, step_usage: Usage::default(), report }
+        let step_usage = Usage::default();
+        let (counted, ended) = (true, false);
+        Self { session, cancel, place, answer, noted, running: None, news, step_usage, counted, ended, report }
     }
 
     pub(crate) async fn run(&mut self, input: Vec<Message>) -> TurnStatus {
@@ -84,35 +90,63 @@ impl<'a> Turn<'a> {
 
     /// Puts everything in order, however the turn ended.
     pub(crate) async fn finish(mut self, status: TurnStatus) -> TurnReport {
-        let why = match &status {
-            TurnStatus::Cancelled => "cancelled".to_owned(),
-            TurnStatus::Failed { message, .. } => message.clone(),
-            other => format!("{other:?}"),
-        };
-        let answer = std::mem::take(&mut self.answer);
-        if self.running.is_none() && !answer.blocks.is_empty() {
-            self.tell_partial(&answer, &why);
-            let mut text = answer.text();
-            if !text.trim().is_empty() {
-                text.push_str(&format!("\n\n[Stream interrupted: {why}]"));
-            }
-            self.session.view_partial(text);
+        if status == TurnStatus::Cancelled {
+            self.news.abort_all();
         }
+        loop {
+            tokio::select! {
+                biased;
+                told = self.news.join_next() => if told.is_none() { break },
+                // Only the answer was worth waiting for; who cancels now wants no more of the turn.
+                () = self.cancel.cancelled(), if status != TurnStatus::Cancelled => break,
+            }
+        }
+        self.news.shutdown().await;
+        self.close(status);
+        self.report.clone()
+    }
+
+    /// The end of the turn, told once. What was under way is settled first.
+    fn close(&mut self, status: TurnStatus) {
+        self.ended = true;
+        self.count_tokens();
+        self.settle_answer(&status);
         self.settle_calls();
         match &status {
-            TurnStatus::Cancelled => {
-                self.news.abort_all();
-                self.session.hub.emit(EventKind::ThreadCancelled { by: "the caller".into() });
-            }
+            TurnStatus::Cancelled => self.session.hub.emit(EventKind::ThreadCancelled { by: "the caller".into() }),
             TurnStatus::Failed { class, message } => {
                 self.session.hub.emit(EventKind::ThreadError { class: *class, message: message.clone() });
             }
             _ => {}
         }
-        while self.news.join_next().await.is_some() {}
-        self.report.status = status;
+        self.session.caller.end_turn();
+        self.session.usage.add(self.report.usage);
+        self.session.rules.end_turn();
         self.report.place = self.place;
-        self.report
+        self.report.status = status.clone();
+        self.session.hub.emit(EventKind::TurnFinish { status });
+    }
+
+    /// An answer that did not come to its end: its text stays, and says so.
+    fn settle_answer(&mut self, status: &TurnStatus) {
+        let answer = std::mem::take(&mut self.answer);
+        if self.running.is_some() || answer.blocks.is_empty() {
+            return;
+        }
+        let why = if let TurnStatus::Failed { message, .. } = status { message } else { "cancelled" };
+        answer.tell_partial(&self.session.hub, why);
+        let mut text = answer.text();
+        if !text.trim().is_empty() {
+            text.push_str(&format!("\n\n[Stream interrupted: {why}]"));
+        }
+        self.session.view_partial(text);
+    }
+
+    fn count_tokens(&mut self) {
+        if !std::mem::replace(&mut self.counted, true) {
+            self.step_usage.add(self.answer.usage);
+            self.report.usage.add(self.answer.usage);
+        }
     }
 
     async fn steps(&mut self, input: Vec<Message>) -> Result<TurnStatus, Stop> {
@@ -177,17 +211,20 @@ impl<'a> Turn<'a> {
             self.place.attempt += 1;
             self.session.set_place(self.place);
             self.answer = Answer::default();
+            self.counted = false;
             self.noted = Noted::default();
             let mut segments = Segments::new(Arc::clone(&self.session.caller));
             let end = self.attempt(&mut segments).await;
-            self.step_usage.add(self.answer.usage);
-            self.report.usage.add(self.answer.usage);
+            self.count_tokens();
             match end {
                 End::Complete => {
                     retry.succeeded(&self.session.hub);
                     return self.accept(segments).await;
                 }
-                End::Interrupted { matches, judgement } => self.interrupt(matches, judgement).await?,
+                End::Interrupted { matches, judgement, .. } => {
+                    retry.succeeded(&self.session.hub);
+                    self.interrupt(matches, judgement).await?;
+                }
                 End::Broken(error) => self.broken(error, &mut retry).await?,
                 End::Refused(failure) => return Err(failure.into()),
             }
@@ -195,9 +232,10 @@ impl<'a> Turn<'a> {
     }
 
     async fn attempt(&mut self, segments: &mut Segments) -> End {
+        self.cancel.checkpoint().await;
         let session = &mut *self.session;
         let prompt = session.frame.prompt(session.view.messages(), session.parts.tools.specs());
-        let mut stream = match session.parts.model.start(&prompt).await {
+        let stream = match session.parts.model.start(&prompt).await {
             Ok(stream) => stream,
             Err(error) => return End::Broken(error),
         };
@@ -213,11 +251,9 @@ impl<'a> Turn<'a> {
             answer: &mut self.answer,
             noted: &mut self.noted,
             notify: &mut |matches, judgement| tell_extensions(news, caller, matches, judgement, place),
-            hold_max: Duration::from_millis(settings.hold_max_ms),
-            held_since: None,
+            hold_max: (settings.hold == Hold::Match).then(|| Duration::from_millis(settings.hold_max_ms)),
         };
-        // Dropping the stream on the way out is the abort: it waits for nothing.
-        attempt.run(&mut *stream).await
+        attempt.run(stream).await
     }
 
     /// The answer is complete: extensions get it whole, the rest of it is shown, and it joins the conversation.
@@ -235,7 +271,7 @@ impl<'a> Turn<'a> {
             text.push_str(&segments.finish().await?);
             shown(&self.session.hub, &mut self.answer, text);
         }
-        self.tell_reasoning(&self.answer, false);
+        self.answer.tell_reasoning(&self.session.hub, false);
         self.session.hub.emit(EventKind::CognitionOut {
             text: self.answer.text(),
             model: self.answer.model.clone(),
@@ -283,8 +319,8 @@ impl<'a> Turn<'a> {
     /// A rule stopped the model: the reminder goes in and the next attempt follows.
     async fn interrupt(&mut self, matches: Vec<RuleMatch>, judgement: Judgement) -> Result<(), Stop> {
         let answer = std::mem::take(&mut self.answer);
-        self.tell_partial(&answer, &format!("stopped by rule {}", judgement.rules.join(", ")));
-        self.roll_back();
+        answer.tell_partial(&self.session.hub, &format!("stopped by rule {}", judgement.rules.join(", ")));
+        self.noted.roll_back(&mut self.session.rules);
         if judgement.action == Action::Stop {
             let stopper = matches.iter().zip(&judgement.actions).find(|(_, action)| **action == Action::Stop);
             return Err(Stop::Rule(stopper.map_or_else(String::new, |(found, _)| found.rule.clone())));
@@ -301,8 +337,11 @@ impl<'a> Turn<'a> {
 
     /// Applies the context mode to a stopped answer: bytes that stay in the conversation, and what to add to the reminder.
     fn keep(&mut self, answer: &Answer, matches: &[RuleMatch], context: ContextMode) -> (u64, &'static str) {
+        let unseen = self.session.caller.chains.has_rewriter();
         let (text, note) = match context {
             ContextMode::Discard => return (0, ""),
+            // The user saw nothing of it, and an answer that goes on from there would be without its beginning.
+            ContextMode::Rewind if unseen => return (0, ""),
             ContextMode::Keep => (answer.text(), ""),
             ContextMode::Rewind => (before_match(answer, matches), STANDS),
         };
@@ -316,13 +355,6 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// An answer ended before its time: what waited to be delivered with it never was, and its rules may fire again.
-    fn roll_back(&mut self) {
-        let noted = std::mem::take(&mut self.noted);
-        self.session.rules.release(&names(&noted.remind));
-        self.session.rules.release(&names(&noted.block));
-    }
-
     /// The stream broke: try again where nothing of it was shown and it can help, else the turn ends.
     async fn broken(&mut self, error: ModelError, retry: &mut Retry) -> Result<(), Stop> {
         let code = error.code.clone().or_else(|| error.status.map(|s| s.to_string())).unwrap_or_else(|| "unknown".into());
@@ -332,17 +364,18 @@ impl<'a> Turn<'a> {
         let Some(delay) = retry.next_delay(&error).filter(|_| unseen) else { return Err(Stop::Model(error)) };
         let answer = std::mem::take(&mut self.answer);
         if !answer.blocks.is_empty() {
-            self.tell_partial(&answer, &message);
+            answer.tell_partial(&self.session.hub, &message);
         }
-        self.roll_back();
+        self.noted.roll_back(&mut self.session.rules);
         self.session.parts.clock.sleep(delay).await;
         Ok(())
     }
 
     async fn run_calls(&mut self, calls: &[ToolCall]) {
         for call in calls {
-            let blocked = tools::take_for(call, &mut self.noted.block);
-            let reminders = tools::take_for(call, &mut self.noted.remind);
+            self.cancel.checkpoint().await;
+            let blocked = tools::take_blocks(call, &mut self.noted.block);
+            let reminders = tools::take_reminders(call, &mut self.noted.remind);
             let session = &*self.session;
             let runner =
                 Runner { hub: &session.hub, tools: &*session.parts.tools, confirm: &*session.parts.confirm };
@@ -401,23 +434,13 @@ impl<'a> Turn<'a> {
         self.session.rules.injected(&rules);
         self.session.hub.emit(EventKind::TtsrInjection { rules, discarded_bytes });
     }
+}
 
-    fn tell_partial(&self, answer: &Answer, error: &str) {
-        self.tell_reasoning(answer, true);
-        let partial = Partial { error: error.to_owned(), shown_bytes: answer.shown.len() as u64 };
-        self.session.hub.emit(EventKind::CognitionOut {
-            text: answer.text(),
-            model: answer.model.clone(),
-            partial: Some(partial),
-            annotations: Vec::new(),
-            rewrites: Vec::new(),
-        });
-    }
-
-    fn tell_reasoning(&self, answer: &Answer, interrupted: bool) {
-        let text = answer.thinking();
-        if !text.is_empty() {
-            self.session.hub.emit(EventKind::CognitionReasoning { text, interrupted });
+impl Drop for Turn<'_> {
+    /// A turn whose future was dropped was cancelled.
+    fn drop(&mut self) {
+        if !self.ended {
+            self.close(TurnStatus::Cancelled);
         }
     }
 }

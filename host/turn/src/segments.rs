@@ -52,6 +52,11 @@ impl Segments {
         segments
     }
 
+    /// Forgets what came: the message begins anew.
+    pub(crate) fn restart(&mut self) {
+        *self = Self::new(Arc::clone(&self.caller));
+    }
+
     /// Whether text goes through as it is.
     pub(crate) fn is_idle(&self) -> bool {
         self.parser.is_none() && self.units.is_empty()
@@ -139,11 +144,13 @@ impl Segments {
         let inside = self.inside();
         let place = TagPlace { depth: u32::try_from(inside.len()).unwrap_or(u32::MAX), inside };
         let caller = Arc::clone(&self.caller);
-        for plugin in caller.chains.tag_handlers(&tag.name) {
+        let handlers = caller.chains.tag_handlers(&tag.name);
+        for (at, &plugin) in handlers.iter().enumerate() {
             let call = caller.extensions.tag(plugin, &tag, &place);
             match caller.ask(plugin, CallbackKind::Tag, call, tag_outcome).await? {
                 Some(TagAnswer::Content(content)) => tag.content = content,
                 Some(TagAnswer::Replace(text)) => {
+                    caller.skip(&handlers[at + 1..], CallbackKind::Tag, plugin, "replaced the section");
                     self.give(&text);
                     return self.bound().await;
                 }

@@ -6,7 +6,7 @@ use flow::{CallbackKind, EventKind, Message, Origin, Place, PromptAddition, Sess
 
 use crate::answer::Answer;
 use crate::cancel::Cancel;
-use crate::chain::{Caller, Chains};
+use crate::chain::Caller;
 use crate::events::{Hub, Subscription};
 use crate::ports::{Clock, Confirm, EventSink, ExtensionHost, Model, SessionInfo, SessionView, Tools};
 use crate::prompt::Frame;
@@ -112,8 +112,7 @@ impl Session {
         let registrations = parts.extensions.registrations();
         let sink: Arc<dyn EventSink> = Arc::<Hub>::clone(&hub);
         let extensions = parts.extensions.open(parts.id.clone(), Arc::<View>::clone(&view), sink);
-        let chains = Chains::new(&registrations);
-        let caller = Arc::new(Caller { chains, registrations, extensions, hub: Arc::clone(&hub) });
+        let caller = Arc::new(Caller::new(registrations, extensions, Arc::clone(&hub)));
         let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
         let rules = rules::Session::new(Arc::clone(&parts.rules));
         Self { parts, hub, view, caller, frame, rules, usage: Usage::default(), started_ms: None, turns: 0 }
@@ -132,7 +131,8 @@ impl Session {
     /// Runs one turn: from this input to idle, tool calls included.
     ///
     /// Never fails as a function: what went wrong is the report's status, and an event. After a turn that was cancelled
-    /// or failed the session goes on: what was accepted stays in the history, and of a broken answer its text.
+    /// or failed the session goes on: what was accepted stays in the history, and of a broken answer its text. Dropping
+    /// the future cancels the turn.
     pub async fn run(&mut self, input: Vec<Message>, cancel: &Cancel) -> TurnReport {
         self.begin_thread();
         self.turns += 1;
@@ -140,17 +140,14 @@ impl Session {
         self.set_place(place);
         self.hub.emit(EventKind::TurnStart);
         self.rules.begin_turn();
+        self.caller.begin_turn();
         let mut turn = Turn::new(self, cancel, place);
         let status = tokio::select! {
             biased;
             () = cancel.cancelled() => TurnStatus::Cancelled,
             status = turn.run(input) => status,
         };
-        let report = turn.finish(status).await;
-        self.usage.add(report.usage);
-        self.rules.end_turn();
-        self.hub.emit(EventKind::TurnFinish { status: report.status.clone() });
-        report
+        turn.finish(status).await
     }
 
     /// Ends the session: subscribers get its last event and then the end.

@@ -11,7 +11,7 @@ use flow::{Action, BlockId, BlockKind, CallFailure, Delta, ErrorClass, EventKind
 use rules::{Fed, Gate, Judgement};
 use tokio::time::Instant;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Block};
 use crate::cancel::Cancel;
 use crate::events::Hub;
 use crate::ports::{EventSink, ModelStream};
@@ -22,8 +22,8 @@ use crate::segments::Segments;
 pub(crate) enum End {
     /// The answer is complete and passed the gate.
     Complete,
-    /// A rule stopped it.
-    Interrupted { matches: Vec<RuleMatch>, judgement: Judgement },
+    /// A rule stopped it, in this block; its bytes before `safe` are no part of what was found.
+    Interrupted { matches: Vec<RuleMatch>, judgement: Judgement, block: BlockId, safe: u64 },
     /// The stream broke.
     Broken(ModelError),
     /// A required extension failed.
@@ -39,6 +39,16 @@ pub(crate) struct Noted {
     pub(crate) block: Vec<RuleMatch>,
 }
 
+impl Noted {
+    /// The answer ended before its time: what waited to be delivered with it never will be, and its rules may fire
+    /// again.
+    pub(crate) fn roll_back(&mut self, rules: &mut rules::Session) {
+        let noted = std::mem::take(self);
+        let names: Vec<String> = noted.remind.into_iter().chain(noted.block).map(|found| found.rule).collect();
+        rules.release(&names);
+    }
+}
+
 /// Everything one attempt works with.
 pub(crate) struct Attempt<'a> {
     pub(crate) hub: &'a Hub,
@@ -51,18 +61,17 @@ pub(crate) struct Attempt<'a> {
     pub(crate) noted: &'a mut Noted,
     /// Told of each batch of matches at once, before the attempt goes on; must not wait.
     pub(crate) notify: &'a mut (dyn FnMut(&[RuleMatch], &Judgement) + Send),
-    pub(crate) hold_max: Duration,
-    /// Since when bytes are held without a break.
-    pub(crate) held_since: Option<Instant>,
+    /// The longest that a byte is held; `None`: until its block is complete.
+    pub(crate) hold_max: Option<Duration>,
 }
 
 impl Attempt<'_> {
-    /// Runs the stream to its end, to a match, or to its break. The stream is the caller's to drop.
-    pub(crate) async fn run(&mut self, stream: &mut dyn ModelStream) -> End {
+    /// Runs the stream to its end, to a match, or to its break, and drops it.
+    pub(crate) async fn run(&mut self, mut stream: Box<dyn ModelStream>) -> End {
         loop {
-            let next = match self.next(stream).await {
+            let next = match self.next(&mut *stream).await {
                 Some(next) => next,
-                None => match self.release_held("hold_max_ms").await {
+                None => match self.release_overdue().await {
                     Ok(()) => continue,
                     Err(failure) => return End::Refused(failure),
                 },
@@ -74,23 +83,40 @@ impl Attempt<'_> {
             };
             match self.delta(delta).await {
                 Ok(None) => {}
-                Ok(Some(end)) => return end,
+                Ok(Some(end)) => {
+                    // This is the abort: it comes before anything that could wait.
+                    drop(stream);
+                    return self.show_safe(end).await;
+                }
                 Err(failure) => return End::Refused(failure),
             }
         }
     }
 
+    /// What stands before a match is shown, so that the same is shown however the answer was cut.
+    async fn show_safe(&mut self, end: End) -> End {
+        let End::Interrupted { block, safe, .. } = &end else { return end };
+        match self.release(*block, *safe).await {
+            Ok(()) => end,
+            Err(failure) => End::Refused(failure),
+        }
+    }
+
     /// The next delta; `None` where held bytes have waited as long as they may.
     async fn next(&mut self, stream: &mut dyn ModelStream) -> Option<Option<Result<Delta, ModelError>>> {
-        if self.cancel.is_cancelled() {
-            // The turn is being dropped from outside; a stream that is always ready must not keep it busy.
-            std::future::pending::<()>().await;
-        }
+        // A stream that is always ready must not keep a cancelled turn busy.
+        self.cancel.checkpoint().await;
         let delta = poll_fn(|cx| stream.poll_next(cx));
-        match self.held_since {
+        match self.deadline() {
             None => Some(delta.await),
-            Some(since) => tokio::time::timeout_at(since + self.hold_max, delta).await.ok(),
+            Some(deadline) => tokio::time::timeout_at(deadline, delta).await.ok(),
         }
+    }
+
+    /// When the byte that is held longest has waited long enough.
+    fn deadline(&self) -> Option<Instant> {
+        let oldest = self.answer.blocks.iter().filter_map(Block::oldest_held).min()?;
+        Some(oldest + self.hold_max?)
     }
 
     async fn delta(&mut self, delta: Delta) -> Result<Option<End>, CallFailure> {
@@ -103,10 +129,7 @@ impl Attempt<'_> {
             }
             Delta::Start { model } => {
                 if !self.answer.blocks.is_empty() {
-                    // The provider begins anew: what came is void. What was shown of it stays shown, as of any attempt
-                    // that is tried again.
-                    self.gate = self.rules.gate();
-                    self.answer.blocks.clear();
+                    self.begin_anew();
                 }
                 self.answer.model = model.or_else(|| self.answer.model.take());
             }
@@ -125,6 +148,19 @@ impl Attempt<'_> {
         Ok(None)
     }
 
+    /// The provider begins its answer anew: what came is void, for rules and extensions too. What was shown of it stays
+    /// shown, as of any attempt that is tried again.
+    fn begin_anew(&mut self) {
+        self.answer.tell_partial(self.hub, "the provider began its answer anew");
+        self.noted.roll_back(self.rules);
+        self.gate = self.rules.gate();
+        if let Some(segments) = &mut self.segments {
+            segments.restart();
+        }
+        self.answer.blocks.clear();
+        self.answer.shown.clear();
+    }
+
     async fn piece(&mut self, id: BlockId, text: String) -> Result<Option<End>, CallFailure> {
         let Some(block) = self.answer.block(id) else { return Ok(None) };
         block.text.push_str(&text);
@@ -139,8 +175,11 @@ impl Attempt<'_> {
         if over > 0 {
             self.tell_released(id, over, "hold_max_bytes");
         }
-        if let Some(end) = self.judge(fed) {
+        if let Some(end) = self.judge(id, fed) {
             return Ok(Some(end));
+        }
+        if self.hold_max.is_some() {
+            self.answer.note_arrival(id, safe);
         }
         self.release(id, safe).await?;
         Ok(None)
@@ -148,8 +187,9 @@ impl Attempt<'_> {
 
     async fn block_end(&mut self, id: BlockId) -> Result<Option<End>, CallFailure> {
         if !self.gate.is_idle() {
+            self.tell_unreadable(id);
             let fed = self.gate.block_end(id);
-            if let Some(end) = self.judge(fed) {
+            if let Some(end) = self.judge(id, fed) {
                 return Ok(Some(end));
             }
         }
@@ -164,7 +204,8 @@ impl Attempt<'_> {
     }
 
     /// Asks what is to be done about matches, and says it.
-    fn judge(&mut self, fed: Fed) -> Option<End> {
+    fn judge(&mut self, block: BlockId, fed: Fed) -> Option<End> {
+        let safe = fed.safe;
         let matches = fed.matches;
         if matches.is_empty() {
             return None;
@@ -175,7 +216,7 @@ impl Attempt<'_> {
         }
         (self.notify)(&matches, &judgement);
         if matches!(judgement.action, Action::Interrupt | Action::Stop) {
-            return Some(End::Interrupted { matches, judgement });
+            return Some(End::Interrupted { matches, judgement, block, safe });
         }
         for (found, action) in matches.into_iter().zip(&judgement.actions) {
             match action {
@@ -194,40 +235,32 @@ impl Attempt<'_> {
         let safe = block.text.floor_char_boundary(safe);
         if safe > block.released {
             let text = block.text[block.released..safe].to_owned();
-            block.released = safe;
+            block.release_to(safe);
             let surface = Surface::of(&block.kind);
             self.show(surface, text).await?;
         }
-        let holding = self.answer.blocks.iter().any(|b| b.released < b.text.len() && !b.kind.is_tool());
-        if !holding {
-            self.held_since = None;
-        } else if self.held_since.is_none() {
-            self.held_since = Some(Instant::now());
-        }
         Ok(())
     }
 
-    fn held(&mut self, id: BlockId) -> usize {
-        self.answer.block(id).filter(|block| !block.kind.is_tool()).map_or(0, |block| block.text.len() - block.released)
-    }
-
-    async fn release_held(&mut self, bound: &str) -> Result<(), CallFailure> {
-        let ids: Vec<BlockId> = self.answer.blocks.iter().map(|block| block.id).collect();
+    /// Blocks with bytes that have waited as long as they may let go what they hold, and that is said.
+    async fn release_overdue(&mut self) -> Result<(), CallFailure> {
+        let (now, Some(max)) = (Instant::now(), self.hold_max) else { return Ok(()) };
+        let overdue = |block: &Block| block.oldest_held().is_some_and(|since| since + max <= now);
+        let ids: Vec<BlockId> = self.answer.blocks.iter().filter(|block| overdue(block)).map(|block| block.id).collect();
         for id in ids {
-            if self.held(id) > 0 {
-                self.release_block(id, bound).await?;
-            }
+            let bytes = self.gate.release_held(id);
+            self.tell_released(id, bytes, "hold_max_ms");
+            self.release(id, u64::MAX).await?;
         }
-        self.held_since = None;
         Ok(())
     }
 
-    /// A bound was reached: what is held goes out, and that is said.
-    async fn release_block(&mut self, id: BlockId, bound: &str) -> Result<(), CallFailure> {
-        let bytes = self.held(id) as u64;
-        self.tell_released(id, bytes, bound);
-        self.gate.release_held(id);
-        self.release(id, u64::MAX).await
+    /// Arguments that are no JSON cannot be watched to their end: that is said.
+    fn tell_unreadable(&self, id: BlockId) {
+        if let Some(error) = self.gate.decode_error(id) {
+            let message = format!("stream rules could not read the arguments of a tool call to their end: {error}");
+            self.hub.emit(EventKind::Notice { message });
+        }
     }
 
     fn tell_released(&mut self, id: BlockId, bytes: u64, bound: &str) {

@@ -79,21 +79,31 @@ impl Runner<'_> {
     }
 }
 
-/// The rules among `noted` that concern this call, each rule for one call of the batch only.
-pub(crate) fn take_for(call: &ToolCall, noted: &mut Vec<RuleMatch>) -> Vec<RuleMatch> {
+/// Takes the rules that forbid this call out of `noted`. A sibling that broke the same rule is forbidden by itself.
+pub(crate) fn take_blocks(call: &ToolCall, noted: &mut Vec<RuleMatch>) -> Vec<RuleMatch> {
     let mut mine: Vec<RuleMatch> = Vec::new();
     noted.retain(|found| {
-        let is_mine = matches!(&found.stream, StreamKind::Tool { call: id, .. } if *id == call.id);
+        let is_mine = concerns(found, call);
         if is_mine && !mine.iter().any(|other| other.rule == found.rule) {
             mine.push(found.clone());
         }
         !is_mine
     });
+    mine
+}
+
+/// Takes the rules to remind of with this call out of `noted`: each rule is told with one call of the batch only.
+pub(crate) fn take_reminders(call: &ToolCall, noted: &mut Vec<RuleMatch>) -> Vec<RuleMatch> {
+    let mine = take_blocks(call, noted);
     noted.retain(|found| {
         let other_call = matches!(found.stream, StreamKind::Tool { .. });
         !(other_call && mine.iter().any(|one| one.rule == found.rule))
     });
     mine
+}
+
+fn concerns(found: &RuleMatch, call: &ToolCall) -> bool {
+    matches!(&found.stream, StreamKind::Tool { call: id, .. } if *id == call.id)
 }
 
 fn refused(reason: String) -> ToolOutput {

@@ -18,7 +18,10 @@ use serde_json::{Map, Value, json};
 /// assert_eq!(record["payload"]["text"], "Hello");
 /// ```
 pub fn record(event: &Event, thread_id: &str) -> Value {
-    let (name, payload) = describe(&event.kind);
+    let (name, mut payload) = describe(&event.kind);
+    if event.kind == EventKind::StepStart {
+        payload["turn_number"] = json!(event.place.step);
+    }
     json!({
         "seq": event.seq,
         "ts": event.at_ms,
@@ -129,8 +132,9 @@ fn tool(kind: &EventKind) -> (&'static str, Value) {
             "tool_call_start",
             json!({"tool": tool, "call_id": call.as_str(), "input": input(arguments)}),
         ),
+        // How far a tool is it does not say: said to be unknown, not invented.
         EventKind::ToolCallProgress { call, message } => {
-            ("tool_call_progress", json!({"call_id": call.as_str(), "message": message}))
+            ("tool_call_progress", json!({"call_id": call.as_str(), "progress": null, "message": message}))
         }
         EventKind::ToolCallResult { call, tool, output, diff, is_error, duration_ms } => {
             let mut payload =
