@@ -1,0 +1,169 @@
+//! Notes that the model writes in `<note>` and `<note-…>` tags: kept for the session, given back with the next input.
+
+#![forbid(unsafe_code)]
+
+use serde::{Deserialize, Serialize};
+use tidegate_sdk::prelude::*;
+
+/// State: the notes, oldest first.
+const NOTES: &str = "notes";
+/// State: there are notes that the model has not been given back.
+const NEWS: &str = "news";
+/// The longest note, in bytes; a longer one is cut at a character.
+const NOTE_BYTES: usize = 2000;
+
+/// One note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Note {
+    /// What stands behind `note-` in the tag's name, else empty.
+    kind: String,
+    /// The note itself, on one line.
+    text: String,
+}
+
+struct SessionNotes {
+    confirmation: String,
+    max_notes: usize,
+}
+
+impl Extension for SessionNotes {
+    fn new(settings: &Settings) -> Result<Self> {
+        let max_notes = settings.get_or("max_notes", 50u32)?;
+        if !(1..=1000).contains(&max_notes) {
+            bail!("setting `max_notes` must be from 1 to 1000, and is {max_notes}");
+        }
+        let confirmation = settings.get_or("confirmation", String::from("(noted: {note})"))?;
+        Ok(Self { confirmation, max_notes: max_notes as usize })
+    }
+}
+
+impl OnTag for SessionNotes {
+    const TAGS: &'static [&'static str] = &["note", "note-*"];
+
+    fn on_tag(&mut self, tag: &Tag, _place: &TagPlace) -> Result<TagAnswer> {
+        let text = one_line(&tag.content);
+        if text.is_empty() {
+            return Ok(TagAnswer::Keep);
+        }
+        let kind = tag.name.strip_prefix("note-").unwrap_or_default().to_owned();
+        let note = Note { kind, text };
+        let answer = TagAnswer::Replace(self.confirmation.replace("{note}", &note.text));
+        let mut notes: Vec<Note> = state::get(NOTES)?.unwrap_or_default();
+        if notes.contains(&note) {
+            return Ok(answer);
+        }
+        notes.push(note);
+        let too_many = notes.len().saturating_sub(self.max_notes);
+        notes.drain(..too_many);
+        if too_many > 0 {
+            log::warn(format_args!(
+                "dropped {too_many} of the oldest notes: setting `max_notes` is {}",
+                self.max_notes
+            ));
+        }
+        state::set(NOTES, &notes)?;
+        state::set(NEWS, &true)?;
+        Ok(answer)
+    }
+}
+
+impl OnInputMessages for SessionNotes {
+    fn on_input_messages(&mut self, mut messages: Vec<Message>) -> Result<InputAnswer> {
+        if state::get(NEWS)? != Some(true) {
+            return Ok(InputAnswer::Pass);
+        }
+        let Some(last) = messages.iter_mut().rfind(|message| message.role == Role::User) else {
+            return Ok(InputAnswer::Pass);
+        };
+        let notes: Vec<Note> = state::get(NOTES)?.unwrap_or_default();
+        last.push_text(listed(&notes));
+        state::delete(NEWS)?;
+        Ok(InputAnswer::Replace(messages))
+    }
+}
+
+/// The notes as the model gets them back.
+fn listed(notes: &[Note]) -> String {
+    let mut text = String::from("\n\nYour notes of this session, oldest first:");
+    for Note { kind, text: note } in notes {
+        text.push_str("\n- ");
+        if !kind.is_empty() {
+            text.push_str(&format!("[{kind}] "));
+        }
+        text.push_str(note);
+    }
+    text
+}
+
+/// The words with single spaces between them, at most [`NOTE_BYTES`].
+fn one_line(content: &str) -> String {
+    let mut text = content.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.truncate(text.floor_char_boundary(NOTE_BYTES));
+    text
+}
+
+tidegate_sdk::export!(SessionNotes: OnInputMessages, OnTag);
+
+#[cfg(test)]
+mod tests {
+    use tidegate_sdk::testing::Harness;
+
+    use super::*;
+
+    fn listing(harness: &mut Harness<SessionNotes>) -> Option<String> {
+        match harness.input_messages(vec![Message::user("go on")]).expect("lists") {
+            InputAnswer::Pass => None,
+            InputAnswer::Replace(messages) => {
+                let text = messages[0].text();
+                Some(text.strip_prefix("go on").expect("the words stay in front").to_owned())
+            }
+            other => panic!("unexpected answer {other:?}"),
+        }
+    }
+
+    #[test]
+    fn notes_are_taken_confirmed_and_given_back_once() {
+        let mut harness = Harness::<SessionNotes>::new();
+        assert_eq!(listing(&mut harness), None);
+        let answer = harness.tag(&Tag::new("note", " use\n tabs ")).expect("takes it");
+        assert_eq!(answer, TagAnswer::replace("(noted: use tabs)"));
+        harness.tag(&Tag::new("note-todo", "write docs")).expect("takes it");
+        harness.tag(&Tag::new("note-todo", "write docs")).expect("takes it once");
+        harness.restart();
+        let expected = "\n\nYour notes of this session, oldest first:\n- use tabs\n- [todo] write docs";
+        assert_eq!(listing(&mut harness).as_deref(), Some(expected));
+        assert_eq!(listing(&mut harness), None, "nothing is new");
+        harness.tag(&Tag::new("note", "third")).expect("takes it");
+        assert!(listing(&mut harness).is_some_and(|text| text.ends_with("docs\n- third")));
+    }
+
+    #[test]
+    fn an_input_without_a_user_keeps_the_news() {
+        let mut harness = Harness::<SessionNotes>::new();
+        harness.tag(&Tag::new("note", "a")).expect("takes it");
+        assert_eq!(harness.input_messages(vec![Message::system("x")]).expect("passes"), InputAnswer::Pass);
+        assert!(listing(&mut harness).is_some());
+    }
+
+    #[test]
+    fn settings_bound_the_notes_and_hide_the_confirmation() {
+        let mut harness =
+            Harness::<SessionNotes>::new().with_setting("max_notes", 2.0).with_setting("confirmation", "");
+        for text in ["a", "b", "c"] {
+            assert_eq!(harness.tag(&Tag::new("note", text)).expect("takes it"), TagAnswer::replace(""));
+        }
+        assert!(listing(&mut harness).is_some_and(|text| text.ends_with(":\n- b\n- c")));
+        assert!(harness.log().iter().any(|line| line.message.contains("dropped 1")), "{:?}", harness.log());
+        let error = Harness::<SessionNotes>::new().with_setting("max_notes", 0.0).tag(&Tag::new("note", "x"));
+        assert!(error.is_err_and(|error| error.message().contains("from 1 to 1000")));
+    }
+
+    #[test]
+    fn an_empty_note_stays_and_a_long_one_is_cut_at_a_character() {
+        let mut harness = Harness::<SessionNotes>::new();
+        assert_eq!(harness.tag(&Tag::new("note", " \n ")).expect("keeps it"), TagAnswer::Keep);
+        harness.tag(&Tag::new("note", "ü".repeat(3000))).expect("takes it");
+        let notes: Vec<Note> = harness.state(NOTES).expect("kept");
+        assert_eq!(notes[0].text, "ü".repeat(1000));
+    }
+}
