@@ -1,1 +1,48 @@
-//! 
+//! The agent host as a library: what an editor, a server or a script links.
+//!
+//! A [`Host`] is opened once from what the operator decided: it loads the plugins, builds the rules, and connects the
+//! provider. From it come sessions; a session runs turns and tells what happens as a stream of events.
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! use tidegate::{Cancel, Host, Message, Operator, SessionId};
+//!
+//! let operator = Operator::load("tidegate.toml".as_ref())?;
+//! let host = Host::builder(operator, ".").open().await?;
+//! let mut session = host.session(SessionId::new("first"));
+//! let mut events = session.subscribe();
+//! let report = session.run(vec![Message::user("Rename the function")], &Cancel::new()).await;
+//! while let Some(event) = events.try_next() {
+//!     println!("{}", tidegate::transcript::record(&event, "first"));
+//! }
+//! println!("{:?}: {}", report.status, report.text);
+//! # Ok(()) }
+//! ```
+//!
+//! Limits: one turn at a time in a session, any number of sessions side by side. Everything a plugin, a model or a file
+//! can get wrong is an error or an event with its cause; nothing of it panics.
+#![forbid(unsafe_code)]
+
+mod assemble;
+mod clock;
+mod confirm;
+mod doctor;
+mod error;
+mod guidance;
+mod host;
+
+pub use clock::SystemClock;
+pub use config::{
+    Diagnostic, Diagnostics, KeySource, Operator, PermissionMode, PermissionRule, PluginEntry, Power, ProviderKind,
+};
+pub use confirm::Nobody;
+pub use doctor::{Check, Health};
+pub use error::HostError;
+pub use flow::{
+    Action, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, Event, EventKind, Message, Place, PluginId, Registration,
+    RuleMatch, SessionId, StreamKind, ToolCall, TurnStatus, Usage,
+};
+pub use host::{Host, HostBuilder, Loaded, PluginInfo};
+pub use rules::{RepeatMode, RuleSet, RuleState};
+pub use turn::ports::{BoxFuture, Clock, Confirm};
+pub use turn::{Cancel, Session, Subscription, TurnReport, transcript};

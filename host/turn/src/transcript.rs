@@ -50,7 +50,7 @@ fn describe(kind: &EventKind) -> (&'static str, Value) {
         }
         EventKind::ThreadCancelled { by } => ("thread_cancelled", json!({"cancelled_by": by})),
         EventKind::TurnStart => ("turn_start", json!({})),
-        EventKind::TurnFinish { status } => ("turn_finish", turn_status(status)),
+        EventKind::TurnFinish { status } => ("turn_finish", self::status(status)),
         EventKind::StepStart => ("step_start", json!({})),
         EventKind::StepFinish { usage, stop } => (
             "step_finish",
@@ -247,7 +247,8 @@ fn unknown() -> (&'static str, Value) {
     ("unknown", Value::Null)
 }
 
-fn turn_status(status: &TurnStatus) -> Value {
+/// How a turn ended, as the payload of `turn_finish`.
+pub fn status(status: &TurnStatus) -> Value {
     match status {
         TurnStatus::Completed => json!({"status": "completed"}),
         TurnStatus::Rejected { by, reason } => {

@@ -1,0 +1,29 @@
+//! `tidegate doctor`: one line a check, what is wrong with what to do.
+
+use std::sync::Arc;
+
+use tidegate::{Health, Nobody};
+
+use crate::args::{Common, ProviderArgs};
+use crate::exit::{Exit, Failure};
+use crate::{open, style};
+
+/// Runs all checks; the exit code says whether all were good.
+pub(crate) async fn run(common: &Common, provider: &ProviderArgs) -> Result<Exit, Failure> {
+    let mut operator = open::operator(common)?;
+    open::choose_provider(&mut operator, provider);
+    let host = open::host(operator, &common.workspace, Arc::new(Nobody), None).await?;
+    let checks = host.doctor().await;
+    for check in &checks {
+        let mark = match check.health {
+            Health::Good => style::out(style::GOOD, "ok  "),
+            Health::Warning => style::out(style::WARNING, "look"),
+            Health::Bad => style::out(style::BAD, "BAD "),
+        };
+        println!("{mark} {}: {}", style::out(style::STRONG, &check.what), check.detail);
+    }
+    let bad = checks.iter().filter(|check| check.health == Health::Bad).count();
+    let looks = checks.iter().filter(|check| check.health == Health::Warning).count();
+    println!("{} checks: {bad} bad, {looks} to look at", checks.len());
+    Ok(if bad == 0 { Exit::Completed } else { Exit::Failed })
+}

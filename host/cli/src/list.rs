@@ -1,0 +1,65 @@
+//! `tidegate plugin list` and `tidegate rules list`.
+
+use tidegate::{CallbackKind, Host, Loaded};
+
+use crate::args::Common;
+use crate::exit::{Exit, Failure};
+use crate::{open, print, style};
+
+/// Prints the plugins, and for each callback who is called in which order.
+pub(crate) async fn plugins(common: &Common) -> Result<Exit, Failure> {
+    let host = load(common).await?;
+    let plugins = host.plugins();
+    if plugins.is_empty() {
+        println!("no plugins: add `[[plugin]]` entries to tidegate.toml, or give --plugin DIR");
+    }
+    for plugin in &plugins {
+        println!("{} {}  {}", style::out(style::STRONG, plugin.id.as_str()), plugin.version, plugin.description);
+        let powers = if plugin.powers.is_empty() { "none".to_owned() } else { plugin.powers.join(", ") };
+        println!("  powers: {powers}; stream rules: {}; prompt additions: {}", plugin.rules, plugin.prompts);
+        println!("  from {}", plugin.folder.display());
+    }
+    let chains = CallbackKind::ALL.map(|callback| (callback, host.chain(callback)));
+    if chains.iter().any(|(_, chain)| !chain.is_empty()) {
+        println!("\nOrder of calls (priority; the last one has the last word):");
+    }
+    for (callback, chain) in chains {
+        if !chain.is_empty() {
+            let names: Vec<String> = chain.iter().map(|(id, priority)| format!("{id} ({priority})")).collect();
+            println!("  {:<18} {}", callback.as_str(), names.join(" → "));
+        }
+    }
+    print::warnings(&host);
+    Ok(Exit::Completed)
+}
+
+/// Prints the rules.
+pub(crate) async fn rules(common: &Common) -> Result<Exit, Failure> {
+    let host = load(common).await?;
+    for info in host.rules().rules() {
+        let state = match info.state {
+            tidegate::RuleState::Active => style::out(style::GOOD, "active"),
+            tidegate::RuleState::Disabled(why) => format!("{}: {why}", style::out(style::DIM, "disabled")),
+            tidegate::RuleState::Shadowed(by) => format!("{}: {by}", style::out(style::WARNING, "shadowed")),
+            tidegate::RuleState::Unreachable(why) => format!("{}: {why}", style::out(style::BAD, "cannot fire")),
+        };
+        println!("{}  {state}", style::out(style::STRONG, &info.rule.name));
+        if let Some(description) = &info.rule.description {
+            println!("  {description}");
+        }
+        let gap = if info.repeat == tidegate::RepeatMode::AfterGap { format!(" {} turns", info.gap) } else { String::new() };
+        println!(
+            "  watches {}; interrupts {}; repeats {}{gap}",
+            info.scopes.join(", "),
+            info.interrupt.as_str(),
+            info.repeat.as_str()
+        );
+        println!("  from {}", info.rule.source);
+    }
+    print::warnings(&host);
+    Ok(Exit::Completed)
+}
+
+async fn load(common: &Common) -> Result<Loaded, Failure> {
+    Ok(Host::builder(open::operator(common)?, &common.workspace).load().await?)
+}

@@ -1,0 +1,98 @@
+//! From the operator's file and the flags to a host. Flags win over the file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use config::{KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, Power, ProviderKind};
+use tidegate::{Confirm, Host};
+
+use crate::args::{Common, PowerWord, ProviderArgs, ProviderWord};
+use crate::exit::Failure;
+
+/// What the operator decided: the file, then the flags that all commands take.
+pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
+    let in_workspace = common.workspace.join(OPERATOR_FILE);
+    let mut operator = match &common.config {
+        Some(file) => Operator::load(file)?,
+        None if in_workspace.exists() => Operator::load(&in_workspace)?,
+        None => Operator::default(),
+    };
+    let grants: Vec<Power> = common.grant.iter().map(|word| word.power()).collect();
+    if common.plugin.is_empty() && !grants.is_empty() {
+        return Err(Failure::setup("--grant is for plugins given with --plugin, and there is none"));
+    }
+    for path in &common.plugin {
+        let mut entry = PluginEntry::of_path(path);
+        // Only what the manifest asks for: a grant on the command line is for several plugins at once.
+        let asked = config::Manifest::load(&entry.folder.join(config::MANIFEST_FILE))?.capabilities;
+        entry.grants = grants.iter().copied().filter(|power| asked.contains_key(power)).collect();
+        operator.plugins.push(entry);
+    }
+    Ok(operator)
+}
+
+/// Applies the flags that choose a model.
+pub(crate) fn choose_provider(operator: &mut Operator, args: &ProviderArgs) {
+    let provider = &mut operator.provider;
+    if let Some(word) = args.provider {
+        provider.kind = Some(word.kind());
+    }
+    if let Some(model) = &args.model {
+        provider.model = Some(model.clone());
+    }
+    if let Some(url) = &args.base_url {
+        provider.base_url = Some(url.clone());
+    }
+    if let Some(variable) = &args.api_key_env {
+        provider.key = KeySource::Env(variable.clone());
+    }
+    if let Some(file) = &args.recording {
+        provider.kind = Some(ProviderKind::Recording);
+        provider.recording = Some(file.clone());
+    }
+}
+
+/// Applies `--permission`.
+pub(crate) fn permit(operator: &mut Operator, permissions: &[String]) -> Result<(), Failure> {
+    for text in permissions {
+        let rule = PermissionRule::parse(text)
+            .map_err(|bad| Failure::setup(format!("--permission {text}: {}\n  help: {}", bad.message, bad.help)))?;
+        // The flag wins over the same entry of the file.
+        operator.tools.permissions.retain(|other| (&other.tool, &other.pattern) != (&rule.tool, &rule.pattern));
+        operator.tools.permissions.push(rule);
+    }
+    Ok(())
+}
+
+/// Opens the host.
+pub(crate) async fn host(
+    operator: Operator,
+    workspace: &Path,
+    confirm: Arc<dyn Confirm>,
+    record: Option<&Path>,
+) -> Result<Host, Failure> {
+    let builder = Host::builder(operator, workspace).confirm(confirm).record(record.map(Path::to_owned));
+    Ok(builder.open().await?)
+}
+
+impl ProviderWord {
+    fn kind(self) -> ProviderKind {
+        match self {
+            Self::Anthropic => ProviderKind::Anthropic,
+            Self::OpenaiChat => ProviderKind::OpenaiChat,
+            Self::OpenaiResponses => ProviderKind::OpenaiResponses,
+            Self::Recording => ProviderKind::Recording,
+        }
+    }
+}
+
+impl PowerWord {
+    fn power(self) -> Power {
+        match self {
+            Self::State => Power::State,
+            Self::Session => Power::Session,
+            Self::Tools => Power::Tools,
+            Self::Prompt => Power::Prompt,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! `tidegate plugin build`: from a folder with Rust source to a component.
+
+use std::path::Path;
+
+use crate::exit::{Exit, Failure};
+
+/// Builds the plugin in `folder` and says where the component is.
+pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
+    let options = tidegate_build::Options::default();
+    let built = tidegate_build::build(folder, &options, &mut |line| eprintln!("{line}")).map_err(Failure::setup)?;
+    println!("{}", built.component.display());
+    Ok(Exit::Completed)
+}

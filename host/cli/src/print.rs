@@ -1,0 +1,163 @@
+//! Prints a turn as it happens, for people.
+//!
+//! The answer goes to standard output, everything else to standard error. At a terminal the answer streams. Where
+//! standard output is a file or a pipe, only accepted answers are printed, each when it is complete: what a rule stopped
+//! must not end up in somebody's file.
+
+use std::io::{IsTerminal, Write, stdout};
+
+use tidegate::{Action, CallbackOutcome, Event, EventKind, Loaded, TurnStatus};
+
+use crate::style::{self, err};
+
+/// Prints the events of one turn.
+pub(crate) struct Printer {
+    live: bool,
+    /// What is shown of the answer under way.
+    answer: String,
+    /// Standard output is in the middle of a line.
+    open_line: bool,
+}
+
+impl Printer {
+    pub(crate) fn new() -> Self {
+        Self { live: stdout().is_terminal(), answer: String::new(), open_line: false }
+    }
+
+    /// Prints one event; most say nothing to a person.
+    ///
+    /// # Errors
+    /// Standard output is gone, such as a pipe that was closed.
+    pub(crate) fn event(&mut self, event: &Event) -> std::io::Result<()> {
+        match &event.kind {
+            EventKind::CognitionOutDelta { text, .. } => self.text(text)?,
+            EventKind::CognitionOut { partial: None, .. } => self.accepted()?,
+            EventKind::CognitionOut { partial: Some(_), .. } => self.answer.clear(),
+            EventKind::RuleFired { found, action, first: true } => {
+                let what = match action {
+                    Action::Interrupt => "stopped the model, which tries again",
+                    Action::Stop => "ended the turn",
+                    Action::Block => "keeps the tool from running",
+                    Action::Remind => "reminds the model",
+                    Action::Pass => "matched and was let pass: the budget for interrupts is spent",
+                };
+                let text = shorten(&found.evidence.text, 80);
+                self.line(&format!("{} {what}: {text:?}", err(style::WARNING, &format!("▲ rule {}", found.rule))))?;
+            }
+            EventKind::RuleHoldReleased { bytes, bound, .. } => {
+                self.line(&err(style::DIM, &format!("  {bytes} held bytes were let go: {bound} was reached")))?;
+            }
+            EventKind::ToolCallStart { tool, arguments, .. } => {
+                let call = format!("{} {}", err(style::TOOL, &format!("● {tool}")), shorten(arguments, 160));
+                self.line(&call)?;
+            }
+            EventKind::ToolCallResult { output, diff, is_error, .. } => self.result(output, diff.as_deref(), *is_error)?,
+            EventKind::ExtensionCallback(report) => {
+                if let CallbackOutcome::Failed(failure) = &report.outcome {
+                    self.line(&format!("{} {failure}", err(style::WARNING, "! plugin")))?;
+                    for frame in &failure.frames {
+                        self.line(&err(style::DIM, &format!("    in {frame}")))?;
+                    }
+                }
+                if let CallbackOutcome::Ignored(why) = &report.outcome {
+                    let message = format!("{}: an answer of {} was ignored: {why}", report.plugin, report.callback.as_str());
+                    self.line(&format!("{} {message}", err(style::WARNING, "! plugin")))?;
+                }
+            }
+            EventKind::ErrorClassified { class, message, .. } if class.retryable() => {
+                self.line(&format!("{} {message}", err(style::WARNING, "! model")))?;
+            }
+            EventKind::Notice { message } => self.line(&format!("{} {message}", err(style::WARNING, "!")))?,
+            EventKind::TurnFinish { status } => self.finish(status)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> std::io::Result<()> {
+        self.answer.push_str(text);
+        if self.live { self.out(text) } else { Ok(()) }
+    }
+
+    fn accepted(&mut self) -> std::io::Result<()> {
+        let answer = std::mem::take(&mut self.answer);
+        if !self.live {
+            self.out(&answer)?;
+        }
+        self.end_line()
+    }
+
+    fn out(&mut self, text: &str) -> std::io::Result<()> {
+        let mut out = stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+        if !text.is_empty() {
+            self.open_line = !text.ends_with('\n');
+        }
+        Ok(())
+    }
+
+    /// Ends the line of the answer, where one is open.
+    fn end_line(&mut self) -> std::io::Result<()> {
+        if self.open_line { self.out("\n") } else { Ok(()) }
+    }
+
+    fn line(&mut self, line: &str) -> std::io::Result<()> {
+        if self.live {
+            self.end_line()?;
+        }
+        eprintln!("{line}");
+        Ok(())
+    }
+
+    fn result(&mut self, output: &str, diff: Option<&str>, is_error: bool) -> std::io::Result<()> {
+        if is_error {
+            return self.line(&format!("  {} {}", err(style::BAD, "failed:"), shorten(output, 400)));
+        }
+        let Some(diff) = diff else {
+            let first = output.lines().next().unwrap_or_default();
+            return self.line(&err(style::DIM, &format!("  {}", shorten(first, 120))));
+        };
+        for line in diff.lines() {
+            let style = match line.as_bytes().first() {
+                Some(b'+') => style::GOOD,
+                Some(b'-') => style::BAD,
+                _ => style::DIM,
+            };
+            self.line(&format!("  {}", err(style, line)))?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, status: &TurnStatus) -> std::io::Result<()> {
+        self.end_line()?;
+        match status {
+            TurnStatus::Completed => Ok(()),
+            TurnStatus::Rejected { by, reason } => self.line(&format!("{} by {by}: {reason}", err(style::BAD, "rejected"))),
+            TurnStatus::StoppedByRule { rule } => self.line(&format!("{} by rule {rule}", err(style::BAD, "stopped"))),
+            TurnStatus::Cancelled => self.line(&err(style::BAD, "cancelled")),
+            TurnStatus::Failed { message, .. } => self.line(&format!("{} {message}", err(style::BAD, "failed:"))),
+            TurnStatus::StepLimit { steps } => {
+                let help = "raise `max_steps` under `[turn]` in tidegate.toml to let it go on";
+                self.line(&format!("{} after {steps} steps; {help}", err(style::BAD, "stopped")))
+            }
+        }
+    }
+}
+
+/// What is not as it should be, on standard error.
+pub(crate) fn warnings(loaded: &Loaded) {
+    for warning in loaded.warnings() {
+        eprint!("{}", warning.render(style::stderr_has_colour()));
+    }
+}
+
+/// At most `most` characters of a text, on one line.
+pub(crate) fn shorten(text: &str, most: usize) -> String {
+    let line = text.replace('\n', " ");
+    if line.chars().count() <= most {
+        return line;
+    }
+    let cut: String = line.chars().take(most).collect();
+    format!("{cut}…")
+}

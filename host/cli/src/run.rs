@@ -1,0 +1,135 @@
+//! `tidegate run`: one turn, printed as asked.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tidegate::{Cancel, Event, Host, Message, Session, SessionId, Subscription, TurnReport, transcript};
+
+use crate::args::{Common, Output, Run};
+use crate::ask::Terminal;
+use crate::exit::{Exit, Failure};
+use crate::print::Printer;
+use crate::summary::Summary;
+use crate::{open, print};
+
+/// A prompt from standard input has at most this many bytes.
+const MAX_PROMPT: u64 = 4 << 20;
+
+/// Runs one turn.
+pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
+    let prompt = prompt(&args.prompt)?;
+    let mut operator = open::operator(common)?;
+    open::choose_provider(&mut operator, &args.provider);
+    open::permit(&mut operator, &args.permission)?;
+    let host = open::host(operator, &common.workspace, Arc::new(Terminal), args.record.as_deref()).await?;
+    if args.output == Output::Text {
+        print::warnings(host.loaded());
+    }
+    let id = session_id();
+    let mut session = host.session(SessionId::new(id.clone()));
+    let events = session.subscribe();
+    let cancel = cancel_on_signal();
+    let printing = tokio::spawn(show(events, args.output, id, args.summary));
+    let report = session.run(vec![Message::user(prompt)], &cancel).await;
+    finish(session, &host, printing, &args, &report).await
+}
+
+async fn finish(
+    session: Session,
+    host: &Host,
+    printing: tokio::task::JoinHandle<std::io::Result<Summary>>,
+    args: &Run,
+    report: &TurnReport,
+) -> Result<Exit, Failure> {
+    session.close();
+    match printing.await {
+        Ok(Ok(summary)) => {
+            if args.summary {
+                summary.print(report, host);
+            }
+        }
+        // Whoever read the output has gone: nothing more can be said there.
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        Ok(Err(error)) => return Err(Failure::setup(format!("cannot write to standard output: {error}"))),
+        Err(error) => return Err(Failure::setup(format!("printing was cut off: {error}"))),
+    }
+    if args.output == Output::Json {
+        println!("{}", as_json(report));
+    }
+    Ok(Exit::of(&report.status))
+}
+
+/// Prints events until the session is closed, and counts them.
+async fn show(mut events: Subscription, output: Output, thread: String, count: bool) -> std::io::Result<Summary> {
+    use std::io::Write;
+    let mut printer = Printer::new();
+    let mut summary = Summary::default();
+    while let Some(event) = events.next().await {
+        if count {
+            summary.take(&event);
+        }
+        match output {
+            Output::Text => printer.event(&event)?,
+            Output::StreamJson => stream_json(&mut std::io::stdout().lock(), &event, &thread)?,
+            Output::Json => {}
+        }
+    }
+    std::io::stdout().flush()?;
+    Ok(summary)
+}
+
+fn stream_json(out: &mut impl std::io::Write, event: &Event, thread: &str) -> std::io::Result<()> {
+    writeln!(out, "{}", transcript::record(event, thread))?;
+    out.flush()
+}
+
+/// The one object of `--output json`.
+fn as_json(report: &TurnReport) -> serde_json::Value {
+    json!({
+        "status": transcript::status(&report.status),
+        "text": report.text,
+        "stop_reason": report.stop.as_ref().map(|stop| stop.as_str()),
+        "steps": report.place.step,
+        "interrupts": report.interrupts,
+        "usage": {"input_tokens": report.usage.input, "output_tokens": report.usage.output},
+    })
+}
+
+fn prompt(argument: &str) -> Result<String, Failure> {
+    if argument != "-" {
+        return Ok(argument.to_owned());
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().take(MAX_PROMPT + 1).read_to_string(&mut text);
+    match read {
+        Err(error) => Err(Failure::setup(format!("cannot read the prompt from standard input: {error}"))),
+        Ok(bytes) if bytes as u64 > MAX_PROMPT => {
+            Err(Failure::setup(format!("the prompt has more than {MAX_PROMPT} bytes; put long material into a file")))
+        }
+        Ok(_) if text.trim().is_empty() => Err(Failure::setup("the prompt on standard input is empty")),
+        Ok(_) => Ok(text),
+    }
+}
+
+/// The first Ctrl-C cancels the turn in order; the second ends the program.
+fn cancel_on_signal() -> Cancel {
+    let cancel = Cancel::new();
+    let handle = cancel.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            handle.cancel();
+            if tokio::signal::ctrl_c().await.is_ok() {
+                std::process::exit(i32::from(Exit::Cancelled.code()));
+            }
+        }
+    });
+    cancel
+}
+
+/// Unique among the processes of this machine: the time and the process.
+fn session_id() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    format!("{:x}-{:x}", since.as_millis(), std::process::id())
+}

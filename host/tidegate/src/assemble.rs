@@ -1,0 +1,190 @@
+//! From what the operator decided to what each room is given. One function a room; nothing is decided here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use config::{Diagnostic, KeySource, Operator, Power, Provider, ProviderKind, SettingValue};
+use flow::CallbackKind;
+use providers::{HttpConfig, ProviderConfig, ReplayConfig, Wire};
+use rules::RuleSet;
+use sandbox::{ComponentSource, PluginSource, Setting};
+
+use crate::HostError;
+
+/// What `providers` is given.
+pub(crate) fn provider(from: &Provider, record: Option<&Path>) -> Result<ProviderConfig, HostError> {
+    let kind = from.kind.ok_or_else(|| {
+        let known = ProviderKind::ALL.map(ProviderKind::as_str).join(", ");
+        HostError::Setup(format!("no provider is chosen: set `kind` under `[provider]` in tidegate.toml, or give --provider ({known})"))
+    })?;
+    let wire = match kind {
+        ProviderKind::Anthropic => Wire::Anthropic,
+        ProviderKind::OpenaiChat => Wire::OpenAiChat,
+        ProviderKind::OpenaiResponses => Wire::OpenAiResponses,
+        ProviderKind::Recording => return replay(from, record),
+    };
+    let model = from.model.clone().ok_or_else(|| {
+        HostError::Setup("no model is chosen: set `model` under `[provider]` in tidegate.toml, or give --model".into())
+    })?;
+    Ok(ProviderConfig::Http(HttpConfig {
+        base_url: from.base_url.clone(),
+        key: match &from.key {
+            KeySource::Usual => providers::KeySource::Usual,
+            KeySource::Env(name) => providers::KeySource::Env(name.clone()),
+            KeySource::None => providers::KeySource::None,
+        },
+        max_tokens: from.max_tokens,
+        connect_timeout: from.connect_timeout,
+        idle_timeout: from.idle_timeout,
+        record: record.map(Path::to_owned),
+        ..HttpConfig::new(wire, model)
+    }))
+}
+
+fn replay(from: &Provider, record: Option<&Path>) -> Result<ProviderConfig, HostError> {
+    if record.is_some() {
+        return Err(HostError::Setup("a recording cannot be recorded: leave out --record, or choose another provider".into()));
+    }
+    let path = from.recording.clone().ok_or_else(|| {
+        HostError::Setup("no recording is named: set `recording` under `[provider]` in tidegate.toml, or give --recording".into())
+    })?;
+    Ok(ProviderConfig::Recording(ReplayConfig::new(path)))
+}
+
+/// What `tools` is given.
+pub(crate) fn tools(operator: &Operator, origin: &str) -> tools::ToolSettings {
+    let rule = |rule: &config::PermissionRule| tools::PermissionRule {
+        tool: rule.tool.clone(),
+        pattern: rule.pattern.clone(),
+        mode: match rule.mode {
+            config::PermissionMode::Allow => tools::PermissionMode::Allow,
+            config::PermissionMode::Ask => tools::PermissionMode::Ask,
+            config::PermissionMode::Deny => tools::PermissionMode::Deny,
+        },
+        origin: origin.to_owned(),
+    };
+    // Commands of the model get no key of the provider's.
+    let hidden_env = match &operator.provider.key {
+        KeySource::Env(name) => vec![name.clone()],
+        KeySource::Usual | KeySource::None => Vec::new(),
+    };
+    tools::ToolSettings {
+        permissions: operator.tools.permissions.iter().map(rule).collect(),
+        shell_timeout: operator.tools.shell_timeout,
+        shell_output_bytes: operator.tools.shell_output_bytes,
+        hidden_env,
+    }
+}
+
+/// What `sandbox` is given for one plugin; `None` where the plugin has no component.
+pub(crate) fn plugin(from: &config::Plugin) -> Option<PluginSource> {
+    let component = from.manifest.component.clone()?;
+    let powers = |wanted: &dyn Fn(&Power) -> bool| -> BTreeSet<sandbox::Power> {
+        Power::ALL.iter().filter(|power| wanted(power)).filter_map(|power| guest_power(*power)).collect()
+    };
+    let limits = sandbox::Limits {
+        time: from.limits.callback,
+        text_time: from.limits.text,
+        turn_time: from.limits.turn,
+        memory_bytes: usize::try_from(from.limits.memory_bytes).unwrap_or(usize::MAX),
+        returned_bytes: usize::try_from(from.limits.output_bytes).unwrap_or(usize::MAX),
+        ..sandbox::Limits::default()
+    };
+    let callbacks: [CallbackKind; 5] = CallbackKind::ALL;
+    let priorities: BTreeMap<CallbackKind, u8> =
+        callbacks.into_iter().filter_map(|callback| Some((callback, from.priority(callback)?))).collect();
+    Some(PluginSource {
+        version: from.manifest.version.clone(),
+        asked: powers(&|power| from.manifest.capabilities.contains_key(power)),
+        granted: powers(&|power| from.entry.grants.contains(power)),
+        settings: from.settings.iter().map(|(name, value)| (name.clone(), setting(value))).collect(),
+        limits,
+        required: from.entry.required,
+        priorities,
+        ..PluginSource::new(from.manifest.id.clone(), ComponentSource::File(component))
+    })
+}
+
+/// A power that a guest imports; adding to the prompt is the manifest's alone.
+fn guest_power(power: Power) -> Option<sandbox::Power> {
+    match power {
+        Power::State => Some(sandbox::Power::State),
+        Power::Session => Some(sandbox::Power::Session),
+        Power::Tools => Some(sandbox::Power::Tools),
+        Power::Prompt => None,
+    }
+}
+
+fn setting(value: &SettingValue) -> Setting {
+    match value {
+        SettingValue::Text(text) => Setting::Text(text.clone()),
+        SettingValue::Number(number) => Setting::Number(*number),
+        SettingValue::Boolean(yes) => Setting::Boolean(*yes),
+        SettingValue::Texts(texts) => Setting::Texts(texts.clone()),
+    }
+}
+
+/// Where compiled components are kept by default: the user's cache folder. `None` where the user has no home.
+pub(crate) fn cache_dir() -> Option<PathBuf> {
+    use etcetera::base_strategy::{BaseStrategy, Xdg};
+    Xdg::new().ok().map(|base| base.cache_dir().join("tidegate").join("components"))
+}
+
+/// The system prompt where the operator sets none.
+pub(crate) const DEFAULT_SYSTEM: &str = "You are a careful assistant that works in the user's workspace with the tools \
+you are given. Read before you change; change only what was asked; say plainly what you did and what you could not do. \
+Messages in <system-interrupt> and <system-reminder> come from the host, which enforces the rules of this project.";
+
+/// What a turn is given.
+pub(crate) fn turn(operator: &Operator, workspace: &Path, plugins: &[config::Plugin], guidance: Option<String>) -> turn::Settings {
+    let additions = plugins.iter().filter(|plugin| plugin.may(Power::Prompt));
+    let system = operator.system.clone().unwrap_or_else(|| DEFAULT_SYSTEM.to_owned());
+    turn::Settings {
+        system: std::iter::once(system).chain(guidance).collect(),
+        additions: additions.flat_map(|plugin| plugin.manifest.prompts.iter().cloned()).collect(),
+        max_tokens: operator.provider.max_tokens,
+        max_steps: operator.turn.max_steps,
+        max_retries: operator.turn.max_retries,
+        workspace: workspace.display().to_string(),
+    }
+}
+
+/// Where the operator's decisions come from, in the words of reasons.
+pub(crate) fn origin(operator: &Operator) -> String {
+    match &operator.source {
+        Some(source) => format!("[tools.permission] in {}", source.path.display()),
+        None => "--permission".to_owned(),
+    }
+}
+
+/// The stream rules: those of the plugins, in order of registration, and the built-in pack. What is wrong with one of
+/// them is a warning: the others go on.
+pub(crate) fn rules(
+    operator: &Operator,
+    plugins: &[config::Plugin],
+    workspace: &Path,
+) -> (Arc<RuleSet>, Vec<Diagnostic>) {
+    let (mut rules, mut found) = rules::builtin();
+    let mut warnings = Vec::new();
+    for plugin in plugins {
+        rules.extend(plugin.manifest.rules.iter().cloned());
+        warnings.extend(plugin.manifest.findings.iter().cloned());
+    }
+    let (set, more) = RuleSet::build(rules, operator.rules.clone(), &workspace.display().to_string());
+    found.extend(more);
+    warnings.extend(found.iter().map(diagnostic));
+    (set, warnings)
+}
+
+fn diagnostic(from: &rules::Diagnostic) -> Diagnostic {
+    let message = format!("rule `{}` ({}): {}", from.rule, from.source, from.message);
+    let one = match from.severity {
+        rules::Severity::Error => Diagnostic::error(message),
+        rules::Severity::Warning => Diagnostic::warning(message),
+    };
+    match &from.help {
+        Some(help) => one.help(help.clone()),
+        None => one,
+    }
+}

@@ -1,0 +1,26 @@
+//! Why a host cannot be opened.
+
+use config::Diagnostics;
+
+/// Why a host cannot be opened. Each says what failed, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// A file of the operator's or of a plugin is wrong; each fault with its place.
+    #[error("{0}")]
+    Config(#[from] Diagnostics),
+    /// The provider cannot be used.
+    #[error(transparent)]
+    Provider(#[from] providers::ProviderError),
+    /// A plugin cannot be loaded.
+    #[error(transparent)]
+    Plugin(#[from] sandbox::LoadError),
+    /// The sandbox cannot run on this machine.
+    #[error(transparent)]
+    Sandbox(#[from] sandbox::EngineError),
+    /// The tools cannot be set up.
+    #[error(transparent)]
+    Tools(#[from] tools::ToolsError),
+    /// Something is missing, or does not fit together; the text says what to do.
+    #[error("{0}")]
+    Setup(String),
+}
