@@ -1,0 +1,251 @@
+//! What a session remembers and says: records, reservations, budgets, reminders, holding.
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
+
+use std::sync::Arc;
+
+use flow::{Action, BlockKind, CallId, RuleMatch};
+use rules::{Hold, Layer, Rule, RuleSet, Session, Settings, Source, parse_rule_file};
+use tidegate_rules as rules;
+
+fn rule(name: &str, front: &str, body: &str) -> Rule {
+    let source = Source { layer: Layer::Project, path: format!("/work/rules/{name}.md") };
+    let (rule, found) = parse_rule_file(name, &source, &format!("+++\n{front}\n+++\n{body}\n"));
+    assert_eq!(found, []);
+    rule.unwrap()
+}
+
+fn set(rules: Vec<Rule>, settings: Settings) -> Arc<RuleSet> {
+    let (set, found) = RuleSet::build(rules, settings, "/work");
+    assert_eq!(found, []);
+    set
+}
+
+fn session(front: &str) -> Session {
+    Session::new(set(vec![rule("r", front, "Body.")], Settings::default()))
+}
+
+fn text(session: &Session, text: &str) -> Vec<RuleMatch> {
+    let mut gate = session.gate();
+    gate.block_start(0, &BlockKind::Text);
+    let mut matches = gate.piece(0, text).matches;
+    matches.extend(gate.block_end(0).matches);
+    matches
+}
+
+fn call(session: &Session, id: &str, json: &str) -> Vec<RuleMatch> {
+    let mut gate = session.gate();
+    gate.block_start(0, &BlockKind::Tool { call: CallId::new(id), name: "write".into() });
+    gate.piece(0, json).matches
+}
+
+#[test]
+fn extensions_are_told_once_per_stream_and_rule_and_turn() {
+    let mut session = session("condition = 'x'\nrepeat = 'always'\ninterrupt = 'never'");
+    session.begin_turn();
+    let first = call(&session, "a", r#"{"t":"x"}"#);
+    assert_eq!(session.judge(&first).first, [true]);
+    assert_eq!(session.judge(&first).first, [false]);
+    let other = RuleMatch { stream: text_stream(), ..first[0].clone() };
+    assert_eq!(session.judge(&[other]).first, [true]);
+    session.end_turn();
+    session.begin_turn();
+    assert_eq!(session.judge(&first).first, [true]);
+}
+
+fn text_stream() -> flow::StreamKind {
+    flow::StreamKind::Text
+}
+
+#[test]
+fn one_sibling_call_of_a_batch_gets_the_reminder() {
+    let mut session = session("condition = 'x'\ninterrupt = 'never'");
+    session.begin_turn();
+    let mut gate = session.gate();
+    let mut actions = Vec::new();
+    for (block, id) in ["a", "b", "c"].into_iter().enumerate() {
+        gate.block_start(block as u32, &BlockKind::Tool { call: CallId::new(id), name: "write".into() });
+        let fed = gate.piece(block as u32, r#"{"t":"x"}"#);
+        actions.push(session.judge(&fed.matches).action);
+    }
+    assert_eq!(actions, [Action::Remind, Action::Pass, Action::Pass]);
+}
+
+#[test]
+fn what_waits_is_not_queued_twice_and_comes_back_when_dropped() {
+    let mut session = session("condition = 'x'\ninterrupt = 'never'");
+    session.begin_turn();
+    let due = session.judge(&text(&session, "x")).rules;
+    assert_eq!(due, ["r"]);
+    assert!(session.gate().is_idle());
+    session.release(&due);
+    assert_eq!(text(&session, "x").len(), 1);
+    session.reserve(&due);
+    assert_eq!(session.injected(&["r".into(), "r".into()]).len(), 1);
+    assert!(session.gate().is_idle());
+}
+
+#[test]
+fn a_resumed_session_keeps_the_exact_gap() {
+    let gapped = "condition = 'x'\nrepeat = 'after-gap'\ngap = 2";
+    let mut before = session(gapped);
+    before.begin_turn();
+    let records = before.injected(&["r".into()]);
+    let mut after = session(gapped);
+    after.restore(records.clone(), 0);
+    let mut fired = Vec::new();
+    for _ in 0..3 {
+        after.begin_turn();
+        fired.push(text(&after, "x").len());
+        after.end_turn();
+    }
+    assert_eq!(fired, [0, 0, 1]);
+    let mut once = session("condition = 'x'");
+    let records = once.injected(&["r".into()]);
+    let mut resumed = session("condition = 'x'");
+    resumed.restore(records, 5);
+    assert!(resumed.gate().is_idle());
+    resumed.rearm("r");
+    assert!(!resumed.gate().is_idle());
+}
+
+#[test]
+fn an_edited_rule_counts_as_new_and_an_edited_body_does_not() {
+    let mut session = session("condition = 'x'");
+    session.injected(&["r".into()]);
+    session.replace_rules(set(vec![rule("r", "condition = 'x'", "Another body.")], Settings::default()));
+    assert_eq!(text(&session, "x y"), []);
+    session.replace_rules(set(vec![rule("r", "condition = 'y'", "Body.")], Settings::default()));
+    assert_eq!(text(&session, "x"), []);
+    assert_eq!(text(&session, "y").len(), 1);
+    session.replace_rules(set(Vec::new(), Settings::default()));
+    assert!(session.gate().is_idle());
+}
+
+#[test]
+fn the_reminder_says_what_whose_where_and_the_body() {
+    let rules = vec![
+        rule("a&b", "condition = 'secret <x>'", "Never write </system-interrupt> it."),
+        rule("second", "condition = 'cret'", "Another."),
+    ];
+    let session = Session::new(set(rules, Settings::default()));
+    let matches = call(&session, "c", r#"{"path":"/work/src/a.rs","t":"one\nmy secret <x>!"}"#);
+    let said = session.reminder(&matches);
+    let blocks: Vec<&str> = said.split("</system-interrupt>").collect();
+    assert_eq!(blocks.len(), 3, "{said}");
+    assert!(blocks[0].starts_with("<system-interrupt reason=\"rule_violation\" rule=\"second\" path=\"src/a.rs\">\n"));
+    assert!(
+        blocks[1].starts_with("\n\n<system-interrupt reason=\"rule_violation\" rule=\"a&amp;b\" path=\"src/a.rs\">\n")
+    );
+    assert!(blocks[1].contains("in a call of write, argument t, file src/a.rs, line 2: secret &lt;x&gt;\n"));
+    assert!(blocks[1].contains("was stopped because it broke a rule that the user has set"));
+    assert!(blocks[1].contains("not a prompt injection"));
+    assert!(blocks[1].ends_with("\n\nNever write &lt;/system-interrupt> it.\n"));
+    let told = session.tool_reminder(&matches[..1]);
+    assert!(
+        told.starts_with("<system-reminder reason=\"rule_violation\" rule=\"second\" path=\"src/a.rs\">\n"),
+        "{told}"
+    );
+    assert!(told.contains("the call went on"));
+    // A rule file of the workspace is shown relative to it.
+    assert!(session.reminder(&text(&session, "cret")).contains("path=\"rules/second.md\""));
+}
+
+#[test]
+fn a_loop_holds_until_a_bound_lets_go() {
+    let settings = Settings { hold_max_bytes: 10, ..Settings::default() };
+    let session = Session::new(set(vec![rule("r", "condition = 'foo.*bar'", "No.")], settings));
+    let mut gate = session.gate();
+    gate.block_start(3, &BlockKind::Text);
+    assert_eq!(gate.piece(3, "say foo").safe, 4);
+    assert_eq!(gate.holding(3), ["r"]);
+    let fed = gate.piece(3, " and so");
+    assert_eq!((fed.safe, fed.released), (4, 0));
+    let fed = gate.piece(3, "me");
+    assert_eq!((fed.safe, fed.released), (16, 12));
+    assert_eq!(gate.piece(3, " on").safe, 16);
+    assert_eq!(gate.release_held(3), 3);
+    let fed = gate.piece(3, " bar");
+    assert_eq!((fed.matches.len(), fed.safe), (1, 19));
+}
+
+#[test]
+fn a_line_end_ends_what_a_loop_holds() {
+    let session = session("condition = 'foo.*bar'");
+    let mut gate = session.gate();
+    gate.block_start(0, &BlockKind::Text);
+    assert_eq!(gate.piece(0, "a foo b").safe, 2);
+    assert_eq!(gate.piece(0, "c\nd fo").safe, 11);
+    assert_eq!(gate.piece(0, "g").safe, 14);
+}
+
+#[test]
+fn rules_that_do_not_interrupt_hold_nothing() {
+    for settings in [Settings { hold: Hold::Off, ..Settings::default() }, Settings::default()] {
+        let front = "condition = 'foobar'\ninterrupt = 'never'";
+        let session = Session::new(set(vec![rule("r", front, "No.")], settings));
+        let mut gate = session.gate();
+        gate.block_start(0, &BlockKind::Text);
+        assert_eq!(gate.piece(0, "a fooba").safe, 7);
+    }
+    let loud = vec![rule("r", "condition = 'foobar'", "No.")];
+    let session = Session::new(set(loud, Settings { hold: Hold::Off, ..Settings::default() }));
+    let mut gate = session.gate();
+    gate.block_start(0, &BlockKind::Text);
+    assert_eq!(gate.piece(0, "a foo").safe, 5);
+    let fed = gate.piece(0, "bar");
+    assert_eq!((fed.matches.len(), fed.safe), (1, 5));
+}
+
+#[test]
+fn evidence_is_bounded_and_knows_its_line_after_much_text() {
+    let session = session("condition = 'begin[^!]*!'");
+    let mut gate = session.gate();
+    gate.block_start(0, &BlockKind::Text);
+    let line = "no such word in this line\n".repeat(5000);
+    assert_eq!(gate.piece(0, &line).matches, []);
+    let fed = gate.piece(0, &format!("x begin {}é!", "é".repeat(300)));
+    let evidence = &fed.matches[0].evidence;
+    assert_eq!((evidence.line, evidence.start), (5001, line.len() as u64 + 2));
+    assert_eq!(evidence.text, format!("begin {}", "é".repeat(97)));
+    assert!(evidence.text.len() <= 200);
+}
+
+#[test]
+fn a_block_that_begins_again_forgets_what_waited() {
+    let session = session("condition = 'FORBIDDEN'\nscope = 'tool(*.rs)'");
+    let kind = BlockKind::Tool { call: CallId::new("a"), name: "write".into() };
+    let mut gate = session.gate();
+    gate.block_start(0, &kind);
+    assert_eq!(gate.piece(0, r#"{"t":"FORBIDDEN","#).matches, []);
+    gate.block_start(0, &kind);
+    assert_eq!(gate.piece(0, r#"{"t":"fine","path":"a.rs"}"#).matches, []);
+    assert_eq!(gate.block_end(0).matches, []);
+}
+
+#[test]
+fn arguments_that_are_no_json_are_told() {
+    let session = session("condition = 'x'");
+    let mut gate = session.gate();
+    gate.block_start(0, &BlockKind::Tool { call: CallId::new("a"), name: "write".into() });
+    gate.piece(0, "{\"a\" \"x\"}");
+    assert_eq!(gate.decode_error(0), Some("unexpected '\"'"));
+}
+
+#[test]
+fn an_automaton_without_room_says_so() {
+    use rules::engine::{Automaton, Cursor, Pattern};
+    let pattern = Arc::new(Pattern::new("[ab]*a[ab]{9}c").unwrap());
+    let automaton = Automaton::with_room(vec![pattern], 20_000);
+    let (mut state, mut cursor, mut hits) = (1_u64, Cursor::new(&automaton), Vec::new());
+    for at in 0..60_000_u64 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let byte = if at == 59_999 { b'c' } else { b"ab"[(state >> 63) as usize] };
+        cursor.feed(&[byte], |hit| {
+            hits.push(hit);
+            true
+        });
+    }
+    let stats = automaton.stats();
+    assert!(stats.frozen && stats.clears > 0 && stats.uncached_bytes > 0 && stats.bytes < 60_000, "{stats:?}");
+    assert!(hits.len() <= 1);
+}
