@@ -77,6 +77,26 @@ fn an_extension_may_have_every_callback_and_every_power() {
 }
 
 #[test]
+fn our_plugins_import_the_powers_that_their_manifests_ask_for() {
+    let plugins = [
+        ("redact-secrets", &["on-plain-text"][..]),
+        ("session-notes", &["on-input-messages", "on-tag"]),
+        ("team-guard", &["on-llm-output", "ttsr-triggered"]),
+    ];
+    for (name, callbacks) in plugins {
+        let dir = root().join("plugins").join(name);
+        let built = quietly(&dir, &shared()).unwrap();
+        let (imports, exports) = interfaces(&built.bytes);
+        assert_eq!(exports, &set(&["registration"]) | &set(callbacks), "{name}");
+        let manifest: toml::Table = fs::read_to_string(dir.join("plugin.toml")).unwrap().parse().unwrap();
+        let asked: BTreeSet<String> = manifest["capabilities"].as_table().unwrap().keys().cloned().collect();
+        // Log and settings are always granted; prompt text is a power without an interface.
+        let without = set(&["types", "log", "settings", "prompt"]);
+        assert_eq!(&imports - &without, &asked - &without, "{name}");
+    }
+}
+
+#[test]
 fn a_power_that_is_used_is_imported() {
     let dir = package(
         "keeper",
