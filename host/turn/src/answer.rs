@@ -110,7 +110,8 @@ impl Answer {
     /// The answer as it goes into the conversation, with `text` for its text. `None` where nothing is left.
     pub(crate) fn message(&self, text: &str) -> Option<Message> {
         let mut parts = Vec::new();
-        let mut rest = Some(text).filter(|text| !text.is_empty());
+        // Providers refuse text of white space alone.
+        let mut rest = Some(text).filter(|text| !text.trim().is_empty());
         for block in &self.blocks {
             match &block.kind {
                 BlockKind::Thinking => parts.push(Part::Thinking {

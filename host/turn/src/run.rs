@@ -310,7 +310,9 @@ impl<'a> Turn<'a> {
             annotations: processed.annotations,
             rewrites: processed.rewrites,
         });
-        self.session.remember(Message::text(Role::Assistant, Origin::Plugin(by), output.text));
+        if !output.text.trim().is_empty() {
+            self.session.remember(Message::text(Role::Assistant, Origin::Plugin(by), output.text));
+        }
         let answer = std::mem::take(&mut self.answer);
         self.report.text.push_str(&answer.shown);
         Ok(())

@@ -126,7 +126,11 @@ fn a_section_that_is_too_large_is_shown_unhandled_and_reported() {
     runtime.block_on(session.run(vec![Message::user("go")], &Cancel::new()));
     let events = drain(&mut events);
     assert_eq!(support::shown(&events), words.replace("<a>y</a>", "A"));
-    assert!(events.iter().any(|event| matches!(&event.kind, flow::EventKind::Notice { message } if message.contains("<a>"))));
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(&event.kind, flow::EventKind::Notice { message } if message.contains("<a>")))
+    );
 }
 
 proptest! {

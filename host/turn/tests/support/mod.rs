@@ -1,17 +1,24 @@
 //! A turn without the outside: a model that says what a script says, extensions that are closures, tools that echo.
 //!
 //! These stand in for the real parts only where exact timing, exact chunking or a fault is wanted.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "shared by several test files, each using its part; tests may panic")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "shared by several test files, each using its part; tests may panic"
+)]
 
+use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    BlockKind, CallFailure, CallId, Callback, CallbackKind, Confirmation, Delta, Event, FailureCause, InputAnswer, Message,
-    ModelError, ModelOutput, OutputAnswer, Permission, Prompt, Registration, SessionId, StopReason, Tag, TagAnswer, TagPlace,
-    TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
+    BlockKind, CallFailure, CallId, Callback, CallbackKind, Confirmation, Delta, Event, FailureCause, InputAnswer,
+    Message, ModelError, ModelOutput, OutputAnswer, Part, Permission, Prompt, Registration, Role, SessionId,
+    StopReason, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 use tidegate_turn as turn;
 use turn::ports::{
@@ -26,32 +33,59 @@ pub enum Script {
     Refuse(ModelError),
     /// These deltas come; then, where given, the error; `None` for a stream that never ends after its deltas.
     Say(Vec<Delta>, Option<Result<(), ModelError>>),
+    /// These deltas come, each so many milliseconds after the one before; then the stream ends.
+    Slow(Vec<(u64, Delta)>),
+}
+
+/// Every way in which tests cut an answer: characters, small and odd pieces, the whole, and at random.
+pub const CUTS: [usize; 8] = [1, 2, 3, 7, usize::MAX, RANDOM, RANDOM + 1, RANDOM + 2];
+
+/// A cut from here on is the seed of pieces of random length.
+pub const RANDOM: usize = 1 << 30;
+
+/// Deltas of an answer made of blocks, each `(kind, words)`.
+pub fn blocks(blocks: &[(BlockKind, &str)], cut: usize, reason: StopReason) -> Vec<Delta> {
+    let mut deltas = vec![Delta::Start { model: None }];
+    for (block, (kind, words)) in (0..).zip(blocks) {
+        deltas.push(Delta::BlockStart { block, kind: kind.clone() });
+        deltas.extend(pieces(block, words, cut));
+        deltas.push(Delta::BlockEnd { block });
+    }
+    deltas.push(Delta::Stop { reason });
+    deltas
+}
+
+/// The kind of a block of tool arguments.
+pub fn tool(id: &str, name: &str) -> BlockKind {
+    BlockKind::Tool { call: CallId::new(id), name: name.into() }
 }
 
 /// Deltas of a text answer, cut into pieces of `cut` characters.
 pub fn text(words: &str, cut: usize) -> Script {
-    let mut deltas = vec![Delta::Start { model: None }, Delta::BlockStart { block: 0, kind: BlockKind::Text }];
-    deltas.extend(pieces(0, words, cut));
-    deltas.extend([Delta::BlockEnd { block: 0 }, Delta::Stop { reason: StopReason::EndTurn }]);
-    Script::Say(deltas, Some(Ok(())))
+    Script::Say(blocks(&[(BlockKind::Text, words)], cut, StopReason::EndTurn), Some(Ok(())))
 }
 
 /// Deltas of an answer that calls tools: `(id, name, arguments)`.
 pub fn calls(calls: &[(&str, &str, &str)], cut: usize) -> Script {
-    let mut deltas = vec![Delta::Start { model: None }];
-    for (block, (id, name, arguments)) in (0..).zip(calls) {
-        let kind = BlockKind::Tool { call: CallId::new(*id), name: (*name).into() };
-        deltas.push(Delta::BlockStart { block, kind });
-        deltas.extend(pieces(block, arguments, cut));
-        deltas.push(Delta::BlockEnd { block });
-    }
-    deltas.push(Delta::Stop { reason: StopReason::ToolUse });
-    Script::Say(deltas, Some(Ok(())))
+    let calls: Vec<_> = calls.iter().map(|(id, name, arguments)| (tool(id, name), *arguments)).collect();
+    Script::Say(blocks(&calls, cut, StopReason::ToolUse), Some(Ok(())))
 }
 
 pub fn pieces(block: u32, words: &str, cut: usize) -> Vec<Delta> {
-    let chars: Vec<char> = words.chars().collect();
-    chars.chunks(cut.max(1)).map(|piece| Delta::Piece { block, text: piece.iter().collect() }).collect()
+    let mut chars = words.chars().peekable();
+    let mut state = cut as u64;
+    let mut length = || {
+        if !(RANDOM..usize::MAX).contains(&cut) {
+            return cut.max(1);
+        }
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % 9 + 1
+    };
+    let mut deltas = Vec::new();
+    while chars.peek().is_some() {
+        deltas.push(Delta::Piece { block, text: chars.by_ref().take(length()).collect() });
+    }
+    deltas
 }
 
 /// Answers in order and keeps the prompts it was asked with. Counts the streams that are open.
@@ -65,6 +99,16 @@ pub struct ScriptedModel {
 impl ScriptedModel {
     pub fn new(scripts: impl IntoIterator<Item = Script>) -> Arc<Self> {
         Arc::new(Self { scripts: Mutex::new(scripts.into_iter().collect()), ..Self::default() })
+    }
+
+    /// How often it was asked.
+    pub fn asked(&self) -> usize {
+        self.prompts.lock().unwrap().len()
+    }
+
+    /// The conversation it was asked with, by number of the request: role and what a provider would send.
+    pub fn request(&self, number: usize) -> Vec<(Role, String)> {
+        self.prompts.lock().unwrap()[number].messages.iter().map(|message| (message.role, said(message))).collect()
     }
 }
 
@@ -84,28 +128,38 @@ impl Model for ScriptedModel {
         let script = scripts.remove(0);
         let open = Arc::clone(&self.open);
         Box::pin(async move {
-            match script {
-                Script::Refuse(error) => Err(error),
-                Script::Say(deltas, end) => {
-                    open.fetch_add(1, Ordering::SeqCst);
-                    let stream: Box<dyn ModelStream> = Box::new(ScriptedStream { deltas: deltas.into_iter(), end, open });
-                    Ok(stream)
-                }
-            }
+            let (deltas, end) = match script {
+                Script::Refuse(error) => return Err(error),
+                Script::Say(deltas, end) => (deltas.into_iter().map(|delta| (0, delta)).collect(), end),
+                Script::Slow(deltas) => (deltas, Some(Ok(()))),
+            };
+            open.fetch_add(1, Ordering::SeqCst);
+            let stream: Box<dyn ModelStream> =
+                Box::new(ScriptedStream { deltas: deltas.into(), wait: None, end, open });
+            Ok(stream)
         })
     }
 }
 
 struct ScriptedStream {
-    deltas: std::vec::IntoIter<Delta>,
+    deltas: VecDeque<(u64, Delta)>,
+    wait: Option<Pin<Box<tokio::time::Sleep>>>,
     end: Option<Result<(), ModelError>>,
     open: Arc<AtomicUsize>,
 }
 
 impl ModelStream for ScriptedStream {
-    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>> {
-        match (self.deltas.next(), &mut self.end) {
-            (Some(delta), _) => Poll::Ready(Some(Ok(delta))),
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>> {
+        if let Some((millis, _)) = self.deltas.front_mut().filter(|(millis, _)| *millis > 0) {
+            let time = Duration::from_millis(std::mem::take(millis));
+            self.wait = Some(Box::pin(tokio::time::sleep(time)));
+        }
+        if let Some(wait) = &mut self.wait {
+            std::task::ready!(wait.as_mut().poll(cx));
+            self.wait = None;
+        }
+        match (self.deltas.pop_front(), &mut self.end) {
+            (Some((_, delta)), _) => Poll::Ready(Some(Ok(delta))),
             (None, Some(end)) => match std::mem::replace(end, Ok(())) {
                 Ok(()) => Poll::Ready(None),
                 Err(error) => Poll::Ready(Some(Err(error))),
@@ -134,6 +188,10 @@ pub struct Plugin {
     pub tag: Option<Answer<(Tag, TagPlace), TagAnswer>>,
     pub output: Option<Answer<ModelOutput, OutputAnswer>>,
     pub ttsr: Option<Answer<TtsrEvent, ()>>,
+    /// This callback never answers.
+    pub hangs: Option<CallbackKind>,
+    /// Calls are not made, for this reason.
+    pub skipped: Option<&'static str>,
 }
 
 #[derive(Clone, Default)]
@@ -152,6 +210,9 @@ impl Plugins {
         value: A,
         pass: R,
     ) -> BoxFuture<'static, Result<R, CallFailure>> {
+        if self.0[plugin].hangs == Some(callback) {
+            return Box::pin(std::future::pending());
+        }
         let result = answer.map_or(Ok(pass), |answer| answer(value)).map_err(|message| CallFailure {
             plugin: self.0[plugin].id.parse().unwrap(),
             callback,
@@ -180,8 +241,18 @@ impl ExtensionHost for Plugins {
 }
 
 impl Extensions for Plugins {
-    fn input_messages<'a>(&'a self, plugin: usize, messages: &'a [Message]) -> BoxFuture<'a, Result<InputAnswer, CallFailure>> {
-        self.call(plugin, CallbackKind::InputMessages, self.0[plugin].input.as_ref(), messages.to_vec(), InputAnswer::Pass)
+    fn input_messages<'a>(
+        &'a self,
+        plugin: usize,
+        messages: &'a [Message],
+    ) -> BoxFuture<'a, Result<InputAnswer, CallFailure>> {
+        self.call(
+            plugin,
+            CallbackKind::InputMessages,
+            self.0[plugin].input.as_ref(),
+            messages.to_vec(),
+            InputAnswer::Pass,
+        )
     }
 
     fn plain_text<'a>(
@@ -194,12 +265,21 @@ impl Extensions for Plugins {
         self.call(plugin, CallbackKind::PlainText, self.0[plugin].text.as_ref(), value, TextAnswer::Pass)
     }
 
-    fn tag<'a>(&'a self, plugin: usize, tag: &'a Tag, place: &'a TagPlace) -> BoxFuture<'a, Result<TagAnswer, CallFailure>> {
+    fn tag<'a>(
+        &'a self,
+        plugin: usize,
+        tag: &'a Tag,
+        place: &'a TagPlace,
+    ) -> BoxFuture<'a, Result<TagAnswer, CallFailure>> {
         let value = (tag.clone(), place.clone());
         self.call(plugin, CallbackKind::Tag, self.0[plugin].tag.as_ref(), value, TagAnswer::Keep)
     }
 
-    fn llm_output<'a>(&'a self, plugin: usize, output: &'a ModelOutput) -> BoxFuture<'a, Result<OutputAnswer, CallFailure>> {
+    fn llm_output<'a>(
+        &'a self,
+        plugin: usize,
+        output: &'a ModelOutput,
+    ) -> BoxFuture<'a, Result<OutputAnswer, CallFailure>> {
         let answer = self.0[plugin].output.as_ref();
         self.call(plugin, CallbackKind::LlmOutput, answer, output.clone(), OutputAnswer::default())
     }
@@ -208,12 +288,12 @@ impl Extensions for Plugins {
         self.call(plugin, CallbackKind::TtsrTriggered, self.0[plugin].ttsr.as_ref(), event.clone(), ())
     }
 
-    fn skip_reason(&self, _: usize, _: CallbackKind) -> Option<String> {
-        None
+    fn skip_reason(&self, plugin: usize, _: CallbackKind) -> Option<String> {
+        self.0[plugin].skipped.map(str::to_owned)
     }
 }
 
-/// Tools `write` and `read` that say what they were called with; `slow` never ends; `shell` asks.
+/// Tools that say what they were called with; `slow` never ends, `shell` asks, `locked` is denied, `steps` tells progress.
 pub struct EchoTools;
 
 impl Tools for EchoTools {
@@ -223,17 +303,23 @@ impl Tools for EchoTools {
             description: String::new(),
             parameters: serde_json::json!({"type": "object"}),
         };
-        ["read", "write", "edit", "slow", "shell"].map(spec).into()
+        ["read", "write", "edit", "slow", "shell", "locked", "steps"].map(spec).into()
     }
 
     fn permission(&self, call: &ToolCall) -> Permission {
-        if call.name == "shell" { Permission::Ask { reason: "shell is set to ask".into() } } else { Permission::Allow }
+        match call.name.as_str() {
+            "shell" => Permission::Ask { reason: "shell is set to ask".into() },
+            "locked" => Permission::Deny { reason: "locked is set to deny".into() },
+            _ => Permission::Allow,
+        }
     }
 
-    fn run<'a>(&'a self, call: &'a ToolCall, _: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput> {
+    fn run<'a>(&'a self, call: &'a ToolCall, progress: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            if call.name == "slow" {
-                std::future::pending::<()>().await;
+            match call.name.as_str() {
+                "slow" => std::future::pending::<()>().await,
+                "steps" => ["one", "two"].into_iter().for_each(progress),
+                _ => {}
             }
             ToolOutput { content: format!("{} done: {}", call.name, call.arguments), diff: None, is_error: false }
         })
@@ -251,11 +337,11 @@ impl Confirm for Nobody {
 }
 
 /// Tokio's time, which tests may pause.
-pub struct TokioClock;
+pub struct TokioClock(tokio::time::Instant);
 
 impl Clock for TokioClock {
     fn now_ms(&self) -> u64 {
-        0
+        self.0.elapsed().as_millis() as u64
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
@@ -272,7 +358,7 @@ pub fn session(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rule
         tools: Arc::new(EchoTools),
         confirm: Arc::new(Nobody),
         rules,
-        clock: Arc::new(TokioClock),
+        clock: Arc::new(TokioClock(tokio::time::Instant::now())),
         settings: Settings::default(),
     })
 }
@@ -303,4 +389,77 @@ pub fn shown(events: &[Event]) -> String {
 /// All events that are there.
 pub fn drain(subscription: &mut turn::Subscription) -> Vec<Event> {
     std::iter::from_fn(|| subscription.try_next()).collect()
+}
+
+/// What a provider would send of a message: words, `call NAME ARGUMENTS`, `result [BLOCKS]`.
+pub fn said(message: &Message) -> String {
+    let part = |part: &Part| match part {
+        Part::Text(text) => text.clone(),
+        Part::Thinking { text, .. } => format!("<{text}>"),
+        Part::ToolCall(call) => format!("call {} {}", call.name, call.arguments),
+        Part::ToolResult(result) => format!("result {:?}", result.content),
+    };
+    message.parts.iter().map(part).collect::<Vec<_>>().join("\n")
+}
+
+/// A provider takes this conversation: no empty message, every call answered by the message after it and by no other.
+pub fn assert_valid(history: &[Arc<Message>]) {
+    let mut open: Vec<CallId> = Vec::new();
+    for message in history {
+        assert!(!said(message).trim().is_empty(), "an empty message: {history:#?}");
+        if message.role == Role::Assistant {
+            let words = |part: &Part| !matches!(part, Part::Thinking { .. });
+            assert!(message.parts.iter().any(words), "reasoning alone: {history:#?}");
+        }
+        let answered: Vec<CallId> = message
+            .parts
+            .iter()
+            .filter_map(|part| if let Part::ToolResult(result) = part { Some(result.call.clone()) } else { None })
+            .collect();
+        assert_eq!(open, answered, "calls and the results after them: {history:#?}");
+        open = message.tool_calls().map(|call| call.id.clone()).collect();
+    }
+    assert!(open.is_empty(), "calls without results: {history:#?}");
+}
+
+/// One turn and what came of it.
+pub struct Scene {
+    pub model: Arc<ScriptedModel>,
+    pub session: Session,
+    pub events: turn::Subscription,
+}
+
+impl Scene {
+    pub fn new(scripts: impl IntoIterator<Item = Script>, plugins: Vec<Plugin>, rules: Arc<rules::RuleSet>) -> Self {
+        let model = ScriptedModel::new(scripts);
+        let session = session(&model, plugins, rules);
+        let events = session.subscribe();
+        Self { model, session, events }
+    }
+
+    /// Runs a turn to its end; everything must be closed and valid then.
+    pub async fn turn(&mut self, input: &str) -> (turn::TurnReport, Vec<Event>) {
+        let report = self.session.run(vec![Message::user(input)], &turn::Cancel::new()).await;
+        assert_eq!(self.model.open.load(Ordering::SeqCst), 0, "a stream is left open");
+        assert_valid(&self.session.history());
+        (report, drain(&mut self.events))
+    }
+}
+
+/// The callbacks' reports, as `plugin callback outcome`.
+pub fn reports(events: &[Event]) -> Vec<String> {
+    let report = |event: &Event| match &event.kind {
+        flow::EventKind::ExtensionCallback(report) => {
+            let outcome = match &report.outcome {
+                flow::CallbackOutcome::Passed => "passed".to_owned(),
+                flow::CallbackOutcome::Changed => "changed".to_owned(),
+                flow::CallbackOutcome::Skipped(why) => format!("skipped: {why}"),
+                flow::CallbackOutcome::Ignored(why) => format!("ignored: {why}"),
+                flow::CallbackOutcome::Failed(failure) => format!("failed: {}", failure.message),
+            };
+            Some(format!("{} {} {outcome}", report.plugin, report.callback.as_str()))
+        }
+        _ => None,
+    };
+    events.iter().filter_map(report).collect()
 }
