@@ -6,6 +6,36 @@
 //! be shown. The gate gives matches, the session judges them; only the turn acts.
 //!
 //! This crate does no I/O and reads no clock.
+//!
+//! ```
+//! use flow::{Action, BlockKind};
+//! use tidegate_rules::{Layer, RuleSet, Session, Settings, Source, parse_rule_file};
+//!
+//! let file = "+++\ncondition = 'chmod 777'\n+++\nGive the owner what is needed, and nobody else.\n";
+//! let source = Source { layer: Layer::Project, path: "rules/no-open-files.md".into() };
+//! let (rule, diagnostics) = parse_rule_file("no-open-files", &source, file);
+//! assert!(diagnostics.is_empty());
+//!
+//! let (set, _) = RuleSet::build(rule.into_iter().collect(), Settings::default(), "/workspace");
+//! let mut session = Session::new(set);
+//! session.begin_turn();
+//! let mut gate = session.gate();
+//! gate.block_start(0, &BlockKind::Text);
+//!
+//! // "chmod 7" may become a match, so it waits.
+//! let fed = gate.piece(0, "Run chmod 7");
+//! assert_eq!((fed.matches.len(), fed.safe), (0, 4));
+//!
+//! let fed = gate.piece(0, "77 on it");
+//! assert_eq!((fed.matches[0].evidence.text.as_str(), fed.safe), ("chmod 777", 4));
+//!
+//! let judgement = session.judge(&fed.matches);
+//! assert_eq!(judgement.action, Action::Interrupt);
+//! assert!(session.reminder(&fed.matches).contains("and nobody else"));
+//! // Only when the reminder has gone to the model is the rule used up.
+//! session.injected(&judgement.rules);
+//! assert!(session.gate().is_idle());
+//! ```
 #![forbid(unsafe_code)]
 
 mod builtin;
@@ -17,6 +47,7 @@ mod example;
 mod file;
 mod gate;
 mod group;
+mod idiom;
 pub mod json;
 mod remind;
 mod rule;
@@ -26,6 +57,7 @@ mod set;
 mod settings;
 mod spec;
 mod watch;
+mod yaml;
 
 pub use builtin::{BUILTIN_FILES, builtin};
 pub use diagnostic::{Diagnostic, Severity};

@@ -9,6 +9,7 @@ use flow::PluginId;
 use crate::dialect::PatternError;
 use crate::engine::Pattern;
 use crate::example::{self, Example};
+use crate::idiom;
 use crate::scope::{looks_like_glob, split_tokens};
 use crate::spec::Strings;
 use crate::{ContextMode, Diagnostic, Glob, InterruptMode, RepeatMode, RuleAction, RuleSpec, Scope, Severity};
@@ -197,12 +198,24 @@ impl Reader<'_> {
             return self.without_condition(rule, spec.always_apply);
         }
         rule.scopes = self.scopes(spec, &globs)?;
+        let (mut all, mut unless) = (spec.all.clean(), spec.unless.clean());
+        // With several conditions, what one of them asks for cannot be asked of the rule.
+        let regexes = match regexes.as_slice() {
+            [one] => match idiom::split(one) {
+                Some(parts) => {
+                    all.extend(parts.all);
+                    unless.extend(parts.unless);
+                    parts.condition.into_iter().collect()
+                }
+                None => regexes,
+            },
+            _ => regexes,
+        };
         rule.conditions = self.patterns(&regexes);
-        rule.all = self.patterns(&spec.all.clean());
-        rule.unless = self.patterns(&spec.unless.clean());
-        let lost = rule.all.len() < spec.all.clean().len();
+        rule.all = self.patterns(&all);
+        rule.unless = self.patterns(&unless);
         let any_lost = rule.conditions.is_empty() && !regexes.is_empty();
-        if lost || any_lost || rule.unless.len() < spec.unless.clean().len() {
+        if any_lost || rule.all.len() < all.len() || rule.unless.len() < unless.len() {
             // Without one of these the rule would fire where it was never meant to.
             self.error("the rule is not used: no condition of it is left that can be used as written", None);
             return None;

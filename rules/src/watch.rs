@@ -73,7 +73,11 @@ impl Watch {
         if bytes.len() <= TAIL_BYTES {
             return self.feed_part(bytes, false);
         }
-        bytes.chunks(TAIL_BYTES).fold(false, |stopped, part| self.feed_part(part, stopped) || stopped)
+        let mut stopped = false;
+        for part in bytes.chunks(TAIL_BYTES) {
+            stopped |= self.feed_part(part, stopped);
+        }
+        stopped
     }
 
     /// The rules that have fired since the last time.
@@ -95,13 +99,15 @@ impl Watch {
             }
             wanted
         });
-        if !self.hits.is_empty() {
-            if let Some(seen) = self.settle(false) {
+        if !self.hits.is_empty()
+            && let Some(seen) = self.settle(false)
+        {
+            if !stopped {
                 // What was held just before the match was known stays held: longer matches may have begun there.
                 let before = (seen.saturating_sub(1).saturating_sub(begin) as usize).min(part.len());
                 self.floor = self.cursor.held_within(&mut self.holders, self.floor, mark, &part[..before]);
-                return true;
             }
+            return true;
         }
         if !stopped && !self.holders.is_empty() {
             self.floor = self.cursor.held_from(&mut self.holders, self.floor, mark, part);

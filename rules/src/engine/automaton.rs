@@ -210,7 +210,7 @@ impl Automaton {
     pub(crate) fn step(&self, context: Context, set: &[u32], byte: u8, scratch: &mut Scratch) -> Key {
         let class = u32::from(self.classes[byte as usize]);
         self.resolve(set, context, Some(byte), scratch);
-        let start = self.from_start(context, class, Some(byte));
+        let start = self.step_from_start(context, class, Some(byte));
         scratch.before.extend_from_slice(&start.before);
         sort_unique(&mut scratch.before);
         let after_byte = self.contexts.reduce(Context::after(byte));
@@ -252,12 +252,12 @@ impl Automaton {
     /// The patterns that end where the block ends.
     pub(crate) fn finish(&self, context: Context, set: &[u32], scratch: &mut Scratch) -> Vec<u32> {
         self.resolve(set, context, None, scratch);
-        scratch.before.extend_from_slice(&self.from_start(context, self.class_count, None).before);
+        scratch.before.extend_from_slice(&self.step_from_start(context, self.class_count, None).before);
         sort_unique(&mut scratch.before);
         scratch.before.clone()
     }
 
-    fn from_start(&self, context: Context, class: u32, byte: Option<u8>) -> &FromStart {
+    fn step_from_start(&self, context: Context, class: u32, byte: Option<u8>) -> &FromStart {
         let at = context as usize * (self.class_count as usize + 1) + class as usize;
         self.from_start[at].get_or_init(|| {
             let mut scratch = Scratch::default();

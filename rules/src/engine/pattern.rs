@@ -269,11 +269,11 @@ fn components(steps: &[Step], start: u32) -> Vec<Vec<u32>> {
             low[s] = low[s].min(low[targets[s][edge - 1] as usize]);
         }
         let mut descended = false;
-        for at in edge..targets[s].len() {
-            let to = targets[s][at] as usize;
+        for (at, &target) in targets[s].iter().enumerate().skip(edge) {
+            let to = target as usize;
             if index[to] == NEW {
                 calls.push((state, at + 1));
-                calls.push((to as u32, 0));
+                calls.push((target, 0));
                 descended = true;
                 break;
             } else if on_stack[to] {
