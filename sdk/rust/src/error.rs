@@ -26,6 +26,11 @@ impl Error {
         Self { message: format!("{doing}: {}", self.message) }
     }
 
+    /// The message, to keep.
+    pub fn into_message(self) -> String {
+        self.message
+    }
+
     /// The message.
     pub fn message(&self) -> &str {
         &self.message

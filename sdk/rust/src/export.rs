@@ -124,6 +124,10 @@ macro_rules! export {
                 #[cfg(target_arch = "wasm32")]
                 $crate::__export_callback!($callback, Guest);
             )+
+
+            // A use of the type in every build: to the compiler of a native library nothing else calls its code.
+            let _: fn(&$crate::Settings) -> $crate::Result<::std::vec::Vec<$crate::Registered>> =
+                $crate::registration::<$extension>;
         };
     };
     ($extension:ty $(:)? $(,)?) => {

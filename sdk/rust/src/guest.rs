@@ -128,7 +128,7 @@ fn call<E: Exported, T>(run: impl FnOnce(&mut E) -> crate::Result<T>) -> Result<
 }
 
 fn failure(error: Error) -> Failure {
-    Failure { message: error.message().to_owned(), attributes: Vec::new() }
+    Failure { message: error.into_message(), attributes: Vec::new() }
 }
 
 /// Once in an instance: panics tell the host what and where before they trap, since the trap itself has no words.

@@ -75,3 +75,9 @@ pub mod prelude {
         TtsrEvent, TtsrTriggered, bail, log, session, settings, state, tools,
     };
 }
+
+/// The examples of the page for authors, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+#[derive(Debug)]
+pub struct Readme;

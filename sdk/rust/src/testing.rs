@@ -58,9 +58,8 @@ pub struct Harness<E> {
 impl<E: Extension> Harness<E> {
     /// A fresh session: no settings, no state, no history, no tools.
     pub fn new() -> Self {
-        let mut host = Host::default();
-        host.session = SessionInfo { id: "session".into(), turn: 1, step: 1, attempt: 1, ..SessionInfo::default() };
-        Self { host, instance: None, units: 0 }
+        let session = SessionInfo { id: "session".into(), turn: 1, step: 1, attempt: 1, ..SessionInfo::default() };
+        Self { host: Host { session, ..Host::default() }, instance: None, units: 0 }
     }
 
     /// The same with a setting, such as `("replacement", "[gone]")`.
@@ -116,13 +115,8 @@ impl<E: Extension> Harness<E> {
     }
 
     /// What was logged, in order, failed calls included.
-    pub fn log(&self) -> Vec<LogLine> {
-        let line = |(level, message, fields): &(Level, String, Vec<Attribute>)| LogLine {
-            level: *level,
-            message: message.clone(),
-            fields: fields.clone(),
-        };
-        self.host.log.iter().map(line).collect()
+    pub fn log(&self) -> &[LogLine] {
+        &self.host.log
     }
 
     /// Runs anything on the instance as a callback would run: with this harness's host, as a transaction.

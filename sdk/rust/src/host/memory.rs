@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::log::Level;
+use crate::testing::LogLine;
 use crate::{Message, SessionInfo, Setting, StateError, ToolInfo};
 
 /// The longest key, in bytes, as the contract has it.
@@ -30,7 +31,7 @@ pub(crate) struct Stored {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
     pub(crate) state: BTreeMap<String, Stored>,
-    pub(crate) log: Vec<(Level, String, Vec<(String, String)>)>,
+    pub(crate) log: Vec<LogLine>,
     pub(crate) settings: BTreeMap<String, Setting>,
     pub(crate) session: SessionInfo,
     pub(crate) history: Vec<Message>,
@@ -122,7 +123,7 @@ pub(crate) fn state_keys(prefix: &str) -> Result<Vec<String>, StateError> {
 
 pub(crate) fn log(level: Level, message: &str, fields: &[(&str, &str)]) {
     let fields = fields.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    with(|host| host.log.push((level, message.to_owned(), fields)));
+    with(|host| host.log.push(LogLine { level, message: message.to_owned(), fields }));
 }
 
 pub(crate) fn session_info() -> SessionInfo {
