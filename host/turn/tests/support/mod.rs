@@ -351,7 +351,12 @@ impl Clock for TokioClock {
 
 /// A session over these parts.
 pub fn session(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rules::RuleSet>) -> Session {
-    Session::open(Parts {
+    Session::open(parts(model, plugins, rules))
+}
+
+/// What [`session`] is made of.
+pub fn parts(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rules::RuleSet>) -> Parts {
+    Parts {
         id: SessionId::new("test"),
         model: Arc::<ScriptedModel>::clone(model),
         extensions: Plugins::new(plugins),
@@ -360,7 +365,7 @@ pub fn session(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rule
         rules,
         clock: Arc::new(TokioClock(tokio::time::Instant::now())),
         settings: Settings::default(),
-    })
+    }
 }
 
 /// A set of rules, each `(name, toml)`, over default settings changed by `change`.

@@ -1,0 +1,244 @@
+//! Broken streams, refused requests and refused tools: what is tried again, what the transcript gets, and that a provider
+//! always accepts the conversation that is left.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+mod support;
+
+use flow::{
+    BlockKind, Callback, Delta, ErrorClass, Event, EventKind, ModelError, OutputMode, Role, StopReason, TurnStatus,
+};
+use support::{CUTS, Plugin, Scene, Script, blocks, calls, rule_set, said, shown, text, tool};
+use tidegate_turn as turn;
+
+fn scene(scripts: impl IntoIterator<Item = Script>) -> Scene {
+    Scene::new(scripts, vec![], rule_set(&[], |_| {}))
+}
+
+fn transient(message: &str) -> ModelError {
+    ModelError::new(ErrorClass::Transient, message)
+}
+
+/// The first `count` deltas of an answer, then an error.
+fn cut_off(deltas: &[Delta], count: usize, error: ModelError) -> Script {
+    Script::Say(deltas[..count].to_vec(), Some(Err(error)))
+}
+
+fn find<T>(events: &[Event], wanted: impl Fn(&EventKind) -> Option<T>) -> Vec<T> {
+    events.iter().filter_map(|event| wanted(&event.kind)).collect()
+}
+
+fn retries(events: &[Event]) -> Vec<(String, u32, u64)> {
+    find(events, |kind| match kind {
+        EventKind::RetrySucceeded { original_error, retry_count, total_delay_ms } => {
+            Some((original_error.clone(), *retry_count, *total_delay_ms))
+        }
+        _ => None,
+    })
+}
+
+fn partials(events: &[Event]) -> Vec<(String, u64)> {
+    find(events, |kind| match kind {
+        EventKind::CognitionOut { text, partial: Some(partial), .. } => Some((text.clone(), partial.shown_bytes)),
+        _ => None,
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_sent_again_before_anything_was_shown() {
+    let overloaded = ModelError { status: Some(529), code: Some("overloaded_error".into()), ..transient("busy") };
+    let asked = ModelError { retry_after_ms: Some(7000), class: ErrorClass::RateLimited, ..transient("slow down") };
+    let mut scene = scene([Script::Refuse(overloaded), Script::Refuse(asked), text("Hello.", 2)]);
+    let began = tokio::time::Instant::now();
+    let (report, events) = scene.turn("go").await;
+    assert_eq!((report.status, report.text.as_str(), scene.model.asked()), (TurnStatus::Completed, "Hello.", 3));
+    assert_eq!((shown(&events).as_str(), began.elapsed().as_millis()), ("Hello.", 8000));
+    assert_eq!(retries(&events), [("busy".to_owned(), 2, 8000)]);
+    let classified = find(&events, |kind| match kind {
+        EventKind::ErrorClassified { class, code, .. } => Some((*class, code.clone())),
+        _ => None,
+    });
+    assert_eq!(
+        classified,
+        [(ErrorClass::Transient, "overloaded_error".into()), (ErrorClass::RateLimited, "unknown".into())]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_the_last_retry_the_error_is_the_turns() {
+    for (class, asked) in [(ErrorClass::Transient, 4), (ErrorClass::Permanent, 1), (ErrorClass::Quota, 1)] {
+        let error = ModelError::new(class, "no");
+        let mut scene = scene(vec![Script::Refuse(error); asked]);
+        let (report, events) = scene.turn("go").await;
+        assert_eq!(report.status, TurnStatus::Failed { class, message: "no".into() });
+        assert_eq!((scene.model.asked(), retries(&events).len()), (asked, 0));
+        assert_eq!(find(&events, |kind| matches!(kind, EventKind::ThreadError { .. }).then_some(())).len(), 1);
+    }
+}
+
+/// Retries are counted by error: an answer in between, even one that a rule stopped, starts the count anew.
+#[tokio::test(start_paused = true)]
+async fn an_answer_starts_the_count_anew() {
+    let rules = rule_set(&[("r", "+++\ncondition = \"BAD\"\n+++\nNo.")], |_| {});
+    let mut scripts = vec![Script::Refuse(transient("away")); 3];
+    scripts.push(text("BAD", 1));
+    scripts.extend(vec![Script::Refuse(transient("again")); 3]);
+    scripts.push(text("ok", 1));
+    let mut scene = Scene::new(scripts, vec![], rules);
+    let (report, events) = scene.turn("go").await;
+    assert_eq!((report.status, scene.model.asked()), (TurnStatus::Completed, 8));
+    assert_eq!(retries(&events), [("away".to_owned(), 3, 7000), ("again".to_owned(), 3, 7000)]);
+}
+
+/// Cut after every delta: nothing shown is ever said again, and the transcript has exactly what came.
+#[tokio::test(start_paused = true)]
+async fn a_stream_may_break_after_every_delta() {
+    let answer = blocks(
+        &[(BlockKind::Thinking, "Let me see."), (BlockKind::Text, "I will."), (tool("1", "read"), r#"{"path":"a"}"#)],
+        2,
+        StopReason::ToolUse,
+    );
+    for count in 0..answer.len() {
+        let mut scene = scene([cut_off(&answer, count, transient("connection reset")), text("ok", 1)]);
+        let (report, events) = scene.turn("go").await;
+        let (mut thought, mut said_so_far) = (String::new(), String::new());
+        for delta in &answer[..count] {
+            match delta {
+                Delta::Piece { block: 0, text } => thought.push_str(text),
+                Delta::Piece { block: 1, text } => said_so_far.push_str(text),
+                _ => {}
+            }
+        }
+        if thought.is_empty() && said_so_far.is_empty() {
+            assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "ok"), "after {count}");
+            continue;
+        }
+        assert!(matches!(report.status, TurnStatus::Failed { .. }), "after {count}: something was shown");
+        assert_eq!((scene.model.asked(), shown(&events)), (1, said_so_far.clone()));
+        assert_eq!(partials(&events), [(said_so_far.clone(), said_so_far.len() as u64)]);
+        let reasoning = EventKind::CognitionReasoning { text: thought, interrupted: true };
+        assert_eq!(find(&events, |kind| (*kind == reasoning).then_some(())).len(), 1);
+        let left: Vec<String> = scene.session.history().iter().skip(1).map(|message| said(message)).collect();
+        let marked = format!("{said_so_far}\n\n[Stream interrupted: connection reset]");
+        assert_eq!(left, if said_so_far.is_empty() { vec![] } else { vec![marked] }, "after {count}");
+        assert_eq!(scene.turn("again").await.0.text, "ok");
+    }
+}
+
+/// A rewriter's answer is not shown before it is complete, so it can be asked for again.
+#[tokio::test(start_paused = true)]
+async fn what_is_held_for_a_rewriter_may_be_asked_for_again() {
+    let rewriter =
+        Plugin { id: "r", callbacks: vec![(Callback::LlmOutput(OutputMode::Rewrite), 50)], ..Plugin::default() };
+    let answer = blocks(&[(BlockKind::Text, "Half of it")], 3, StopReason::EndTurn);
+    let scripts = [cut_off(&answer, 4, transient("reset")), text("All of it", 3)];
+    let mut scene = Scene::new(scripts, vec![rewriter], rule_set(&[], |_| {}));
+    let (report, events) = scene.turn("go").await;
+    assert_eq!((report.text.as_str(), shown(&events).as_str()), ("All of it", "All of it"));
+    assert_eq!(partials(&events), [("Half o".to_owned(), 0)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_without_its_stop_is_broken() {
+    let answer = blocks(&[(BlockKind::Text, "Hello")], 5, StopReason::EndTurn);
+    let unfinished = Script::Say(answer[..answer.len() - 1].to_vec(), Some(Ok(())));
+    let (report, _) = scene([unfinished]).turn("go").await;
+    assert!(matches!(report.status, TurnStatus::Failed { class: ErrorClass::Transient, .. }), "{report:?}");
+}
+
+/// A provider that begins its answer anew: what came is void for the conversation, the extensions and the rules.
+#[tokio::test]
+async fn an_answer_may_begin_anew() {
+    let rules = rule_set(&[("r", "+++\ncondition = \"BAD\"\ninterrupt = \"never\"\n+++\nNo.")], |_| {});
+    let lines = || Plugin {
+        id: "lines",
+        callbacks: vec![(Callback::PlainText(flow::TextUnit::Line), 50)],
+        text: Some(Box::new(|(text, _)| Ok(flow::TextAnswer::Replace(format!("[{text}]"))))),
+        ..Plugin::default()
+    };
+    for cut in CUTS {
+        let mut deltas = blocks(&[(BlockKind::Text, "one\nBAD half")], cut, StopReason::EndTurn);
+        deltas.truncate(deltas.len() - 2);
+        deltas.extend(blocks(&[(BlockKind::Text, "two")], cut, StopReason::EndTurn));
+        let mut scene = Scene::new([Script::Say(deltas, Some(Ok(())))], vec![lines()], std::sync::Arc::clone(&rules));
+        let (report, events) = scene.turn("go").await;
+        assert_eq!(
+            (report.status, report.text.as_str(), shown(&events).as_str()),
+            (TurnStatus::Completed, "[two]", "[one\n][two]")
+        );
+        assert_eq!(scene.session.history()[1].plain_text(), "two");
+        assert_eq!(partials(&events).len(), 1);
+        assert_eq!(find(&events, |kind| matches!(kind, EventKind::TtsrInjection { .. }).then_some(())).len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn refused_tools_say_why_to_the_model() {
+    for cut in CUTS {
+        let wanted = [("1", "locked", "{}"), ("2", "shell", r#"{"command":"ls"}"#), ("3", "read", "")];
+        let mut scene = scene([calls(&wanted, cut), text("ok", cut)]);
+        let (report, events) = scene.turn("go").await;
+        assert_eq!((report.status, scene.model.asked()), (TurnStatus::Completed, 2));
+        let request = scene.model.request(1);
+        assert_eq!(request[2].0, Role::Tool);
+        for words in ["locked is set to deny", "shell is set to ask, and nobody can be asked", "read done: {}"] {
+            assert!(request[2].1.contains(words), "{words}: {}", request[2].1);
+        }
+        let errors = find(&events, |kind| match kind {
+            EventKind::ToolCallResult { is_error, .. } => Some(*is_error),
+            _ => None,
+        });
+        assert_eq!(errors, [true, true, false]);
+        let asked = find(&events, |kind| matches!(kind, EventKind::ToolConfirmationRequested { .. }).then_some(()));
+        assert_eq!(asked.len(), 1, "only the tool that asks is asked for");
+    }
+}
+
+#[tokio::test]
+async fn a_turn_has_so_many_steps() {
+    let model = support::ScriptedModel::new(vec![calls(&[("1", "read", "{}")], 1); 2]);
+    let mut parts = support::parts(&model, vec![], rule_set(&[], |_| {}));
+    parts.settings.max_steps = 2;
+    let mut session = turn::Session::open(parts);
+    let report = session.run(vec![flow::Message::user("go")], &turn::Cancel::new()).await;
+    assert_eq!((report.status, model.asked()), (TurnStatus::StepLimit { steps: 2 }, 2));
+    support::assert_valid(&session.history());
+}
+
+#[tokio::test]
+async fn a_pause_asks_again_with_the_same_conversation() {
+    let pause = Script::Say(blocks(&[(BlockKind::Text, "Wait")], 2, StopReason::Pause), Some(Ok(())));
+    let mut scene = scene([pause, text(" for it.", 2)]);
+    let (report, _) = scene.turn("go").await;
+    assert_eq!((report.status, report.text.as_str(), report.place.step), (TurnStatus::Completed, "Wait for it.", 2));
+    assert_eq!(scene.model.request(1), [(Role::User, "go".into()), (Role::Assistant, "Wait".into())]);
+}
+
+/// Answers with nothing a provider would take back leave nothing behind.
+#[tokio::test]
+async fn empty_answers_leave_no_message() {
+    let thought = (BlockKind::Thinking, "Hm.");
+    let answers: [&[(BlockKind, &str)]; 4] =
+        [&[], &[(BlockKind::Text, "")], &[thought.clone()], &[thought, (BlockKind::Text, " \n")]];
+    for answer in answers {
+        let deltas = blocks(answer, 1, StopReason::EndTurn);
+        let mut scene = scene([Script::Say(deltas, Some(Ok(())))]);
+        let (report, _) = scene.turn("go").await;
+        assert_eq!((report.status, scene.session.history().len()), (TurnStatus::Completed, 1));
+    }
+}
+
+#[tokio::test]
+async fn tokens_of_every_attempt_are_counted() {
+    let usage = |output| Delta::Usage(flow::Usage { output: Some(output), ..flow::Usage::default() });
+    let with = |words, output| {
+        let mut deltas = blocks(&[(BlockKind::Text, words)], 100, StopReason::EndTurn);
+        deltas.insert(1, usage(output));
+        Script::Say(deltas, Some(Ok(())))
+    };
+    let rules = rule_set(&[("r", "+++\ncondition = \"BAD\"\n+++\nNo.")], |_| {});
+    let mut scene = Scene::new([with("BAD", 5), with("ok", 7)], vec![], rules);
+    let (report, events) = scene.turn("go").await;
+    assert_eq!(report.usage.output, Some(12));
+    let step = find(&events, |kind| if let EventKind::StepFinish { usage, .. } = kind { usage.output } else { None });
+    assert_eq!(step, [12]);
+}
