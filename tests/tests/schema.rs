@@ -1,0 +1,126 @@
+//! An independent linter (`tombi`) reads our sample files with our published JSON Schemas, as an author's editor does:
+//! what we accept it accepts, what we refuse it refuses on a line that we name too.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+use tidegate_tests::servers::tombi;
+
+/// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
+const BEYOND_OPERATOR_SCHEMA: [&str; 11] = [
+    "plugin.grants_twice",
+    "prompt.system_file_not-there",
+    "prompt.system_given-twice",
+    "provider.base_url_no-http",
+    "provider.recording_missing",
+    "provider.recording_not-read",
+    "tools.permission_bad-glob",
+    "tools.permission_empty-pattern",
+    "tools.permission_no-closing",
+    "tools.permission_no-name",
+    "tools.permission_pattern-for-all",
+];
+const BEYOND_MANIFEST_SCHEMA: [&str; 11] = [
+    "api_unknown",
+    "component.path_absolute",
+    "component.path_outside",
+    "nothing_does-nothing",
+    "prompt_not-asked-for",
+    "rule.name_twice",
+    "rule_speaks-without-capability",
+    "settings_default-of-other-type",
+    "tools_preferred-and-avoided",
+    "version_leading-zero",
+    "version_no-version",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// A folder where the linter holds every file against one schema.
+struct Linter {
+    folder: TempDir,
+    program: PathBuf,
+}
+
+impl Linter {
+    fn new(schema: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        fs::copy(root().join("host/config/schema").join(schema), folder.path().join("schema.json")).unwrap();
+        let config = "[[schemas]]\npath = \"schema.json\"\ninclude = [\"*.toml\"]\n";
+        fs::write(folder.path().join("tombi.toml"), config).unwrap();
+        Self { folder, program: tombi().unwrap() }
+    }
+
+    /// The lines the linter complains about (from 1), and all it says; no lines = it is content.
+    fn lint(&self, file: &Path) -> (BTreeSet<usize>, String) {
+        let name = "checked.toml";
+        fs::copy(file, self.folder.path().join(name)).unwrap();
+        let run = Command::new(&self.program)
+            .args(["lint", "--offline", name])
+            .current_dir(self.folder.path())
+            .env("NO_COLOR", "1")
+            .output();
+        let run = run.unwrap();
+        let said = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+        let places = said.split("checked.toml:").skip(1);
+        let lines: BTreeSet<usize> = places.filter_map(|rest| rest.split(':').next()?.parse().ok()).collect();
+        assert_eq!(run.status.success(), lines.is_empty(), "{}: {said}", file.display());
+        (lines, said)
+    }
+}
+
+fn samples(folder: &str) -> Vec<PathBuf> {
+    let folder = root().join("tests/corpus/config").join(folder);
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    files
+}
+
+/// The lines that our own diagnostics name: ` --> FILE:LINE:COLUMN`.
+fn ours(file: &Path) -> BTreeSet<usize> {
+    let said = fs::read_to_string(file.with_extension("stderr")).unwrap();
+    let places = said.lines().filter(|line| line.contains("--> "));
+    places.filter_map(|line| line.rsplit(':').nth(1)?.parse().ok()).collect()
+}
+
+fn check(kind: &str, schema: &str, beyond: &[&str], at_least: usize) {
+    let linter = Linter::new(schema);
+    let mut accepted = samples(&format!("{kind}/valid"));
+    if kind == "manifest" {
+        accepted.extend(samples("manifest/findings"));
+    }
+    assert!(accepted.len() >= 3, "only {} valid files", accepted.len());
+    for file in accepted {
+        let (lines, said) = linter.lint(&file);
+        assert!(lines.is_empty(), "{} was refused: {said}", file.display());
+    }
+    let refused = samples(&format!("{kind}/invalid"));
+    assert!(refused.len() >= at_least, "only {} invalid files", refused.len());
+    let mut passed = Vec::new();
+    for file in refused {
+        let (lines, said) = linter.lint(&file);
+        if lines.is_empty() {
+            passed.push(file.file_stem().unwrap().to_string_lossy().into_owned());
+        } else {
+            assert!(!lines.is_disjoint(&ours(&file)), "{}: we name other lines than {said}", file.display());
+        }
+    }
+    assert_eq!(passed, beyond, "the list of what no schema can say is out of date");
+}
+
+#[test]
+fn operator_files_are_judged_alike_by_an_independent_linter() {
+    check("operator", "tidegate.schema.json", &BEYOND_OPERATOR_SCHEMA, 35);
+}
+
+#[test]
+fn manifests_are_judged_alike_by_an_independent_linter() {
+    check("manifest", "plugin.schema.json", &BEYOND_MANIFEST_SCHEMA, 34);
+}
