@@ -12,12 +12,21 @@ use crate::Failure;
 pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, arguments: &str) -> Result<T, Failure> {
     // A model that has nothing to say may say nothing.
     let text = if arguments.trim().is_empty() { "{}" } else { arguments };
-    serde_json::from_str(text).map_err(|error| {
+    // An array would be taken as the arguments in their order; a model that writes one means something else.
+    let parsed = if text.trim_start().starts_with('{') {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    } else {
+        Err("they are no JSON object".to_owned())
+    };
+    parsed.map_err(|error| {
         let schema = schema::<T>();
         let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let known = schema["properties"].as_object().into_iter().flatten().map(|(name, about)| {
+        let all: Vec<_> = schema["properties"].as_object().into_iter().flatten().collect();
+        let needed = |name: &str| required.iter().any(|key| key == name);
+        let (first, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|(name, _)| needed(name));
+        let known = first.iter().chain(&rest).map(|(name, about)| {
             let kind = about["type"].as_str().unwrap_or("value");
-            let optional = if required.iter().any(|key| key == name) { "" } else { ", optional" };
+            let optional = if needed(name) { "" } else { ", optional" };
             format!("`{name}` ({kind}{optional})")
         });
         let known = known.collect::<Vec<_>>().join(", ");

@@ -1,8 +1,8 @@
 //! Built-in tools, confined to the workspace, and the permissions in front of them.
 //!
-//! A call goes through three steps: its arguments are parsed strictly ([`arguments`]), its path is resolved to a real
-//! place inside the workspace ([`workspace`]), and the tool does one thing and answers in words made for a model
-//! (`builtin`). Whether it may run at all is decided before, without asking anybody ([`permission`]).
+//! A call goes through three steps: its arguments are parsed strictly (`arguments`), its path is resolved to a real
+//! place inside the workspace (`workspace`), and the tool does one thing and answers in words made for a model
+//! (`builtin`). Whether it may run at all is decided before, without asking anybody (`permission`).
 //!
 //! The workspace is a fence for paths, not a jail: `shell` runs with the rights of the host, which is why it asks by
 //! default. Hard links are not recognised.

@@ -1,5 +1,6 @@
 //! Who may run what: which entry decides, and in which words.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::needless_pass_by_value, reason = "arguments are written in place")]
 
 mod common;
 

@@ -77,11 +77,11 @@ async fn of_long_output_both_ends_are_kept() {
 
 #[tokio::test]
 async fn time_over_ends_the_whole_group() {
-    let world = world(700, 1 << 16);
+    let world = world(2000, 1 << 16);
     let before = Instant::now();
     let said = world.fails("shell", json!({"command": format!("echo first; {GRANDCHILD}")})).await;
-    assert!(before.elapsed() < Duration::from_secs(5));
-    assert!(said.starts_with("first\n[stopped after 700 ms, with everything it started"), "{said}");
+    assert!(before.elapsed() < Duration::from_secs(10));
+    assert!(said.starts_with("first\n[stopped after 2000 ms, with everything it started"), "{said}");
     assert!(said.contains("`timeout_ms` of `[tools.shell]`"), "{said}");
     is_gone(&pid(&world).await).await;
 }

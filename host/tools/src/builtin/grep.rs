@@ -155,13 +155,13 @@ fn search(found: &mut Found, regex: &Regex, name: &str, text: &str, context: usi
             found.out.push_str("--\n");
         }
         let last = (index + context).min(lines.len() - 1);
-        for at in first..=last {
+        for (at, line) in lines.iter().enumerate().take(last + 1).skip(first) {
             // A later match inside this one's context is shown as a match of its own.
-            if at > index && regex.is_match(lines[at]) {
+            if at > index && regex.is_match(line) {
                 break;
             }
             let mark = if at == index { ':' } else { '-' };
-            found.out.push_str(&format!("{name}{mark}{}{mark}{}\n", at + 1, shorten(lines[at])));
+            found.out.push_str(&format!("{name}{mark}{}{mark}{}\n", at + 1, shorten(line)));
             shown = at + 1;
         }
     }

@@ -46,10 +46,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ToolOu
     let all = entries.len();
     entries.truncate(MAX_ENTRIES);
     if all > MAX_ENTRIES {
-        entries.push(format!(
-            "[{} more; `find` with a pattern narrows it]",
-            count(all - MAX_ENTRIES, "entry").replace("entrys", "entries")
-        ));
+        entries.push(format!("[and {} more; `find` with a pattern narrows it]", all - MAX_ENTRIES));
     }
     Ok(said(entries.join("\n")))
 }

@@ -1,6 +1,8 @@
 //! A workspace in a temporary folder, and the one way tests call a tool.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(unreachable_pub, reason = "a module of several test programs")]
+#![allow(clippy::needless_pass_by_value, reason = "arguments are written in place")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

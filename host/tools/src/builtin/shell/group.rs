@@ -75,11 +75,8 @@ pub(super) fn start(command: &str, folder: &Path, environment: Vec<(OsString, Os
 
 /// Waits for the leader, kills what is left of its group, and only then reaps it: until then its id is ours.
 fn watch(mut child: Child, leader: Pid, group: &Group) -> io::Result<ExitStatus> {
-    loop {
-        match waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
-            Err(rustix::io::Errno::INTR) => {}
-            Ok(_) | Err(_) => break,
-        }
+    while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+    {
     }
     group.kill();
     let mut id = group.lock();
