@@ -204,12 +204,6 @@ pub enum ProviderError {
         /// Why, and what is expected.
         cause: String,
     },
-    /// The HTTP client could not be made (no usable certificates).
-    #[error("cannot prepare HTTP: {cause}")]
-    Http {
-        /// Why.
-        cause: String,
-    },
     /// The recording cannot be used.
     #[error(transparent)]
     Recording(#[from] RecordingError),

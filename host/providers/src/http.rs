@@ -1,6 +1,7 @@
 //! Requests over HTTP/1.1: one connection an answer, closed the moment the answer is dropped.
 
 use std::pin::Pin;
+use std::sync::OnceLock;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,7 +18,9 @@ use crate::model::{Chunks, Reply, Transport};
 
 /// A server.
 pub(crate) struct Http {
-    client: Client,
+    /// Made when first needed: reading the machine's certificates takes longer than all else at the start of a program.
+    client: OnceLock<Client>,
+    connect_timeout: Duration,
     url: Url,
     /// The list of models, for [`crate::check`].
     models_url: Url,
@@ -46,7 +49,8 @@ impl Http {
             secrets.push(Secret(value.clone()));
         }
         Ok(Self {
-            client: client(&base, config.connect_timeout)?,
+            client: OnceLock::new(),
+            connect_timeout: config.connect_timeout,
             url: below(&base, config.wire.endpoint()),
             models_url: below(&base, "models"),
             headers,
@@ -66,8 +70,9 @@ impl Http {
 
     /// Asks for the list of models: status and body.
     pub(crate) async fn models(&self) -> Result<(u16, Vec<u8>), ModelError> {
+        let client = self.client()?;
         let send = async {
-            let response = self.client.get(self.models_url.clone()).headers(self.headers.clone()).send().await?;
+            let response = client.get(self.models_url.clone()).headers(self.headers.clone()).send().await?;
             let status = response.status().as_u16();
             Ok((status, response.bytes().await?.to_vec()))
         };
@@ -82,6 +87,18 @@ impl Http {
         place(&self.url)
     }
 
+    fn client(&self) -> Result<&Client, ModelError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = client(&self.url, self.connect_timeout).map_err(|cause| {
+            let message = format!("cannot prepare HTTP: {}; are the machine's certificates in order?", chain(&cause));
+            ModelError::new(ErrorClass::Permanent, message)
+        })?;
+        // Where two requests are the first at once, both have the same client.
+        Ok(self.client.get_or_init(|| client))
+    }
+
     fn failed(&self, cause: &reqwest::Error) -> ModelError {
         broken(&self.place(), cause)
     }
@@ -94,7 +111,7 @@ impl Http {
 impl Transport for Http {
     fn send(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Reply, ModelError>> {
         Box::pin(async move {
-            let request = self.client.post(self.url.clone()).headers(self.headers.clone());
+            let request = self.client()?.post(self.url.clone()).headers(self.headers.clone());
             let request =
                 request.header(CONTENT_TYPE, "application/json").header(ACCEPT, "text/event-stream").body(body);
             let response = match timeout(self.idle, request.send()).await {
@@ -203,7 +220,7 @@ fn secret_value(text: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-fn client(base: &Url, connect_timeout: Duration) -> Result<Client, ProviderError> {
+fn client(base: &Url, connect_timeout: Duration) -> reqwest::Result<Client> {
     // Somebody else may have chosen already; then theirs is used.
     drop(rustls::crypto::ring::default_provider().install_default());
     let mut builder = Client::builder()
@@ -216,7 +233,10 @@ fn client(base: &Url, connect_timeout: Duration) -> Result<Client, ProviderError
     if is_loopback(base) {
         builder = builder.no_proxy();
     }
-    builder.build().map_err(|cause| ProviderError::Http { cause: chain(&cause) })
+    if base.scheme() == "http" {
+        builder = builder.tls_certs_only([]); // none are needed, so none are read
+    }
+    builder.build()
 }
 
 fn is_loopback(url: &Url) -> bool {
