@@ -44,7 +44,7 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run one turn and print the answer
+    /// Run turns of one session and print the answers
     Run(Run),
     /// Plugins: what is loaded, and building one
     Plugin {
@@ -99,20 +99,22 @@ pub(crate) struct ProviderArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// What to do; `-` reads it from standard input
-    pub(crate) prompt: String,
+    /// What to do; `-` reads it from standard input. Several prompts are turns of one session, in order; it ends with the
+    /// first turn that is not completed
+    #[arg(required = true, value_name = "PROMPT")]
+    pub(crate) prompts: Vec<String>,
     #[command(flatten)]
     pub(crate) provider: ProviderArgs,
     /// Record what goes over the wire to this file, secrets removed; it can be replayed with --recording
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// What to print: the answer as it streams, one JSON object at the end, or every event as a line of JSON
+    /// What to print: the answers as they stream, one JSON object a turn, or every event as a line of JSON
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
     /// Who may run what: `shell=allow`, `shell(git status*)=allow`, `write_file=deny`; modes are allow, ask, deny
     #[arg(long, value_name = "TOOL=MODE")]
     pub(crate) permission: Vec<String>,
-    /// Print what the turn took: tokens, interrupts, time of each callback
+    /// Print what the session took: tokens, interrupts, time of each callback
     #[arg(long)]
     pub(crate) summary: bool,
 }
@@ -120,9 +122,9 @@ pub(crate) struct Run {
 /// What `run` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// The answer as it streams
+    /// The answers as they stream
     Text,
-    /// One JSON object at the end
+    /// One JSON object a turn, each on a line
     Json,
     /// Every event as a line of JSON
     StreamJson,

@@ -12,7 +12,10 @@ use crate::style::{self, err};
 
 /// Prints the events of one turn.
 pub(crate) struct Printer {
+    /// Standard output is a terminal.
     live: bool,
+    /// Input is repeated: there are several turns to tell apart.
+    echo: bool,
     /// What is shown of the answer under way.
     answer: String,
     /// Standard output is in the middle of a line.
@@ -20,8 +23,8 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    pub(crate) fn new() -> Self {
-        Self { live: stdout().is_terminal(), answer: String::new(), open_line: false }
+    pub(crate) fn new(echo: bool) -> Self {
+        Self { live: stdout().is_terminal(), echo, answer: String::new(), open_line: false }
     }
 
     /// Prints one event; most say nothing to a person.
@@ -33,6 +36,15 @@ impl Printer {
             EventKind::CognitionOutDelta { text, .. } => self.text(text)?,
             EventKind::CognitionOut { partial: None, .. } => self.accepted()?,
             EventKind::CognitionOut { partial: Some(_), .. } => self.answer.clear(),
+            EventKind::CognitionIn { text, hidden: false, .. } if self.echo => {
+                self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;
+            }
+            EventKind::CustomMessage { text, .. } => {
+                self.line(&err(style::DIM, "  reminder to the model:"))?;
+                for line in text.lines().filter(|line| !line.trim().is_empty()) {
+                    self.line(&err(style::DIM, &format!("  │ {line}")))?;
+                }
+            }
             EventKind::RuleFired { found, action, first: true } => {
                 let what = match action {
                     Action::Interrupt => "stopped the model, which tries again",

@@ -1,11 +1,11 @@
-//! `tidegate run`: one turn, printed as asked.
+//! `tidegate run`: turns of one session, printed as asked.
 
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tidegate::{Cancel, Event, Host, Message, Session, SessionId, Subscription, TurnReport, transcript};
+use tidegate::{Cancel, Event, Message, SessionId, Subscription, TurnReport, TurnStatus, transcript};
 
 use crate::args::{Common, Output, Run};
 use crate::ask::Terminal;
@@ -17,9 +17,9 @@ use crate::{open, print};
 /// A prompt from standard input has at most this many bytes.
 const MAX_PROMPT: u64 = 4 << 20;
 
-/// Runs one turn.
+/// Runs the turns.
 pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
-    let prompt = prompt(&args.prompt)?;
+    let prompts = prompts(&args.prompts)?;
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, &args.provider);
     open::permit(&mut operator, &args.permission)?;
@@ -31,45 +31,43 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     let mut session = host.session(SessionId::new(id.clone()));
     let events = session.subscribe();
     let cancel = cancel_on_signal();
-    let printing = tokio::spawn(show(events, args.output, id, args.summary));
-    let report = session.run(vec![Message::user(prompt)], &cancel).await;
-    finish(session, &host, printing, &args, &report).await
+    let printing = tokio::spawn(show(events, args.output, id, prompts.len() > 1));
+    let mut reports = Vec::new();
+    for prompt in prompts {
+        let report = session.run(vec![Message::user(prompt)], &cancel).await;
+        let completed = report.status == TurnStatus::Completed;
+        reports.push(report);
+        if !completed {
+            break;
+        }
+    }
+    session.close();
+    printed(printing.await)?.map(|summary| if args.summary { summary.print(&reports, &host) });
+    if args.output == Output::Json {
+        for report in &reports {
+            println!("{}", as_json(report));
+        }
+    }
+    Ok(reports.last().map_or(Exit::Completed, |report| Exit::of(&report.status)))
 }
 
-async fn finish(
-    session: Session,
-    host: &Host,
-    printing: tokio::task::JoinHandle<std::io::Result<Summary>>,
-    args: &Run,
-    report: &TurnReport,
-) -> Result<Exit, Failure> {
-    session.close();
-    match printing.await {
-        Ok(Ok(summary)) => {
-            if args.summary {
-                summary.print(report, host);
-            }
-        }
-        // Whoever read the output has gone: nothing more can be said there.
-        Ok(Err(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-        Ok(Err(error)) => return Err(Failure::setup(format!("cannot write to standard output: {error}"))),
-        Err(error) => return Err(Failure::setup(format!("printing was cut off: {error}"))),
+/// What became of printing; `None` where whoever read the output has gone: nothing more can be said there.
+fn printed(result: Result<std::io::Result<Summary>, tokio::task::JoinError>) -> Result<Option<Summary>, Failure> {
+    match result {
+        Ok(Ok(summary)) => Ok(Some(summary)),
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(None),
+        Ok(Err(error)) => Err(Failure::setup(format!("cannot write to standard output: {error}"))),
+        Err(error) => Err(Failure::setup(format!("printing was cut off: {error}"))),
     }
-    if args.output == Output::Json {
-        println!("{}", as_json(report));
-    }
-    Ok(Exit::of(&report.status))
 }
 
 /// Prints events until the session is closed, and counts them.
-async fn show(mut events: Subscription, output: Output, thread: String, count: bool) -> std::io::Result<Summary> {
+async fn show(mut events: Subscription, output: Output, thread: String, echo: bool) -> std::io::Result<Summary> {
     use std::io::Write;
-    let mut printer = Printer::new();
+    let mut printer = Printer::new(echo);
     let mut summary = Summary::default();
     while let Some(event) = events.next().await {
-        if count {
-            summary.take(&event);
-        }
+        summary.take(&event);
         match output {
             Output::Text => printer.event(&event)?,
             Output::StreamJson => stream_json(&mut std::io::stdout().lock(), &event, &thread)?,
@@ -85,7 +83,7 @@ fn stream_json(out: &mut impl std::io::Write, event: &Event, thread: &str) -> st
     out.flush()
 }
 
-/// The one object of `--output json`.
+/// A turn as one object.
 fn as_json(report: &TurnReport) -> serde_json::Value {
     json!({
         "status": transcript::status(&report.status),
@@ -95,6 +93,13 @@ fn as_json(report: &TurnReport) -> serde_json::Value {
         "interrupts": report.interrupts,
         "usage": {"input_tokens": report.usage.input, "output_tokens": report.usage.output},
     })
+}
+
+fn prompts(arguments: &[String]) -> Result<Vec<String>, Failure> {
+    if arguments.iter().filter(|argument| *argument == "-").count() > 1 {
+        return Err(Failure::setup("standard input can be read once: give `-` for one prompt only"));
+    }
+    arguments.iter().map(|argument| prompt(argument)).collect()
 }
 
 fn prompt(argument: &str) -> Result<String, Failure> {

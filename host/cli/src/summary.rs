@@ -1,12 +1,12 @@
-//! `--summary`: what a turn took.
+//! `--summary`: what a session took.
 
 use std::collections::BTreeMap;
 
-use tidegate::{CallbackOutcome, Event, EventKind, Host, TurnReport};
+use tidegate::{CallbackOutcome, Event, EventKind, Host, TurnReport, Usage};
 
 use crate::style::{self, err};
 
-/// Counted while a turn runs.
+/// Counted while turns run.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     /// By plugin and callback: calls, failures, and their times in nanoseconds.
@@ -32,14 +32,19 @@ impl Summary {
         }
     }
 
-    pub(crate) fn print(&self, report: &TurnReport, host: &Host) {
+    pub(crate) fn print(&self, reports: &[TurnReport], host: &Host) {
+        let mut usage = Usage::default();
+        reports.iter().for_each(|report| usage.add(report.usage));
+        let steps: u32 = reports.iter().map(|report| report.place.step).sum();
+        let interrupts: u32 = reports.iter().map(|report| report.interrupts).sum();
         let tokens = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
         let (provider, model) = host.model();
         let (compiled, loaded) = host.loaded().compiled_and_loaded();
         eprintln!("{}", err(style::STRONG, "Summary"));
-        eprintln!("  model       {model} ({provider}), {} steps, {} tool calls", report.place.step, self.tools);
-        eprintln!("  tokens      {} in, {} out", tokens(report.usage.input), tokens(report.usage.output));
-        eprintln!("  interrupts  {}, {} bytes thrown away", report.interrupts, self.discarded);
+        eprintln!("  model       {model} ({provider})");
+        eprintln!("  ran         {} turns, {steps} steps, {} tool calls", reports.len(), self.tools);
+        eprintln!("  tokens      {} in, {} out", tokens(usage.input), tokens(usage.output));
+        eprintln!("  interrupts  {interrupts}, {} bytes thrown away", self.discarded);
         for (rule, fired) in &self.rules {
             eprintln!("  rule        {rule} fired {fired}×");
         }

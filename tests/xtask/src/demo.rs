@@ -35,13 +35,14 @@ pub(crate) fn demo(live: bool) -> Result<()> {
     Ok(())
 }
 
-/// `tidegate run` in the workspace, with `NAME.toml` as configuration and `NAME.txt` as what the user says.
+/// `tidegate run` in the workspace, with `NAME.toml` as configuration and `NAME.txt` as what the user says, turn by turn.
 fn program(workspace: &Path, name: &Path) -> Result<Command> {
     let input = name.with_extension("txt");
-    let input = fs::File::open(&input).with_context(|| format!("cannot read {}", input.display()))?;
+    let input = fs::read_to_string(&input).with_context(|| format!("cannot read {}", input.display()))?;
     let mut command = run::cargo(&["run", "--quiet", "--locked", "--package", "tidegate-cli", "--manifest-path"]);
-    command.arg(run::root().join("Cargo.toml")).args(["--", "run", "-", "--summary", "--config"]).arg(name.with_extension("toml"));
-    command.current_dir(workspace).stdin(Stdio::from(input));
+    command.arg(run::root().join("Cargo.toml")).args(["--", "run", "--summary", "--config"]).arg(name.with_extension("toml"));
+    command.args(input.split("\n---\n").map(str::trim));
+    command.current_dir(workspace).stdin(Stdio::null());
     Ok(command)
 }
 
