@@ -1,0 +1,74 @@
+//! What is typed is what is used: values, defaults, paths, and limits that are clipped.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use tidegate_config::{
+    KeySource, LimitRequests, Limits, Operator, PermissionMode, PermissionRule, Power, ProviderKind, SettingValue,
+    Source,
+};
+
+fn full() -> Operator {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config/operator/valid/full.toml");
+    Operator::of_source(&Source::new("folder/tidegate.toml", std::fs::read_to_string(file).unwrap())).unwrap()
+}
+
+#[test]
+fn an_empty_file_is_the_defaults() {
+    let empty = Operator::of_source(&Source::new("tidegate.toml", "")).unwrap();
+    assert_eq!(Operator { source: None, ..empty }, Operator::default());
+    let defaults = Operator::default();
+    assert_eq!(defaults.limits.callback, Duration::from_millis(100));
+    assert_eq!(defaults.limits.text, Duration::from_millis(20));
+    assert_eq!(defaults.limits.memory_bytes, 32 << 20);
+    assert_eq!(defaults.limits.output_bytes, 4 << 20);
+    assert_eq!(defaults.rules, rules::Settings::default());
+}
+
+#[test]
+fn every_value_arrives() {
+    let operator = full();
+    let provider = &operator.provider;
+    assert_eq!((provider.kind, provider.max_tokens), (Some(ProviderKind::Anthropic), Some(1024)));
+    assert_eq!(provider.key, KeySource::Env("MY_KEY".to_owned()));
+    assert_eq!(provider.idle_timeout, Duration::from_secs(30));
+    assert_eq!(operator.system.as_deref(), Some("Answer in one sentence."));
+    let [plugin] = operator.plugins.as_slice() else { panic!("the plugin that is switched off is there") };
+    assert_eq!(plugin.folder, Path::new("folder/plugins/redact-secrets"));
+    assert_eq!(plugin.grants, [Power::State, Power::Prompt]);
+    assert!(plugin.required);
+    assert_eq!(plugin.priorities[&flow::CallbackKind::PlainText], 10);
+    assert_eq!(plugin.limits.memory_bytes, Some(64 << 20));
+    assert_eq!(plugin.settings["count"].0, SettingValue::Number(3.0));
+    assert_eq!(plugin.settings["words"].0, SettingValue::Texts(vec!["one".to_owned(), "two".to_owned()]));
+    assert_eq!(operator.rules.repeat_gap, 2);
+    assert_eq!(operator.tools.shell_output_bytes, 8192);
+    assert_eq!(operator.tools.permissions.len(), 5);
+    assert_eq!((operator.turn.max_steps, operator.turn.max_retries), (5, 0));
+}
+
+#[test]
+fn what_is_asked_for_is_clipped_and_what_is_set_is_not() {
+    let most: Limits = Operator::default().limits;
+    let asked = LimitRequests {
+        callback: Some(Duration::from_secs(9)),
+        memory_bytes: Some(1 << 20),
+        ..LimitRequests::default()
+    };
+    let set = LimitRequests { text: Some(Duration::from_secs(1)), ..LimitRequests::default() };
+    let given = most.for_plugin(&asked, &set);
+    assert_eq!(given, Limits { memory_bytes: 1 << 20, text: Duration::from_secs(1), ..most });
+}
+
+#[test]
+fn permissions_are_read_from_flags_too() {
+    let rule = PermissionRule::parse("shell(make X=1 *)=allow").unwrap();
+    assert_eq!(
+        (rule.tool.as_str(), rule.pattern.as_deref(), rule.mode),
+        ("shell", Some("make X=1 *"), PermissionMode::Allow)
+    );
+    let said = |text: &str| PermissionRule::parse(text).unwrap_err().to_string();
+    assert_eq!(said("shell"), "`shell` sets no mode; write it as `TOOL=allow`, `TOOL=ask` or `TOOL=deny`");
+    assert_eq!(said("shell=alow"), "`alow` is no mode; did you mean `allow`?");
+}
