@@ -173,6 +173,7 @@ impl<'a> Turn<'a> {
             if self.place.step == self.session.parts.settings.max_steps {
                 return Ok(TurnStatus::StepLimit { steps: self.place.step });
             }
+            self.cancel.checkpoint().await;
             if !self.step().await? {
                 return Ok(TurnStatus::Completed);
             }
@@ -197,8 +198,8 @@ impl<'a> Turn<'a> {
         let stop = self.answer.stop.clone().unwrap_or(StopReason::EndTurn);
         let calls = self.answer.calls();
         self.run_calls(&calls).await;
-        let reminded = self.remind();
         self.answer = Answer::default();
+        let reminded = self.remind().await;
         self.report.stop = Some(stop.clone());
         self.session.hub.emit(EventKind::StepFinish { usage: self.step_usage, stop: stop.clone() });
         Ok(!calls.is_empty() || reminded || stop == StopReason::Pause)
@@ -330,6 +331,8 @@ impl<'a> Turn<'a> {
         self.report.interrupts += 1;
         let delay = Duration::from_millis(self.session.parts.rules.settings().retry_delay_ms);
         self.session.parts.clock.sleep(delay).await;
+        // Where there is nothing to wait for, the sleep does not notice.
+        self.cancel.checkpoint().await;
         let (kept, note) = self.keep(&answer, &matches, judgement.context);
         let discarded = answer.bytes().saturating_sub(kept);
         let reminder = self.session.rules.reminder(&matches) + note;
@@ -414,12 +417,13 @@ impl<'a> Turn<'a> {
     }
 
     /// Delivers reminders of rules that did not interrupt the text. Tells whether there were any.
-    fn remind(&mut self) -> bool {
+    async fn remind(&mut self) -> bool {
         let is_prose = |found: &RuleMatch| !matches!(found.stream, StreamKind::Tool { .. });
         let matches: Vec<RuleMatch> = std::mem::take(&mut self.noted.remind).into_iter().filter(is_prose).collect();
         if matches.is_empty() {
             return false;
         }
+        self.cancel.checkpoint().await;
         let reminder = self.session.rules.tool_reminder(&matches);
         self.inject(reminder, names(&matches), 0);
         true

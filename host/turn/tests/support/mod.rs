@@ -192,6 +192,8 @@ pub struct Plugin {
     pub hangs: Option<CallbackKind>,
     /// Calls are not made, for this reason.
     pub skipped: Option<&'static str>,
+    /// Every call is waited for.
+    pub yields: bool,
 }
 
 #[derive(Clone, Default)]
@@ -220,7 +222,13 @@ impl Plugins {
             message,
             frames: Vec::new(),
         });
-        Box::pin(async move { result })
+        let yields = self.0[plugin].yields;
+        Box::pin(async move {
+            if yields {
+                tokio::task::yield_now().await;
+            }
+            result
+        })
     }
 }
 
@@ -316,6 +324,7 @@ impl Tools for EchoTools {
 
     fn run<'a>(&'a self, call: &'a ToolCall, progress: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
+            tokio::task::yield_now().await;
             match call.name.as_str() {
                 "slow" => std::future::pending::<()>().await,
                 "steps" => ["one", "two"].into_iter().for_each(progress),

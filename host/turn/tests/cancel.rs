@@ -1,0 +1,243 @@
+//! A turn may be cancelled at any event, or its future dropped at any point: nothing is left running, nothing more is
+//! started, the conversation stays valid, and the session goes on.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+mod support;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use flow::{
+    BlockKind, Callback, Delta, ErrorClass, Event, EventKind, Message, ModelError, OutputMode, StopReason, TagPattern,
+    TextUnit, TurnStatus,
+};
+use support::{Plugin, Script, ScriptedModel, blocks, rule_set, tool};
+use tidegate_turn as turn;
+use turn::ports::{BoxFuture, Clock};
+use turn::{Cancel, Session};
+
+/// Reads the time once for each event, and cancels at one of them.
+struct Trigger {
+    events: AtomicUsize,
+    at: usize,
+    cancel: Cancel,
+}
+
+impl Clock for Trigger {
+    fn now_ms(&self) -> u64 {
+        if self.events.fetch_add(1, Ordering::SeqCst) == self.at {
+            self.cancel.cancel();
+        }
+        0
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(time))
+    }
+}
+
+/// A turn that meets everything: a refused request, a rule that stops, one that reminds of text and one of a call, tools
+/// that run, ask and are denied, a tag, and two steps.
+fn scripts() -> Vec<Script> {
+    let slow = |deltas: Vec<Delta>| Script::Slow(deltas.into_iter().map(|delta| (1, delta)).collect());
+    let stopped = [(BlockKind::Thinking, "Hm, so."), (BlockKind::Text, "Well, FORBIDDEN it is.")];
+    let working = [
+        (BlockKind::Text, "A MILD word.\n"),
+        (tool("1", "read"), r#"{"path":"a"}"#),
+        (tool("2", "steps"), r#"{"path":"MILD"}"#),
+        (tool("3", "shell"), r#"{"command":"ls"}"#),
+        (tool("4", "locked"), "{}"),
+    ];
+    let last = [(BlockKind::Text, "All <t>is</t> done.")];
+    vec![
+        Script::Refuse(ModelError::new(ErrorClass::Transient, "busy")),
+        slow(blocks(&stopped, 4, StopReason::EndTurn)),
+        slow(blocks(&working, 4, StopReason::ToolUse)),
+        slow(blocks(&last, 4, StopReason::EndTurn)),
+    ]
+}
+
+fn plugins(mode: OutputMode) -> Vec<Plugin> {
+    let callbacks = vec![
+        (Callback::InputMessages, 50),
+        (Callback::PlainText(TextUnit::Line), 50),
+        (Callback::Tag(vec![TagPattern::Exact("t".into())]), 50),
+        (Callback::LlmOutput(mode), 50),
+        (Callback::TtsrTriggered, 50),
+    ];
+    vec![
+        Plugin { id: "a", callbacks: callbacks.clone(), yields: true, ..Plugin::default() },
+        Plugin { id: "b", callbacks, ..Plugin::default() },
+    ]
+}
+
+struct Scene {
+    model: Arc<ScriptedModel>,
+    session: Session,
+    events: turn::Subscription,
+    cancel: Cancel,
+}
+
+fn scene(mode: OutputMode, at: usize) -> Scene {
+    let rules = rule_set(
+        &[
+            ("hard", "+++\ncondition = \"FORBIDDEN\"\n+++\nNo."),
+            ("soft", "+++\ncondition = \"MILD\"\nscope = \"text\"\ninterrupt = \"never\"\n+++\nMildly."),
+            ("call", "+++\ncondition = \"MILD\"\nscope = \"tool\"\ninterrupt = \"never\"\n+++\nMildly."),
+        ],
+        |settings| settings.retry_delay_ms = 20,
+    );
+    let model = ScriptedModel::new(scripts());
+    let cancel = Cancel::new();
+    // The first reading is the thread's own start.
+    let clock = Trigger { events: AtomicUsize::new(0), at: at.saturating_add(1), cancel: cancel.clone() };
+    let parts = turn::Parts { clock: Arc::new(clock), ..support::parts(&model, plugins(mode), rules) };
+    let session = Session::open(parts);
+    let events = session.subscribe();
+    Scene { model, session, events, cancel }
+}
+
+impl Scene {
+    /// However the turn ended: nothing is left of it, its events are whole, and another turn runs.
+    async fn aftermath(&mut self, context: &str) -> Vec<Event> {
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(self.model.open.load(Ordering::SeqCst), 0, "{context}: a stream is open");
+        assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0, "{context}: a task is left");
+        support::assert_valid(&self.session.history());
+        let events = support::drain(&mut self.events);
+        let count = |wanted: fn(&EventKind) -> bool| events.iter().filter(|event| wanted(&event.kind)).count();
+        let ends = count(|kind| matches!(kind, EventKind::TurnFinish { .. }));
+        assert_eq!(ends, count(|kind| *kind == EventKind::TurnStart), "{context}: a turn that began has ended");
+
+        let before = self.session.history().len();
+        *self.model.scripts.lock().unwrap() = vec![support::text("Fine.", 2)];
+        let report = self.session.run(vec![Message::user("again")], &Cancel::new()).await;
+        assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "Fine."), "{context}");
+        assert_eq!(self.session.history().len(), before + 2, "{context}");
+        support::assert_valid(&self.session.history());
+        support::drain(&mut self.events);
+        events
+    }
+}
+
+/// The number of events of the whole turn.
+async fn length(mode: OutputMode) -> usize {
+    let mut scene = scene(mode, usize::MAX - 1);
+    let report = scene.session.run(vec![Message::user("go")], &scene.cancel).await;
+    assert_eq!((report.status, report.interrupts), (TurnStatus::Completed, 1));
+    let events = support::drain(&mut scene.events);
+    let has = |wanted: fn(&EventKind) -> bool| events.iter().any(|event| wanted(&event.kind));
+    assert!(has(|kind| matches!(kind, EventKind::RetrySucceeded { .. })));
+    assert!(has(|kind| matches!(kind, EventKind::ToolCallProgress { .. })));
+    assert!(has(|kind| matches!(kind, EventKind::ToolConfirmationResolved { .. })));
+    assert_eq!(events.iter().filter(|event| matches!(event.kind, EventKind::TtsrInjection { .. })).count(), 3);
+    events.last().unwrap().seq as usize + 1
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_may_be_cancelled_at_any_event() {
+    for mode in [OutputMode::Observe, OutputMode::Rewrite] {
+        let length = length(mode).await;
+        assert!(length > 60, "a turn of {length} events is no long one");
+        for at in 0..length {
+            let mut scene = scene(mode, at);
+            let cancel = scene.cancel.clone();
+            let report = scene.session.run(vec![Message::user("go")], &cancel).await;
+            let context = format!("{mode:?}, cancelled at event {at} of {length}");
+            assert!(cancel.is_cancelled(), "{context}");
+            let events = scene.aftermath(&context).await;
+            let after: Vec<&Event> = events.iter().filter(|event| event.seq as usize > at).collect();
+            let starts = |event: &&&Event| {
+                matches!(
+                    event.kind,
+                    EventKind::StepStart | EventKind::ToolCallStart { .. } | EventKind::TtsrInjection { .. }
+                )
+            };
+            // The reminder of a call is recorded with its result, which was already there.
+            let more: Vec<_> = after.iter().filter(starts).filter(|event| !belongs(&events, event, at)).collect();
+            assert!(more.is_empty(), "{context}: {more:#?}");
+            let told = after.iter().filter(|event| matches!(event.kind, EventKind::ThreadCancelled { .. })).count();
+            match report.status {
+                TurnStatus::Cancelled => assert_eq!(told, 1, "{context}"),
+                // Too late: the answer was there already.
+                TurnStatus::Completed => assert!(at + 10 >= length && told == 0, "{context}"),
+                other => panic!("{context}: {other:?}"),
+            }
+        }
+    }
+}
+
+/// Whether an injection is told for the result of a call that ended at the event of the cancel, or just before.
+fn belongs(events: &[Event], injection: &Event, at: usize) -> bool {
+    let told = matches!(injection.kind, EventKind::TtsrInjection { .. });
+    let begin = at.saturating_sub(1) as u64;
+    let of = |event: &Event| matches!(event.kind, EventKind::ToolCallResult { .. } | EventKind::CustomMessage { .. });
+    told && events.iter().any(|event| (begin..injection.seq).contains(&event.seq) && of(event))
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_future_of_a_turn_may_be_dropped_at_any_point() {
+    for mode in [OutputMode::Observe, OutputMode::Rewrite] {
+        let mut finished = false;
+        let mut polls = 0;
+        while !finished {
+            let mut scene = scene(mode, usize::MAX - 1);
+            let cancel = Cancel::new();
+            {
+                let mut run = Box::pin(scene.session.run(vec![Message::user("go")], &cancel));
+                let mut left = polls;
+                finished = std::future::poll_fn(|cx| {
+                    if left == 0 {
+                        return Poll::Ready(false);
+                    }
+                    left -= 1;
+                    run.as_mut().poll(cx).map(|_| true)
+                })
+                .await;
+            }
+            scene.aftermath(&format!("{mode:?}, dropped after {polls} polls")).await;
+            polls += 1;
+        }
+        assert!(polls > 50, "only {polls} points");
+    }
+}
+
+#[tokio::test]
+async fn a_turn_cancelled_before_it_began_asks_nobody() {
+    let mut scene = scene(OutputMode::Observe, usize::MAX - 1);
+    scene.cancel.cancel();
+    let report = scene.session.run(vec![Message::user("go")], &scene.cancel).await;
+    assert_eq!((report.status, scene.model.asked()), (TurnStatus::Cancelled, 0));
+    scene.aftermath("before").await;
+}
+
+/// What is under way for ever ends with the turn: a stream without end, a tool, a callback.
+#[tokio::test(start_paused = true)]
+async fn what_hangs_is_stopped() {
+    let endless = Script::Say(blocks(&[(BlockKind::Text, "Hm")], 1, StopReason::EndTurn)[..3].to_vec(), None);
+    let tool = support::calls(&[("1", "read", "{}"), ("2", "slow", "{}")], 4);
+    let plugin = |hangs| Plugin {
+        id: "h",
+        callbacks: vec![(Callback::LlmOutput(OutputMode::Observe), 50)],
+        hangs,
+        ..Plugin::default()
+    };
+    let hangs = Some(flow::CallbackKind::LlmOutput);
+    for (script, hangs, left) in [(endless, None, 2), (tool, None, 3), (support::text("Hm", 1), hangs, 2)] {
+        let mut scene = support::Scene::new([script], vec![plugin(hangs)], rule_set(&[], |_| {}));
+        let cancel = Cancel::new();
+        let stop = async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            cancel.cancel();
+        };
+        let (report, ()) = tokio::join!(scene.session.run(vec![Message::user("go")], &cancel), stop);
+        assert_eq!((report.status, scene.model.open.load(Ordering::SeqCst)), (TurnStatus::Cancelled, 0));
+        support::assert_valid(&scene.session.history());
+        assert_eq!(scene.session.history().len(), left, "{:?}", scene.session.history());
+    }
+}
