@@ -1,0 +1,368 @@
+//! Events: their numbers, their order, what subscribers see, and the record that each kind becomes.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use flow::{
+    Action, Annotation, BlockKind, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport,
+    Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, Message, Partial, Place, PluginId, Role,
+    RuleMatch, SessionId, StopReason, StreamKind, TextUnit, TurnStatus, Usage,
+};
+use serde_json::Value;
+use support::{Plugin, Scene, Script, blocks, calls, drain, rule_set, shown, text};
+use tidegate_turn as turn;
+use turn::Cancel;
+
+fn scene(scripts: impl IntoIterator<Item = Script>) -> Scene {
+    Scene::new(scripts, vec![], rule_set(&[], |_| {}))
+}
+
+fn numbers(events: &[Event]) -> Vec<u64> {
+    events.iter().map(|event| event.seq).collect()
+}
+
+#[tokio::test]
+async fn numbers_have_no_gaps_and_go_on_over_turns() {
+    let mut scene = scene([calls(&[("1", "steps", "{}")], 1), text("Hello.", 1), text("Again.", 2)]);
+    let mut events = scene.turn("one").await.1;
+    events.extend(scene.turn("two").await.1);
+    assert_eq!(numbers(&events), (0..events.len() as u64).collect::<Vec<_>>());
+    let places: Vec<Place> = events.iter().map(|event| event.place).collect();
+    assert!(places.windows(2).all(|pair| {
+        let key = |place: &Place| (place.turn, place.step, place.attempt);
+        key(&pair[0]) <= key(&pair[1])
+    }));
+}
+
+#[tokio::test]
+async fn a_turn_tells_its_story_in_order() {
+    let thinking = blocks(&[(BlockKind::Thinking, "Hm."), (BlockKind::Text, "Yes.")], 100, StopReason::EndTurn);
+    let script = Script::Say(thinking, Some(Ok(())));
+    let mut scene = scene([calls(&[("1", "shell", "{}"), ("2", "steps", "{}")], 100), script]);
+    let mut all = scene.turn("go").await.1;
+    let Scene { session, mut events, .. } = scene;
+    session.close();
+    all.extend(drain(&mut events));
+    let records: Vec<Value> = all.iter().map(|event| turn::transcript::record(event, "t")).collect();
+    let names: Vec<&str> = records.iter().map(|record| record["type"].as_str().unwrap()).collect();
+    let story = "thread_started turn_start cognition_in \
+        step_start cognition_out tool_call_start tool_confirmation_requested tool_confirmation_resolved tool_call_result \
+        tool_call_start tool_call_progress tool_call_progress tool_call_result step_finish \
+        step_start cognition_reasoning_delta cognition_out_delta cognition_reasoning cognition_out step_finish \
+        turn_finish thread_completed";
+    assert_eq!(names, story.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(records[3]["payload"]["turn_number"], 1);
+    assert_eq!(records.last().unwrap()["payload"]["cost"]["turns"], 1);
+}
+
+#[tokio::test]
+async fn all_subscribers_see_the_same() {
+    let mut scene = scene([text("Hello, you.", 1), text("Bye.", 1)]);
+    let mut others: Vec<_> = (0..5).map(|_| scene.session.subscribe()).collect();
+    drop(others.pop());
+    let first = scene.turn("one").await.1;
+    let mut late = scene.session.subscribe();
+    let second = scene.turn("two").await.1;
+    for other in &mut others {
+        assert_eq!(drain(other), [first.clone(), second.clone()].concat());
+    }
+    assert_eq!(drain(&mut late), second);
+}
+
+/// One subscriber reads as it comes, one only at the end: the same text, and a queue that does not grow with the pieces.
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_that_lags_loses_no_text_and_is_bounded() {
+    let words = "é and more, ".repeat(2_000);
+    let both = [(BlockKind::Thinking, words.as_str()), (BlockKind::Text, words.as_str())];
+    let deltas = blocks(&both, 1, StopReason::EndTurn);
+    let pieces = deltas.len();
+    let slow =
+        Script::Slow(deltas.into_iter().enumerate().map(|(at, delta)| (u64::from(at % 50 == 0), delta)).collect());
+    let Scene { mut session, events: mut lagging, .. } = scene([slow]);
+    let mut live = session.subscribe();
+    let reader = tokio::spawn(async move {
+        let mut events = Vec::new();
+        while let Some(event) = live.next().await {
+            events.push(event);
+        }
+        events
+    });
+    session.run(vec![Message::user("go")], &Cancel::new()).await;
+    session.close();
+    let (live, lagging) = (reader.await.unwrap(), drain(&mut lagging));
+    assert!(live.len() > pieces / 2, "{} of {pieces}", live.len());
+    assert_eq!(numbers(&live), (0..live.len() as u64).collect::<Vec<_>>());
+    assert!(lagging.len() < 100, "{} events are queued", lagging.len());
+    assert!(numbers(&lagging).windows(2).all(|pair| pair[0] < pair[1]));
+    assert_eq!((shown(&live), shown(&lagging)), (words.clone(), words));
+    let others = |events: &[Event]| -> Vec<Event> {
+        let piece = |kind: &EventKind| {
+            matches!(kind, EventKind::CognitionOutDelta { .. } | EventKind::CognitionReasoningDelta { .. })
+        };
+        events.iter().filter(|event| !piece(&event.kind)).cloned().collect()
+    };
+    assert_eq!(others(&live), others(&lagging), "nothing but pieces of text is joined");
+}
+
+/// Pieces of two attempts, or with something between them, are not one text.
+#[tokio::test]
+async fn only_neighbouring_pieces_of_one_attempt_are_joined() {
+    let rules = rule_set(&[("r", "+++\ncondition = \"BAD\"\n+++\nNo.")], |_| {});
+    let lines = Plugin { id: "p", callbacks: vec![(Callback::PlainText(TextUnit::Line), 50)], ..Plugin::default() };
+    let words = "line\n".repeat(100);
+    let mut scene = Scene::new([text(&format!("{words}BAD"), 1), text(&words, 1)], vec![lines], rules);
+    let (_, events) = scene.turn("go").await;
+    for attempt in [1, 2] {
+        let own: Vec<Event> = events.iter().filter(|event| event.place.attempt == attempt).cloned().collect();
+        assert_eq!(shown(&own), words);
+    }
+}
+
+#[tokio::test]
+async fn closing_ends_subscriptions() {
+    let mut scene = scene([text("Hello.", 1)]);
+    scene.turn("go").await;
+    let Scene { session, mut events, .. } = scene;
+    let waiting = tokio::spawn(async move {
+        let last = events.next().await.map(|event| event.kind);
+        (last, events.next().await)
+    });
+    tokio::task::yield_now().await;
+    session.close();
+    let (last, end) = waiting.await.unwrap();
+    assert!(matches!(last, Some(EventKind::ThreadCompleted { turns: 1, .. })) && end.is_none());
+}
+
+#[tokio::test]
+async fn a_session_that_is_dropped_ends_them_too() {
+    let Scene { session, mut events, .. } = scene([]);
+    drop(session);
+    assert!(events.next().await.is_none());
+}
+
+/// The type of each kind's record. A new kind does not compile before it has a line here.
+fn name(kind: &EventKind) -> &'static str {
+    match kind {
+        EventKind::ThreadStarted { .. } => "thread_started",
+        EventKind::ThreadCompleted { .. } => "thread_completed",
+        EventKind::ThreadError { .. } => "thread_error",
+        EventKind::ThreadCancelled { .. } => "thread_cancelled",
+        EventKind::TurnStart => "turn_start",
+        EventKind::TurnFinish { .. } => "turn_finish",
+        EventKind::StepStart => "step_start",
+        EventKind::StepFinish { .. } => "step_finish",
+        EventKind::CognitionIn { .. } => "cognition_in",
+        EventKind::CognitionOut { .. } => "cognition_out",
+        EventKind::CognitionOutDelta { .. } => "cognition_out_delta",
+        EventKind::CognitionReasoning { .. } => "cognition_reasoning",
+        EventKind::CognitionReasoningDelta { .. } => "cognition_reasoning_delta",
+        EventKind::ToolCallStart { .. } => "tool_call_start",
+        EventKind::ToolCallProgress { .. } => "tool_call_progress",
+        EventKind::ToolCallResult { .. } => "tool_call_result",
+        EventKind::ToolConfirmationRequested { .. } => "tool_confirmation_requested",
+        EventKind::ToolConfirmationResolved { .. } => "tool_confirmation_resolved",
+        EventKind::ErrorClassified { .. } => "error_classified",
+        EventKind::RetrySucceeded { .. } => "retry_succeeded",
+        EventKind::RuleFired { .. } => "rule_fired",
+        EventKind::RuleHoldReleased { .. } => "rule_hold_released",
+        EventKind::TtsrInjection { .. } => "ttsr_injection",
+        EventKind::CustomMessage { .. } => "custom_message",
+        EventKind::ExtensionRegistered { .. } => "extension_registered",
+        EventKind::ExtensionUnregistered { .. } => "extension_unregistered",
+        EventKind::ExtensionCallback(_) => "extension_callback",
+        EventKind::ExtensionState { .. } => "extension_state",
+        EventKind::ExtensionLog { .. } => "extension_log",
+        EventKind::Notice { .. } => "notice",
+    }
+}
+
+/// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
+const REQUIRED: [(&str, &[&str]); 30] = [
+    ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
+    ("thread_completed", &["cost", "tokens"]),
+    ("thread_error", &["category", "error"]),
+    ("thread_cancelled", &["cancelled_by"]),
+    ("turn_start", &[]),
+    ("turn_finish", &["status"]),
+    ("step_start", &["turn_number"]),
+    ("step_finish", &["cost", "tokens", "finish_reason", "stop_reason"]),
+    ("cognition_in", &["text", "role", "hidden"]),
+    ("cognition_out", &["text", "is_partial", "truncated"]),
+    ("cognition_out_delta", &["text", "chunk_index"]),
+    ("cognition_reasoning", &["text", "is_partial", "was_interrupted"]),
+    ("cognition_reasoning_delta", &["text"]),
+    ("tool_call_start", &["tool", "call_id", "input"]),
+    ("tool_call_progress", &["call_id", "progress", "message"]),
+    ("tool_call_result", &["call_id", "output", "tool", "duration_ms"]),
+    ("tool_confirmation_requested", &["call_id", "tool", "input", "reason"]),
+    ("tool_confirmation_resolved", &["call_id", "approved", "reason"]),
+    ("error_classified", &["error_code", "category", "retryable", "metadata"]),
+    ("retry_succeeded", &["original_error", "retry_count", "total_delay_ms"]),
+    ("rule_fired", &["rule", "stream", "action", "first", "evidence"]),
+    ("rule_hold_released", &["stream", "bytes", "bound"]),
+    ("ttsr_injection", &["rules", "discarded_bytes"]),
+    ("custom_message", &["custom_type", "text", "hidden"]),
+    ("extension_registered", &["extension_id", "version", "callbacks"]),
+    ("extension_unregistered", &["extension_id", "reason"]),
+    ("extension_callback", &["extension_id", "callback", "duration_us", "outcome"]),
+    ("extension_state", &["extension_id", "operation", "key", "size_bytes"]),
+    ("extension_log", &["extension_id", "level", "message"]),
+    ("notice", &["message"]),
+];
+
+fn plugin() -> PluginId {
+    "p".parse().unwrap()
+}
+
+fn found() -> RuleMatch {
+    let evidence = Evidence {
+        pattern: "x".into(),
+        text: "x".into(),
+        start: 0,
+        end: 1,
+        line: 1,
+        field: Some("content".into()),
+        path: Some("a.ts".into()),
+    };
+    RuleMatch { rule: "r".into(), stream: StreamKind::Tool { call: CallId::new("1"), name: "write".into() }, evidence }
+}
+
+fn report(outcome: CallbackOutcome) -> EventKind {
+    EventKind::ExtensionCallback(CallbackReport { plugin: plugin(), callback: CallbackKind::Tag, outcome, nanos: 1500 })
+}
+
+fn samples() -> Vec<EventKind> {
+    let (call, text, message) = (CallId::new("1"), "words".to_owned(), "words".to_owned());
+    let failure = CallFailure {
+        plugin: plugin(),
+        callback: CallbackKind::Tag,
+        cause: FailureCause::Trap,
+        message: "it trapped".into(),
+        frames: vec!["f".into()],
+    };
+    let failed = TurnStatus::Failed { class: ErrorClass::Quota, message: message.clone() };
+    vec![
+        EventKind::ThreadStarted { session: SessionId::new("s"), provider: "p".into(), model: "m".into() },
+        EventKind::ThreadCompleted { turns: 1, usage: Usage::default(), duration_ms: 1 },
+        EventKind::ThreadError { class: ErrorClass::Quota, message: message.clone() },
+        EventKind::ThreadCancelled { by: "x".into() },
+        EventKind::TurnStart,
+        EventKind::TurnFinish { status: TurnStatus::Completed },
+        EventKind::TurnFinish { status: TurnStatus::Rejected { by: plugin(), reason: "no".into() } },
+        EventKind::TurnFinish { status: TurnStatus::StoppedByRule { rule: "r".into() } },
+        EventKind::TurnFinish { status: TurnStatus::Cancelled },
+        EventKind::TurnFinish { status: failed },
+        EventKind::TurnFinish { status: TurnStatus::StepLimit { steps: 3 } },
+        EventKind::StepStart,
+        EventKind::StepFinish { usage: Usage::default(), stop: StopReason::Other("odd".into()) },
+        EventKind::CognitionIn { role: Role::User, text: text.clone(), hidden: false },
+        EventKind::CognitionOut {
+            text: text.clone(),
+            model: Some("m".into()),
+            partial: Some(Partial { error: "gone".into(), shown_bytes: 3 }),
+            annotations: vec![(plugin(), Annotation { key: "k".into(), value: Value::Bool(true) })],
+            rewrites: vec![(plugin(), "new".into())],
+        },
+        EventKind::CognitionOut {
+            text: text.clone(),
+            model: None,
+            partial: None,
+            annotations: vec![],
+            rewrites: vec![],
+        },
+        EventKind::CognitionOutDelta { text: text.clone(), index: 0 },
+        EventKind::CognitionReasoning { text: text.clone(), interrupted: true },
+        EventKind::CognitionReasoningDelta { text: text.clone() },
+        EventKind::ToolCallStart { call: call.clone(), tool: "t".into(), arguments: "no json".into() },
+        EventKind::ToolCallProgress { call: call.clone(), message: message.clone() },
+        EventKind::ToolCallResult {
+            call: call.clone(),
+            tool: "t".into(),
+            output: "o".into(),
+            diff: Some("d".into()),
+            is_error: true,
+            duration_ms: 1,
+        },
+        EventKind::ToolConfirmationRequested {
+            call: call.clone(),
+            tool: "t".into(),
+            arguments: "{}".into(),
+            reason: "r".into(),
+        },
+        EventKind::ToolConfirmationResolved { call: call.clone(), decision: Confirmation::Approved },
+        EventKind::ToolConfirmationResolved { call, decision: Confirmation::Denied { reason: "r".into() } },
+        EventKind::ErrorClassified { class: ErrorClass::RateLimited, code: "429".into(), message: message.clone() },
+        EventKind::RetrySucceeded { original_error: "e".into(), retry_count: 2, total_delay_ms: 3 },
+        EventKind::RuleFired { found: found(), action: Action::Interrupt, first: true },
+        EventKind::RuleHoldReleased { stream: StreamKind::Text, bytes: 1, bound: "hold_max_ms".into() },
+        EventKind::TtsrInjection { rules: vec!["r".into()], discarded_bytes: 4 },
+        EventKind::CustomMessage { custom_type: "ttsr-injection".into(), text, hidden: true },
+        EventKind::ExtensionRegistered {
+            plugin: plugin(),
+            version: "1".into(),
+            callbacks: vec![(CallbackKind::Tag, 50)],
+        },
+        EventKind::ExtensionUnregistered { plugin: plugin(), reason: "r".into() },
+        report(CallbackOutcome::Passed),
+        report(CallbackOutcome::Changed),
+        report(CallbackOutcome::Skipped("why".into())),
+        report(CallbackOutcome::Ignored("why".into())),
+        report(CallbackOutcome::Failed(failure)),
+        EventKind::ExtensionState { plugin: plugin(), operation: "set".into(), key: "k".into(), size_bytes: 1 },
+        EventKind::ExtensionLog { plugin: plugin(), level: "warn".into(), message: message.clone() },
+        EventKind::Notice { message },
+    ]
+}
+
+#[test]
+fn every_kind_has_its_record_with_what_it_must_have() {
+    let place = Place { turn: 1, step: 2, attempt: 3 };
+    let mut seen = BTreeSet::new();
+    for (seq, kind) in (5..).zip(samples()) {
+        let event = Event { seq, at_ms: 9, place, kind };
+        let record = turn::transcript::record(&event, "thread-1");
+        let name = name(&event.kind);
+        assert_eq!(record["type"], name);
+        for (field, value) in [("seq", seq), ("ts", 9), ("turn", 1), ("step", 2), ("attempt", 3)] {
+            assert_eq!(record[field], value, "{name}: {field}");
+        }
+        assert_eq!(record["thread_id"], "thread-1");
+        let (_, required) = REQUIRED.iter().find(|(known, _)| *known == name).expect("a line in the table");
+        let payload = record["payload"].as_object().expect("an object");
+        for field in *required {
+            assert!(payload.contains_key(*field), "{name} has no {field}: {record}");
+        }
+        seen.insert(name);
+    }
+    assert_eq!(seen, REQUIRED.iter().map(|(name, _)| *name).collect(), "a sample for each type");
+}
+
+#[test]
+fn records_say_what_their_event_says() {
+    let record = |kind| {
+        turn::transcript::record(&Event { seq: 0, at_ms: 0, place: Place::default(), kind }, "t")["payload"].clone()
+    };
+    let payloads: Vec<Value> = samples().into_iter().map(record).collect();
+    let of = |name: &str, field: &str| -> Vec<Value> {
+        let with = samples().into_iter().zip(&payloads).filter(|(kind, _)| self::name(kind) == name);
+        with.map(|(_, payload)| payload[field].clone()).collect()
+    };
+    assert_eq!(
+        of("turn_finish", "status"),
+        ["completed", "rejected", "stopped_by_rule", "cancelled", "failed", "step_limit"]
+    );
+    assert_eq!(of("extension_callback", "outcome"), ["passed", "changed", "skipped", "ignored", "error"]);
+    assert_eq!(of("extension_callback", "cause")[4], "trap");
+    assert_eq!(of("extension_callback", "duration_us")[0], 1.5);
+    assert_eq!(of("cognition_out", "is_partial"), [true, false]);
+    assert_eq!(of("cognition_out", "error"), [Value::from("gone"), Value::Null]);
+    assert_eq!(of("tool_confirmation_resolved", "approved"), [true, false]);
+    assert_eq!(of("tool_call_start", "input")[0]["raw"], "no json");
+    assert_eq!(of("tool_call_result", "error")[0], "o");
+    assert_eq!(of("rule_fired", "call_id")[0], "1");
+    assert_eq!(of("error_classified", "retryable")[0], true);
+    assert_eq!(of("step_finish", "finish_reason")[0], "error");
+    assert_eq!(of("tool_call_progress", "progress")[0], Value::Null, "unknown, not invented");
+}
