@@ -94,8 +94,14 @@ impl Gate {
             }
             Some(Kind::Prose(watch)) => {
                 let stopped = watch.feed(text.as_bytes());
-                let matches = watch.take_fired().map_or_else(Vec::new, |fired| block.matches(fired, &self.set));
-                block.judge_prose(matches, stopped, self.set.settings())
+                let Some(fired) = watch.take_fired() else {
+                    let released = block.advance(None, self.set.settings());
+                    return Fed { matches: Vec::new(), safe: block.safe, released };
+                };
+                let matches = block.matches(fired, &self.set);
+                let first = matches.iter().map(|found| found.evidence.start).min().filter(|_| stopped);
+                let released = block.advance(first, self.set.settings());
+                Fed { matches, safe: block.safe, released }
             }
             Some(Kind::Call(call)) => {
                 let mut matches = Vec::new();
@@ -187,25 +193,25 @@ impl Block {
         fired.into_iter().map(to_match).collect()
     }
 
+    /// Lets go what may be shown now; `stopped` is the first byte of what stopped the stream. Gives the number of bytes
+    /// let go because a bound was reached.
     #[inline]
-    fn judge_prose(&mut self, matches: Vec<RuleMatch>, stopped: bool, settings: &crate::Settings) -> Fed {
-        let Some(Kind::Prose(watch)) = &self.watch else { return Fed { matches, safe: self.safe, released: 0 } };
-        let first = matches.iter().map(|found| found.evidence.start).min().unwrap_or(u64::MAX);
-        let free = match settings.hold {
+    fn advance(&mut self, stopped: Option<u64>, settings: &crate::Settings) -> u64 {
+        let Some(Kind::Prose(watch)) = &self.watch else { return 0 };
+        let free = match (settings.hold, stopped) {
             _ if !watch.holds() => self.length,
+            (Hold::Block, _) => 0,
+            (Hold::Off, None) => self.length,
+            (Hold::Match, None) => watch.free().unwrap_or(0),
             // Even where nothing is held, the piece that completes a match shows none of it.
-            Hold::Off if stopped => watch.free().unwrap_or(0).min(first),
-            Hold::Off => self.length,
-            Hold::Match if stopped => watch.free().unwrap_or(0).min(first),
-            Hold::Match => watch.free().unwrap_or(0),
-            Hold::Block => 0,
+            (Hold::Off | Hold::Match, Some(first)) => watch.free().unwrap_or(0).min(first),
         };
         self.safe = self.safe.max(free);
         let held = self.length - self.safe;
-        if settings.hold == Hold::Match && !stopped && held > settings.hold_max_bytes {
-            self.safe = self.length;
-            return Fed { matches, safe: self.safe, released: held };
+        if held <= settings.hold_max_bytes || settings.hold != Hold::Match || stopped.is_some() {
+            return 0;
         }
-        Fed { matches, safe: self.safe, released: 0 }
+        self.safe = self.length;
+        held
     }
 }

@@ -105,10 +105,10 @@ impl Session {
     /// The watch for one attempt, with the rules that may fire in it.
     pub fn gate(&self) -> Gate {
         let mut standings = vec![Standing::default(); self.set.len()];
-        for (info, standing) in self.set.rules().zip(&mut standings) {
-            if *info.state == RuleState::Active && info.rule.bucket == Bucket::Stream && self.may_fire(info.rule) {
-                standing.eligible = true;
-                standing.stops_prose = matches!(self.action(info.rule, false), Action::Interrupt | Action::Stop);
+        for ((rule, state), standing) in self.set.with_states().zip(&mut standings) {
+            if *state == RuleState::Active && rule.bucket == Bucket::Stream && self.may_fire(rule) {
+                standing.eligible = self.set.settings().enabled;
+                standing.stops_prose = matches!(self.action(rule, false), Action::Interrupt | Action::Stop);
             }
         }
         Gate::new(&self.set, standings)

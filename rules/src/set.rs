@@ -80,7 +80,7 @@ impl RuleSet {
 
     /// All rules that were given, used or not, highest layer first.
     pub fn rules(&self) -> impl Iterator<Item = RuleInfo<'_>> {
-        self.rules.iter().zip(&self.states).map(|(rule, state)| RuleInfo {
+        self.with_states().map(|(rule, state)| RuleInfo {
             rule,
             state,
             scopes: rule.scopes.iter().map(Scope::to_text).collect(),
@@ -121,6 +121,10 @@ impl RuleSet {
         self.groups.all().iter().map(|group| group.automaton.stats()).collect()
     }
 
+    pub(crate) fn with_states(&self) -> impl Iterator<Item = (&Rule, &RuleState)> {
+        self.rules.iter().zip(&self.states)
+    }
+
     pub(crate) fn position(&self, name: &str) -> Option<u32> {
         self.by_name.get(name).copied()
     }
@@ -129,14 +133,13 @@ impl RuleSet {
         &self.rules[position as usize]
     }
 
-    /// Whether rules of one stream may fire at all.
     pub(crate) fn len(&self) -> usize {
         self.rules.len()
     }
 
     fn in_bucket(&self, bucket: Bucket) -> impl Iterator<Item = &Rule> {
         let used = move |(rule, state): &(&Rule, &RuleState)| rule.bucket == bucket && **state == RuleState::Active;
-        self.rules.iter().zip(&self.states).filter(used).map(|(rule, _)| rule)
+        self.with_states().filter(used).map(|(rule, _)| rule)
     }
 }
 

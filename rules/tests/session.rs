@@ -91,7 +91,7 @@ fn a_resumed_session_keeps_the_exact_gap() {
     before.begin_turn();
     let records = before.injected(&["r".into()]);
     let mut after = session(gapped);
-    after.restore(records.clone(), 0);
+    after.restore(records, 0);
     let mut fired = Vec::new();
     for _ in 0..3 {
         after.begin_turn();
@@ -248,4 +248,29 @@ fn an_automaton_without_room_says_so() {
     let stats = automaton.stats();
     assert!(stats.frozen && stats.clears > 0 && stats.uncached_bytes > 0 && stats.bytes < 60_000, "{stats:?}");
     assert!(hits.len() <= 1);
+}
+
+#[test]
+fn a_thousand_rules_on_a_megabyte_stay_within_their_room() {
+    let rules = (0..1000)
+        .map(|n| rule(&format!("r{n}"), &format!("condition = '\\bword{n}\\s*\\(|(?m)^\\s*use x{n}::'"), "No."));
+    let session = Session::new(set(rules.collect(), Settings::default()));
+    let mut gate = session.gate();
+    gate.block_start(0, &BlockKind::Text);
+    let (mut state, mut length, mut safe) = (1_u64, 0, 0);
+    while length < 1_000_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let piece = ["word", "12", " ", "\n", "use ", "x", "é", "fine", "::y", "(5"][(state >> 33) as usize % 10];
+        let fed = gate.piece(0, piece);
+        length += piece.len() as u64;
+        // What waits is bounded by the longest word of a rule, but for blanks after a line end.
+        assert!(fed.safe >= safe && length - fed.safe < 200);
+        safe = fed.safe;
+        if !fed.matches.is_empty() {
+            break;
+        }
+    }
+    let stats = session.rules().engines();
+    assert_eq!(stats.len(), 1, "text and tools have the same rules and share an automaton");
+    assert!(stats[0].patterns == 1000 && !stats[0].frozen && stats[0].bytes < 16 << 20, "{stats:?}");
 }
