@@ -8,6 +8,7 @@ use crate::exit::{Exit, Failure};
 pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
     let options = tidegate_build::Options::default();
     let built = tidegate_build::build(folder, &options, &mut |line| eprintln!("{line}")).map_err(Failure::setup)?;
-    println!("{}", built.component.display());
+    let place = built.place_beside_manifest(folder).map_err(Failure::setup)?;
+    println!("{}", place.display());
     Ok(Exit::Completed)
 }

@@ -253,7 +253,22 @@ impl Loaded {
 }
 
 fn load(sandbox: &Sandbox, plugins: &[config::Plugin]) -> Result<SandboxHost, HostError> {
+    for plugin in plugins {
+        missing_component(plugin)?;
+    }
     let sources = plugins.iter().filter_map(assemble::plugin);
     let loaded: Result<Vec<sandbox::Plugin>, _> = sources.map(|source| sandbox.load(source)).collect();
     SandboxHost::new(loaded?).map_err(|duplicate| HostError::Setup(duplicate.to_string()))
+}
+
+/// A component that is not there yet is the first thing an author meets: say how it is made.
+fn missing_component(plugin: &config::Plugin) -> Result<(), HostError> {
+    let manifest = &plugin.manifest;
+    let Some(component) = manifest.component.as_ref().filter(|component| !component.exists()) else { return Ok(()) };
+    let (id, folder) = (&manifest.id, manifest.folder.display());
+    let help = match manifest.build {
+        Some(_) => format!("build it with `tidegate plugin build {folder}`"),
+        None => "put it there, or correct `path` under `[component]`".to_owned(),
+    };
+    Err(HostError::Setup(format!("plugin `{id}` has no component at {}: {help}", component.display())))
 }

@@ -62,6 +62,24 @@ impl fmt::Debug for Built {
     }
 }
 
+/// The name under which a manifest that says how to build, and no more, expects its component: beside itself.
+pub const COMPONENT_FILE: &str = "component.wasm";
+
+impl Built {
+    /// Puts the component beside its manifest, where hosts look for it, unless the same one is there already. Gives its
+    /// place.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn place_beside_manifest(&self, plugin_dir: &Path) -> Result<PathBuf, BuildError> {
+        let place = files::package_dir(plugin_dir)?.join(COMPONENT_FILE);
+        if files::read(&place).ok().as_deref() != Some(self.bytes.as_slice()) {
+            files::write(&place, &self.bytes)?;
+        }
+        Ok(place)
+    }
+}
+
 /// Builds the extension whose `Cargo.toml` is in `plugin_dir`, if it or anything it is made of has changed.
 ///
 /// What it is made of: every file that cargo compiled in, path dependencies included, their manifests, the lock file and

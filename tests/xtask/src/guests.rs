@@ -9,9 +9,6 @@ use tidegate_servers::{Step, say};
 
 use crate::{run, wasm};
 
-/// Where a manifest that says how to build and no more expects its component, within the plugin's folder.
-const COMPONENT: &str = "component.wasm";
-
 /// Builds every plugin and gives their folders.
 pub(crate) fn build_plugins() -> Result<Vec<PathBuf>> {
     build_all("plugins")
@@ -60,11 +57,7 @@ fn build(package: &Path) -> Result<()> {
         }
     };
     let built = tidegate_build::build(package, &Options::default(), &mut progress)?;
-
-    let place = package.join(COMPONENT);
-    if fs::read(&place).ok().as_deref() != Some(&built.bytes) {
-        fs::write(&place, &built.bytes).with_context(|| format!("cannot write {}", place.display()))?;
-    }
+    built.place_beside_manifest(package)?;
     let name = package.file_name().unwrap_or_default().to_string_lossy();
     let note = if built.fresh { "fresh" } else { "built" };
     say(&format!("  {name}: {note}, {} KiB", built.bytes.len().div_ceil(1024)));
