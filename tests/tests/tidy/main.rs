@@ -11,6 +11,7 @@ mod purity;
 mod released;
 mod sizes;
 mod stages;
+mod top;
 mod tree;
 mod words;
 

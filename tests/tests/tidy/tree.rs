@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A text file; others are left out.
+/// A file; where it is no text, `text` is empty.
 #[derive(Debug)]
 pub(crate) struct File {
     /// From the top folder, with `/`.
@@ -25,15 +25,16 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// All text files.
+/// All files.
 pub(crate) fn files() -> Vec<File> {
     let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
     let output = Command::new("git").args(arguments).current_dir(root()).output().unwrap();
     assert!(output.status.success(), "git ls-files: {}", String::from_utf8_lossy(&output.stderr));
     let names = String::from_utf8(output.stdout).unwrap();
     let read = |path: &str| {
-        let text = String::from_utf8(std::fs::read(root().join(path)).ok()?).ok()?;
-        Some(File { path: path.to_owned(), text })
+        // A file that git still lists and somebody has just removed is no file.
+        let bytes = std::fs::read(root().join(path)).ok()?;
+        Some(File { path: path.to_owned(), text: String::from_utf8(bytes).unwrap_or_default() })
     };
     names.split('\0').filter(|name| !name.is_empty()).filter_map(read).collect()
 }
