@@ -1,0 +1,227 @@
+//! Whole turns: the host as a library, first-party plugins built from source, servers that others wrote. The same turn
+//! gives the same events in all three wire formats, a rule cuts the stream where the server sees it, the reminder is in
+//! the next request, and results of tools go back.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tidegate::{Cancel, Event, Host, Message, Operator, Session, SessionId, TurnReport, TurnStatus, transcript};
+use tidegate_servers::{Aimock, Llmock, RealModel};
+
+const WIRES: [&str; 3] = ["anthropic", "openai-chat", "openai-responses"];
+const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn corpus() -> PathBuf {
+    root().join("tests/corpus/turn")
+}
+
+/// Builds a first-party plugin, once however many tests ask.
+fn built(name: &str) -> PathBuf {
+    let folder = root().join("plugins").join(name);
+    let built = tidegate_build::build(&folder, &tidegate_build::Options::default(), &mut |_| {}).unwrap();
+    built.place_beside_manifest(&folder).unwrap();
+    folder
+}
+
+/// A workspace of its own with an operator's file, and the host over it.
+struct Bench {
+    folder: TempDir,
+    host: Host,
+}
+
+impl Bench {
+    async fn new(wire: &str, base_url: &str, plugins: &[(PathBuf, &str)], more: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = format!(
+            "[provider]\nkind = \"{wire}\"\nmodel = \"claude-or-gpt\"\nbase_url = \"{base_url}\"\nmax_tokens = 120\n{more}\n\
+             [rules]\nbuiltin_rules = false\n\n[tools.permission]\nwrite_file = \"allow\"\n"
+        );
+        for (path, grants) in plugins {
+            file.push_str(&format!("\n[[plugin]]\npath = {:?}\ngrants = {grants}\n", path.display().to_string()));
+        }
+        let path = folder.path().join("tidegate.toml");
+        std::fs::write(&path, file).unwrap();
+        let operator = Operator::load(&path).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let cache = root().join("target/test-components");
+        let host = Host::builder(operator, folder.path()).cache_dir(Some(cache)).open().await;
+        Self { host: host.unwrap_or_else(|error| panic!("{error}")), folder }
+    }
+
+    fn session(&self) -> Session {
+        self.host.session(SessionId::new("test"))
+    }
+}
+
+async fn turn(session: &mut Session, words: &str) -> (TurnReport, Vec<Event>) {
+    let mut events = session.subscribe();
+    let report = session.run(vec![Message::user(words)], &Cancel::new()).await;
+    (report, std::iter::from_fn(|| events.try_next()).collect())
+}
+
+/// Events as records, without what differs from run to run or from server to server: ids, times, tokens, cuts.
+fn story(events: &[Event]) -> Vec<Value> {
+    let mut story: Vec<Value> = Vec::new();
+    for event in events {
+        let record = transcript::record(event, "test");
+        let mut payload = record["payload"].clone();
+        if let Some(object) = payload.as_object_mut() {
+            for key in
+                ["call_id", "duration_ms", "duration_us", "tokens", "chunk_index", "provider", "model", "discarded_bytes", "size_bytes", "shown_bytes"]
+            {
+                object.remove(key);
+            }
+        }
+        let kind = record["type"].as_str().unwrap().to_owned();
+        let place = json!([record["turn"], record["step"], record["attempt"]]);
+        // How finely the words are cut is the server's business; what they say is not. Before a rule's cut even how far
+        // they got is.
+        if kind == "cognition_out_delta" || payload["is_partial"] == true {
+            continue;
+        }
+        story.push(json!({"at": place, "type": kind, "payload": payload}));
+    }
+    story
+}
+
+fn shown(events: &[Event]) -> String {
+    let delta = |event: &Event| match &event.kind {
+        tidegate::EventKind::CognitionOutDelta { text, .. } => Some(text.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(delta).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_turn_tells_the_same_story_in_three_formats() {
+    let server = Aimock::start(&corpus().join("aimock.json")).unwrap();
+    let plugins = [
+        (corpus().join("rules-only"), "[]"),
+        (built("session-notes"), r#"["state", "prompt"]"#),
+        (built("redact-secrets"), r#"["state"]"#),
+        (built("team-guard"), r#"["state", "prompt"]"#),
+    ];
+    let mut stories = Vec::new();
+    for wire in WIRES {
+        let before = server.journal().unwrap().len();
+        let bench = Bench::new(wire, server.base_url(), &plugins, "").await;
+        let mut session = bench.session();
+
+        let (report, events) = turn(&mut session, "Say something.").await;
+        assert_eq!((&report.status, report.interrupts), (&TurnStatus::Completed, 1), "{wire}: {report:?}");
+        let text = shown(&events);
+        assert!(text.starts_with("A good beginning.") && !text.contains("FORB"), "{wire}: {text:?}");
+        assert!(report.text.contains("a good end. (noted: call home)"), "{wire}: {:?}", report.text);
+        assert!(report.text.contains("[redacted") && !text.contains(SECRET), "{wire}: {:?}", report.text);
+        let mut story_here = story(&events);
+
+        let (report, events) = turn(&mut session, "What is open?").await;
+        assert_eq!(report.text, "You are to call home.", "{wire}");
+        story_here.extend(story(&events));
+
+        let (report, events) = turn(&mut session, "Write the file.").await;
+        assert_eq!((report.text.as_str(), report.interrupts), ("I write it well.It is written.", 1), "{wire}: {events:#?}");
+        assert_eq!(std::fs::read_to_string(bench.folder.path().join("out/a.txt")).unwrap(), "one\ntwo\n", "{wire}");
+        story_here.extend(story(&events));
+
+        requests_are_right(wire, &server.journal().unwrap()[before..]);
+        stories.push(story_here);
+    }
+    assert!(stories[0].len() > 40, "only {} events", stories[0].len());
+    for (wire, story) in WIRES.iter().zip(&stories).skip(1) {
+        for (here, first) in story.iter().zip(&stories[0]) {
+            assert_eq!(here, first, "{wire} differs from {}", WIRES[0]);
+        }
+        assert_eq!(story.len(), stories[0].len(), "{wire}");
+    }
+}
+
+/// What the server was asked: the reminder in the second request and not in the first, no partial answer in the
+/// conversation, notes given back, the tool's result in the last.
+fn requests_are_right(wire: &str, journal: &[Value]) {
+    let bodies: Vec<String> = journal.iter().map(|entry| entry["body"].to_string()).collect();
+    assert_eq!(bodies.len(), 6, "{wire}: {bodies:#?}");
+    let reminder = "rule=\\\\\\\"no-forbidden-word\\\\\\\"";
+    assert!(!bodies[0].contains("system-interrupt reason"), "{wire}: {}", bodies[0]);
+    assert!(bodies[1].contains("no-forbidden-word"), "{wire}: {reminder} is not in {}", bodies[1]);
+    assert!(!bodies[1].contains("Then comes"), "{wire}: the partial answer went back: {}", bodies[1]);
+    assert!(bodies[2].contains("call home") && bodies[2].contains("What is open?"), "{wire}: {}", bodies[2]);
+    assert!(bodies[4].contains("no-left-over") && !bodies[4].contains("\\nLEFTOVER"), "{wire}: {}", bodies[4]);
+    assert!(bodies[5].contains("out/a.txt"), "{wire}: {}", bodies[5]);
+    let is_result = |body: &str| body.contains("tool_result") || body.contains("\"tool\"") || body.contains("function_call_output");
+    assert!(is_result(&bodies[5]) && !is_result(&bodies[3]), "{wire}: {}", bodies[5]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_cuts_the_stream_where_the_server_sees_it() {
+    let server = Llmock::start_with(&["--stream-chunk-delay-ms", "40", "--response-style", "echo"]).unwrap();
+    for (at, wire) in WIRES.into_iter().enumerate() {
+        let folder = if wire == "anthropic" { "/anthropic" } else { "" };
+        let url = format!("{}{folder}", server.base_url());
+        let bench = Bench::new(wire, &url, &[(corpus().join("rules-only"), "[]")], "").await;
+        let mut session = bench.session();
+        let words = "please repeat after me that FORBIDDEN is one of the words which nobody should have to read to its end";
+        let (report, events) = turn(&mut session, words).await;
+        assert_eq!((&report.status, report.interrupts), (&TurnStatus::Completed, 1), "{wire}: {report:?}");
+        let first: Vec<Event> = events.iter().filter(|event| event.place.attempt == 1).cloned().collect();
+        assert!(!shown(&first).contains("FORB"), "{wire}: {:?}", shown(&first));
+        let begun = Instant::now();
+        loop {
+            let requests = server.requests().unwrap();
+            let (cut, retry) = (&requests[2 * at], &requests[2 * at + 1]);
+            if cut["ended_at"].is_number() && retry["ended_at"].is_number() {
+                assert_eq!((&cut["completed"], &retry["completed"]), (&json!(false), &json!(true)), "{wire}: {requests:?}");
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(5), "{wire}: {requests:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_model_is_cut_and_goes_on() {
+    let server = RealModel::start().unwrap();
+    for (at, wire) in WIRES.into_iter().enumerate() {
+        let bench = Bench::new(wire, server.base_url(), &[(corpus().join("rules-only"), "[]")], "").await;
+        let mut session = bench.session();
+        let (report, events) = turn(&mut session, "Write two sentences about the sea.").await;
+        assert_eq!((&report.status, report.interrupts), (&TurnStatus::Completed, 1), "{wire}: {report:?}");
+        let first: Vec<Event> = events.iter().filter(|event| event.place.attempt == 1).cloned().collect();
+        let words = shown(&first).to_lowercase();
+        assert!(!["sea", "ocean", "water"].iter().any(|word| words.split_whitespace().any(|one| one == *word)), "{wire}: {words}");
+        assert!(report.text.len() > 20, "{wire}: {report:?}");
+        let begun = Instant::now();
+        while server.log().matches("cancel task").count() <= at {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{wire} was not cancelled: {}", server.log());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_start_compiles_nothing_and_the_doctor_finds_nothing() {
+    let server = Aimock::start(&corpus().join("aimock.json")).unwrap();
+    let plugins = [
+        (built("session-notes"), r#"["state", "prompt"]"#),
+        (built("redact-secrets"), r#"["state"]"#),
+        (built("team-guard"), r#"["state", "prompt"]"#),
+    ];
+    let first = Bench::new("anthropic", server.base_url(), &plugins, "").await;
+    let (compiled, loaded) = first.host.loaded().compiled_and_loaded();
+    assert_eq!(compiled + loaded, 3);
+    let second = Bench::new("anthropic", server.base_url(), &plugins, "").await;
+    assert_eq!(second.host.loaded().compiled_and_loaded(), (0, 3));
+    let checks = second.host.doctor().await;
+    let callbacks = checks.iter().filter(|check| check.what.starts_with("callback ")).count();
+    assert!(callbacks >= 5, "{checks:#?}");
+    for check in checks.iter().filter(|check| check.what != "provider") {
+        assert_eq!(check.health, tidegate::Health::Good, "{check:?}");
+    }
+}
