@@ -1,0 +1,3 @@
+//! A bench to be written.
+
+fn main() {}
