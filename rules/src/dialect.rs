@@ -38,7 +38,17 @@ pub(crate) fn parse(pattern: &str) -> Result<Hir, PatternError> {
 
 /// The condition in Rust's own dialect: the same text with ASCII classes and boundaries spelled out.
 pub(crate) fn translate(pattern: &str) -> Result<String, PatternError> {
-    let ast = ast::parse::Parser::new().parse(pattern).map_err(|error| refuse(&error))?;
+    let parse = |text: &str| ast::parse::Parser::new().parse(text);
+    let escaped;
+    let (pattern, ast) = match parse(pattern) {
+        Ok(ast) => (pattern, ast),
+        Err(error) => {
+            // Rule files are written in a dialect where a `{` that counts nothing is itself.
+            escaped = escape_braces(pattern);
+            let ast = parse(&escaped).map_err(|_| refuse(&error))?;
+            (escaped.as_str(), ast)
+        }
+    };
     let mut places = match ast::visit(&ast, Places(Vec::new())) {
         Ok(places) => places,
         Err(never) => match never {},
@@ -52,6 +62,37 @@ pub(crate) fn translate(pattern: &str) -> Result<String, PatternError> {
     }
     out.push_str(&pattern[at..]);
     Ok(out)
+}
+
+/// Puts a backslash before each brace that is no count (`{2}`, `{2,}`, `{2,5}`) and no part of an escape (`\\p{L}`).
+fn escape_braces(pattern: &str) -> String {
+    let (mut out, mut rest, mut class, mut open) = (String::new(), pattern, false, false);
+    while let Some(c) = rest.chars().next() {
+        let mut taken = c.len_utf8();
+        match c {
+            '\\' => {
+                taken += rest[1..].chars().next().map_or(0, char::len_utf8);
+                open = rest[1..].starts_with(['p', 'P', 'x', 'u', 'U', 'b']) && rest[taken..].starts_with('{');
+            }
+            '[' => class = true,
+            ']' => class = false,
+            '{' if !class && !open && !counts(&rest[1..]) => out.push('\\'),
+            '{' => open = true,
+            '}' if !class && !open => out.push('\\'),
+            '}' => open = false,
+            _ => {}
+        }
+        out.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    out
+}
+
+fn counts(after_brace: &str) -> bool {
+    let Some((inside, _)) = after_brace.split_once('}') else { return false };
+    let (low, high) = inside.split_once(',').unwrap_or((inside, ""));
+    let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    !low.is_empty() && digits(low) && digits(high)
 }
 
 fn refuse(error: &ast::Error) -> PatternError {
