@@ -5,11 +5,12 @@ use crate::tree::{File, files};
 use crate::{bites, hold};
 
 /// Words that no file may hold. Put together here, so that this file does not hold them.
-const NOWHERE: [&str; 10] = [
+const NOWHERE: [&str; 11] = [
     concat!("/ro", "ot/"),
     concat!("/ho", "me/"),
     concat!("/Us", "ers/"),
-    concat!("/wo", "rk/"),
+    concat!("/wo", "rk/main"),
+    concat!("/wo", "rk/shared"),
     concat!("/tmp/t", "-"),
     concat!("registry.npm", "js"),
     concat!("py", "pi.org"),
