@@ -38,14 +38,13 @@ pub(crate) fn parse(pattern: &str) -> Result<Hir, PatternError> {
 
 /// The condition in Rust's own dialect: the same text with ASCII classes and boundaries spelled out.
 pub(crate) fn translate(pattern: &str) -> Result<String, PatternError> {
-    let parse = |text: &str| ast::parse::Parser::new().parse(text);
     let escaped;
-    let (pattern, ast) = match parse(pattern) {
+    let (pattern, ast) = match ast::parse::Parser::new().parse(pattern) {
         Ok(ast) => (pattern, ast),
         Err(error) => {
             // Rule files are written in a dialect where a `{` that counts nothing is itself.
             escaped = escape_braces(pattern);
-            let ast = parse(&escaped).map_err(|_| refuse(&error))?;
+            let ast = ast::parse::Parser::new().parse(&escaped).map_err(|_| refuse(&error))?;
             (escaped.as_str(), ast)
         }
     };

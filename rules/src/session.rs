@@ -12,6 +12,8 @@ use crate::{Bucket, ContextMode, OnBudget, RepeatMode, Rule, RuleAction, RuleSet
 #[derive(Clone, Debug)]
 pub struct Session {
     set: Arc<RuleSet>,
+    /// The agent's name, which rules may be limited to.
+    agent: String,
     /// By rule name: when it was last injected.
     records: HashMap<String, Record>,
     /// Rules whose reminder waits to be delivered.
@@ -54,10 +56,16 @@ pub struct Judgement {
 }
 
 impl Session {
-    /// A session in which nothing has been injected.
+    /// A session of the agent `main` in which nothing has been injected.
     pub fn new(set: Arc<RuleSet>) -> Self {
+        Self::of_agent(set, "main")
+    }
+
+    /// A session of the agent of this name: rules with `agents` that do not name it stay out.
+    pub fn of_agent(set: Arc<RuleSet>, agent: &str) -> Self {
         Self {
             set,
+            agent: agent.to_owned(),
             records: HashMap::new(),
             reserved: HashSet::new(),
             completed: 0,
@@ -208,7 +216,7 @@ impl Session {
     }
 
     fn may_fire(&self, rule: &Rule) -> bool {
-        if self.reserved.contains(&rule.name) {
+        if self.reserved.contains(&rule.name) || !rule.watches_agent(&self.agent) {
             return false;
         }
         let settings = self.set.settings();

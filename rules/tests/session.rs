@@ -274,3 +274,12 @@ fn a_thousand_rules_on_a_megabyte_stay_within_their_room() {
     assert_eq!(stats.len(), 1, "text and tools have the same rules and share an automaton");
     assert!(stats[0].patterns == 1000 && !stats[0].frozen && stats[0].bytes < 16 << 20, "{stats:?}");
 }
+
+#[test]
+fn a_rule_watches_the_agents_it_names() {
+    let rules = set(vec![rule("r", "condition = 'x'\nagents = 'Sub*, review'", "No.")], Settings::default());
+    assert!(Session::new(Arc::clone(&rules)).gate().is_idle());
+    for agent in ["sub-1", "REVIEW"] {
+        assert_eq!(text(&Session::of_agent(Arc::clone(&rules), agent), "x").len(), 1, "{agent}");
+    }
+}
