@@ -34,12 +34,13 @@ struct Open {
 }
 
 impl Breaker {
-    /// Why a call would be skipped at `now`. After the back-off it is `None` again: the next call is the trial.
-    pub(crate) fn skip_reason(&self, now: u64) -> Option<String> {
+    /// Why a call would be skipped now; the time is asked for only where it matters. After the back-off it is `None` again: the next call is the trial.
+    pub(crate) fn skip_reason(&self, now: impl Fn() -> u64) -> Option<String> {
         if !self.open.load(Ordering::Acquire) {
             return None;
         }
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = now();
         let open = state.open.filter(|open| now < open.until)?;
         let left = open.until - now;
         Some(format!(
@@ -91,13 +92,13 @@ mod tests {
         let breaker = Breaker::default();
         assert!(!breaker.failed(0));
         assert!(!breaker.failed(10));
-        assert_eq!(breaker.skip_reason(10), None);
+        assert_eq!(breaker.skip_reason(|| 10), None);
         assert!(breaker.failed(20));
-        assert_eq!(breaker.skip_reason(20).unwrap(), "failed 3 times within 60 s; tried again in 1.0 s");
-        assert_eq!(breaker.skip_reason(1020), None, "the trial");
+        assert_eq!(breaker.skip_reason(|| 20).unwrap(), "failed 3 times within 60 s; tried again in 1.0 s");
+        assert_eq!(breaker.skip_reason(|| 1020), None, "the trial");
         assert!(breaker.failed(1020));
-        assert!(breaker.skip_reason(3019).is_some(), "a failed trial doubles the back-off");
-        assert_eq!(breaker.skip_reason(3020), None);
+        assert!(breaker.skip_reason(|| 3019).is_some(), "a failed trial doubles the back-off");
+        assert_eq!(breaker.skip_reason(|| 3020), None);
         breaker.succeeded();
         assert!(!breaker.failed(3021), "closed: one failure opens nothing");
     }

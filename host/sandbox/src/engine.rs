@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use wasmtime::component::Component;
-use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, WasmFeatures};
 
 use crate::cache::Cache;
 use crate::limits::TABLE_ELEMENTS;
@@ -15,6 +15,17 @@ use crate::ticker::{Ticker, Ticking};
 const POOL_MEMORY_BYTES: usize = 4 << 30;
 /// Bytes of a memory that stay in place when its instance goes, so that the next one need not fault them in.
 const KEEP_RESIDENT: usize = 64 << 10;
+
+/// What no guest needs: less that can go wrong.
+const UNUSED: WasmFeatures = WasmFeatures::MEMORY64
+    .union(WasmFeatures::RELAXED_SIMD)
+    .union(WasmFeatures::TAIL_CALL)
+    .union(WasmFeatures::THREADS)
+    .union(WasmFeatures::SHARED_EVERYTHING_THREADS)
+    .union(WasmFeatures::GC)
+    .union(WasmFeatures::FUNCTION_REFERENCES)
+    .union(WasmFeatures::EXCEPTIONS)
+    .union(WasmFeatures::CM_ASYNC);
 
 /// How to make a [`Sandbox`](crate::Sandbox).
 #[derive(Clone, Debug)]
@@ -136,9 +147,7 @@ fn config(pool: Option<u32>) -> Config {
     config.epoch_interruption(true);
     // What Rust, JavaScript and Python guests are made of stays on: simd, bulk memory, reference types, several values.
     config.wasm_component_model(true);
-    config.wasm_memory64(false);
-    config.wasm_relaxed_simd(false);
-    config.wasm_tail_call(false);
+    config.wasm_features(UNUSED, false);
     // A name for each frame of a trap; files and lines would need debug information that nobody ships.
     config.wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20));
     config.memory_init_cow(true);
@@ -172,23 +181,14 @@ mod tests {
 
     use wasmtime::WasmFeatures;
 
-    use super::{EngineOptions, Machine};
+    use super::{EngineOptions, Machine, UNUSED};
 
     #[test]
     fn what_guests_may_be_made_of_is_pinned() {
         let machine = Machine::new(&EngineOptions { max_instances: 8, ..EngineOptions::default() }).unwrap();
         let on = machine.engine.get_wasm_features();
-        for off in [
-            WasmFeatures::MEMORY64,
-            WasmFeatures::RELAXED_SIMD,
-            WasmFeatures::TAIL_CALL,
-            WasmFeatures::THREADS,
-            WasmFeatures::SHARED_EVERYTHING_THREADS,
-            WasmFeatures::GC,
-            WasmFeatures::EXCEPTIONS,
-            WasmFeatures::CM_ASYNC,
-        ] {
-            assert!(!on.intersects(off), "{off:?} is on");
+        for (name, off) in UNUSED.iter_names() {
+            assert!(!on.intersects(off), "{name} is on");
         }
         for needed in [WasmFeatures::SIMD, WasmFeatures::BULK_MEMORY, WasmFeatures::REFERENCE_TYPES] {
             assert!(on.contains(needed), "{needed:?} is off");

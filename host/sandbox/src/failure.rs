@@ -1,6 +1,10 @@
 //! What went wrong in a guest, as a cause, one line and frames.
 
 use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
 
 use flow::FailureCause;
 use wasmtime::{Store, Trap, WasmBacktrace};
@@ -16,19 +20,28 @@ pub(crate) enum Fault {
     Returned(String),
     /// What it returned is too large.
     Size { bytes: usize, max: usize },
-    /// The host panicked over what the guest gave it.
+    /// The host panicked while it served the call.
     HostPanic(String),
     /// There is no such export.
     Missing,
 }
 
-impl Fault {
-    /// Takes over the payload of a caught panic.
-    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
-        let text = payload.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        Self::HostPanic(text.unwrap_or_else(|| "no message".to_owned()))
-    }
+/// Runs a call; a panic of the host over what the guest gave it becomes a fault. What the call touched is thrown away
+/// with its store, so nothing half-done is seen afterwards.
+pub(crate) async fn caught<T>(call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    let mut call = pin!(call);
+    std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
+        Ok(polled) => polled,
+        Err(payload) => Poll::Ready(Err(panicked(payload.as_ref()))),
+    })
+    .await
+}
+
+/// Takes over the payload of a caught panic.
+pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Fault {
+    let text = payload.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    Fault::HostPanic(text.unwrap_or_else(|| "no message".to_owned()))
 }
 
 /// A failure with its words.
@@ -54,7 +67,7 @@ pub(crate) fn describe(fault: Fault, store: &mut Store<Guest>, millis: u128) -> 
             Described::new(FailureCause::Size, format!("returned {bytes} bytes, a callback may return {max}"))
         }
         Fault::HostPanic(text) => {
-            Described::new(FailureCause::Host, format!("the host panicked over what the guest gave it: {text}"))
+            Described::new(FailureCause::Host, format!("the host panicked while it served this call: {text}"))
         }
         Fault::Missing => Described::new(FailureCause::Start, "the component does not export this callback".to_owned()),
         Fault::Engine(error) => engine(&error, guest, millis),

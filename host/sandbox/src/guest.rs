@@ -80,7 +80,10 @@ impl Guest {
 
     /// A call begins: it must be done at `deadline`.
     pub(crate) fn begin(store: &mut Store<Self>, deadline: Instant, inline: bool) {
-        store.data_mut().call = Current::until(deadline, inline);
+        let guest = store.data_mut();
+        guest.call = Current::until(deadline, inline);
+        // A growth that was refused before and came to nothing is not this call's.
+        guest.limiter.take_refused();
         store.set_epoch_deadline(1);
     }
 

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `engine`, `ticker`, `cache` | the engine, its time limits, compiled components on disk |
 //! | `load`, `check`, `error` | from a file to a plugin, or to a reason |
-//! | `host`, `guest`, `breaker` | sessions, calls, what an instance knows |
+//! | `host`, `session`, `slot`, `guest`, `breaker` | sessions, calls, instances and what they know |
 //! | `limits`, `failure` | what may be used up, and the words for what went wrong |
 //! | `power`, `setting`, `state` | what plugins may have |
 //! | `v0_1` | contract 0.1.0: its types, and their conversion in one place |
@@ -27,7 +27,9 @@ mod host;
 mod limits;
 mod load;
 mod power;
+mod session;
 mod setting;
+mod slot;
 mod state;
 mod ticker;
 mod v0_1;

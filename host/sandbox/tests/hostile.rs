@@ -12,9 +12,7 @@ use tidegate_sandbox::SandboxHost;
 /// Misbehaves with `bad` when the text begins with `!`, and echoes else: after each failure the plugin must work again.
 fn sometimes(bad: &str) -> Guest {
     let good = echo(1);
-    Guest::text(&format!(
-        "(if (i32.eq (i32.load8_u (local.get $a0)) (i32.const 33)) (then {bad})) {good}"
-    ))
+    Guest::text(&format!("(if (i32.eq (i32.load8_u (local.get $a0)) (i32.const 33)) (then {bad})) {good}"))
 }
 
 /// Calls a guest that misbehaves, checks that it works before and after, and gives the failure.
@@ -226,7 +224,10 @@ async fn a_turn_has_a_budget_of_its_own() {
     }
     assert_eq!(said, "has used up the 50 ms that all its callbacks of one turn have together");
     assert_eq!(say(&extensions, "two").await.unwrap_err().cause, FailureCause::Timeout);
+    assert_eq!(extensions.skip_reason(0, CallbackKind::PlainText), Some(said));
     *stage.turn.lock().unwrap() = 2;
+    let skip = extensions.skip_reason(0, CallbackKind::PlainText);
+    assert!(!skip.is_some_and(|why| why.contains("one turn")));
     assert_eq!(say(&extensions, "two").await, Ok(TextAnswer::Replace("two".into())), "a new turn has its own time");
 }
 
@@ -245,10 +246,7 @@ async fn the_breaker_opens_after_three_failures_and_a_good_trial_closes_it() {
 
 #[tokio::test]
 async fn a_callback_that_is_not_exported_is_an_error() {
-    let (extensions, _) = one(&Guest {
-        registers: vec![(Registered::PlainText(0), None)],
-        ..Guest::text(PASS)
-    });
+    let (extensions, _) = one(&Guest { registers: vec![(Registered::PlainText(0), None)], ..Guest::text(PASS) });
     let failure = extensions.input_messages(0, &[]).await.unwrap_err();
     assert_eq!((failure.cause, failure.callback), (FailureCause::Start, CallbackKind::InputMessages));
 }

@@ -86,7 +86,9 @@ fn imports_that_there_are_not() {
         ..Guest::text(PASS)
     };
     let said = load(&wasi).unwrap_err().to_string();
-    assert!(said.contains("imports `wasi:random/random@0.2.0`, which this host does not have; extensions have no WASI"));
+    assert!(
+        said.contains("imports `wasi:random/random@0.2.0`, which this host does not have; extensions have no WASI")
+    );
     let other = Guest {
         packages: "package a:b { interface c { d: func(); } }".into(),
         world: "import a:b/c;".into(),
@@ -120,10 +122,10 @@ fn powers_must_be_asked_for_and_granted() {
     assert!(said.contains("imports the power `state`, which its manifest does not ask for"), "{said}");
     assert!(said.ends_with("[capabilities]\nstate = \"why it is needed\""), "{said}");
     source.granted.insert(Power::State);
-    assert!(matches!(
-        sandbox().load(source).unwrap_err().problem,
-        LoadProblem::PowerNotAsked { power: Power::State }
-    ), "granting what is not asked for does not help");
+    assert!(
+        matches!(sandbox().load(source).unwrap_err().problem, LoadProblem::PowerNotAsked { power: Power::State }),
+        "granting what is not asked for does not help"
+    );
 }
 
 #[test]
@@ -151,9 +153,10 @@ fn exports_registration_and_manifest_must_agree() {
     ), "{said}");
     let less = Guest { registers: vec![], ..Guest::text(PASS) };
     let said = load(&less).unwrap_err().to_string();
-    assert!(said.contains(
-        "exports `tidegate:extension/on-plain-text@0.1.0`, but `register` does not return on_plain_text"
-    ), "{said}");
+    assert!(
+        said.contains("exports `tidegate:extension/on-plain-text@0.1.0`, but `register` does not return on_plain_text"),
+        "{said}"
+    );
     let mut declared = source("d", Guest::text(PASS).component());
     declared.declared = Some(BTreeSet::from([CallbackKind::PlainText, CallbackKind::Tag]));
     let said = refusal(declared.clone());
@@ -195,7 +198,10 @@ fn a_failing_register_refuses_the_load() {
         load(&Guest { register: Some(body.into()), data, ..Guest::text(PASS) }).unwrap_err().to_string()
     };
     let trap = said("unreachable", vec![]);
-    assert!(trap.contains("could not register (trap): trapped (`unreachable`) without saying why\n  in register"), "{trap}");
+    assert!(
+        trap.contains("could not register (trap): trapped (`unreachable`) without saying why\n  in register"),
+        "{trap}"
+    );
     let hang = said("(loop $l (br $l)) unreachable", vec![]);
     assert!(hang.contains("could not register (timeout): took longer than 100 ms"), "{hang}");
     let no = "(i32.store8 (i32.const ANSWER) (i32.const 1)) (i32.store (i32.const 20) (i32.const @no))

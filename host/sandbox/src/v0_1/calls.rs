@@ -1,9 +1,6 @@
 //! The five callbacks of contract 0.1.0: what goes in, the way into the guest, what comes out.
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::task::Poll;
 
 use flow::{
     Action, CallbackKind, InputAnswer, Message, ModelOutput, OutputAnswer, OutputMode, StreamKind, Tag, TagAnswer,
@@ -165,27 +162,14 @@ fn rule_action(action: Action) -> exports::ttsr_triggered::RuleAction<'static> {
 }
 
 /// Enters the guest: on the caller's stack where the call may, else on a stack of its own that gives way to other tasks
-/// at every tick. A panic of the host on the way is caught.
+/// at every tick.
 async fn enter<P, R>(store: &mut Store<Guest>, func: TypedFunc<P, R>, params: P) -> Result<R, Fault>
 where
     P: ComponentNamedList + Lower + Send + Sync,
     R: ComponentNamedList + Lift + Send + Sync + 'static,
 {
-    let called = if store.data().inline() {
-        catch_unwind(AssertUnwindSafe(|| func.call(&mut *store, params)))
-    } else {
-        let mut call = pin!(func.call_async(&mut *store, params));
-        std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
-            Err(payload) => Poll::Ready(Err(payload)),
-        })
-        .await
-    };
-    match called {
-        Ok(done) => done.map_err(Fault::Engine),
-        Err(payload) => Err(Fault::panicked(payload.as_ref())),
-    }
+    let called = if store.data().inline() { func.call(store, params) } else { func.call_async(store, params).await };
+    called.map_err(Fault::Engine)
 }
 
 /// The guest's answer, if it gave one and it is not too large.

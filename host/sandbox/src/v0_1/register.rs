@@ -8,7 +8,7 @@ use wasmtime::component::Instance;
 
 use super::bindings::exports::tidegate::extension::registration as theirs;
 use super::{Exports, convert};
-use crate::failure::Fault;
+use crate::failure::{Fault, panicked};
 use crate::guest::Guest;
 use crate::limits;
 use crate::setting::Setting;
@@ -40,8 +40,7 @@ pub(crate) fn register(
         .collect();
     let func = registration.func_register();
     let called = catch_unwind(AssertUnwindSafe(|| func.call(&mut *store, (settings.as_slice(),))));
-    let (answer,) =
-        called.map_err(|payload| RegisterFault::Call(Fault::panicked(payload.as_ref())))?.map_err(engine)?;
+    let (answer,) = called.map_err(|payload| RegisterFault::Call(panicked(payload.as_ref())))?.map_err(engine)?;
     let registered = answer.map_err(|failure| {
         let message = limits::cut(&failure.message, limits::MESSAGE_BYTES);
         RegisterFault::Call(Fault::Returned(message.to_owned()))

@@ -94,14 +94,19 @@ impl Guest {
             map.push_str(path.to_str().unwrap(), &text.replace("0.1.0", self.version));
         }
         let mut resolve = Resolve::default();
-        let group = resolve.parse_source_map(map).unwrap();
+        let group = map.parse().map_err(|(_, error)| error).unwrap();
         resolve.push_group(group).unwrap();
         let package = resolve.push_str("guest.wit", &self.wit()).unwrap();
         let world = resolve.select_world(&[package], Some("guest")).unwrap();
         let mut module = wat::parse_str(self.wat()).unwrap_or_else(|error| panic!("{error}\n{}", self.wat()));
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
-        let mut encoder = ComponentEncoder::default().validate(true).module(&module).unwrap();
-        encoder.encode().unwrap_or_else(|error| panic!("{error:?}\n{}", self.wat()))
+        let mut encoder = ComponentEncoder::default();
+        encoder
+            .validate(true)
+            .module(&module)
+            .unwrap()
+            .encode()
+            .unwrap_or_else(|error| panic!("{error:?}\n{}", self.wat()))
     }
 
     fn wit(&self) -> String {
@@ -127,7 +132,9 @@ impl Guest {
         let fill = |text: &str| {
             let mut text = text.replace("ANSWER", &ANSWER.to_string());
             for (name, at, length) in &names {
-                text = text.replace(&format!("@{name}"), &at.to_string()).replace(&format!("#{name}"), &length.to_string());
+                text = text
+                    .replace(&format!("@{name}"), &at.to_string())
+                    .replace(&format!("#{name}"), &length.to_string());
             }
             text
         };
@@ -183,7 +190,8 @@ impl Guest {
                 Registered::PlainText(unit) => (1, *unit, memory.text("new")),
                 Registered::Tag(tags) => {
                     let texts: Vec<_> = tags.iter().map(|tag| memory.text(tag)).collect();
-                    let bytes: Vec<u8> = texts.iter().flat_map(|(at, n)| [*at, *n]).flat_map(u32::to_le_bytes).collect();
+                    let bytes: Vec<u8> =
+                        texts.iter().flat_map(|(at, n)| [*at, *n]).flat_map(u32::to_le_bytes).collect();
                     let at = memory.put(&bytes);
                     one[4..8].copy_from_slice(&at.to_le_bytes());
                     one[8..12].copy_from_slice(&(tags.len() as u32).to_le_bytes());
