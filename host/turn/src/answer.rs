@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use flow::{
-    BlockId, BlockKind, EventKind, Message, ModelOutput, Origin, Part, Partial, Role, StopReason, ToolCall, Usage,
+    BlockId, BlockKind, EventKind, Message, ModelOutput, Origin, Part, Partial, Role, RuleMatch, StopReason,
+    StreamKind, ToolCall, Usage,
 };
 use tokio::time::Instant;
 
@@ -134,6 +135,25 @@ impl Answer {
     /// What stays in the conversation of an answer that did not come to its end: `text` alone.
     pub(crate) fn partial_message(text: String) -> Option<Arc<Message>> {
         if text.trim().is_empty() { None } else { Some(Arc::new(Message::text(Role::Assistant, Origin::Model, text))) }
+    }
+
+    /// The text before the line of the first match; all text where the match was in another stream.
+    pub(crate) fn before_match(&self, matches: &[RuleMatch]) -> String {
+        let start =
+            matches.iter().filter(|found| found.stream == StreamKind::Text).map(|found| found.evidence.start).min();
+        let Some(start) = start else { return self.text() };
+        let mut text = String::new();
+        for block in self.blocks.iter().filter(|block| block.kind == BlockKind::Text) {
+            if block.ended {
+                text.push_str(&block.text);
+                continue;
+            }
+            let at = block.text.floor_char_boundary(usize::try_from(start).unwrap_or(usize::MAX).min(block.text.len()));
+            let line = block.text[..at].rfind('\n').map_or(0, |end| end + 1);
+            text.push_str(&block.text[..line]);
+            break;
+        }
+        text
     }
 
     /// The transcript gets what came of an answer that did not come to its end.

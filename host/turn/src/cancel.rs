@@ -49,7 +49,7 @@ impl Cancel {
     /// Goes on at once, or never where it was called: the turn is then dropped from outside.
     pub(crate) async fn checkpoint(&self) {
         if self.is_cancelled() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

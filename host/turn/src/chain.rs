@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use flow::{
-    CallFailure, Callback, CallbackKind, CallbackOutcome, CallbackReport, EventKind, OutputMode, PluginId, Registration,
-    TagPattern, TextUnit,
+    CallFailure, Callback, CallbackKind, CallbackOutcome, CallbackReport, EventKind, OutputMode, PluginId,
+    Registration, TagPattern, TextUnit,
 };
 
 use crate::events::Hub;
@@ -30,7 +30,9 @@ impl Chains {
         let mut all: Vec<(u8, usize, &Callback)> = registrations
             .iter()
             .enumerate()
-            .flat_map(|(plugin, one)| one.callbacks.iter().map(move |(callback, priority)| (*priority, plugin, callback)))
+            .flat_map(|(plugin, one)| {
+                one.callbacks.iter().map(move |(callback, priority)| (*priority, plugin, callback))
+            })
             .collect();
         // Stable: equal priorities stay in order of registration.
         all.sort_by_key(|(priority, _, _)| std::cmp::Reverse(*priority));

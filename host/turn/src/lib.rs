@@ -15,14 +15,22 @@
 pub mod ports;
 
 mod input;
+
 mod prompt;
+
 mod stream;
+
 mod segments;
+
 mod output;
+
 mod tools;
+
 pub mod transcript;
 
 mod answer;
+#[doc(hidden)]
+pub mod bench;
 mod cancel;
 mod chain;
 mod events;

@@ -29,7 +29,8 @@ pub(crate) async fn run(caller: &Caller, output: &mut ModelOutput) -> Result<Pro
         let by = caller.id(plugin);
         if answer.replace.is_some() && !answer.ignored.is_empty() {
             // Its report says that it changed the output, and cannot say this as well.
-            let message = format!("{by}: part of its answer to on_llm_output was not used: {}", answer.ignored.join("; "));
+            let message =
+                format!("{by}: part of its answer to on_llm_output was not used: {}", answer.ignored.join("; "));
             caller.hub.emit(EventKind::Notice { message });
         }
         processed.annotations.extend(answer.annotations.into_iter().map(|note| (by.clone(), note)));

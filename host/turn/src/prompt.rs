@@ -24,7 +24,10 @@ impl Frame {
         sorted.sort_by(|a, b| a.plugin.cmp(&b.plugin));
         let at = |position| sorted.iter().filter(move |one| one.position == position).map(|one| one.text.clone());
         Self {
-            system: at(Position::SystemPrefix).chain(system.iter().cloned()).chain(at(Position::SystemSuffix)).collect(),
+            system: at(Position::SystemPrefix)
+                .chain(system.iter().cloned())
+                .chain(at(Position::SystemSuffix))
+                .collect(),
             user_prefix: at(Position::UserPrefix).collect(),
             user_suffix: at(Position::UserSuffix).collect(),
             max_tokens,

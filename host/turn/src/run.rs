@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    Action, CallFailure, CallbackKind, CallbackOutcome, ErrorClass, EventKind, Message, ModelError, Origin, Part, Place, PluginId,
-    Role, RuleMatch, StopReason, StreamKind, ToolCall, ToolResult, TurnStatus, Usage,
+    Action, CallFailure, CallbackKind, CallbackOutcome, ErrorClass, EventKind, Message, ModelError, Origin, Part,
+    Place, PluginId, Role, RuleMatch, StopReason, StreamKind, ToolCall, ToolResult, TurnStatus, Usage,
 };
 use rules::{ContextMode, Hold, Judgement};
 use tokio::task::JoinSet;
@@ -16,13 +16,13 @@ use crate::answer::Answer;
 use crate::cancel::Cancel;
 use crate::chain::Caller;
 use crate::input::{self, Input};
+use crate::output;
 use crate::ports::{EventSink, TtsrEvent};
 use crate::retry::Retry;
 use crate::segments::Segments;
 use crate::session::{Session, TurnReport, hidden};
 use crate::stream::{Attempt, End, Noted, shown};
 use crate::tools::{self, Runner};
-use crate::output;
 
 /// A turn under way. All that must survive its being dropped midway lives here and not in its future.
 pub(crate) struct Turn<'a> {
@@ -348,7 +348,7 @@ impl<'a> Turn<'a> {
             // The user saw nothing of it, and an answer that goes on from there would be without its beginning.
             ContextMode::Rewind if unseen => return (0, ""),
             ContextMode::Keep => (answer.text(), ""),
-            ContextMode::Rewind => (before_match(answer, matches), STANDS),
+            ContextMode::Rewind => (answer.before_match(matches), STANDS),
         };
         let kept = text.len() as u64;
         match Answer::partial_message(text) {
@@ -362,7 +362,8 @@ impl<'a> Turn<'a> {
 
     /// The stream broke: try again where nothing of it was shown and it can help, else the turn ends.
     async fn broken(&mut self, error: ModelError, retry: &mut Retry) -> Result<(), Stop> {
-        let code = error.code.clone().or_else(|| error.status.map(|s| s.to_string())).unwrap_or_else(|| "unknown".into());
+        let code =
+            error.code.clone().or_else(|| error.status.map(|s| s.to_string())).unwrap_or_else(|| "unknown".into());
         let (class, message) = (error.class, error.message.clone());
         self.session.hub.emit(EventKind::ErrorClassified { class, code, message: message.clone() });
         let unseen = self.answer.pieces == 0 && !self.answer.reasoned;
@@ -382,8 +383,7 @@ impl<'a> Turn<'a> {
             let blocked = tools::take_blocks(call, &mut self.noted.block);
             let reminders = tools::take_reminders(call, &mut self.noted.remind);
             let session = &*self.session;
-            let runner =
-                Runner { hub: &session.hub, tools: &*session.parts.tools, confirm: &*session.parts.confirm };
+            let runner = Runner { hub: &session.hub, tools: &*session.parts.tools, confirm: &*session.parts.confirm };
             let refusal = if blocked.is_empty() { None } else { Some(session.rules.reminder(&blocked)) };
             let mut result = runner.run(call, refusal).await;
             if !blocked.is_empty() {
@@ -452,7 +452,13 @@ impl Drop for Turn<'_> {
 }
 
 /// Tells extensions about rules that fired, without waiting for them: once per stream and rule and turn.
-fn tell_extensions(news: &mut JoinSet<()>, caller: &Arc<Caller>, matches: &[RuleMatch], judgement: &Judgement, place: Place) {
+fn tell_extensions(
+    news: &mut JoinSet<()>,
+    caller: &Arc<Caller>,
+    matches: &[RuleMatch],
+    judgement: &Judgement,
+    place: Place,
+) {
     let first = matches.iter().zip(&judgement.first).filter(|(_, first)| **first).map(|(found, _)| found.clone());
     let event = TtsrEvent { matches: first.collect(), action: judgement.action, place };
     if event.matches.is_empty() || caller.chains.ttsr.is_empty() {
@@ -480,22 +486,4 @@ fn names(matches: &[RuleMatch]) -> Vec<String> {
         }
     }
     names
-}
-
-/// The text before the line of the first match; all text where the match was in another stream.
-fn before_match(answer: &Answer, matches: &[RuleMatch]) -> String {
-    let start = matches.iter().filter(|found| found.stream == StreamKind::Text).map(|found| found.evidence.start).min();
-    let Some(start) = start else { return answer.text() };
-    let mut text = String::new();
-    for block in answer.blocks.iter().filter(|block| block.kind == flow::BlockKind::Text) {
-        if block.ended {
-            text.push_str(&block.text);
-            continue;
-        }
-        let at = block.text.floor_char_boundary(usize::try_from(start).unwrap_or(usize::MAX).min(block.text.len()));
-        let line = block.text[..at].rfind('\n').map_or(0, |end| end + 1);
-        text.push_str(&block.text[..line]);
-        break;
-    }
-    text
 }

@@ -261,6 +261,28 @@ impl Segments {
     }
 }
 
+/// The search for tags alone, for the benches.
+#[derive(Debug)]
+pub(crate) struct TagProbe {
+    parser: TagParser,
+    found: Found,
+}
+
+impl TagProbe {
+    pub(crate) fn new(patterns: Vec<flow::TagPattern>) -> Self {
+        Self { parser: TagParser::new(patterns), found: Found::default() }
+    }
+
+    /// Bytes decided to be text, and tags, of what this piece decided.
+    pub(crate) fn push(&mut self, piece: &str) -> (usize, usize) {
+        self.parser.push(piece, &mut self.found);
+        let decided = (self.found.text.len(), self.found.marks.len());
+        self.found.text.clear();
+        self.found.marks.clear();
+        decided
+    }
+}
+
 impl Level {
     fn size(&self) -> usize {
         self.out.len() + self.pipe.iter().map(UnitBuffer::len).sum::<usize>()

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flow::{CallbackKind, EventKind, Message, Origin, Place, PromptAddition, SessionId, StopReason, ToolSpec, TurnStatus, Usage};
+use flow::{
+    CallbackKind, EventKind, Message, Origin, Place, PromptAddition, SessionId, StopReason, ToolSpec, TurnStatus, Usage,
+};
 
 use crate::answer::Answer;
 use crate::cancel::Cancel;

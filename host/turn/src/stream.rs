@@ -246,7 +246,8 @@ impl Attempt<'_> {
     async fn release_overdue(&mut self) -> Result<(), CallFailure> {
         let (now, Some(max)) = (Instant::now(), self.hold_max) else { return Ok(()) };
         let overdue = |block: &Block| block.oldest_held().is_some_and(|since| since + max <= now);
-        let ids: Vec<BlockId> = self.answer.blocks.iter().filter(|block| overdue(block)).map(|block| block.id).collect();
+        let ids: Vec<BlockId> =
+            self.answer.blocks.iter().filter(|block| overdue(block)).map(|block| block.id).collect();
         for id in ids {
             let bytes = self.gate.release_held(id);
             self.tell_released(id, bytes, "hold_max_ms");

@@ -75,7 +75,9 @@ fn describe(kind: &EventKind) -> (&'static str, Value) {
             "retry_succeeded",
             json!({"original_error": original_error, "retry_count": retry_count, "total_delay_ms": total_delay_ms}),
         ),
-        EventKind::RuleFired { .. } | EventKind::RuleHoldReleased { .. } | EventKind::TtsrInjection { .. } => rule(kind),
+        EventKind::RuleFired { .. } | EventKind::RuleHoldReleased { .. } | EventKind::TtsrInjection { .. } => {
+            rule(kind)
+        }
         EventKind::CustomMessage { custom_type, text, hidden } => {
             ("custom_message", json!({"custom_type": custom_type, "text": text, "hidden": hidden}))
         }
@@ -117,10 +119,9 @@ fn cognition(kind: &EventKind) -> (&'static str, Value) {
         EventKind::CognitionOutDelta { text, index } => {
             ("cognition_out_delta", json!({"text": text, "chunk_index": index}))
         }
-        EventKind::CognitionReasoning { text, interrupted } => (
-            "cognition_reasoning",
-            json!({"text": text, "is_partial": interrupted, "was_interrupted": interrupted}),
-        ),
+        EventKind::CognitionReasoning { text, interrupted } => {
+            ("cognition_reasoning", json!({"text": text, "is_partial": interrupted, "was_interrupted": interrupted}))
+        }
         EventKind::CognitionReasoningDelta { text } => ("cognition_reasoning_delta", json!({"text": text})),
         _ => unknown(),
     }
@@ -128,10 +129,9 @@ fn cognition(kind: &EventKind) -> (&'static str, Value) {
 
 fn tool(kind: &EventKind) -> (&'static str, Value) {
     match kind {
-        EventKind::ToolCallStart { call, tool, arguments } => (
-            "tool_call_start",
-            json!({"tool": tool, "call_id": call.as_str(), "input": input(arguments)}),
-        ),
+        EventKind::ToolCallStart { call, tool, arguments } => {
+            ("tool_call_start", json!({"tool": tool, "call_id": call.as_str(), "input": input(arguments)}))
+        }
         // How far a tool is it does not say: said to be unknown, not invented.
         EventKind::ToolCallProgress { call, message } => {
             ("tool_call_progress", json!({"call_id": call.as_str(), "progress": null, "message": message}))
@@ -154,10 +154,7 @@ fn tool(kind: &EventKind) -> (&'static str, Value) {
         EventKind::ToolConfirmationResolved { call, decision } => {
             let reason = if let Confirmation::Denied { reason } = decision { Some(reason) } else { None };
             let approved = *decision == Confirmation::Approved;
-            (
-                "tool_confirmation_resolved",
-                json!({"call_id": call.as_str(), "approved": approved, "reason": reason}),
-            )
+            ("tool_confirmation_resolved", json!({"call_id": call.as_str(), "approved": approved, "reason": reason}))
         }
         _ => unknown(),
     }

@@ -218,7 +218,7 @@ async fn a_pause_asks_again_with_the_same_conversation() {
 async fn empty_answers_leave_no_message() {
     let thought = (BlockKind::Thinking, "Hm.");
     let answers: [&[(BlockKind, &str)]; 4] =
-        [&[], &[(BlockKind::Text, "")], &[thought.clone()], &[thought, (BlockKind::Text, " \n")]];
+        [&[], &[(BlockKind::Text, "")], std::slice::from_ref(&thought), &[thought.clone(), (BlockKind::Text, " \n")]];
     for answer in answers {
         let deltas = blocks(answer, 1, StopReason::EndTurn);
         let mut scene = scene([Script::Say(deltas, Some(Ok(())))]);

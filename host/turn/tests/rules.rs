@@ -156,7 +156,7 @@ async fn case_30_context_modes() {
             match mode {
                 ContextMode::Discard => assert!(partial.is_empty()),
                 ContextMode::Keep => {
-                    assert!(partial.len() == 1 && partial[0].starts_with("First line.\nSecond FORBIDDEN"))
+                    assert!(partial.len() == 1 && partial[0].starts_with("First line.\nSecond FORBIDDEN"));
                 }
                 ContextMode::Rewind => assert_eq!(partial, ["First line.\n"]),
             }

@@ -88,7 +88,11 @@ impl Code {
     fn after_fence_run(&mut self, mark: u8, run: u32, next: u8) -> Line {
         match self.fence {
             Some((open, length)) => {
-                if open == mark && run >= length && matches!(next, b' ' | b'\t' | b'\r') { Line::Closing } else { Line::Middle }
+                if open == mark && run >= length && matches!(next, b' ' | b'\t' | b'\r') {
+                    Line::Closing
+                } else {
+                    Line::Middle
+                }
             }
             None if run >= 3 => {
                 self.fence = Some((mark, run));

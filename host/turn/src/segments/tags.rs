@@ -194,9 +194,7 @@ impl TagParser {
     fn may_become(&self, start: &[u8]) -> bool {
         self.patterns.iter().any(|pattern| match pattern {
             TagPattern::Exact(name) => name.as_bytes().starts_with(start),
-            TagPattern::Prefix(prefix) => {
-                start.starts_with(prefix.as_bytes()) || prefix.as_bytes().starts_with(start)
-            }
+            TagPattern::Prefix(prefix) => start.starts_with(prefix.as_bytes()) || prefix.as_bytes().starts_with(start),
         })
     }
 
@@ -292,8 +290,11 @@ mod tests {
     use super::*;
 
     fn parse(text: &str, cut: usize) -> String {
-        let mut parser =
-            TagParser::new(vec![TagPattern::Exact("a".into()), TagPattern::Exact("b".into()), TagPattern::Prefix("n-".into())]);
+        let mut parser = TagParser::new(vec![
+            TagPattern::Exact("a".into()),
+            TagPattern::Exact("b".into()),
+            TagPattern::Prefix("n-".into()),
+        ]);
         let mut out = String::new();
         let mut found = Found::default();
         let mut show = |found: &mut Found| {
@@ -303,7 +304,11 @@ mod tests {
                 from = at;
                 match mark {
                     Mark::Open { name, attributes, closed, .. } => {
-                        out.push_str(&format!("[{name}{}{}]", if closed { "/" } else { "" }, attributes.iter().map(|(k, v)| format!(" {k}={v}")).collect::<String>()));
+                        out.push_str(&format!(
+                            "[{name}{}{}]",
+                            if closed { "/" } else { "" },
+                            attributes.iter().map(|(k, v)| format!(" {k}={v}")).collect::<String>()
+                        ));
                     }
                     Mark::Close { name, .. } => out.push_str(&format!("[/{name}]")),
                 }

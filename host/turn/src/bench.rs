@@ -1,0 +1,58 @@
+//! A door for the benches: the stage that splits text, by itself. Not for use: it changes as the stage does.
+
+use std::sync::Arc;
+
+use flow::{CallFailure, Registration, TagPattern};
+
+use crate::chain::Caller;
+use crate::events::Hub;
+use crate::ports::{Clock, Extensions};
+use crate::segments::{Segments, TagProbe};
+
+/// The stage that splits the model's text for `on_tag` and `on_plain_text`, without a turn around it.
+pub struct Splitter(Segments);
+
+impl Splitter {
+    /// A stage at the beginning of a message; nobody hears its events.
+    pub fn new(registrations: Vec<Registration>, extensions: Arc<dyn Extensions>, clock: Arc<dyn Clock>) -> Self {
+        Self(Segments::new(Arc::new(Caller::new(registrations, extensions, Arc::new(Hub::new(clock))))))
+    }
+
+    /// Takes the next piece and gives what can be shown now.
+    ///
+    /// # Errors
+    /// The failure of a required extension.
+    pub async fn push(&mut self, piece: &str) -> Result<String, CallFailure> {
+        self.0.push(piece).await
+    }
+
+    /// The message is complete: gives the rest.
+    ///
+    /// # Errors
+    /// The failure of a required extension.
+    pub async fn finish(&mut self) -> Result<String, CallFailure> {
+        self.0.finish().await
+    }
+}
+
+impl std::fmt::Debug for Splitter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Splitter").finish_non_exhaustive()
+    }
+}
+
+/// The search for tags alone.
+#[derive(Debug)]
+pub struct TagFinder(TagProbe);
+
+impl TagFinder {
+    /// A search at the beginning of a message.
+    pub fn new(patterns: Vec<TagPattern>) -> Self {
+        Self(TagProbe::new(patterns))
+    }
+
+    /// Takes the next piece; the bytes that are decided to be text, and the tags found.
+    pub fn push(&mut self, piece: &str) -> (usize, usize) {
+        self.0.push(piece)
+    }
+}
