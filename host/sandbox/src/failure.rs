@@ -80,8 +80,7 @@ fn engine(error: &wasmtime::Error, guest: &mut Guest, millis: u128) -> Described
     let (cause, message) = if guest.call.timed_out {
         (FailureCause::Timeout, format!("took longer than {millis} ms"))
     } else if let (Some(bytes), true) = (refused, trap.is_some() || guest.call.panic.is_some()) {
-        let max = guest.plugin.limits.memory_bytes;
-        (FailureCause::Memory, format!("wanted {bytes} bytes of memory, it may have {max}"))
+        (FailureCause::Memory, memory_words(bytes, guest))
     } else if let Some(panic) = guest.call.panic.take() {
         (FailureCause::Panic, format!("panicked at {}: {}", panic.place, panic.message))
     } else if let Some(trap) = trap {
@@ -93,6 +92,10 @@ fn engine(error: &wasmtime::Error, guest: &mut Guest, millis: u128) -> Described
         (FailureCause::Malformed, format!("does not fit the contract: {}", error.root_cause()))
     };
     Described { cause, message, frames: frames(error) }
+}
+
+fn memory_words(bytes: usize, guest: &Guest) -> String {
+    format!("wanted {bytes} bytes of memory, it may have {}", guest.plugin.limits.memory_bytes)
 }
 
 /// The engine has no type for this error that could be named here; a test holds its words.
@@ -122,8 +125,13 @@ fn frames(error: &wasmtime::Error) -> Vec<String> {
 
 /// An instance could not be made: too little room, a start function that fails, a limit at birth.
 pub(crate) fn describe_start(error: &wasmtime::Error, store: &mut Store<Guest>, millis: u128) -> Described {
-    let mut described = engine(error, store.data_mut(), millis);
-    if !matches!(described.cause, FailureCause::Timeout | FailureCause::Memory) {
+    let guest = store.data_mut();
+    // Memory that an instance is born with is refused without a trap.
+    let refused = guest.limiter.take_refused();
+    let mut described = engine(error, guest, millis);
+    if let Some(bytes) = refused {
+        (described.cause, described.message) = (FailureCause::Memory, memory_words(bytes, guest));
+    } else if described.cause != FailureCause::Timeout {
         described.message = format!("could not be started: {:#}", error.root_cause());
         described.cause = FailureCause::Start;
     }

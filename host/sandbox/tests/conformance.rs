@@ -11,7 +11,7 @@ use flow::{
     Origin, OutputAnswer, Part, Place, RuleMatch, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPlace,
     TextAnswer, TextPlace, ToolCall, ToolSpec, Usage,
 };
-use support::{Stage, open, sandbox, say, source};
+use support::{Stage, open, patient, sandbox, say, source};
 use tidegate_sandbox::{PluginSource, SandboxHost, Setting};
 use turn::ports::{ExtensionHost as _, Extensions, SessionInfo, SessionView, TtsrEvent};
 
@@ -41,6 +41,11 @@ fn host(source: PluginSource) -> SandboxHost {
 fn session() -> (Arc<dyn Extensions>, Arc<Stage>) {
     let stage = Arc::new(Stage { turn: 5.into(), ..Stage::default() });
     (open(&host(conformance()), "s1", &stage), stage)
+}
+
+fn patient_session() -> (Arc<dyn Extensions>, Arc<Stage>) {
+    let stage = Arc::new(Stage { turn: 5.into(), ..Stage::default() });
+    (open(&host(patient(conformance())), "s1", &stage), stage)
 }
 
 /// What the guest says to a script in `on_plain_text`.
@@ -201,13 +206,13 @@ async fn ttsr_triggered_is_told_what_happened() {
 
 #[tokio::test]
 async fn every_kind_of_damage_has_its_cause_and_the_guest_is_made_anew() {
-    let (extensions, _) = session();
+    let (extensions, _) = patient_session();
     for (script, cause, words) in [
         ("!error sorry", FailureCause::Returned, "sorry"),
         ("!panic at the disco", FailureCause::Panic, "at the disco"),
         ("!abort", FailureCause::Trap, "without saying why"),
-        ("!loop", FailureCause::Timeout, "took longer than 20 ms"),
-        ("!recurse", FailureCause::Trap, "call stack"),
+        ("!loop", FailureCause::Timeout, "took longer than 1000 ms"),
+        ("!recurse", FailureCause::Trap, "out of bounds memory access"),
         ("!memory all", FailureCause::Memory, "it may have 33554432"),
         ("!size 5000", FailureCause::Size, "returned 5120000 bytes, a callback may return 4194304"),
     ] {
@@ -224,7 +229,7 @@ async fn every_kind_of_damage_has_its_cause_and_the_guest_is_made_anew() {
 
 #[tokio::test]
 async fn state_is_a_transaction_and_outlives_the_instance() {
-    let (extensions, stage) = session();
+    let (extensions, stage) = patient_session();
     assert_eq!(ask(&extensions, "!state-set k one\n!state-get k").await, "()\nSome(\"one\")");
     let failure = say(&extensions, "!state-set k two\n!state-set more x\n!abort").await.unwrap_err();
     assert_eq!(failure.cause, FailureCause::Trap);
@@ -251,7 +256,7 @@ async fn state_is_a_transaction_and_outlives_the_instance() {
 
 #[tokio::test]
 async fn sessions_share_nothing() {
-    let host = host(conformance());
+    let host = host(patient(conformance()));
     let stage = Arc::new(Stage::default());
     let (one, two) = (open(&host, "one", &stage), open(&host, "two", &stage));
     assert_eq!(ask(&one, "!state-set k one\n!count").await, "()\n1");
@@ -266,7 +271,7 @@ async fn sessions_share_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sessions_share_nothing_under_load() {
-    let host = Arc::new(host(conformance()));
+    let host = Arc::new(host(patient(conformance())));
     let tasks: Vec<_> = (0..32)
         .map(|n| {
             let host = Arc::clone(&host);
@@ -287,7 +292,7 @@ async fn sessions_share_nothing_under_load() {
 
 #[tokio::test]
 async fn calls_into_one_plugin_of_a_session_are_serial() {
-    let (extensions, _) = session();
+    let (extensions, _) = patient_session();
     let add = async || ask(&extensions, "!work 1\n!count").await.parse::<u32>().unwrap();
     let (a, b, c) = tokio::join!(add(), add(), add());
     let mut counts = [a, b, c];
@@ -303,7 +308,7 @@ async fn session_tools_and_settings_can_be_seen() {
         tools: vec![ToolSpec { name: "grep".into(), description: "d".into(), parameters: serde_json::json!({"x": 1}) }],
         ..Stage::default()
     };
-    let extensions = open(&host(conformance()), "s1", &Arc::new(stage));
+    let extensions = open(&host(patient(conformance())), "s1", &Arc::new(stage));
     let info = ask(&extensions, "!session").await;
     for part in ["\"conformance\"", "\"s1\"", "5", "2", "3", "\"recording\"", "\"/w\""] {
         assert!(info.contains(part), "{part}: {info}");

@@ -6,7 +6,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use flow::{CallFailure, CallbackKind, EventKind, FailureCause, TextAnswer};
-use support::{Guest, PASS, Registered, Stage, answer, echo, load, one, open, sandbox, say, says, source};
+use support::{Guest, PASS, Registered, Stage, answer, echo, load, one, open, patient, sandbox, say, says, source};
 use tidegate_sandbox::SandboxHost;
 
 /// Misbehaves with `bad` when the text begins with `!`, and echoes else: after each failure the plugin must work again.
@@ -17,7 +17,8 @@ fn sometimes(bad: &str) -> Guest {
 
 /// Calls a guest that misbehaves, checks that it works before and after, and gives the failure.
 async fn failure_of(guest: &Guest) -> CallFailure {
-    let (extensions, _) = one(guest);
+    let plugin = sandbox().load(patient(source("guest", guest.component()))).unwrap();
+    let extensions = open(&SandboxHost::new(vec![plugin]).unwrap(), "s1", &std::sync::Arc::new(Stage::default()));
     assert_eq!(say(&extensions, "one").await, Ok(TextAnswer::Replace("one".into())));
     let failure = say(&extensions, "!").await.unwrap_err();
     assert_eq!(failure.plugin.as_str(), "guest");
@@ -86,9 +87,9 @@ async fn too_much_memory_has_its_own_cause() {
 
 #[tokio::test]
 async fn memory_at_birth_counts() {
-    let guest = Guest { text: "(memory $second 600)".into(), ..Guest::text(PASS) };
+    let guest = Guest { pages: 600, ..Guest::text(PASS) };
     let said = load(&guest).unwrap_err().to_string();
-    assert!(said.contains("(memory_limit): wanted 39583744 bytes of memory, it may have 33554432"), "{said}");
+    assert!(said.contains("(memory_limit): wanted 39321600 bytes of memory, it may have 33554432"), "{said}");
 }
 
 #[tokio::test]
@@ -165,8 +166,8 @@ async fn a_returned_error_is_its_own_cause() {
     let guest = Guest {
         data: vec![("no", "nö".as_bytes().to_vec())],
         ..sometimes(
-            "(i32.store8 (i32.const ANSWER) (i32.const 1)) (i32.store (i32.const 20) (i32.const @no))
-             (i32.store (i32.const 24) (i32.const #no)) (return (i32.const ANSWER))",
+            "(i32.store8 (i32.const 96) (i32.const 1)) (i32.store (i32.const 100) (i32.const @no))
+             (i32.store (i32.const 104) (i32.const #no)) (return (i32.const 96))",
         )
     };
     let failure = failure_of(&guest).await;

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use flow::{CallbackKind, EventKind, Message, PluginId, SessionId, TextPlace, ToolSpec};
 use tidegate_sandbox::{ComponentSource, EngineOptions, LoadError, Plugin, PluginSource, Power, Sandbox, SandboxHost};
@@ -52,6 +53,8 @@ pub struct Guest {
     /// More of the world, and packages it needs.
     pub world: String,
     pub packages: String,
+    /// Pages of 64 KiB that its memory begins with.
+    pub pages: u32,
     /// The contract's version to be built for.
     pub version: &'static str,
     /// Whether there is a `registration` at all.
@@ -69,6 +72,7 @@ impl Default for Guest {
             text: String::new(),
             world: String::new(),
             packages: String::new(),
+            pages: 4,
             version: "0.1.0",
             is_extension: true,
         }
@@ -149,9 +153,10 @@ impl Guest {
         }
         let bytes: String = memory.bytes.iter().map(|byte| format!("\\{byte:02x}")).collect();
         let text = fill(&self.text).replace("VERSION", self.version);
+        let pages = self.pages;
         format!(
             "(module $guest {text}
-               (memory (export \"memory\") 4)
+               (memory (export \"memory\") {pages})
                (global $heap (mut i32) (i32.const 131072))
                (data (i32.const {DATA}) \"{bytes}\")
                (func $realloc (export \"cabi_realloc\") (param i32 i32) (param $align i32) (param $n i32) (result i32)
@@ -295,6 +300,14 @@ pub fn source(id: &str, component: Vec<u8>) -> PluginSource {
     let mut source = PluginSource::new(id.parse::<PluginId>().unwrap(), ComponentSource::Bytes(component.into()));
     source.asked = BTreeSet::from(Power::ALL);
     source.granted = BTreeSet::from(Power::ALL);
+    source
+}
+
+/// Limits of time that a busy machine does not reach by itself. Calls with these run on a stack of their own.
+pub fn patient(mut source: PluginSource) -> PluginSource {
+    source.limits.text_time = Duration::from_millis(1000);
+    source.limits.time = Duration::from_secs(5);
+    source.limits.turn_time = Duration::from_secs(60);
     source
 }
 
