@@ -327,36 +327,36 @@ async fn session_tools_and_settings_can_be_seen() {
     assert_eq!(ask(&extensions, "!setting none").await, "None");
 }
 
-/// A session that cannot say what it is.
-struct Broken;
+/// A session that cannot say what tools there are.
+struct Broken(Stage);
 
 impl SessionView for Broken {
     fn info(&self) -> SessionInfo {
-        panic!("no session here")
+        self.0.info()
     }
 
-    fn history(&self, _from: usize, _count: usize) -> Vec<Arc<Message>> {
-        Vec::new()
+    fn history(&self, from: usize, count: usize) -> Vec<Arc<Message>> {
+        self.0.history(from, count)
     }
 
     fn tools(&self) -> Vec<ToolSpec> {
-        Vec::new()
+        panic!("no tools here")
     }
 }
 
 #[tokio::test]
 async fn a_panic_of_the_host_under_a_guest_is_a_failure_of_the_call() {
     let host = host(conformance());
-    let extensions = host.open(SessionId::new("s"), Arc::new(Broken), Arc::new(Stage::default()));
+    let extensions = host.open(SessionId::new("s"), Arc::new(Broken(Stage::default())), Arc::new(Stage::default()));
     // On the caller's stack, and on one of its own.
     for text in [true, false] {
         assert_eq!(ask(&extensions, "!count").await, "1");
         let failure = if text {
-            say(&extensions, "!session").await.unwrap_err()
+            say(&extensions, "!tools").await.unwrap_err()
         } else {
-            input(&extensions, "!session").await.unwrap_err()
+            input(&extensions, "!tools").await.unwrap_err()
         };
-        let words = "the host panicked while it served this call: no session here";
+        let words = "the host panicked while it served this call: no tools here";
         assert_eq!((failure.cause, failure.message.as_str()), (FailureCause::Host, words));
     }
     assert_eq!(ask(&extensions, "!count").await, "1");
