@@ -1,3 +1,302 @@
-//! A bench to be written.
+//! What a callback costs: `on_plain_text` through the whole host path, beside the bare engine, native code and a process
+//! hook; a new instance with its first call; and what a session's instances take in memory.
 
-fn main() {}
+mod support;
+
+use std::hint::black_box;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flow::{
+    Action, CallFailure, Callback, CallbackKind, Evidence, InputAnswer, Message, ModelOutput, OutputAnswer, Place,
+    RuleMatch, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, Usage,
+};
+use sandbox::{Plugin, SandboxHost};
+use turn::ports::{BoxFuture, ExtensionHost as _, Extensions, TtsrEvent};
+use wasmtime::component::{Component, InstancePre, Linker};
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
+
+use support::guests::{EmptyStage, build, load, sandbox};
+use support::{Aim, Lane, Table, criterion, race, ready};
+
+wasmtime::component::bindgen!({
+    path: "../sdk/wit/0.1.0",
+    world: "with-on-plain-text",
+    ownership: Borrowing { duplicate_if_necessary: true },
+});
+
+use exports::tidegate::extension::on_plain_text::{Guest as BareGuest, GuestIndices, TextPlace as BarePlace};
+
+const SESSIONS: usize = 1_000;
+const PLUGINS: [&str; 3] = ["redact-secrets", "session-notes", "team-guard"];
+
+fn main() {
+    let mut table = Table::new("callback");
+    let component = build("tests/guests/pass-through");
+    let sandbox = sandbox(4_096);
+    let plugin = load(&sandbox, "pass-through", component.clone());
+    calls(&mut table, &plugin, &component);
+    instances(&mut table, &plugin, &component);
+    let plugins = PLUGINS.map(|name| load(&sandbox, name, build(&format!("plugins/{name}"))));
+    memory(&mut table, plugins.to_vec());
+    table.finish();
+}
+
+fn calls(table: &mut Table, plugin: &Plugin, component: &[u8]) {
+    for (size, words) in [("20 B", "twenty bytes of text".to_owned()), ("1 KB", "sixteen letters ".repeat(64))] {
+        let words = words.as_str();
+        let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
+        let (whole, native): (Arc<dyn Extensions>, Arc<dyn Extensions>) = (open(&host, "calls"), Arc::new(Native));
+        let bare = Bare::new(component);
+        let ((mut store, func), (mut fiber_store, fiber_func)) = (bare.start(), bare.start());
+        let place = TextPlace::default();
+        let lanes = vec![
+            Lane::new("bare engine", || {
+                store.set_epoch_deadline(1000);
+                black_box(func.call_on_plain_text(&mut store, words, bare_place()).unwrap().unwrap());
+            }),
+            Lane::new("bare engine, call_async", || {
+                fiber_store.set_epoch_deadline(1000);
+                let func = fiber_func.func_on_plain_text();
+                black_box(ready(func.call_async(&mut fiber_store, (words, bare_place()))).unwrap().0.unwrap());
+            }),
+            Lane::new("whole path", || {
+                black_box(ready(whole.plain_text(0, words, &place)).unwrap());
+            }),
+            Lane::new("native trait", || {
+                black_box(ready(black_box(&native).plain_text(0, black_box(words), &place)).unwrap());
+            }),
+            Lane::new("sh -c cat", || process_hook(words)),
+        ];
+        let times = race(&mut criterion(), &format!("on_plain_text {size}"), 101, lanes);
+        let aim = if size == "20 B" { Aim::AtMost(1.3) } else { Aim::None };
+        table.row(&format!("`on_plain_text` of {size}, whole path ÷ bare engine"), aim, times.ratio(2, 0), "×");
+        table.row(&format!("– ÷ bare engine with `call_async`, {size}"), Aim::None, times.ratio(2, 1), "×");
+        table.row(&format!("– ÷ native trait call, {size}"), Aim::None, times.ratio(2, 3), "×");
+        table.row(&format!("process hook (`sh -c cat`, JSON) ÷ whole path, {size}"), Aim::None, times.ratio(4, 2), "×");
+        for (lane, name) in
+            ["bare engine", "bare `call_async`", "whole path", "native trait", "process hook"].iter().enumerate()
+        {
+            table.row(&format!("– {name}, {size}"), Aim::None, times.of(lane) / 1000.0, "µs");
+        }
+    }
+}
+
+fn open(host: &SandboxHost, session: &str) -> Arc<dyn Extensions> {
+    host.open(SessionId::new(session), Arc::new(EmptyStage), Arc::new(EmptyStage))
+}
+
+/// Instances that are made before those of a slice are dropped, which is not counted.
+const TOGETHER: u64 = 64;
+
+fn instances(table: &mut Table, plugin: &Plugin, component: &[u8]) {
+    let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
+    let bare = Bare::new(component);
+    let words = "twenty bytes of text";
+    let whole = |_: u64| {
+        let extensions = open(&host, "instances");
+        ready(extensions.plain_text(0, words, &TextPlace::default())).unwrap();
+        extensions
+    };
+    let alone = |_: u64| {
+        let (mut store, func) = bare.start();
+        func.call_on_plain_text(&mut store, words, bare_place()).unwrap().unwrap();
+        store
+    };
+    let lanes = vec![
+        Lane::timed("bare engine", |times| in_slices(times, alone)),
+        Lane::timed("whole path", |times| in_slices(times, whole)),
+    ];
+    let times = race(&mut criterion(), "new instance and first call", 101, lanes);
+    table.row("new instance and first call, whole path", Aim::AtMost(35.0), times.of(1) / 1000.0, "µs");
+    table.row("– bare engine", Aim::None, times.of(0) / 1000.0, "µs");
+}
+
+fn in_slices<T>(times: u64, mut make: impl FnMut(u64) -> T) -> Duration {
+    let mut took = Duration::ZERO;
+    let mut left = times;
+    while left > 0 {
+        let count = left.min(TOGETHER);
+        let start = Instant::now();
+        let made: Vec<T> = (0..count).map(&mut make).collect();
+        took += start.elapsed();
+        drop(made);
+        left -= count;
+    }
+    took
+}
+
+/// Opens many sessions, calls every callback of every plugin once, and keeps them all.
+fn memory(table: &mut Table, plugins: Vec<Plugin>) {
+    let count = plugins.len();
+    let host = SandboxHost::new(plugins).unwrap();
+    // What is set up once, by the first session, is not what a session takes.
+    let first = open(&host, "first");
+    call_all(&host, &*first);
+    let before = resident_kb();
+    let sessions: Vec<_> = (0..SESSIONS)
+        .map(|number| {
+            let extensions = open(&host, &format!("session-{number}"));
+            call_all(&host, &*extensions);
+            extensions
+        })
+        .collect();
+    let grown = resident_kb() - before;
+    let each = grown / (SESSIONS * count) as f64;
+    table.row(
+        &format!("resident memory a session and plugin, {SESSIONS} sessions × {count} plugins"),
+        Aim::AtMost(45.0),
+        each,
+        "KB",
+    );
+    table.row("– all of them", Aim::None, grown / 1000.0, "MB");
+    drop(sessions);
+}
+
+fn call_all(host: &SandboxHost, extensions: &dyn Extensions) {
+    for (plugin, one) in host.registrations().iter().enumerate() {
+        for (callback, _) in &one.callbacks {
+            call_once(extensions, plugin, callback);
+        }
+    }
+}
+
+fn call_once(extensions: &dyn Extensions, plugin: usize, callback: &Callback) {
+    match callback {
+        Callback::InputMessages => {
+            let messages = [Message::user("Take the port from the environment, please.")];
+            ready(extensions.input_messages(plugin, &messages)).map(drop).unwrap();
+        }
+        Callback::PlainText(_) => {
+            let words = "I will look at the server and at the deploy script's settings first.\n";
+            ready(extensions.plain_text(plugin, words, &TextPlace::default())).map(drop).unwrap();
+        }
+        Callback::Tag(patterns) => {
+            let (TagPattern::Exact(name) | TagPattern::Prefix(name)) = &patterns[0];
+            let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+            let content = "the port is read in main".to_owned();
+            let tag = Tag { name: name.clone(), attributes: Vec::new(), open, content, close };
+            ready(extensions.tag(plugin, &tag, &TagPlace::default())).map(drop).unwrap();
+        }
+        Callback::LlmOutput(_) => {
+            let (text, usage) = ("Done: the port comes from PORT.".to_owned(), Usage::default());
+            let output = ModelOutput { text, tool_calls: Vec::new(), stop: StopReason::EndTurn, usage };
+            ready(extensions.llm_output(plugin, &output)).map(drop).unwrap();
+        }
+        Callback::TtsrTriggered => ready(extensions.ttsr_triggered(plugin, &fired())).unwrap(),
+    }
+}
+
+fn fired() -> TtsrEvent {
+    let (pattern, text) = (r"\.unwrap\(\)".to_owned(), ".unwrap()".to_owned());
+    let evidence = Evidence { pattern, text, start: 10, end: 19, line: 1, field: None, path: None };
+    let found = RuleMatch { rule: "rust-no-unwrap".into(), stream: StreamKind::Text, evidence };
+    TtsrEvent { matches: vec![found], action: Action::Interrupt, place: Place { turn: 1, step: 1, attempt: 1 } }
+}
+
+/// Memory of this process that is in place, in KB of 1,000 bytes.
+fn resident_kb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let kib: f64 = line.trim().trim_end_matches(" kB").trim().parse().unwrap();
+    kib * 1.024
+}
+
+/// What other hosts do: a process for each call, JSON in, JSON out.
+fn process_hook(words: &str) {
+    let mut child =
+        Command::new("sh").args(["-c", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let request = serde_json::json!({ "callback": "on_plain_text", "text": words });
+    child.stdin.take().unwrap().write_all(request.to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(black_box(answer)["text"], words);
+}
+
+fn bare_place() -> BarePlace<'static> {
+    BarePlace { unit: 0, inside: &[], attributes: &[] }
+}
+
+/// The engine alone, with the settings of the sandbox that matter to a call.
+struct Bare {
+    engine: Engine,
+    ready: InstancePre<()>,
+}
+
+impl Bare {
+    fn new(component: &[u8]) -> Self {
+        let mut config = Config::new();
+        config.concurrency_support(false).epoch_interruption(true);
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_component_instances(128).total_core_instances(512).total_memories(128).total_tables(384);
+        pool.total_stacks(128).max_memory_size(4 << 30);
+        pool.linear_memory_keep_resident(64 << 10).table_keep_resident(64 << 10);
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        let engine = Engine::new(&config).unwrap();
+        let component = Component::new(&engine, component).unwrap();
+        let mut linker = Linker::<()>::new(&engine);
+        linker.define_unknown_imports_as_traps(&component).unwrap();
+        let ready = linker.instantiate_pre(&component).unwrap();
+        Self { engine, ready }
+    }
+
+    fn start(&self) -> (Store<()>, BareGuest) {
+        let mut store = Store::new(&self.engine, ());
+        store.set_epoch_deadline(1000);
+        let instance = self.ready.instantiate(&mut store).unwrap();
+        let func = GuestIndices::new(&self.ready).unwrap().load(&mut store, &instance).unwrap();
+        (store, func)
+    }
+}
+
+/// An extension in native code behind the same port.
+struct Native;
+
+impl Extensions for Native {
+    fn plain_text<'a>(
+        &'a self,
+        _plugin: usize,
+        text: &'a str,
+        _place: &'a TextPlace,
+    ) -> BoxFuture<'a, Result<TextAnswer, CallFailure>> {
+        Box::pin(async move {
+            black_box(text);
+            Ok(TextAnswer::Pass)
+        })
+    }
+
+    fn input_messages<'a>(
+        &'a self,
+        _plugin: usize,
+        _messages: &'a [Message],
+    ) -> BoxFuture<'a, Result<InputAnswer, CallFailure>> {
+        Box::pin(async { Ok(InputAnswer::Pass) })
+    }
+
+    fn tag<'a>(
+        &'a self,
+        _plugin: usize,
+        _tag: &'a Tag,
+        _place: &'a TagPlace,
+    ) -> BoxFuture<'a, Result<TagAnswer, CallFailure>> {
+        Box::pin(async { Ok(TagAnswer::Keep) })
+    }
+
+    fn llm_output<'a>(
+        &'a self,
+        _plugin: usize,
+        _output: &'a ModelOutput,
+    ) -> BoxFuture<'a, Result<OutputAnswer, CallFailure>> {
+        Box::pin(async { Ok(OutputAnswer::default()) })
+    }
+
+    fn ttsr_triggered<'a>(&'a self, _plugin: usize, _event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), CallFailure>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn skip_reason(&self, _plugin: usize, _callback: CallbackKind) -> Option<String> {
+        None
+    }
+}

@@ -1,3 +1,160 @@
-//! A bench to be written.
+//! What splitting the model's text costs: the search for tags, and rules, tags and one plugin together, for each delta.
 
-fn main() {}
+mod support;
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::{BlockKind, Callback, Registration, SessionId, TagPattern, TextUnit};
+use rules::{RuleSet, Session};
+use sandbox::{Plugin, SandboxHost};
+use turn::bench::{Splitter, TagFinder};
+use turn::ports::{BoxFuture, Clock, ExtensionHost as _};
+
+use support::guests::{EmptyStage, build, load, sandbox};
+use support::text::{patterns, pieces, rule_set, text};
+use support::{Aim, Lane, Table, criterion, race, ready};
+
+/// Large enough for hundreds of tags, small enough for many rounds.
+const BYTES: usize = 1_000_000;
+const RULES: usize = 100;
+
+fn main() {
+    let mut table = Table::new("segments");
+    let sandbox = sandbox(16);
+    let plugin = load(&sandbox, "pass-through", build("tests/guests/pass-through"));
+    tags(&mut table, &plugin);
+    together(&mut table, plugin);
+    table.finish();
+}
+
+fn noted() -> Vec<TagPattern> {
+    vec![TagPattern::Exact("note".into()), TagPattern::Prefix("note-".into())]
+}
+
+fn tags(table: &mut Table, plugin: &Plugin) {
+    let text = with_tags(&text(BYTES));
+    let (four, whole) = (pieces(&text), [text.as_str()]);
+    let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
+    // A plugin that asks for no callback: the tags are found, and nobody handles one.
+    let lonely = Registration { callbacks: vec![(Callback::Tag(noted()), 50)], ..plugin.registration().clone() };
+    let find = |pieces: &[&str]| {
+        let mut finder = TagFinder::new(noted());
+        let mut found = (0, 0);
+        for piece in pieces {
+            let (bytes, tags) = finder.push(piece);
+            found = (found.0 + bytes, found.1 + tags);
+        }
+        assert!(found.1 >= 2 * (BYTES / EVERY - 2), "{} tags are found", found.1);
+        black_box(found);
+    };
+    let stage = || Splitter::new(vec![lonely.clone()], open(&host), Arc::new(Stopped));
+    let split = |pieces: &[&str]| {
+        let mut splitter = stage();
+        for piece in pieces {
+            black_box(ready(splitter.push(piece)).unwrap());
+        }
+        black_box(ready(splitter.finish()).unwrap());
+    };
+    let plain = text.replace("note", "n0te");
+    let untagged = pieces(&plain);
+    let lanes = vec![
+        Lane::new("search, 4-byte deltas", || find(&four)),
+        Lane::new("search, one piece", || find(&whole)),
+        Lane::new("stage without a tag, 4-byte deltas", || split(&untagged)),
+    ];
+    let times = race(&mut criterion(), "tags", 51, lanes);
+    let speed = |lane: usize| BYTES as f64 / times.of(lane) * 1000.0;
+    table.row("search for tags, 4-byte deltas", Aim::AtLeast(150.0), speed(0), "MB/s");
+    table.row("– in one piece", Aim::None, speed(1), "MB/s");
+    table.row("the whole stage with its strings, no tag in the text, 4-byte deltas", Aim::None, speed(2), "MB/s");
+}
+
+/// A tag this often.
+const EVERY: usize = 2_000;
+
+/// The text with a tag in every [`EVERY`] bytes, of the same length. Fences are taken out: what stands in one is no tag.
+fn with_tags(text: &str) -> String {
+    let mut out = text.replace(['`', '~'], "'").into_bytes();
+    for comment in ["<!--", "<![CDATA["] {
+        assert!(!text.contains(comment), "{comment} would hide tags");
+    }
+    for at in (EVERY / 2..out.len() - EVERY).step_by(EVERY) {
+        let tag: &[u8] = b" <note kind=\"todo\">look at the port</note> ";
+        out[at..at + tag.len()].copy_from_slice(tag);
+    }
+    String::from_utf8(out).unwrap()
+}
+
+fn open(host: &SandboxHost) -> Arc<dyn turn::ports::Extensions> {
+    host.open(SessionId::new("segments"), Arc::new(EmptyStage), Arc::new(EmptyStage))
+}
+
+fn together(table: &mut Table, plugin: Plugin) {
+    let text = text(BYTES);
+    assert!(!text.contains("<note"), "no tag, so no handler of tags is called");
+    let set = rule_set(&patterns(RULES));
+    let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
+    let callbacks = vec![(Callback::PlainText(TextUnit::Line), 50), (Callback::Tag(noted()), 50)];
+    let registration = Registration { callbacks, ..plugin.registration().clone() };
+    let run = |pieces: &[&str]| {
+        let splitter = Splitter::new(vec![registration.clone()], open(&host), Arc::new(Stopped));
+        stream(&set, splitter, pieces);
+    };
+    let four = pieces(&text);
+    let lines = lines(&text, 50_000);
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let lanes = vec![Lane::new("4-byte deltas", || run(&four)), Lane::new("a call for each delta", || run(&lines))];
+    let times = race(&mut criterion(), "rules, tags and a plugin", 31, lanes);
+    let each = |lane: usize, count: usize| times.of(lane) / count as f64 / 1000.0;
+    let aim = Aim::AtMost(1.0);
+    table.row(
+        &format!("{RULES} rules, tags and a plugin of lines, each delta of 4 bytes"),
+        aim,
+        each(0, four.len()),
+        "µs",
+    );
+    table.row("– each delta a line of 20 bytes, so that each calls the plugin", aim, each(1, lines.len()), "µs");
+}
+
+/// The text in lines of 20 bytes.
+fn lines(text: &str, count: usize) -> Vec<String> {
+    let words: Vec<u8> = text.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }).collect();
+    let lines = words.chunks_exact(19).cycle().take(count);
+    lines.map(|line| format!("{}\n", std::str::from_utf8(line).unwrap())).collect()
+}
+
+/// What a turn does with each delta: the gate first, then what it lets through goes to the stage.
+fn stream(set: &Arc<RuleSet>, mut splitter: Splitter, pieces: &[&str]) {
+    let mut session = Session::new(Arc::clone(set));
+    session.begin_turn();
+    let mut gate = session.gate();
+    gate.block_start(0, &BlockKind::Text);
+    let (mut held, mut released) = (String::new(), 0);
+    for piece in pieces {
+        held.push_str(piece);
+        let fed = gate.piece(0, piece);
+        assert!(fed.matches.is_empty());
+        let free = usize::try_from(fed.safe - released).unwrap();
+        if free > 0 {
+            black_box(ready(splitter.push(&held[..free])).unwrap());
+            held.drain(..free);
+            released = fed.safe;
+        }
+    }
+    black_box(ready(splitter.finish()).unwrap());
+}
+
+/// A clock that nobody reads.
+struct Stopped;
+
+impl Clock for Stopped {
+    fn now_ms(&self) -> u64 {
+        0
+    }
+
+    fn sleep(&self, _time: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+}

@@ -1,3 +1,73 @@
-//! A bench to be written.
+//! How long the program takes to start with three plugins that were compiled before: from the start of the process to its
+//! end, as its parent sees it.
 
-fn main() {}
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use support::guests::{build, root};
+use support::{Aim, Lane, Table, criterion, race};
+
+const PLUGINS: [&str; 3] = ["redact-secrets", "session-notes", "team-guard"];
+
+fn main() {
+    let program = program();
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-start");
+    let cache = place.join("cache");
+    std::fs::remove_dir_all(&place).ok();
+    for name in PLUGINS {
+        let (from, to) = (root().join("plugins").join(name), place.join(name));
+        std::fs::create_dir_all(&to).unwrap();
+        std::fs::copy(from.join("plugin.toml"), to.join("plugin.toml")).unwrap();
+        std::fs::write(to.join("component.wasm"), build(&format!("plugins/{name}"))).unwrap();
+    }
+    std::fs::write(place.join("tidegate.toml"), operator()).unwrap();
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(arguments).current_dir(&place).env("XDG_CACHE_HOME", &cache).stdin(Stdio::null());
+        command
+    };
+
+    let first = Instant::now();
+    let output = command(&["plugin", "list"]).output().unwrap();
+    let first = first.elapsed();
+    let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(PLUGINS.iter().all(|name| listed.contains(name)), "{listed}");
+    assert!(output.stderr.is_empty(), "no warning: {}", String::from_utf8_lossy(&output.stderr));
+
+    let run = |arguments: &'static [&'static str]| {
+        let command = &command;
+        move || assert!(command(arguments).stdout(Stdio::null()).status().unwrap().success())
+    };
+    let lanes =
+        vec![Lane::new("plugin list, cached", run(&["plugin", "list"])), Lane::new("--version", run(&["--version"]))];
+    let times = race(&mut criterion(), "start", 101, lanes);
+    let mut table = Table::new("start");
+    table.row(
+        "`tidegate plugin list` with three cached plugins, start to end",
+        Aim::AtMost(15.0),
+        times.of(0) / 1e6,
+        "ms",
+    );
+    table.row("– of that, a process that does nothing (`--version`)", Aim::None, times.of(1) / 1e6, "ms");
+    table.row("– the first time, when plugins are compiled", Aim::None, first.as_secs_f64() * 1e3, "ms");
+    table.finish();
+}
+
+fn operator() -> String {
+    let entry = |name: &str| {
+        let grants = if name == "redact-secrets" { r#"["state"]"# } else { r#"["state", "prompt"]"# };
+        format!("[[plugin]]\npath = \"{name}\"\ngrants = {grants}\n\n")
+    };
+    PLUGINS.map(entry).concat()
+}
+
+/// The program, built as shipped: beside the folder that cargo gives benches for their files.
+fn program() -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("release/tidegate");
+    assert!(program.is_file(), "there is no {}: cargo build --release --package tidegate-cli", program.display());
+    program
+}

@@ -1,6 +1,9 @@
-//! `cargo xtask bench`: the benches, optimised, with their guests built first.
+//! `cargo xtask bench`: the benches, optimised, with what they run built first, and one table of all that they reached.
 
-use anyhow::Result;
+use std::fs;
+
+use anyhow::{Context as _, Result, bail};
+use tidegate_servers::say;
 
 use crate::{guests, run};
 
@@ -8,10 +11,29 @@ use crate::{guests, run};
 /// keeps native baselines honest.
 const COPY_THRESHOLD: &str = "glibc.cpu.x86_rep_movsb_threshold=1000000000";
 
-pub(crate) fn bench(filters: &[String]) -> Result<()> {
+/// The benches, as they are named in the manifest of `tidegate-tests`.
+const BENCHES: [&str; 5] = ["callback", "rules", "segments", "turn", "start"];
+
+/// Runs the benches of these names; of no names, all of them.
+pub(crate) fn bench(names: &[String]) -> Result<()> {
+    if let Some(unknown) = names.iter().find(|name| !BENCHES.contains(&name.as_str())) {
+        bail!("there is no bench `{unknown}`: there are {}", BENCHES.join(", "));
+    }
     guests::build_test_guests()?;
     guests::build_plugins()?;
-    let mut command = run::cargo(&["bench", "--package", "tidegate-tests", "--locked", "--benches", "--"]);
-    command.args(filters).env("GLIBC_TUNABLES", COPY_THRESHOLD);
-    run::step("benches", &mut command)
+    let program = ["build", "--profile", "bench", "--package", "tidegate-cli", "--locked"];
+    run::step("the program, optimised", &mut run::cargo(&program))?;
+    let chosen = BENCHES.iter().filter(|name| names.is_empty() || names.iter().any(|chosen| chosen == *name));
+    let mut table = String::new();
+    for name in chosen {
+        let rows = run::target().join("tmp").join(format!("bench-{name}.md"));
+        if rows.exists() {
+            fs::remove_file(&rows).with_context(|| format!("cannot remove {}", rows.display()))?;
+        }
+        let mut command = run::cargo(&["bench", "--package", "tidegate-tests", "--locked", "--bench", name]);
+        run::step(&format!("bench {name}"), command.env("GLIBC_TUNABLES", COPY_THRESHOLD))?;
+        table += &fs::read_to_string(&rows).with_context(|| format!("bench {name} left no {}", rows.display()))?;
+    }
+    say(&format!("\n| what | aim | reached | met |\n|---|---|---|---|\n{table}"));
+    Ok(())
 }

@@ -22,7 +22,7 @@ cargo xtask COMMAND
                     --live talks to a small real model instead (installed when missing, about 100 MB)
   test [FILTER…]    all tests: guests and plugins built, servers installed, doc tests and plugins' own tests included
   ci                what a change must pass: format, clippy, docs, wasm check, then test
-  bench [FILTER…]   the benches
+  bench [NAME…]     the benches, or some of them: callback, rules, segments, turn, start
   build-plugins     builds the plugins into components
 
 Each command installs what it needs, and names what it cannot install. Times of steps go to standard error.

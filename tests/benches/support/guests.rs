@@ -1,0 +1,64 @@
+//! The guests and plugins that the benches run, built and loaded.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flow::{EventKind, Message, Place, PluginId, SessionId, ToolSpec};
+use sandbox::{ComponentSource, EngineOptions, Plugin, PluginSource, Power, Sandbox};
+use turn::ports::{EventSink, SessionInfo, SessionView};
+
+/// The top folder of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// Builds a guest from its source, or finds it built.
+pub(crate) fn build(folder: &str) -> Vec<u8> {
+    let folder = root().join(folder);
+    tidegate_build::build(&folder, &tidegate_build::Options::default(), &mut |_| {}).unwrap().bytes
+}
+
+/// An engine that has room for `instances`, with a pool: what is measured without one is something else.
+pub(crate) fn sandbox(instances: u32) -> Sandbox {
+    let sandbox = Sandbox::new(&EngineOptions { max_instances: instances, ..EngineOptions::default() }).unwrap();
+    assert_eq!(sandbox.report(), &sandbox::Report::default(), "address space for the pool is there");
+    sandbox
+}
+
+/// Loads a component with all powers granted.
+pub(crate) fn load(sandbox: &Sandbox, id: &str, component: Vec<u8>) -> Plugin {
+    let id: PluginId = id.parse().unwrap();
+    let mut source = PluginSource::new(id, ComponentSource::Bytes(component.into()));
+    source.asked = BTreeSet::from(Power::ALL);
+    source.granted = BTreeSet::from(Power::ALL);
+    sandbox.load(source).unwrap()
+}
+
+/// A session as plugins see it, with nothing in it, whose events go nowhere.
+#[derive(Debug)]
+pub(crate) struct EmptyStage;
+
+impl EventSink for EmptyStage {
+    fn emit(&self, _kind: EventKind) {}
+}
+
+impl SessionView for EmptyStage {
+    fn info(&self) -> SessionInfo {
+        SessionInfo {
+            id: SessionId::new("s"),
+            place: Place { turn: 1, step: 1, attempt: 1 },
+            provider: "bench".into(),
+            model: "bench".into(),
+            workspace: String::new(),
+        }
+    }
+
+    fn history(&self, _from: usize, _count: usize) -> Vec<Arc<Message>> {
+        Vec::new()
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,169 @@
+//! What the benches share: contenders that are measured in turn, and the table of aims.
+//!
+//! A machine that also does other work is up to twice as slow at one moment as at the next, so two numbers measured one
+//! after the other say little about each other. [`race`] therefore gives every contender a short slice of each round;
+//! what counts is the median over the rounds of the ratio within a round. Criterion then measures each contender by
+//! itself, which gives its own statistics and the comparison with the run before.
+#![allow(dead_code, reason = "each bench uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a bench is a test with a terminal")]
+
+pub(crate) mod guests;
+pub(crate) mod text;
+
+use std::fmt::Write as _;
+use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use criterion::Criterion;
+
+/// One contender: does its work so many times and says how long that took.
+pub(crate) struct Lane<'a> {
+    name: String,
+    run: Box<dyn FnMut(u64) -> Duration + 'a>,
+}
+
+impl<'a> Lane<'a> {
+    /// A contender whose work is `work` and nothing else.
+    pub(crate) fn new(name: impl Into<String>, mut work: impl FnMut() + 'a) -> Self {
+        Self::timed(name, move |times| {
+            let start = Instant::now();
+            for _ in 0..times {
+                work();
+            }
+            start.elapsed()
+        })
+    }
+
+    /// A contender that says itself how long its work took, because something before or after it does not count.
+    pub(crate) fn timed(name: impl Into<String>, run: impl FnMut(u64) -> Duration + 'a) -> Self {
+        Self { name: name.into(), run: Box::new(run) }
+    }
+}
+
+/// How long a contender's slice of a round is, if its work is not longer.
+const SLICE: Duration = Duration::from_millis(2);
+
+/// What came of a race, by contender: nanoseconds of one piece of work, in each round.
+pub(crate) struct Times(Vec<Vec<f64>>);
+
+impl Times {
+    /// The median time of a contender, in nanoseconds.
+    pub(crate) fn of(&self, lane: usize) -> f64 {
+        median(self.0[lane].clone())
+    }
+
+    /// How many times as long `lane` takes as `base`: the median of the ratios within each round.
+    pub(crate) fn ratio(&self, lane: usize, base: usize) -> f64 {
+        median(self.0[lane].iter().zip(&self.0[base]).map(|(one, other)| one / other).collect())
+    }
+}
+
+/// Measures contenders in turn, `rounds` times, and then each by itself with criterion.
+pub(crate) fn race(criterion: &mut Criterion, group: &str, rounds: usize, mut lanes: Vec<Lane<'_>>) -> Times {
+    let times: Vec<u64> = lanes.iter_mut().map(calibrate).collect();
+    let mut nanos = vec![Vec::with_capacity(rounds); lanes.len()];
+    for _ in 0..rounds {
+        for ((lane, times), nanos) in lanes.iter_mut().zip(&times).zip(&mut nanos) {
+            nanos.push((lane.run)(*times).as_nanos() as f64 / *times as f64);
+        }
+    }
+    let mut criterion = criterion.benchmark_group(group);
+    for lane in &mut lanes {
+        criterion.bench_function(&lane.name, |bencher| bencher.iter_custom(|times| (lane.run)(times)));
+    }
+    criterion.finish();
+    Times(nanos)
+}
+
+/// Warms a contender up and finds how often its work fits into a slice.
+fn calibrate(lane: &mut Lane<'_>) -> u64 {
+    let mut times = 1;
+    loop {
+        let took = (lane.run)(times);
+        if took * 2 >= SLICE {
+            return times;
+        }
+        times *= 2;
+    }
+}
+
+/// Criterion with short measurements: the rounds are what the table is made of.
+pub(crate) fn criterion() -> Criterion {
+    Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(500))
+        .configure_from_args()
+}
+
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Drives a future on this thread.
+pub(crate) fn ready<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return done;
+        }
+    }
+}
+
+/// What an aim asks for.
+#[derive(Clone, Copy)]
+pub(crate) enum Aim {
+    AtMost(f64),
+    AtLeast(f64),
+    /// Measured for comparison.
+    None,
+}
+
+/// The rows of a bench, in the form of the table in `README.md`.
+pub(crate) struct Table {
+    bench: &'static str,
+    rows: String,
+}
+
+impl Table {
+    pub(crate) fn new(bench: &'static str) -> Self {
+        Self { bench, rows: String::new() }
+    }
+
+    /// Adds a row. `unit` follows the numbers; of a ratio it is `×`.
+    pub(crate) fn row(&mut self, what: &str, aim: Aim, reached: f64, unit: &str) {
+        let (aim, verdict) = match aim {
+            Aim::AtMost(most) => (format!("≤ {most} {unit}"), if reached <= most { "yes" } else { "**no**" }),
+            Aim::AtLeast(least) => (format!("≥ {least} {unit}"), if reached >= least { "yes" } else { "**no**" }),
+            Aim::None => ("–".to_owned(), "–"),
+        };
+        writeln!(self.rows, "| {what} | {aim} | {} {unit} | {verdict} |", short(reached)).unwrap();
+    }
+
+    /// Shows the table and leaves its rows where `cargo xtask bench` looks for them.
+    pub(crate) fn finish(self) {
+        println!("\n| {} | aim | reached | met |\n|---|---|---|---|\n{}", self.bench, self.rows);
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}.md", self.bench));
+        std::fs::write(place, self.rows).unwrap();
+    }
+}
+
+/// Three digits that count, and no more.
+fn short(value: f64) -> String {
+    match value {
+        v if v >= 10_000.0 => {
+            let digits = format!("{:.0}", v);
+            let groups: Vec<&str> =
+                digits.as_bytes().rchunks(3).rev().map(|g| std::str::from_utf8(g).unwrap()).collect();
+            groups.join(",")
+        }
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v if v >= 1.0 => format!("{v:.2}"),
+        v => format!("{v:.3}"),
+    }
+}

@@ -1,0 +1,101 @@
+//! Real text for the benches, and rules that watch it: deterministic, and of the kind that models write.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use regex::bytes::Regex;
+use rules::{Layer, Rule, RuleSet, RuleSpec, Settings, Source, Strings};
+
+use super::guests::root;
+
+/// Code that models write too often, as patterns. `@` stands for a name of [`NAMES`].
+const SHAPES: [&str; 10] = [
+    r"\b@\.(?:unwrap_all|expectOne)\s*\(",
+    r"\bconsole\.@\s*\(",
+    r#"(?i)\b@_(?:key|token|secret)\s*[:=]\s*["'][A-Za-z0-9/+_-]{16,}["']"#,
+    r#"\bimport\s+[^;\n]{0,80}\bfrom\s+["']@["']"#,
+    r"(?m)^\s*from\s+@\s+import\s+\*",
+    r"\b(?:TODO|FIXME)\(@\)",
+    r"\bnew\s+@Factory\s*\(",
+    r"<@\b[^>\n]{0,200}\bonclick\s*=",
+    r"\bgit\s+@\s+--force\b",
+    r"\$\{?@_PASSWORD\b",
+];
+
+/// Words that code is full of, so that many matches begin and none ends.
+const NAMES: [&str; 20] = [
+    "result", "self", "value", "text", "event", "session", "plugin", "message", "string", "parser", "config", "error",
+    "state", "token", "model", "output", "input", "buffer", "stream", "path",
+];
+
+/// The first `count` patterns: every shape with the first name, then with the second, and so on; from the 201st on, with
+/// two names joined.
+pub(crate) fn patterns(count: usize) -> Vec<String> {
+    let name = |number: usize| match number / NAMES.len() {
+        0 => NAMES[number].to_owned(),
+        more => format!("{}_{}", NAMES[number % NAMES.len()], NAMES[(number + more * 7) % NAMES.len()]),
+    };
+    (0..count).map(|at| SHAPES[at % SHAPES.len()].replace('@', &name(at / SHAPES.len()))).collect()
+}
+
+/// A set of rules that watch prose, one for each pattern; a match of any of them stops the model.
+pub(crate) fn rule_set(patterns: &[String]) -> Arc<RuleSet> {
+    let source = Source { layer: Layer::Project, path: "bench".into() };
+    let rule = |(number, pattern): (usize, &String)| -> Rule {
+        let spec = RuleSpec {
+            body: Some("Write it another way.".into()),
+            condition: Strings(vec![pattern.clone()]),
+            scope: Strings(vec!["text".into()]),
+            ..RuleSpec::default()
+        };
+        let (rule, found) = Rule::from_spec(&format!("rule-{number}"), &source, &spec, None);
+        assert!(found.is_empty(), "{pattern}: {found:?}");
+        rule.unwrap()
+    };
+    let rules = patterns.iter().enumerate().map(rule).collect();
+    let (set, found) = RuleSet::build(rules, Settings::default(), "/workspace");
+    assert!(found.is_empty(), "{found:?}");
+    set
+}
+
+/// The patterns as the `regex` crate knows them.
+pub(crate) fn regexes(patterns: &[String]) -> Vec<Regex> {
+    patterns.iter().map(|pattern| Regex::new(pattern).unwrap()).collect()
+}
+
+/// `bytes` bytes of text: this repository's own sources and pages, over and over where they are not enough. ASCII, so that
+/// it can be cut anywhere.
+pub(crate) fn text(bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes);
+    for folder in ["host", "rules", "sdk"] {
+        collect(&root().join(folder), &mut text, bytes);
+    }
+    assert!(text.len() >= 200_000, "the sources are there: {} bytes", text.len());
+    while text.len() < bytes {
+        text.extend_from_within(..text.len().min(bytes - text.len()));
+    }
+    text.truncate(bytes);
+    text
+}
+
+fn collect(folder: &Path, text: &mut String, enough: usize) {
+    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        let kind = path.extension().and_then(|kind| kind.to_str());
+        if text.len() >= enough {
+            return;
+        } else if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            collect(&path, text, enough);
+        } else if matches!(kind, Some("rs" | "md" | "wit")) {
+            let file = fs::read_to_string(&path).unwrap();
+            text.extend(file.chars().map(|c| if c.is_ascii() { c } else { '?' }));
+        }
+    }
+}
+
+/// The text in pieces of four bytes.
+pub(crate) fn pieces(text: &str) -> Vec<&str> {
+    text.as_bytes().chunks(4).map(|piece| std::str::from_utf8(piece).unwrap()).collect()
+}
