@@ -22,9 +22,21 @@ use turn::ports::Extensions;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 
+// All callbacks: with fewer, wasmtime 48 generates borrowed types that do not compile.
 wasmtime::component::bindgen!({
+    inline: "
+        package tidegate:measured;
+        world all {
+            include tidegate:extension/extension@0.1.0;
+            include tidegate:extension/with-on-input-messages@0.1.0;
+            include tidegate:extension/with-on-plain-text@0.1.0;
+            include tidegate:extension/with-on-tag@0.1.0;
+            include tidegate:extension/with-on-llm-output@0.1.0;
+            include tidegate:extension/with-ttsr-triggered@0.1.0;
+        }
+    ",
     path: "../../sdk/wit/0.1.0",
-    world: "with-on-plain-text",
+    world: "tidegate:measured/all",
     ownership: Borrowing { duplicate_if_necessary: true },
 });
 
