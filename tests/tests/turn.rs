@@ -72,9 +72,18 @@ fn story(events: &[Event]) -> Vec<Value> {
         let record = transcript::record(event, "test");
         let mut payload = record["payload"].clone();
         if let Some(object) = payload.as_object_mut() {
-            for key in
-                ["call_id", "duration_ms", "duration_us", "tokens", "chunk_index", "provider", "model", "discarded_bytes", "size_bytes", "shown_bytes"]
-            {
+            for key in [
+                "call_id",
+                "duration_ms",
+                "duration_us",
+                "tokens",
+                "chunk_index",
+                "provider",
+                "model",
+                "discarded_bytes",
+                "size_bytes",
+                "shown_bytes",
+            ] {
                 object.remove(key);
             }
         }
@@ -116,7 +125,7 @@ async fn the_same_turn_tells_the_same_story_in_three_formats() {
         let (report, events) = turn(&mut session, "Say something.").await;
         assert_eq!((&report.status, report.interrupts), (&TurnStatus::Completed, 1), "{wire}: {report:?}");
         let text = shown(&events);
-        assert!(text.starts_with("A good beginning.") && !text.contains("FORB"), "{wire}: {text:?}");
+        assert!(text.starts_with("A good beginning") && !text.contains("FORB"), "{wire}: {text:?}");
         assert!(report.text.contains("a good end. (noted: call home)"), "{wire}: {:?}", report.text);
         assert!(report.text.contains("[redacted") && !text.contains(SECRET), "{wire}: {:?}", report.text);
         let mut story_here = story(&events);
@@ -126,7 +135,11 @@ async fn the_same_turn_tells_the_same_story_in_three_formats() {
         story_here.extend(story(&events));
 
         let (report, events) = turn(&mut session, "Write the file.").await;
-        assert_eq!((report.text.as_str(), report.interrupts), ("I write it well.It is written.", 1), "{wire}: {events:#?}");
+        assert_eq!(
+            (report.text.as_str(), report.interrupts),
+            ("I write it well.It is written.", 1),
+            "{wire}: {events:#?}"
+        );
         assert_eq!(std::fs::read_to_string(bench.folder.path().join("out/a.txt")).unwrap(), "one\ntwo\n", "{wire}");
         story_here.extend(story(&events));
 
@@ -154,20 +167,24 @@ fn requests_are_right(wire: &str, journal: &[Value]) {
     assert!(bodies[2].contains("call home") && bodies[2].contains("What is open?"), "{wire}: {}", bodies[2]);
     assert!(bodies[4].contains("no-left-over") && !bodies[4].contains("\\nLEFTOVER"), "{wire}: {}", bodies[4]);
     assert!(bodies[5].contains("out/a.txt"), "{wire}: {}", bodies[5]);
-    let is_result = |body: &str| body.contains("tool_result") || body.contains("\"tool\"") || body.contains("function_call_output");
+    let is_result =
+        |body: &str| body.contains("tool_result") || body.contains("\"tool\"") || body.contains("function_call_output");
     assert!(is_result(&bodies[5]) && !is_result(&bodies[3]), "{wire}: {}", bodies[5]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rule_cuts_the_stream_where_the_server_sees_it() {
-    let server = Llmock::start_with(&["--stream-chunk-delay-ms", "40", "--response-style", "echo"]).unwrap();
+    let server = Llmock::start_with(&["--stream-chunk-delay-ms", "40"]).unwrap();
     for (at, wire) in WIRES.into_iter().enumerate() {
         let folder = if wire == "anthropic" { "/anthropic" } else { "" };
         let url = format!("{}{folder}", server.base_url());
         let bench = Bench::new(wire, &url, &[(corpus().join("rules-only"), "[]")], "").await;
         let mut session = bench.session();
-        let words = "please repeat after me that FORBIDDEN is one of the words which nobody should have to read to its end";
-        let (report, events) = turn(&mut session, words).await;
+        let words = "I repeat that FORBIDDEN is one of the many words which nobody should have to read to its end";
+        server
+            .scenario(&[json!({"type": "reply", "text": words}), json!({"type": "reply", "text": "All is well."})])
+            .unwrap();
+        let (report, events) = turn(&mut session, "Repeat it.").await;
         assert_eq!((&report.status, report.interrupts), (&TurnStatus::Completed, 1), "{wire}: {report:?}");
         let first: Vec<Event> = events.iter().filter(|event| event.place.attempt == 1).cloned().collect();
         assert!(!shown(&first).contains("FORB"), "{wire}: {:?}", shown(&first));
@@ -176,13 +193,48 @@ async fn a_rule_cuts_the_stream_where_the_server_sees_it() {
             let requests = server.requests().unwrap();
             let (cut, retry) = (&requests[2 * at], &requests[2 * at + 1]);
             if cut["ended_at"].is_number() && retry["ended_at"].is_number() {
-                assert_eq!((&cut["completed"], &retry["completed"]), (&json!(false), &json!(true)), "{wire}: {requests:?}");
+                assert_eq!(
+                    (&cut["completed"], &retry["completed"]),
+                    (&json!(false), &json!(true)),
+                    "{wire}: {requests:?}"
+                );
                 break;
             }
             assert!(begun.elapsed() < Duration::from_secs(5), "{wire}: {requests:?}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_turn_leaves_no_connection_and_the_session_goes_on() {
+    let server = Llmock::start_with(&["--stream-chunk-delay-ms", "60"]).unwrap();
+    let words = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen";
+    server.scenario(&[json!({"type": "reply", "text": words}), json!({"type": "reply", "text": "short"})]).unwrap();
+    let bench = Bench::new("openai-chat", server.base_url(), &[(corpus().join("rules-only"), "[]")], "").await;
+    let mut session = bench.session();
+    let mut events = session.subscribe();
+    let cancel = Cancel::new();
+    let stopper = cancel.clone();
+    let watcher = tokio::spawn(async move {
+        while let Some(event) = events.next().await {
+            if matches!(event.kind, tidegate::EventKind::CognitionOutDelta { .. }) {
+                stopper.cancel();
+                break;
+            }
+        }
+    });
+    let report = session.run(vec![Message::user("Count.")], &cancel).await;
+    watcher.await.unwrap();
+    assert_eq!(report.status, TurnStatus::Cancelled);
+    let begun = Instant::now();
+    while !server.requests().unwrap()[0]["ended_at"].is_number() {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", server.requests());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(server.requests().unwrap()[0]["completed"], json!(false));
+    let (report, _) = turn(&mut session, "Again, and briefly.").await;
+    assert_eq!((&report.status, report.text.as_str()), (&TurnStatus::Completed, "short"), "{report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -195,7 +247,10 @@ async fn a_real_model_is_cut_and_goes_on() {
         assert_eq!((&report.status, report.interrupts), (&TurnStatus::Completed, 1), "{wire}: {report:?}");
         let first: Vec<Event> = events.iter().filter(|event| event.place.attempt == 1).cloned().collect();
         let words = shown(&first).to_lowercase();
-        assert!(!["sea", "ocean", "water"].iter().any(|word| words.split_whitespace().any(|one| one == *word)), "{wire}: {words}");
+        assert!(
+            !["sea", "ocean", "water"].iter().any(|word| words.split_whitespace().any(|one| one == *word)),
+            "{wire}: {words}"
+        );
         assert!(report.text.len() > 20, "{wire}: {report:?}");
         let begun = Instant::now();
         while server.log().matches("cancel task").count() <= at {

@@ -1,8 +1,6 @@
 //! `tidegate doctor`: one line a check, what is wrong with what to do.
 
-use std::sync::Arc;
-
-use tidegate::{Health, Nobody};
+use tidegate::{Health, Host};
 
 use crate::args::{Common, ProviderArgs};
 use crate::exit::{Exit, Failure};
@@ -12,7 +10,7 @@ use crate::{open, style};
 pub(crate) async fn run(common: &Common, provider: &ProviderArgs) -> Result<Exit, Failure> {
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, provider);
-    let host = open::host(operator, &common.workspace, Arc::new(Nobody), None).await?;
+    let host = Host::builder(operator, &common.workspace).open().await?;
     let checks = host.doctor().await;
     for check in &checks {
         let mark = match check.health {

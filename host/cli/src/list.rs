@@ -17,7 +17,7 @@ pub(crate) async fn plugins(common: &Common) -> Result<Exit, Failure> {
         println!("{} {}  {}", style::out(style::STRONG, plugin.id.as_str()), plugin.version, plugin.description);
         let powers = if plugin.powers.is_empty() { "none".to_owned() } else { plugin.powers.join(", ") };
         println!("  powers: {powers}; stream rules: {}; prompt additions: {}", plugin.rules, plugin.prompts);
-        println!("  from {}", plugin.folder.display());
+        println!("  from {}", print::tidy_path(&plugin.folder.display().to_string()));
     }
     let chains = CallbackKind::ALL.map(|callback| (callback, host.chain(callback)));
     if chains.iter().any(|(_, chain)| !chain.is_empty()) {
@@ -47,14 +47,16 @@ pub(crate) async fn rules(common: &Common) -> Result<Exit, Failure> {
         if let Some(description) = &info.rule.description {
             println!("  {description}");
         }
-        let gap = if info.repeat == tidegate::RepeatMode::AfterGap { format!(" {} turns", info.gap) } else { String::new() };
-        println!(
-            "  watches {}; interrupts {}; repeats {}{gap}",
-            info.scopes.join(", "),
-            info.interrupt.as_str(),
-            info.repeat.as_str()
-        );
-        println!("  from {}", info.rule.source);
+        let gap =
+            if info.repeat == tidegate::RepeatMode::AfterGap { format!(" {} turns", info.gap) } else { String::new() };
+        let action = match info.rule.action {
+            Some(tidegate::RuleAction::Remind) => "remind".to_owned(),
+            Some(tidegate::RuleAction::Block) => "block".to_owned(),
+            Some(tidegate::RuleAction::Stop) => "stop".to_owned(),
+            Some(tidegate::RuleAction::Interrupt) | None => format!("interrupt ({})", info.interrupt.as_str()),
+        };
+        println!("  watches {}; action {action}; repeats {}{gap}", info.scopes.join(", "), info.repeat.as_str());
+        println!("  from {}", print::tidy_path(&info.rule.source.to_string()));
     }
     print::warnings(&host);
     Ok(Exit::Completed)

@@ -1,17 +1,17 @@
 //! From the operator's file and the flags to a host. Flags win over the file.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use config::{KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, Power, ProviderKind};
-use tidegate::{Confirm, Host};
 
 use crate::args::{Common, PowerWord, ProviderArgs, ProviderWord};
 use crate::exit::Failure;
 
 /// What the operator decided: the file, then the flags that all commands take.
 pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
-    let in_workspace = common.workspace.join(OPERATOR_FILE);
+    // As a person would write it: `tidegate.toml`, not `./tidegate.toml`.
+    let here = common.workspace == Path::new(".");
+    let in_workspace = if here { OPERATOR_FILE.into() } else { common.workspace.join(OPERATOR_FILE) };
     let mut operator = match &common.config {
         Some(file) => Operator::load(file)?,
         None if in_workspace.exists() => Operator::load(&in_workspace)?,
@@ -52,27 +52,13 @@ pub(crate) fn choose_provider(operator: &mut Operator, args: &ProviderArgs) {
     }
 }
 
-/// Applies `--permission`.
-pub(crate) fn permit(operator: &mut Operator, permissions: &[String]) -> Result<(), Failure> {
-    for text in permissions {
-        let rule = PermissionRule::parse(text)
-            .map_err(|bad| Failure::setup(format!("--permission {text}: {}\n  help: {}", bad.message, bad.help)))?;
-        // The flag wins over the same entry of the file.
-        operator.tools.permissions.retain(|other| (&other.tool, &other.pattern) != (&rule.tool, &rule.pattern));
-        operator.tools.permissions.push(rule);
-    }
-    Ok(())
-}
-
-/// Opens the host.
-pub(crate) async fn host(
-    operator: Operator,
-    workspace: &Path,
-    confirm: Arc<dyn Confirm>,
-    record: Option<&Path>,
-) -> Result<Host, Failure> {
-    let builder = Host::builder(operator, workspace).confirm(confirm).record(record.map(Path::to_owned));
-    Ok(builder.open().await?)
+/// Reads `--permission`.
+pub(crate) fn permissions(texts: &[String]) -> Result<Vec<PermissionRule>, Failure> {
+    let read = |text: &String| {
+        PermissionRule::parse(text)
+            .map_err(|bad| Failure::setup(format!("--permission {text}: {}\n  help: {}", bad.message, bad.help)))
+    };
+    texts.iter().map(read).collect()
 }
 
 impl ProviderWord {

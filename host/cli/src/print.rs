@@ -63,7 +63,9 @@ impl Printer {
                 let call = format!("{} {}", err(style::TOOL, &format!("● {tool}")), shorten(arguments, 160));
                 self.line(&call)?;
             }
-            EventKind::ToolCallResult { output, diff, is_error, .. } => self.result(output, diff.as_deref(), *is_error)?,
+            EventKind::ToolCallResult { output, diff, is_error, .. } => {
+                self.result(output, diff.as_deref(), *is_error)?
+            }
             EventKind::ExtensionCallback(report) => {
                 if let CallbackOutcome::Failed(failure) = &report.outcome {
                     self.line(&format!("{} {failure}", err(style::WARNING, "! plugin")))?;
@@ -72,7 +74,8 @@ impl Printer {
                     }
                 }
                 if let CallbackOutcome::Ignored(why) = &report.outcome {
-                    let message = format!("{}: an answer of {} was ignored: {why}", report.plugin, report.callback.as_str());
+                    let message =
+                        format!("{}: an answer of {} was ignored: {why}", report.plugin, report.callback.as_str());
                     self.line(&format!("{} {message}", err(style::WARNING, "! plugin")))?;
                 }
             }
@@ -145,7 +148,9 @@ impl Printer {
         self.end_line()?;
         match status {
             TurnStatus::Completed => Ok(()),
-            TurnStatus::Rejected { by, reason } => self.line(&format!("{} by {by}: {reason}", err(style::BAD, "rejected"))),
+            TurnStatus::Rejected { by, reason } => {
+                self.line(&format!("{} by {by}: {reason}", err(style::BAD, "rejected")))
+            }
             TurnStatus::StoppedByRule { rule } => self.line(&format!("{} by rule {rule}", err(style::BAD, "stopped"))),
             TurnStatus::Cancelled => self.line(&err(style::BAD, "cancelled")),
             TurnStatus::Failed { message, .. } => self.line(&format!("{} {message}", err(style::BAD, "failed:"))),
@@ -162,6 +167,20 @@ pub(crate) fn warnings(loaded: &Loaded) {
     for warning in loaded.warnings() {
         eprint!("{}", warning.render(style::stderr_has_colour()));
     }
+}
+
+/// A path without the detours that joining two paths leaves: `a/../b` is `b`.
+pub(crate) fn tidy_path(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        let detour = part == ".." && parts.last().is_some_and(|last| !last.is_empty() && *last != "..");
+        if detour {
+            parts.pop();
+        } else if part != "." || parts.is_empty() {
+            parts.push(part);
+        }
+    }
+    parts.join("/")
 }
 
 /// At most `most` characters of a text, on one line.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tidegate::{Cancel, Event, Message, SessionId, Subscription, TurnReport, TurnStatus, transcript};
+use tidegate::{Cancel, Event, Host, Message, SessionId, Subscription, TurnReport, TurnStatus, transcript};
 
 use crate::args::{Common, Output, Run};
 use crate::ask::Terminal;
@@ -22,8 +22,11 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     let prompts = prompts(&args.prompts)?;
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, &args.provider);
-    open::permit(&mut operator, &args.permission)?;
-    let host = open::host(operator, &common.workspace, Arc::new(Terminal), args.record.as_deref()).await?;
+    let builder = Host::builder(operator, &common.workspace)
+        .confirm(Arc::new(Terminal))
+        .permissions(open::permissions(&args.permission)?)
+        .record(args.record.clone());
+    let host = builder.open().await?;
     if args.output == Output::Text {
         print::warnings(host.loaded());
     }
@@ -42,7 +45,11 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         }
     }
     session.close();
-    printed(printing.await)?.map(|summary| if args.summary { summary.print(&reports, &host) });
+    printed(printing.await)?.map(|summary| {
+        if args.summary {
+            summary.print(&reports, &host)
+        }
+    });
     if args.output == Output::Json {
         for report in &reports {
             println!("{}", as_json(report));

@@ -16,7 +16,9 @@ use crate::HostError;
 pub(crate) fn provider(from: &Provider, record: Option<&Path>) -> Result<ProviderConfig, HostError> {
     let kind = from.kind.ok_or_else(|| {
         let known = ProviderKind::ALL.map(ProviderKind::as_str).join(", ");
-        HostError::Setup(format!("no provider is chosen: set `kind` under `[provider]` in tidegate.toml, or give --provider ({known})"))
+        HostError::Setup(format!(
+            "no provider is chosen: set `kind` under `[provider]` in tidegate.toml, or give --provider ({known})"
+        ))
     })?;
     let wire = match kind {
         ProviderKind::Anthropic => Wire::Anthropic,
@@ -44,17 +46,25 @@ pub(crate) fn provider(from: &Provider, record: Option<&Path>) -> Result<Provide
 
 fn replay(from: &Provider, record: Option<&Path>) -> Result<ProviderConfig, HostError> {
     if record.is_some() {
-        return Err(HostError::Setup("a recording cannot be recorded: leave out --record, or choose another provider".into()));
+        return Err(HostError::Setup(
+            "a recording cannot be recorded: leave out --record, or choose another provider".into(),
+        ));
     }
     let path = from.recording.clone().ok_or_else(|| {
-        HostError::Setup("no recording is named: set `recording` under `[provider]` in tidegate.toml, or give --recording".into())
+        HostError::Setup(
+            "no recording is named: set `recording` under `[provider]` in tidegate.toml, or give --recording".into(),
+        )
     })?;
     Ok(ProviderConfig::Recording(ReplayConfig::new(path)))
 }
 
-/// What `tools` is given.
-pub(crate) fn tools(operator: &Operator, origin: &str) -> tools::ToolSettings {
-    let rule = |rule: &config::PermissionRule| tools::PermissionRule {
+/// What `tools` is given: the operator's permissions, but those of `flags` where both speak of the same.
+pub(crate) fn tools(operator: &Operator, flags: &[config::PermissionRule]) -> tools::ToolSettings {
+    let in_file = match &operator.source {
+        Some(source) => format!("[tools.permission] in {}", source.path.display()),
+        None => "the program that embeds the host".to_owned(),
+    };
+    let rule = |rule: &config::PermissionRule, origin: &str| tools::PermissionRule {
         tool: rule.tool.clone(),
         pattern: rule.pattern.clone(),
         mode: match rule.mode {
@@ -64,13 +74,20 @@ pub(crate) fn tools(operator: &Operator, origin: &str) -> tools::ToolSettings {
         },
         origin: origin.to_owned(),
     };
+    let said = |one: &&config::PermissionRule| {
+        !flags.iter().any(|flag| (&flag.tool, &flag.pattern) == (&one.tool, &one.pattern))
+    };
+    let kept = operator.tools.permissions.iter().filter(said);
     // Commands of the model get no key of the provider's.
     let hidden_env = match &operator.provider.key {
         KeySource::Env(name) => vec![name.clone()],
         KeySource::Usual | KeySource::None => Vec::new(),
     };
     tools::ToolSettings {
-        permissions: operator.tools.permissions.iter().map(rule).collect(),
+        permissions: kept
+            .map(|one| rule(one, &in_file))
+            .chain(flags.iter().map(|one| rule(one, "--permission")))
+            .collect(),
         shell_timeout: operator.tools.shell_timeout,
         shell_output_bytes: operator.tools.shell_output_bytes,
         hidden_env,
@@ -136,25 +153,24 @@ pub(crate) const DEFAULT_SYSTEM: &str = "You are a careful assistant that works 
 you are given. Read before you change; change only what was asked; say plainly what you did and what you could not do. \
 Messages in <system-interrupt> and <system-reminder> come from the host, which enforces the rules of this project.";
 
-/// What a turn is given.
-pub(crate) fn turn(operator: &Operator, workspace: &Path, plugins: &[config::Plugin], guidance: Option<String>) -> turn::Settings {
+/// What a turn is given. Rules without a condition that always apply join the system prompt.
+pub(crate) fn turn(
+    operator: &Operator,
+    workspace: &Path,
+    plugins: &[config::Plugin],
+    rules: &RuleSet,
+    guidance: Option<String>,
+) -> turn::Settings {
     let additions = plugins.iter().filter(|plugin| plugin.may(Power::Prompt));
     let system = operator.system.clone().unwrap_or_else(|| DEFAULT_SYSTEM.to_owned());
+    let always = rules.always_apply().map(|rule| rule.body.clone());
     turn::Settings {
-        system: std::iter::once(system).chain(guidance).collect(),
+        system: std::iter::once(system).chain(guidance).chain(always).collect(),
         additions: additions.flat_map(|plugin| plugin.manifest.prompts.iter().cloned()).collect(),
         max_tokens: operator.provider.max_tokens,
         max_steps: operator.turn.max_steps,
         max_retries: operator.turn.max_retries,
         workspace: workspace.display().to_string(),
-    }
-}
-
-/// Where the operator's decisions come from, in the words of reasons.
-pub(crate) fn origin(operator: &Operator) -> String {
-    match &operator.source {
-        Some(source) => format!("[tools.permission] in {}", source.path.display()),
-        None => "--permission".to_owned(),
     }
 }
 

@@ -11,7 +11,9 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {
         // A clock set before 1970 gives 0: a wrong time must not stop a session.
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {

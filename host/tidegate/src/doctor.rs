@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use flow::{
-    Action, EventKind, Evidence, Message, ModelOutput, Place, RuleMatch, SessionId, StopReason, StreamKind, Tag, TagPattern,
-    TagPlace, TextPlace, Usage,
+    Action, EventKind, Evidence, Message, ModelOutput, Place, RuleMatch, SessionId, StopReason, StreamKind, Tag,
+    TagPattern, TagPlace, TextPlace, Usage,
 };
 use rules::{Bucket, RuleState};
 use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
@@ -89,7 +89,9 @@ async fn check_callback(extensions: &dyn Extensions, plugin: usize, callback: &f
     let failed = match callback {
         flow::Callback::InputMessages => extensions.input_messages(plugin, &[Message::user("ping")]).await.err(),
         flow::Callback::PlainText(_) => extensions.plain_text(plugin, "ping\n", &TextPlace::default()).await.err(),
-        flow::Callback::Tag(patterns) => extensions.tag(plugin, &sample_tag(patterns), &TagPlace::default()).await.err(),
+        flow::Callback::Tag(patterns) => {
+            extensions.tag(plugin, &sample_tag(patterns), &TagPlace::default()).await.err()
+        }
         flow::Callback::LlmOutput(_) => extensions.llm_output(plugin, &sample_output()).await.err(),
         flow::Callback::TtsrTriggered => extensions.ttsr_triggered(plugin, &sample_event()).await.err(),
     };
@@ -114,15 +116,8 @@ fn sample_output() -> ModelOutput {
 }
 
 fn sample_event() -> TtsrEvent {
-    let evidence = Evidence {
-        pattern: "ping".into(),
-        text: "ping".into(),
-        start: 0,
-        end: 4,
-        line: 1,
-        field: None,
-        path: None,
-    };
+    let evidence =
+        Evidence { pattern: "ping".into(), text: "ping".into(), start: 0, end: 4, line: 1, field: None, path: None };
     let found = RuleMatch { rule: "doctor-sample".into(), stream: StreamKind::Text, evidence };
     TtsrEvent { matches: vec![found], action: Action::Pass, place: Place { turn: 1, step: 1, attempt: 1 } }
 }

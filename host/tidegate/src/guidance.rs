@@ -28,7 +28,8 @@ impl Guidance {
             for name in said.preferred.iter().chain(&said.avoided).chain(&said.order) {
                 if !tools.iter().any(|tool| tool.name == *name) {
                     let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-                    let message = format!("plugin `{}` gives guidance on `{name}`, which is no tool", plugin.manifest.id);
+                    let message =
+                        format!("plugin `{}` gives guidance on `{name}`, which is no tool", plugin.manifest.id);
                     found.push(Diagnostic::error(message).help(format!("the tools are {}", known.join(", "))));
                 }
             }
@@ -103,7 +104,8 @@ mod tests {
 
     #[test]
     fn preferred_tools_come_first_and_avoided_last() {
-        let tool = |name: &str| ToolSpec { name: name.into(), description: String::new(), parameters: Default::default() };
+        let tool =
+            |name: &str| ToolSpec { name: name.into(), description: String::new(), parameters: Default::default() };
         let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let guidance = Guidance { preferred: strings(&["d", "b"]), avoided: strings(&["a"]), order: Vec::new() };
         let names: Vec<String> =

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{Diagnostic, Operator};
+use config::{Diagnostic, Operator, PermissionRule};
 use flow::{CallbackKind, PluginId, SessionId};
 use rules::RuleSet;
 use sandbox::{EngineOptions, Sandbox, SandboxHost};
@@ -42,6 +42,7 @@ pub struct HostBuilder {
     clock: Arc<dyn Clock>,
     record: Option<PathBuf>,
     cache_dir: Option<PathBuf>,
+    permissions: Vec<PermissionRule>,
 }
 
 /// One loaded plugin.
@@ -112,6 +113,13 @@ impl HostBuilder {
         self
     }
 
+    /// Permissions of tools that win over those of the operator's file, as `--permission` gives them.
+    #[must_use]
+    pub fn permissions(mut self, permissions: Vec<PermissionRule>) -> Self {
+        self.permissions = permissions;
+        self
+    }
+
     /// Opens the host. Nothing is sent to the provider yet.
     ///
     /// # Errors
@@ -137,13 +145,13 @@ impl HostBuilder {
     fn load_blocking(&self) -> Result<Loaded, HostError> {
         let operator = &self.operator;
         let plugins = operator.load_plugins()?;
-        let builtin = BuiltinTools::new(&self.workspace, assemble::tools(operator, &assemble::origin(operator)))?;
+        let builtin = BuiltinTools::new(&self.workspace, assemble::tools(operator, &self.permissions))?;
         let workspace = builtin.workspace().to_owned();
         let guidance = Guidance::collect(&plugins, &builtin.specs())?;
         let (rules, warnings) = assemble::rules(operator, &plugins, &workspace);
         let sandbox = Sandbox::new(&EngineOptions { cache_dir: self.cache_dir.clone(), ..EngineOptions::default() })?;
         let extensions = Arc::new(load(&sandbox, &plugins)?);
-        let settings = assemble::turn(operator, &workspace, &plugins, guidance.text());
+        let settings = assemble::turn(operator, &workspace, &plugins, &rules, guidance.text());
         let tools: Arc<dyn Tools> = Arc::new(Ordered { tools: Arc::new(builtin), guidance });
         Ok(Loaded { extensions, rules, sandbox, plugins, warnings, tools, settings })
     }
@@ -167,6 +175,7 @@ impl Host {
             clock: Arc::new(SystemClock),
             record: None,
             cache_dir: assemble::cache_dir(),
+            permissions: Vec::new(),
         }
     }
 
@@ -222,7 +231,10 @@ impl Loaded {
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let report = self.sandbox.report();
         let lacking = [
-            report.pooling.as_ref().map(|why| format!("instances are not pooled, which makes starting them slower: {why}")),
+            report
+                .pooling
+                .as_ref()
+                .map(|why| format!("instances are not pooled, which makes starting them slower: {why}")),
             report.cache.as_ref().map(|why| format!("compiled plugins are not kept: {why}")),
         ];
         self.warnings.iter().cloned().chain(lacking.into_iter().flatten().map(Diagnostic::warning)).collect()

@@ -39,10 +39,10 @@ pub use confirm::Nobody;
 pub use doctor::{Check, Health};
 pub use error::HostError;
 pub use flow::{
-    Action, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, Event, EventKind, Message, Place, PluginId, Registration,
-    RuleMatch, SessionId, StreamKind, ToolCall, TurnStatus, Usage,
+    Action, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, Event, EventKind, Message, Place, PluginId,
+    Registration, RuleMatch, SessionId, StreamKind, ToolCall, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder, Loaded, PluginInfo};
-pub use rules::{RepeatMode, RuleSet, RuleState};
+pub use rules::{RepeatMode, RuleAction, RuleSet, RuleState};
 pub use turn::ports::{BoxFuture, Clock, Confirm};
 pub use turn::{Cancel, Session, Subscription, TurnReport, transcript};

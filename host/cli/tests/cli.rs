@@ -1,0 +1,260 @@
+//! The program as a person or a script meets it: what goes to which stream, exit codes, the three outputs, errors.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A folder with a recording, an operator's file and a plugin of rules alone.
+struct Place(TempDir);
+
+/// One answer of the recorded model: text blocks and tool calls.
+enum Say<'a> {
+    Text(&'a str),
+    Call(&'a str, Value),
+}
+
+impl Place {
+    fn new(answers: &[&[Say<'_>]], more: &str) -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        place.write("recording.jsonl", &recording(answers));
+        place.write(
+            "rules/plugin.toml",
+            "id = \"rules\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"Rules of the test.\"\n\
+             [[rule]]\nname = \"no-secret-word\"\ncondition = 'SECRETWORD'\nscope = \"text\"\nbody = \"Do not say it.\"\n\
+             [[rule]]\nname = \"no-end-word\"\ncondition = 'ENDWORD'\nscope = \"text\"\naction = \"stop\"\nbody = \"Stop.\"\n",
+        );
+        place.write(
+            "tidegate.toml",
+            &format!(
+                "[provider]\nkind = \"recording\"\nrecording = \"recording.jsonl\"\n{more}\n[rules]\nretry_delay_ms = 0\n\
+                 [[plugin]]\npath = \"rules\"\n"
+            ),
+        );
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        tidegate(self.0.path(), arguments, "")
+    }
+}
+
+fn tidegate(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    use std::io::Write;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .env_remove("ANTHROPIC_API_KEY")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// Anthropic's wire format, an event a chunk.
+fn recording(answers: &[&[Say<'_>]]) -> String {
+    let mut lines = vec![json!({"tidegate_recording": 1, "wire": "anthropic", "model": "recorded"})];
+    for answer in answers {
+        lines.push(json!({"request": {}}));
+        lines.push(json!({"response": 200, "headers": {"content-type": "text/event-stream"}, "at_ms": 0}));
+        let mut event = |event: Value| {
+            let text = format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+            lines.push(json!({"text": text, "at_ms": 0}));
+        };
+        event(
+            json!({"type": "message_start", "message": {"model": "recorded", "usage": {"input_tokens": 5, "output_tokens": 1}}}),
+        );
+        let mut stop = "end_turn";
+        for (index, block) in answer.iter().enumerate() {
+            let (start, deltas) = match block {
+                Say::Text(text) => {
+                    let piece = |text: &str| json!({"type": "text_delta", "text": text});
+                    (json!({"type": "text", "text": ""}), text.split_inclusive(' ').map(piece).collect::<Vec<_>>())
+                }
+                Say::Call(name, arguments) => {
+                    stop = "tool_use";
+                    let delta = json!({"type": "input_json_delta", "partial_json": arguments.to_string()});
+                    (json!({"type": "tool_use", "id": format!("call-{index}"), "name": name, "input": {}}), vec![delta])
+                }
+            };
+            event(json!({"type": "content_block_start", "index": index, "content_block": start}));
+            for delta in deltas {
+                event(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+            }
+            event(json!({"type": "content_block_stop", "index": index}));
+        }
+        event(json!({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 7}}));
+        event(json!({"type": "message_stop"}));
+        lines.push(json!({"end": "complete", "at_ms": 0}));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn the_answer_goes_to_standard_output_and_the_rest_to_standard_error() {
+    let place = Place::new(
+        &[
+            &[Say::Text("Looking. "), Say::Call("read_file", json!({"path": "tidegate.toml"}))],
+            &[Say::Text("Before the SECRETWORD and after.")],
+            &[Say::Text("All is well.")],
+        ],
+        "",
+    );
+    let output = place.run(&["run", "go", "--summary"]);
+    assert_eq!(
+        (out(&output).as_str(), output.status.code()),
+        ("Looking. \nAll is well.\n", Some(0)),
+        "{}",
+        err(&output)
+    );
+    let said = err(&output);
+    for part in [
+        "● read_file",
+        "▲ rule no-secret-word stopped the model",
+        "Do not say it.",
+        "interrupts  1",
+        "tokens      15 in",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in {said}");
+    }
+}
+
+#[test]
+fn several_prompts_are_turns_of_one_session() {
+    let place = Place::new(&[&[Say::Text("one")], &[Say::Text("two")]], "");
+    let output = place.run(&["run", "first", "second", "--output", "json"]);
+    let reports: Vec<Value> = out(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&reports[0]["text"], &reports[1]["text"]), (&json!("one"), &json!("two")), "{}", err(&output));
+    assert_eq!(reports[1]["status"], json!({"status": "completed"}));
+    assert_eq!(reports[1]["usage"], json!({"input_tokens": 5, "output_tokens": 7}));
+}
+
+#[test]
+fn every_event_is_a_line_of_json() {
+    let place = Place::new(&[&[Say::Text("Before the SECRETWORD.")], &[Say::Text("Fine.")]], "");
+    let output = tidegate(place.0.path(), &["run", "-", "--output", "stream-json"], "from standard input");
+    let records: Vec<Value> = out(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (seq, record) in records.iter().enumerate() {
+        assert_eq!(record["seq"], seq, "{record}");
+    }
+    let types: Vec<&str> = records.iter().map(|record| record["type"].as_str().unwrap()).collect();
+    for kind in [
+        "thread_started",
+        "turn_start",
+        "cognition_in",
+        "rule_fired",
+        "ttsr_injection",
+        "cognition_out",
+        "turn_finish",
+        "thread_completed",
+    ] {
+        assert!(types.contains(&kind), "{kind} is not in {types:?}");
+    }
+    let said: String = out(&output);
+    assert!(said.contains("from standard input"), "{said}");
+    let shown = records.iter().filter(|record| record["type"] == "cognition_out_delta");
+    assert!(!shown.map(|record| record["payload"]["text"].as_str().unwrap()).collect::<String>().contains("SECRET"));
+}
+
+#[test]
+fn exit_codes_say_how_it_went() {
+    let read = || Say::Call("read_file", json!({"path": "tidegate.toml"}));
+    let stopped = Place::new(&[&[Say::Text("the ENDWORD is said")]], "");
+    assert_eq!(stopped.run(&["run", "go"]).status.code(), Some(4));
+    let endless = Place::new(&[&[read()], &[read()], &[read()]], "[turn]\nmax_steps = 2");
+    let output = endless.run(&["run", "go"]);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(err(&output).contains("raise `max_steps`"), "{}", err(&output));
+    let failed = Place::new(&[], "");
+    let output = failed.run(&["run", "go"]);
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    assert_eq!(failed.run(&["run"]).status.code(), Some(2));
+    assert_eq!(failed.run(&["run", "go", "--recording", "nowhere"]).status.code(), Some(2));
+}
+
+#[test]
+fn what_may_not_run_is_refused_with_the_reason() {
+    let call = || Say::Call("shell", json!({"command": "touch made"}));
+    let place = Place::new(&[&[call()], &[Say::Text("ok")]], "");
+    let output = place.run(&["run", "go"]);
+    assert!(err(&output).contains("nobody to ask") && !place.path("made").exists(), "{}", err(&output));
+    let output = place.run(&["run", "go", "--permission", "shell(touch *)=allow"]);
+    assert!(place.path("made").exists(), "{}", err(&output));
+    let output = place.run(&["run", "go", "--permission", "shel=allow"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("--permission") && err(&output).contains("`shell`"), "{}", err(&output));
+}
+
+#[test]
+fn a_mistake_is_shown_with_its_place() {
+    let place = Place::new(&[], "");
+    place.write("tidegate.toml", "[provider]\nknd = \"recording\"\n");
+    let output = place.run(&["run", "go"]);
+    assert_eq!(output.status.code(), Some(2));
+    for part in ["tidegate.toml:2:1", "knd = \"recording\"", "^^^", "did you mean `kind`?"] {
+        assert!(err(&output).contains(part), "{part:?} is not in {}", err(&output));
+    }
+    place.write("tidegate.toml", "");
+    assert!(err(&place.run(&["run", "go"])).contains("no provider is chosen"));
+}
+
+#[test]
+fn lists_and_the_doctor_tell_what_is_loaded() {
+    let place = Place::new(&[&[Say::Text("hi")]], "");
+    let rules = out(&place.run(&["rules", "list"]));
+    assert!(
+        rules.contains("no-secret-word  active") && rules.contains("action stop") && rules.contains("built-in"),
+        "{rules}"
+    );
+    let plugins = out(&place.run(&["plugin", "list"]));
+    assert!(plugins.contains("rules 0.1.0") && plugins.contains("stream rules: 2"), "{plugins}");
+    let doctor = place.run(&["doctor"]);
+    assert_eq!(doctor.status.code(), Some(0), "{}", out(&doctor));
+    assert!(
+        out(&doctor).contains("recording of 1 requests") && out(&doctor).contains("rule no-secret-word"),
+        "{}",
+        out(&doctor)
+    );
+    let away = place.run(&["doctor", "--provider", "openai-chat", "--model", "m", "--base-url", "http://127.0.0.1:9"]);
+    assert_eq!(away.status.code(), Some(1), "{}", err(&away));
+    assert!(out(&away).contains("BAD  provider"), "{}", out(&away));
+}
+
+#[test]
+fn a_plugin_given_by_a_flag_is_loaded_with_what_it_is_granted() {
+    let place = Place::new(&[&[Say::Text("hi")]], "");
+    place.write(
+        "more/plugin.toml",
+        "id = \"more\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"A prompt.\"\n[capabilities]\nprompt = \"says more\"\n\
+         [[prompt]]\nposition = \"system_suffix\"\ncontent = \"More.\"\n",
+    );
+    let refused = place.run(&["plugin", "list", "--plugin", "more"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", out(&refused));
+    assert!(err(&refused).contains("`more` asks for the power `prompt`"), "{}", err(&refused));
+    let granted = place.run(&["plugin", "list", "--plugin", "more", "--grant", "prompt"]);
+    assert!(out(&granted).contains("powers: prompt"), "{}{}", out(&granted), err(&granted));
+}
