@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p tidegate-sandbox --example call_cost`. Medians of many batches, all kinds taken in turn, so that
 //! a busy machine slows them alike; the ratio is what counts.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "an example may")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, unused_qualifications, reason = "an example, with generated code")]
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -60,7 +60,7 @@ fn main() {
 fn measure(name: &str, plugin: &Plugin, component: &[u8]) {
     let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
     let extensions = open(&host, "s1", &Arc::new(Stage::default()));
-    let mut slow_host = open(&host, "s2", &Arc::new(Stage::default()));
+    let mut other = open(&host, "s2", &Arc::new(Stage::default()));
     let (mut store, func) = bare(component);
     let (mut async_store, async_func) = bare(component);
     let place = || BarePlace { unit: 1, inside: &[], attributes: &[] };
@@ -76,15 +76,15 @@ fn measure(name: &str, plugin: &Plugin, component: &[u8]) {
             black_box(ready(call.call_async(&mut async_store, (TEXT, place()))).unwrap().0.unwrap());
         }));
         times[2].push(timed(|| whole_path(&extensions)));
-        times[3].push(timed(|| native(&mut slow_host)));
+        times[3].push(timed(|| skip(&mut other)));
     }
     let median = |mut times: Vec<Duration>| {
         times.sort_unstable();
         times[times.len() / 2].as_nanos() as f64 / f64::from(BATCH)
     };
-    let [bare, fiber, whole, native] = times.map(median);
+    let [bare, fiber, whole, skip] = times.map(median);
     println!("{name}: bare {bare:.0}, bare on a stack of its own {fiber:.0} ({:.2}x)", fiber / bare);
-    println!("  the whole path {whole:.0} ({:.2}x of bare); asking for a skip reason {native:.0}", whole / bare);
+    println!("  the whole path {whole:.0} ({:.2}x of bare); asking for a skip reason {skip:.0}", whole / bare);
 }
 
 fn whole_path(extensions: &Arc<dyn Extensions>) {
@@ -92,7 +92,7 @@ fn whole_path(extensions: &Arc<dyn Extensions>) {
     black_box(ready(extensions.plain_text(0, TEXT, &place)).unwrap());
 }
 
-fn native(extensions: &mut Arc<dyn Extensions>) {
+fn skip(extensions: &mut Arc<dyn Extensions>) {
     black_box(extensions.skip_reason(0, flow::CallbackKind::PlainText));
 }
 

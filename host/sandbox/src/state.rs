@@ -11,7 +11,9 @@ use crate::limits::Limits;
 
 /// What all plugins keep, by session and plugin.
 #[derive(Debug, Default)]
-pub(crate) struct States(Mutex<HashMap<SessionId, HashMap<PluginId, Arc<Mutex<Area>>>>>);
+pub(crate) struct States(Mutex<HashMap<SessionId, Areas>>);
+
+type Areas = HashMap<PluginId, Arc<Mutex<Area>>>;
 
 impl States {
     /// The area of `plugin` in `session`; made when first asked for.

@@ -2,7 +2,7 @@
 //!
 //! A guest is a core module: a body for each callback, written as WebAssembly text over raw memory, so that its bytes can
 //! be as wrong as a test wants. `wit-component` wraps it with the types of `sdk/wit`.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test file is a crate of its own and uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::collections::BTreeSet;
@@ -95,7 +95,7 @@ impl Guest {
         for file in ["types", "callbacks", "powers", "worlds"] {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../sdk/wit/0.1.0/{file}.wit"));
             let text = std::fs::read_to_string(&path).unwrap();
-            map.push_str(path.to_str().unwrap(), &text.replace("0.1.0", self.version));
+            map.push_str(path.to_str().unwrap(), text.replace("0.1.0", self.version));
         }
         let mut resolve = Resolve::default();
         let group = map.parse().map_err(|(_, error)| error).unwrap();
