@@ -64,7 +64,7 @@ impl Printer {
                 self.line(&call)?;
             }
             EventKind::ToolCallResult { output, diff, is_error, .. } => {
-                self.result(output, diff.as_deref(), *is_error)?
+                self.result(output, diff.as_deref(), *is_error)?;
             }
             EventKind::ExtensionCallback(report) => {
                 if let CallbackOutcome::Failed(failure) = &report.outcome {

@@ -45,11 +45,10 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         }
     }
     session.close();
-    printed(printing.await)?.map(|summary| {
-        if args.summary {
-            summary.print(&reports, &host)
-        }
-    });
+    let summary = printed(printing.await)?.filter(|_| args.summary);
+    if let Some(summary) = summary {
+        summary.print(&reports, &host);
+    }
     if args.output == Output::Json {
         for report in &reports {
             println!("{}", as_json(report));

@@ -73,7 +73,7 @@ impl Guidance {
             let preferred = self.preferred.iter().position(|one| one == name);
             (self.avoided.contains(name), Reverse(preferred.map(Reverse)))
         };
-        tools.sort_by(|a, b| rank(&a.name).cmp(&rank(&b.name)));
+        tools.sort_by_key(|tool| rank(&tool.name));
         tools
     }
 }
