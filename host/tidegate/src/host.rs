@@ -193,6 +193,12 @@ impl Host {
         })
     }
 
+    /// Throws away what plugins keep for a session. Until then their state stays, so that a session of the same id finds
+    /// it again.
+    pub fn forget(&self, id: &SessionId) {
+        self.loaded.extensions.forget(id);
+    }
+
     /// Plugins and rules.
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
