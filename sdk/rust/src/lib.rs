@@ -81,3 +81,9 @@ pub mod prelude {
 #[doc = include_str!("../README.md")]
 #[derive(Debug)]
 pub struct Readme;
+
+/// The first plugin of the project's front page, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+#[derive(Debug)]
+pub struct FrontPage;

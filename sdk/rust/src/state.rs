@@ -64,7 +64,7 @@ pub fn get<T: DeserializeOwned>(key: &str) -> Result<Option<T>, StateError> {
     })
 }
 
-/// Puts a value under a key, for the operator's default time to live (one hour unless they say otherwise). At most 1 MiB.
+/// Puts a value under a key, for as long as the host keeps the state of the session. At most 1 MiB.
 ///
 /// # Errors
 /// The state refuses, or the value is no JSON.
