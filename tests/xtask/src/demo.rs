@@ -40,7 +40,10 @@ fn program(workspace: &Path, name: &Path) -> Result<Command> {
     let input = name.with_extension("txt");
     let input = fs::read_to_string(&input).with_context(|| format!("cannot read {}", input.display()))?;
     let mut command = run::cargo(&["run", "--quiet", "--locked", "--package", "tidegate-cli", "--manifest-path"]);
-    command.arg(run::root().join("Cargo.toml")).args(["--", "run", "--summary", "--config"]).arg(name.with_extension("toml"));
+    command
+        .arg(run::root().join("Cargo.toml"))
+        .args(["--", "run", "--summary", "--config"])
+        .arg(name.with_extension("toml"));
     command.args(input.split("\n---\n").map(str::trim));
     command.current_dir(workspace).stdin(Stdio::null());
     Ok(command)
