@@ -36,6 +36,10 @@ impl Printer {
             EventKind::CognitionOutDelta { text, .. } => self.text(text)?,
             EventKind::CognitionOut { partial: None, .. } => self.accepted()?,
             EventKind::CognitionOut { partial: Some(_), .. } => self.answer.clear(),
+            EventKind::ExtensionRegistered { plugin, version, callbacks } => {
+                let names: Vec<&str> = callbacks.iter().map(|(callback, _)| callback.as_str()).collect();
+                self.line(&err(style::DIM, &format!("+ plugin {plugin} {version}: {}", names.join(", "))))?;
+            }
             EventKind::CognitionIn { text, hidden: false, .. } if self.echo => {
                 self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;
             }
