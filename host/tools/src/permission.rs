@@ -79,6 +79,10 @@ impl Policy {
             if tool.is_none() && rule.tool != "*" {
                 return Err(ToolsError::UnknownTool { key, origin, known: Builtin::names() });
             }
+            if tool.is_none() && rule.pattern.is_some() {
+                let cause = "a pattern belongs to one tool: `TOOL(GLOB)`".to_owned();
+                return Err(ToolsError::Pattern { key, origin, cause });
+            }
             let matcher = match &rule.pattern {
                 None => None,
                 Some(pattern) => {

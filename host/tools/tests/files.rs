@@ -247,3 +247,13 @@ proptest! {
         prop_assert_eq!(joined, content);
     }
 }
+
+#[tokio::test]
+async fn an_edit_that_would_grow_a_file_beyond_reason_is_refused_before_it_is_made() {
+    let world = World::new();
+    world.file("a.txt", "a".repeat(100_000));
+    let all = json!({"path": "a.txt", "old_text": "a", "new_text": "b".repeat(1_000), "replace_all": true});
+    let said = world.fails("edit_file", all).await;
+    assert!(said.contains("100000000 bytes after a change in 100000 places"), "{said}");
+    assert_eq!(std::fs::metadata(world.path("a.txt")).unwrap().len(), 100_000, "nothing was written");
+}

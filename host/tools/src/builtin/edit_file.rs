@@ -53,6 +53,17 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ToolOu
         _ if arguments.replace_all => {}
         many => return Err(Failure(ambiguous(name, &before, &places, many))),
     }
+    // Few words could ask for more than the machine has: a letter of a large file, exchanged for a long text.
+    let grown = (before.len() as u64)
+        .saturating_sub((old.len() as u64).saturating_mul(places.len() as u64))
+        .saturating_add((new.len() as u64).saturating_mul(places.len() as u64));
+    if grown > text::MAX_FILE_BYTES {
+        let (most, times) = (text::MAX_FILE_BYTES, count(places.len(), "place"));
+        return Err(Failure(format!(
+            "`{name}` would have {grown} bytes after a change in {times}, more than the {most} that are written; change \
+             fewer places"
+        )));
+    }
     let after = before.replace(&old, &new);
     text::replace(&file, &after)?;
     let mut output = said(format!("`{name}` is changed in {}", count(places.len(), "place")));
