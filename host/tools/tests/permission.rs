@@ -174,4 +174,5 @@ fn entries_about_nothing_are_refused() {
             .contains("the permission `shel` is about no tool ([tools.permission] in tidegate.toml); the tools are")
     );
     assert!(refused("shell(a[)").contains("has an unusable pattern"));
+    assert!(refused("*(secrets/**)").contains("a pattern belongs to one tool"), "it would deny nothing");
 }
