@@ -39,7 +39,10 @@ async fn server(config: &HttpConfig) -> Result<String, ProviderError> {
         200 => Ok(known(&config.model, &body, &place)),
         // Many servers have no list; that they answer is what counts.
         404 | 405 | 501 => Ok(format!("{place} answers; it has no list of models to look for {} in", config.model)),
-        _ => Err(unreachable(format!("{place}: {}", failure::refused(status, &[], &body).message))),
+        _ => {
+            let refused = http.secrets().mask(failure::refused(status, &[], &body));
+            Err(unreachable(format!("{place}: {}", refused.message)))
+        }
     }
 }
 

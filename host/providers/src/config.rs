@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::ModelError;
 use turn::ports::Model;
 
 use crate::http::Http;
@@ -224,7 +225,7 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ProviderError>
         ProviderConfig::Http(config) => {
             let http = Http::new(config)?;
             let recorder = match &config.record {
-                Some(path) => Some(Recorder::create(path, config.wire, &config.model, http.secrets())?),
+                Some(path) => Some(Recorder::create(path, config.wire, &config.model, http.secrets().iter())?),
                 None => None,
             };
             let options = Options {
@@ -233,8 +234,8 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ProviderError>
                 effort: config.effort.clone(),
                 vendor: http.is_vendor(),
             };
-            let name = config.model.clone();
-            WireModel::new(config.wire.as_str(), name, config.wire, options, Box::new(http), recorder)
+            let (name, secrets) = (config.model.clone(), http.secrets().clone());
+            WireModel::new(config.wire.as_str(), name, config.wire, options, Box::new(http), recorder).hiding(secrets)
         }
         ProviderConfig::Recording(config) => {
             let replay = Replay::open(config)?;
@@ -257,6 +258,33 @@ pub(crate) struct Options {
 /// Something that must not be printed.
 #[derive(Clone)]
 pub(crate) struct Secret(pub(crate) String);
+
+/// All that must not be printed of a configuration. A clone is the same list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Secrets(Arc<[Secret]>);
+
+impl Secrets {
+    pub(crate) fn new(secrets: Vec<Secret>) -> Self {
+        Self(secrets.into())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|secret| secret.0.as_str())
+    }
+
+    /// What a server says about a request may repeat what it was sent: errors reach screens, logs and transcripts. As
+    /// in recordings, texts of fewer than 6 bytes are no secrets.
+    pub(crate) fn mask(&self, mut error: ModelError) -> ModelError {
+        for secret in self.iter().filter(|secret| secret.len() >= 6) {
+            for text in std::iter::once(&mut error.message).chain(&mut error.code) {
+                if text.contains(secret) {
+                    *text = text.replace(secret, "***");
+                }
+            }
+        }
+        error
+    }
+}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,7 +13,7 @@ use reqwest::{Client, Url};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use turn::ports::BoxFuture;
 
-use crate::config::{HttpConfig, KeySource, ProviderError, Secret, Wire};
+use crate::config::{HttpConfig, KeySource, ProviderError, Secret, Secrets, Wire};
 use crate::model::{Chunks, Reply, Transport};
 
 /// A server.
@@ -27,7 +27,7 @@ pub(crate) struct Http {
     headers: HeaderMap,
     idle: Duration,
     /// The key and the configured header values: whatever must not be written down.
-    secrets: Vec<Secret>,
+    secrets: Secrets,
     vendor: bool,
 }
 
@@ -55,7 +55,7 @@ impl Http {
             models_url: below(&base, "models"),
             headers,
             idle: config.idle_timeout,
-            secrets,
+            secrets: Secrets::new(secrets),
             vendor: config.base_url.is_none(),
         })
     }
@@ -64,8 +64,8 @@ impl Http {
         self.vendor
     }
 
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.secrets.iter().map(|secret| secret.0.as_str())
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// Asks for the list of models: status and body.

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use turn::ports::{BoxFuture, Model, ModelStream};
 
-use crate::config::{HttpConfig, Options, Wire};
+use crate::config::{HttpConfig, Options, Secrets, Wire};
 use crate::decode::Decoder;
 use crate::recording::{End, Recorder, Taken};
 use crate::{anthropic, failure, openai_chat, openai_responses};
@@ -55,6 +55,7 @@ pub(crate) struct WireModel {
     options: Options,
     transport: Box<dyn Transport>,
     recorder: Option<Recorder>,
+    secrets: Secrets,
 }
 
 impl WireModel {
@@ -66,7 +67,12 @@ impl WireModel {
         transport: Box<dyn Transport>,
         recorder: Option<Recorder>,
     ) -> Self {
-        Self { provider, name, wire, options, transport, recorder }
+        Self { provider, name, wire, options, transport, recorder, secrets: Secrets::default() }
+    }
+
+    /// The same, and no error says any of these.
+    pub(crate) fn hiding(self, secrets: Secrets) -> Self {
+        Self { secrets, ..self }
     }
 
     async fn answer(&self, prompt: &Prompt) -> Result<Box<dyn ModelStream>, ModelError> {
@@ -77,6 +83,7 @@ impl WireModel {
         let reply = match self.transport.send(body).await {
             Ok(reply) => reply,
             Err(error) => {
+                let error = self.secrets.mask(error);
                 end(&mut taken, &End::Failed { class: error.class, message: error.message.clone() });
                 return Err(error);
             }
@@ -91,12 +98,13 @@ impl WireModel {
             failed: None,
             ended: false,
             taken,
+            secrets: self.secrets.clone(),
         };
         if is_stream {
             return Ok(Box::new(stream));
         }
         let body = stream.read_refusal().await;
-        Err(no_stream(reply.status, &reply.headers, &body))
+        Err(self.secrets.mask(no_stream(reply.status, &reply.headers, &body)))
     }
 }
 
@@ -128,6 +136,7 @@ struct AnswerStream {
     failed: Option<ModelError>,
     ended: bool,
     taken: Option<Taken>,
+    secrets: Secrets,
 }
 
 impl ModelStream for AnswerStream {
@@ -139,7 +148,7 @@ impl ModelStream for AnswerStream {
             if let Some(error) = self.failed.take() {
                 self.ended = true;
                 self.body = None;
-                return Poll::Ready(Some(Err(error)));
+                return Poll::Ready(Some(Err(self.secrets.mask(error))));
             }
             if self.decoder.is_stopped() || self.ended {
                 return Poll::Ready(None);

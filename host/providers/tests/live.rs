@@ -276,6 +276,31 @@ async fn a_key_goes_where_it_should_and_nowhere_else() {
     );
 }
 
+/// Gateways repeat in their answers what they were sent, and errors reach screens, logs and transcripts.
+#[tokio::test]
+async fn a_server_that_repeats_the_key_does_not_get_it_into_an_error() {
+    let key = std::env::var("CARGO_PKG_NAME").unwrap();
+    let said = format!(r#"{{"error":{{"message":"no such key: {key} (gate-word-1)","code":"bad-{key}"}}}}"#);
+    let inside = format!("event: error\ndata: {said}\n\n");
+    let server = Fixture::start([
+        Script::plain(401, "application/json", &said),
+        Script::plain(200, "text/html", &said),
+        Script::stream([inside.as_bytes()]),
+        Script::plain(401, "application/json", &said),
+    ])
+    .await;
+    let headers = vec![("x-gate".to_owned(), "gate-word-1".to_owned())];
+    let config = with_key(HttpConfig { headers, ..config(&server) }, "CARGO_PKG_NAME");
+    let model = model(config.clone());
+    for _ in 0..3 {
+        let error = ask(&model, "hi").await.1.unwrap();
+        assert!(error.message.contains("no such key: *** (***)"), "{error}");
+        assert!(!format!("{error:?}").contains(&key), "{error:?}");
+    }
+    let error = check(&ProviderConfig::Http(config)).await.unwrap_err().to_string();
+    assert!(error.contains("no such key: *** (***)"), "{error}");
+}
+
 #[tokio::test]
 async fn addresses_are_taken_with_and_without_their_version() {
     for (wire, base, path) in [
