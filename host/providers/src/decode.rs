@@ -1,8 +1,8 @@
 //! Bytes of a provider's stream → deltas. What the wire formats share: their choice, block numbers, the order of deltas.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
-use flow::{BlockId, BlockKind, Delta, ErrorClass, ModelError, StopReason, Usage};
+use flow::{BlockId, BlockKind, CallId, Delta, ErrorClass, ModelError, StopReason, Usage};
 
 use crate::sse::{SseDecoder, SseEvent, TooLarge};
 use crate::{Wire, anthropic, openai_chat, openai_responses};
@@ -91,7 +91,7 @@ impl Format {
 }
 
 /// The deltas of one answer under construction. Keeps the promises of [`Delta`]: blocks numbered in order of their
-/// start, no empty piece, an end for every block, one stop.
+/// start, no empty piece, an end for every block, one stop; and no two calls of one id, none without.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     out: VecDeque<Delta>,
@@ -100,6 +100,8 @@ pub(crate) struct Answer {
     next: BlockId,
     /// Blocks that began and did not end, oldest first.
     open: Vec<BlockId>,
+    /// Ids of the calls so far.
+    calls: HashSet<CallId>,
 }
 
 impl Answer {
@@ -108,6 +110,7 @@ impl Answer {
         self.started = true;
         self.next = 0;
         self.open.clear();
+        self.calls.clear();
         self.out.push_back(Delta::Start { model });
     }
 
@@ -122,8 +125,20 @@ impl Answer {
         let block = self.next;
         self.next += 1;
         self.open.push(block);
+        let kind = self.told_apart(block, kind);
         self.out.push_back(Delta::BlockStart { block, kind });
         block
+    }
+
+    /// Results, and rules that forbid a call, find it by its id: what a server leaves out or gives twice is minted.
+    fn told_apart(&mut self, block: BlockId, kind: BlockKind) -> BlockKind {
+        let BlockKind::Tool { mut call, name } = kind else { return kind };
+        let mut number = block;
+        while call.as_str().is_empty() || !self.calls.insert(call.clone()) {
+            call = CallId::new(format!("call_{number}"));
+            number = number.wrapping_add(1);
+        }
+        BlockKind::Tool { call, name }
     }
 
     pub(crate) fn piece(&mut self, block: BlockId, text: impl AsRef<str> + Into<String>) {
