@@ -192,8 +192,8 @@ impl Reader<'_> {
             self.error("the rule has no body: there is nothing to tell the model", None);
             return None;
         }
-        rule.globs = self.globs(&spec.globs);
-        rule.agents = self.globs(&Strings::from_iter(split_all(&spec.agents).iter().map(|a| a.to_lowercase())));
+        rule.globs = self.globs(&spec.globs)?;
+        rule.agents = self.globs(&Strings::from_iter(split_all(&spec.agents).iter().map(|a| a.to_lowercase())))?;
         if !watched {
             return self.without_condition(rule, spec.always_apply);
         }
@@ -269,18 +269,24 @@ impl Reader<'_> {
         Some(scopes)
     }
 
-    fn globs(&mut self, globs: &Strings) -> Vec<Glob> {
+    /// None where something was asked for and nothing of it is left: an empty list would mean "no matter".
+    fn globs(&mut self, globs: &Strings) -> Option<Vec<Glob>> {
         let mut out = Vec::new();
-        for text in split_all(globs) {
-            match Glob::new(&text) {
+        let texts = split_all(globs);
+        for text in &texts {
+            match Glob::new(text) {
                 Ok(glob) => out.push(glob),
                 Err(message) => {
-                    let span = self.place(&text, 0..text.len());
+                    let span = self.place(text, 0..text.len());
                     self.report(Severity::Error, message, None, span);
                 }
             }
         }
-        out
+        if out.is_empty() && !texts.is_empty() {
+            self.error("the rule is not used: none of its globs can be used as written", None);
+            return None;
+        }
+        Some(out)
     }
 
     fn patterns(&mut self, texts: &[String]) -> Vec<Arc<Pattern>> {

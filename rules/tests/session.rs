@@ -283,3 +283,16 @@ fn a_rule_watches_the_agents_it_names() {
         assert_eq!(text(&Session::of_agent(Arc::clone(&rules), agent), "x").len(), 1, "{agent}");
     }
 }
+
+#[test]
+fn a_rule_is_refused_rather_than_widened_when_none_of_its_globs_can_be_used() {
+    let source = Source { layer: Layer::Project, path: "/work/rules/r.md".into() };
+    for front in ["globs = '{a'", "agents = '{a'", "globs = ['{a', '[b']"] {
+        let file = format!("+++\ncondition = 'x'\n{front}\n+++\nBody.\n");
+        let (rule, found) = parse_rule_file("r", &source, &file);
+        assert!(rule.is_none(), "{front}: it would watch everything");
+        assert!(found.iter().any(|one| one.message.contains("none of its globs")), "{found:?}");
+    }
+    let (rule, found) = parse_rule_file("r", &source, "+++\ncondition = 'x'\nglobs = ['{a', '*.rs']\n+++\nBody.\n");
+    assert_eq!((rule.unwrap().globs.len(), found.len()), (1, 1), "what is left only narrows it");
+}
