@@ -50,6 +50,8 @@ struct Value {
 struct CallPath {
     owner: String,
     text: String,
+    /// It is longer than is read.
+    full: bool,
 }
 
 /// A match that may have to wait for its file.
@@ -119,6 +121,13 @@ impl Values {
 }
 
 impl CallPath {
+    /// Takes more of it. What is kept is the same for every way the value is cut.
+    fn push(&mut self, text: &str) {
+        let room = if self.full { 0 } else { MAX_PATH_BYTES - self.text.len() };
+        self.full |= text.len() > room;
+        self.text.push_str(&text[..text.floor_char_boundary(room)]);
+    }
+
     /// A path at the top speaks for the whole call; one in an entry of a list for that entry.
     fn speaks_for(&self, exact: &str) -> bool {
         let rest = exact.strip_prefix(&self.owner);
@@ -169,7 +178,7 @@ impl Sink for Reading<'_> {
         // Arguments are used when the call is complete, so nothing in them is held.
         let stops = vec![false; live.len()];
         let watch = live.contains(&true).then(|| Watch::new(&values.group, live, stops));
-        let path = is_path(place).then(|| CallPath { owner: place.owner(), text: String::new() });
+        let path = is_path(place).then(|| CallPath { owner: place.owner(), text: String::new(), full: false });
         values.current = Some(Value { watch, field, exact, path });
     }
 
@@ -180,8 +189,7 @@ impl Sink for Reading<'_> {
             self.values.take(watch.take_fired(), &value.field, &value.exact);
         }
         if let Some(path) = &mut value.path {
-            let room = path.text.len() + text.len() <= MAX_PATH_BYTES;
-            path.text.push_str(if room { text } else { "" });
+            path.push(text);
         }
         self.values.current = Some(value);
     }

@@ -296,3 +296,19 @@ fn a_rule_is_refused_rather_than_widened_when_none_of_its_globs_can_be_used() {
     let (rule, found) = parse_rule_file("r", &source, "+++\ncondition = 'x'\nglobs = ['{a', '*.rs']\n+++\nBody.\n");
     assert_eq!((rule.unwrap().globs.len(), found.len()), (1, 1), "what is left only narrows it");
 }
+
+#[test]
+fn a_path_longer_than_is_read_is_the_same_however_it_is_cut() {
+    let session = session("condition = 'x'\nscope = 'tool:write(src/**)'");
+    let json = format!(r#"{{"path":"src/{}ü.rs","content":"x"}}"#, "a".repeat(4091));
+    let whole = call(&session, "a", &json);
+    assert_eq!(whole.len(), 1);
+    for cut in [1, 7, 4000] {
+        let mut gate = session.gate();
+        gate.block_start(0, &BlockKind::Tool { call: CallId::new("a"), name: "write".into() });
+        let chars: Vec<char> = json.chars().collect();
+        let pieces = chars.chunks(cut).map(|piece| piece.iter().collect::<String>());
+        let cut_up: Vec<RuleMatch> = pieces.flat_map(|piece| gate.piece(0, &piece).matches).collect();
+        assert_eq!(cut_up, whole, "in pieces of {cut}");
+    }
+}
