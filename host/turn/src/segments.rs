@@ -86,11 +86,16 @@ impl Segments {
             parser.finish(&mut self.found);
             self.take_found().await?;
         }
-        while self.levels.len() > 1 {
-            self.dissolve().await?;
-        }
+        // What waits for its unit waits in the innermost level only: the others were flushed when a tag opened in them.
         self.flush().await?;
-        Ok(std::mem::take(&mut self.levels[0].out))
+        // Tags that were never closed are text, each as written before its processed inside.
+        let open = self.levels.split_off(1);
+        let mut shown = std::mem::take(&mut self.levels[0].out);
+        for Level { tag, out, .. } in open {
+            shown.push_str(tag.as_ref().map_or("", |tag| &tag.open));
+            shown.push_str(&out);
+        }
+        Ok(shown)
     }
 
     async fn take_found(&mut self) -> Result<(), CallFailure> {
@@ -215,7 +220,8 @@ impl Segments {
 
     async fn pipe(&mut self, text: &str, finish: bool) -> Result<String, CallFailure> {
         let caller = Arc::clone(&self.caller);
-        let inside = self.inside();
+        // Most pieces complete no unit, and many tags may be open: the names are put together when they are asked for.
+        let mut inside: Option<Vec<String>> = None;
         let mut carry = text.to_owned();
         for (stage, (plugin, _)) in caller.chains.text.iter().enumerate() {
             self.top().pipe[stage].push(&carry);
@@ -224,7 +230,8 @@ impl Segments {
                 let buffer = &mut self.top().pipe[stage];
                 let unit = buffer.next_unit().or_else(|| if finish { buffer.finish() } else { None });
                 let Some(unit) = unit else { break };
-                let place = TextPlace { unit: self.units[stage], inside: inside.clone() };
+                let names = inside.get_or_insert_with(|| self.inside()).clone();
+                let place = TextPlace { unit: self.units[stage], inside: names };
                 self.units[stage] += 1;
                 let call = caller.extensions.plain_text(*plugin, &unit, &place);
                 match caller.ask(*plugin, CallbackKind::PlainText, call, text_outcome).await? {

@@ -158,3 +158,14 @@ proptest! {
         prop_assert_eq!(whole, cut);
     }
 }
+
+/// A model that falls into repeating a tag must not keep the host busy: the work grows with the text, not with its square.
+#[test]
+fn tags_that_are_opened_again_and_again_cost_no_more_than_their_bytes() {
+    let calls = Calls::default();
+    let plugins = vec![plugin("t: tag a -> keep", &calls), plugin("p: text line -> pass", &calls)];
+    let words = "<a>".repeat(100_000);
+    let began = std::time::Instant::now();
+    assert_eq!(run(plugins, &words, 1000), words);
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}
