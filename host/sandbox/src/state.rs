@@ -55,6 +55,12 @@ impl Area {
         true
     }
 
+    /// What is past its time goes. It is gone for everybody already, whatever becomes of a transaction.
+    fn drop_dead(&mut self, now: u64) {
+        self.entries.retain(|_, entry| entry.alive(now));
+        self.size = self.entries.iter().map(|(key, entry)| weight(key, entry)).sum();
+    }
+
     fn clear(&mut self) {
         self.entries.clear();
         self.size = 0;
@@ -231,16 +237,21 @@ impl Transaction {
             None if self.writes.is_empty() && !self.cleared => lock(&self.area).size,
             None => self.sum(now, None),
         };
-        let size = cheap.saturating_sub(self.weight_of(key)).saturating_add(weight(key, entry));
-        if size <= max { size } else { self.sum(now, Some(key)).saturating_add(weight(key, entry)) }
+        let size = cheap.saturating_sub(self.weight_of(key, now)).saturating_add(weight(key, entry));
+        if size <= max {
+            return size;
+        }
+        lock(&self.area).drop_dead(now);
+        self.sum(now, Some(key)).saturating_add(weight(key, entry))
     }
 
-    /// Bytes that `key` has now.
-    fn weight_of(&self, key: &str) -> u64 {
+    /// Bytes that `key` has now. What is past its time has none: an exact sum has not counted it.
+    fn weight_of(&self, key: &str, now: u64) -> u64 {
+        let of_alive = |entry: &Entry| if entry.alive(now) { weight(key, entry) } else { 0 };
         match self.writes.get(key) {
-            Some(written) => written.as_ref().map_or(0, |entry| weight(key, entry)),
+            Some(written) => written.as_ref().map_or(0, of_alive),
             None if self.cleared => 0,
-            None => lock(&self.area).entries.get(key).map_or(0, |entry| weight(key, entry)),
+            None => lock(&self.area).entries.get(key).map_or(0, of_alive),
         }
     }
 

@@ -70,3 +70,34 @@ fn a_time_to_live_starts_anew_when_read_and_makes_room_when_over() {
     assert_eq!(it.keys("", 2799), [""; 0]);
     it.set("b".into(), vec![1, 2], None, 2799, &limits).unwrap();
 }
+
+#[test]
+fn what_is_past_its_time_is_not_kept_for_ever() {
+    let (area, mut limits) = fresh();
+    limits.state_total_bytes = 30;
+    let mut it = Transaction::new(Arc::clone(&area));
+    for n in 0..100 {
+        it.set(format!("k{n:02}"), vec![0; 7], Some(1), n * 10, &limits).unwrap();
+        it.commit();
+        let area = area.lock().unwrap();
+        assert!(area.size <= 30 && area.entries.len() <= 3, "{} bytes in {} entries", area.size, area.entries.len());
+    }
+}
+
+#[test]
+fn keys_past_their_time_make_no_room_beyond_the_limit() {
+    let (area, mut limits) = fresh();
+    limits.state_total_bytes = 30;
+    let mut it = Transaction::new(area);
+    for key in ["a", "b", "c"] {
+        it.set(key.into(), vec![0; 9], Some(1), 0, &limits).unwrap();
+    }
+    it.commit();
+    // All three are over. Each may be written anew, but no more than fit.
+    let set = |it: &mut Transaction, key: &str| it.set(key.into(), vec![0; 9], None, 100, &limits);
+    set(&mut it, "x").unwrap();
+    set(&mut it, "a").unwrap();
+    set(&mut it, "b").unwrap();
+    assert!(matches!(set(&mut it, "c"), Err(Refusal::Limit(_))));
+    assert_eq!(it.commit().last().unwrap().size, 30);
+}
