@@ -32,6 +32,12 @@ impl Scope {
         }
     }
 
+    /// Whether calls of this tool are within the scope, whatever file they are about.
+    pub fn takes_tool(&self, tool: &str) -> bool {
+        let same = |name: &String| tool_key(name) == tool_key(&tool.to_lowercase());
+        matches!(self, Self::Tool { name, .. } if name.as_ref().is_none_or(same))
+    }
+
     /// Reads one token of the grammar.
     ///
     /// # Errors

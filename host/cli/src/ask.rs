@@ -1,14 +1,24 @@
 //! Asks at the terminal whether a tool may run. Without a terminal nobody is asked: the answer is no, with the reason.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
+use std::time::Duration;
 
 use tidegate::{BoxFuture, Confirm, Confirmation, Nobody, ToolCall};
 
+use tokio::sync::{oneshot, watch};
+
 use crate::style;
+
+/// How long a question waits for the call to be printed: what comes before it is printed by another task.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whoever sits at the terminal.
 #[derive(Debug)]
-pub(crate) struct Terminal;
+pub(crate) struct Terminal {
+    /// The ids of the tool calls that are printed.
+    pub(crate) printed: watch::Receiver<BTreeSet<String>>,
+}
 
 impl Confirm for Terminal {
     fn confirm<'a>(&'a self, call: &'a ToolCall, reason: &'a str) -> BoxFuture<'a, Confirmation> {
@@ -22,15 +32,26 @@ impl Confirm for Terminal {
             crate::print::shorten(&call.arguments, 400),
         );
         Box::pin(async move {
-            // Reading a line cannot be cancelled; on Ctrl-C the program ends and takes the thread with it.
-            let answer = tokio::task::spawn_blocking(move || read_line(&question)).await;
-            match answer.unwrap_or_default().trim() {
+            let mut printed = self.printed.clone();
+            // Where printing has ended or is late, the question is asked all the same.
+            let shown = printed.wait_for(|ids| ids.contains(call.id.as_str()));
+            let _late = tokio::time::timeout(PATIENCE, shown).await.is_err();
+            match ask(question).await.trim() {
                 "y" | "Y" | "yes" => Confirmation::Approved,
                 "" | "n" | "N" | "no" => Confirmation::Denied { reason: "not run: the user said no".into() },
                 why => Confirmation::Denied { reason: format!("not run: the user said no: {why}") },
             }
         })
     }
+}
+
+/// Reading a line cannot be cancelled. It waits on a thread of its own, which the program does not wait for at its end.
+async fn ask(question: String) -> String {
+    let (answer, asked) = oneshot::channel();
+    // An answer after a cancel is for nobody.
+    let reader = std::thread::Builder::new().spawn(move || drop(answer.send(read_line(&question))));
+    // Nobody could be asked, or the reader is gone: that is a no.
+    if reader.is_err() { String::new() } else { asked.await.unwrap_or_default() }
 }
 
 fn read_line(question: &str) -> String {

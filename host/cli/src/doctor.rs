@@ -1,5 +1,7 @@
 //! `tidegate doctor`: one line a check, what is wrong with what to do.
 
+use std::io::{Write, stdout};
+
 use tidegate::{Health, Host};
 
 use crate::args::{Common, ProviderArgs};
@@ -10,18 +12,19 @@ use crate::{open, style};
 pub(crate) async fn run(common: &Common, provider: &ProviderArgs) -> Result<Exit, Failure> {
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, provider);
-    let host = Host::builder(operator, &common.workspace).open().await?;
+    let host = Host::builder(operator, &common.workspace).max_instances(open::MAX_INSTANCES).open().await?;
     let checks = host.doctor().await;
+    let mut out = stdout().lock();
     for check in &checks {
         let mark = match check.health {
             Health::Good => style::out(style::GOOD, "ok  "),
             Health::Warning => style::out(style::WARNING, "look"),
             Health::Bad => style::out(style::BAD, "BAD "),
         };
-        println!("{mark} {}: {}", style::out(style::STRONG, &check.what), check.detail);
+        writeln!(out, "{mark} {}: {}", style::out(style::STRONG, &check.what), check.detail)?;
     }
     let bad = checks.iter().filter(|check| check.health == Health::Bad).count();
     let looks = checks.iter().filter(|check| check.health == Health::Warning).count();
-    println!("{} checks: {bad} bad, {looks} to look at", checks.len());
+    writeln!(out, "{} checks: {bad} bad, {looks} to look at", checks.len())?;
     Ok(if bad == 0 { Exit::Completed } else { Exit::Failed })
 }

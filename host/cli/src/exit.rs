@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use tidegate::{HostError, TurnStatus};
 
-use crate::style;
+use crate::{say, style};
 
 /// How it went. The codes are documented in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,29 +50,48 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Something is wrong before anything ran.
+/// The program ends without having done what was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Whole lines, as they are to be printed.
+    /// Whole lines, as they are to be printed; empty: there is nothing to say.
     text: String,
+    exit: Exit,
 }
 
 impl Failure {
-    /// A failure in one sentence.
+    /// A failure before anything ran, in one sentence.
     pub(crate) fn setup(message: impl std::fmt::Display) -> Self {
-        Self { text: format!("{}error:{} {message}", style::stderr(style::BAD), style::stderr_reset()) }
+        let text = format!("{}error:{} {message}", style::stderr(style::BAD), style::stderr_reset());
+        Self { text, exit: Exit::Wrong }
     }
 
-    /// Prints it; the exit code says that nothing ran.
+    /// A failure of what ran, in one sentence.
+    pub(crate) fn late(message: impl std::fmt::Display) -> Self {
+        Self { exit: Exit::Failed, ..Self::setup(message) }
+    }
+
+    /// Prints it and says how the program ends.
     pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("{}", self.text.trim_end());
-        Exit::Wrong.into()
+        if !self.text.is_empty() {
+            say::note(self.text.trim_end());
+        }
+        self.exit.into()
     }
 }
 
 impl From<config::Diagnostics> for Failure {
     fn from(diagnostics: config::Diagnostics) -> Self {
-        Self { text: diagnostics.render(style::stderr_has_colour()) }
+        Self { text: diagnostics.render(style::stderr_has_colour()), exit: Exit::Wrong }
+    }
+}
+
+/// Standard output is gone. A reader that had enough, such as `head`, is no failure.
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self { text: String::new(), exit: Exit::Completed },
+            _ => Self::late(format_args!("cannot write to standard output: {error}")),
+        }
     }
 }
 

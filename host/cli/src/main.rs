@@ -12,8 +12,10 @@ mod open;
 mod plugin;
 mod print;
 mod run;
+mod say;
 mod style;
 mod summary;
+mod trouble;
 
 use clap::Parser;
 

@@ -7,6 +7,10 @@ use config::{KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, Po
 use crate::args::{Common, PowerWord, ProviderArgs, ProviderWord};
 use crate::exit::Failure;
 
+/// The program has one session, and each plugin one instance in it (the doctor another): more would only make it start
+/// later.
+pub(crate) const MAX_INSTANCES: u32 = 128;
+
 /// What the operator decided: the file, then the flags that all commands take.
 pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
     // As a person would write it: `tidegate.toml`, not `./tidegate.toml`.

@@ -1,14 +1,16 @@
 //! `tidegate plugin build`: from a folder with Rust source to a component.
 
+use std::io::{Write, stdout};
 use std::path::Path;
 
 use crate::exit::{Exit, Failure};
+use crate::say;
 
 /// Builds the plugin in `folder` and says where the component is.
 pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
     let options = tidegate_build::Options::default();
-    let built = tidegate_build::build(folder, &options, &mut |line| eprintln!("{line}")).map_err(Failure::setup)?;
+    let built = tidegate_build::build(folder, &options, &mut |line| say::note(line)).map_err(Failure::setup)?;
     let place = built.place_beside_manifest(folder).map_err(Failure::setup)?;
-    println!("{}", place.display());
+    writeln!(stdout(), "{}", place.display())?;
     Ok(Exit::Completed)
 }

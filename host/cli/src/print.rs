@@ -6,9 +6,11 @@
 
 use std::io::{IsTerminal, Write, stdout};
 
-use tidegate::{Action, CallbackOutcome, Event, EventKind, Loaded, TurnStatus};
+use tidegate::{Action, Event, EventKind, Loaded, TurnStatus};
 
+use crate::say;
 use crate::style::{self, err};
+use crate::trouble::Troubles;
 
 /// Prints the events of one turn.
 pub(crate) struct Printer {
@@ -20,11 +22,18 @@ pub(crate) struct Printer {
     answer: String,
     /// Standard output is in the middle of a line.
     open_line: bool,
+    troubles: Troubles,
 }
 
 impl Printer {
     pub(crate) fn new(echo: bool) -> Self {
-        Self { live: stdout().is_terminal(), echo, answer: String::new(), open_line: false }
+        Self {
+            live: stdout().is_terminal(),
+            echo,
+            answer: String::new(),
+            open_line: false,
+            troubles: Troubles::default(),
+        }
     }
 
     /// Prints one event; most say nothing to a person.
@@ -33,6 +42,7 @@ impl Printer {
     /// Standard output is gone, such as a pipe that was closed.
     pub(crate) fn event(&mut self, event: &Event) -> std::io::Result<()> {
         match &event.kind {
+            EventKind::TurnStart => self.troubles.begin_turn(),
             EventKind::CognitionOutDelta { text, .. } => self.text(text)?,
             EventKind::CognitionOut { partial: None, .. } => self.accepted()?,
             EventKind::CognitionOut { partial: Some(_), .. } => self.answer.clear(),
@@ -71,18 +81,14 @@ impl Printer {
                 self.result(output, diff.as_deref(), *is_error)?;
             }
             EventKind::ExtensionCallback(report) => {
-                if let CallbackOutcome::Failed(failure) = &report.outcome {
-                    self.line(&format!("{} {failure}", err(style::WARNING, "! plugin")))?;
-                    for frame in &failure.frames {
-                        self.line(&err(style::DIM, &format!("    in {frame}")))?;
+                if let Some((line, more)) = self.troubles.take(report) {
+                    self.line(&format!("{} {line}", err(style::WARNING, "! plugin")))?;
+                    for line in more {
+                        self.line(&err(style::DIM, &format!("    {line}")))?;
                     }
                 }
-                if let CallbackOutcome::Ignored(why) = &report.outcome {
-                    let message =
-                        format!("{}: an answer of {} was ignored: {why}", report.plugin, report.callback.as_str());
-                    self.line(&format!("{} {message}", err(style::WARNING, "! plugin")))?;
-                }
             }
+            EventKind::ExtensionLog { plugin, level, message } => self.log(plugin.as_str(), level, message)?,
             EventKind::ErrorClassified { class, message, .. } if class.retryable() => {
                 self.line(&format!("{} {message}", err(style::WARNING, "! model")))?;
             }
@@ -125,8 +131,17 @@ impl Printer {
         if self.live {
             self.end_line()?;
         }
-        eprintln!("{line}");
+        say::note(line);
         Ok(())
+    }
+
+    /// What a plugin wrote to its log; what helps only its author is in `--output stream-json`.
+    fn log(&mut self, plugin: &str, level: &str, message: &str) -> std::io::Result<()> {
+        match level {
+            "trace" | "debug" => Ok(()),
+            "info" => self.line(&err(style::DIM, &format!("  {plugin}: {message}"))),
+            _ => self.line(&format!("{} {plugin}: {message}", err(style::WARNING, "! plugin"))),
+        }
     }
 
     fn result(&mut self, output: &str, diff: Option<&str>, is_error: bool) -> std::io::Result<()> {
@@ -169,7 +184,8 @@ impl Printer {
 /// What is not as it should be, on standard error.
 pub(crate) fn warnings(loaded: &Loaded) {
     for warning in loaded.warnings() {
-        eprint!("{}", warning.render(style::stderr_has_colour()));
+        say::note(warning.render(style::stderr_has_colour()));
+        say::note("");
     }
 }
 

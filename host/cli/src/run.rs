@@ -1,18 +1,20 @@
 //! `tidegate run`: turns of one session, printed as asked.
 
-use std::io::Read;
+use std::collections::BTreeSet;
+use std::io::{Read, Write, stdout};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tidegate::{Cancel, Event, Host, Message, SessionId, Subscription, TurnReport, TurnStatus, transcript};
+use tidegate::{Cancel, Event, EventKind, Host, Message, SessionId, Subscription, TurnReport, TurnStatus, transcript};
+use tokio::sync::watch;
 
 use crate::args::{Common, Output, Run};
 use crate::ask::Terminal;
 use crate::exit::{Exit, Failure};
 use crate::print::Printer;
 use crate::summary::Summary;
-use crate::{open, print};
+use crate::{open, print, say};
 
 /// A prompt from standard input has at most this many bytes.
 const MAX_PROMPT: u64 = 4 << 20;
@@ -22,19 +24,20 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     let prompts = prompts(&args.prompts)?;
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, &args.provider);
+    let (calls, printed_calls) = watch::channel(BTreeSet::new());
     let builder = Host::builder(operator, &common.workspace)
-        .confirm(Arc::new(Terminal))
+        .max_instances(open::MAX_INSTANCES)
+        .confirm(Arc::new(Terminal { printed: printed_calls }))
         .permissions(open::permissions(&args.permission)?)
         .record(args.record.clone());
     let host = builder.open().await?;
-    if args.output == Output::Text {
-        print::warnings(host.loaded());
-    }
+    print::warnings(host.loaded());
     let id = session_id();
     let mut session = host.session(SessionId::new(id.clone()));
     let events = session.subscribe();
     let cancel = cancel_on_signal();
-    let printing = tokio::spawn(show(events, args.output, id, prompts.len() > 1));
+    let show = Show { output: args.output, thread: id, echo: prompts.len() > 1, calls, cancel: cancel.clone() };
+    let printing = tokio::spawn(show.all(events));
     let mut reports = Vec::new();
     for prompt in prompts {
         let report = session.run(vec![Message::user(prompt)], &cancel).await;
@@ -45,16 +48,22 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         }
     }
     session.close();
-    let summary = printed(printing.await)?.filter(|_| args.summary);
-    if let Some(summary) = summary {
+    let exit = reports.last().map_or(Exit::Completed, |report| Exit::of(&report.status));
+    let Some(summary) = printed(printing.await)? else {
+        if exit == Exit::Cancelled {
+            say::note("cancelled: nobody reads the output any more");
+        }
+        return Ok(exit);
+    };
+    if args.summary {
         summary.print(&reports, &host);
     }
     if args.output == Output::Json {
-        for report in &reports {
-            println!("{}", as_json(report));
+        for (turn, report) in (1..).zip(&reports) {
+            writeln!(stdout(), "{}", as_json(report, summary.problems(turn)))?;
         }
     }
-    Ok(reports.last().map_or(Exit::Completed, |report| Exit::of(&report.status)))
+    Ok(exit)
 }
 
 /// What became of printing; `None` where whoever read the output has gone: nothing more can be said there.
@@ -62,41 +71,64 @@ fn printed(result: Result<std::io::Result<Summary>, tokio::task::JoinError>) -> 
     match result {
         Ok(Ok(summary)) => Ok(Some(summary)),
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(None),
-        Ok(Err(error)) => Err(Failure::setup(format!("cannot write to standard output: {error}"))),
-        Err(error) => Err(Failure::setup(format!("printing was cut off: {error}"))),
+        Ok(Err(error)) => Err(error.into()),
+        Err(error) => Err(Failure::late(format_args!("printing was cut off: {error}"))),
     }
 }
 
-/// Prints events until the session is closed, and counts them.
-async fn show(mut events: Subscription, output: Output, thread: String, echo: bool) -> std::io::Result<Summary> {
-    use std::io::Write;
-    let mut printer = Printer::new(echo);
-    let mut summary = Summary::default();
-    while let Some(event) = events.next().await {
-        summary.take(&event);
-        match output {
-            Output::Text => printer.event(&event)?,
-            Output::StreamJson => stream_json(&mut std::io::stdout().lock(), &event, &thread)?,
+/// How events are shown.
+struct Show {
+    output: Output,
+    /// The thread's id in records.
+    thread: String,
+    /// Input is repeated.
+    echo: bool,
+    /// Told which tool calls are printed.
+    calls: watch::Sender<BTreeSet<String>>,
+    cancel: Cancel,
+}
+
+impl Show {
+    /// Prints events until the session is closed, and counts them. Where nothing can be printed any more, the turn is
+    /// cancelled: nobody would see what it does.
+    async fn all(self, mut events: Subscription) -> std::io::Result<Summary> {
+        let mut printer = Printer::new(self.echo);
+        let mut summary = Summary::default();
+        while let Some(event) = events.next().await {
+            summary.take(&event);
+            self.one(&event, &mut printer).inspect_err(|_| self.cancel.cancel())?;
+        }
+        stdout().flush()?;
+        Ok(summary)
+    }
+
+    fn one(&self, event: &Event, printer: &mut Printer) -> std::io::Result<()> {
+        match self.output {
+            Output::Text => printer.event(event)?,
+            Output::StreamJson => stream_json(&mut stdout().lock(), event, &self.thread)?,
             Output::Json => {}
         }
+        if let EventKind::ToolCallStart { call, .. } = &event.kind {
+            self.calls.send_modify(|calls| calls.extend([call.as_str().to_owned()]));
+        }
+        Ok(())
     }
-    std::io::stdout().flush()?;
-    Ok(summary)
 }
 
-fn stream_json(out: &mut impl std::io::Write, event: &Event, thread: &str) -> std::io::Result<()> {
+fn stream_json(out: &mut impl Write, event: &Event, thread: &str) -> std::io::Result<()> {
     writeln!(out, "{}", transcript::record(event, thread))?;
     out.flush()
 }
 
-/// A turn as one object.
-fn as_json(report: &TurnReport) -> serde_json::Value {
+/// A turn as one object. `problems`: what went wrong beside its status, such as a plugin that failed, a line each.
+fn as_json(report: &TurnReport, problems: &[String]) -> serde_json::Value {
     json!({
         "status": transcript::status(&report.status),
         "text": report.text,
         "stop_reason": report.stop.as_ref().map(|stop| stop.as_str()),
         "steps": report.place.step,
         "interrupts": report.interrupts,
+        "problems": problems,
         "usage": {"input_tokens": report.usage.input, "output_tokens": report.usage.output},
     })
 }
@@ -109,6 +141,9 @@ fn prompts(arguments: &[String]) -> Result<Vec<String>, Failure> {
 }
 
 fn prompt(argument: &str) -> Result<String, Failure> {
+    if argument.trim().is_empty() {
+        return Err(Failure::setup("a prompt is empty: say what to do, or give `-` to read it from standard input"));
+    }
     if argument != "-" {
         return Ok(argument.to_owned());
     }
@@ -124,19 +159,31 @@ fn prompt(argument: &str) -> Result<String, Failure> {
     }
 }
 
-/// The first Ctrl-C cancels the turn in order; the second ends the program.
+/// The first Ctrl-C, or a request to terminate, cancels the turn in order; the second ends the program.
 fn cancel_on_signal() -> Cancel {
     let cancel = Cancel::new();
     let handle = cancel.clone();
     tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
+        if told_to_stop().await {
             handle.cancel();
-            if tokio::signal::ctrl_c().await.is_ok() {
+            if told_to_stop().await {
                 std::process::exit(i32::from(Exit::Cancelled.code()));
             }
         }
     });
     cancel
+}
+
+/// Waits for Ctrl-C, or where there is one for the signal TERM. `false`: signals cannot be watched.
+async fn told_to_stop() -> bool {
+    #[cfg(unix)]
+    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        return tokio::select! {
+            pressed = tokio::signal::ctrl_c() => pressed.is_ok(),
+            _ = terminate.recv() => true,
+        };
+    }
+    tokio::signal::ctrl_c().await.is_ok()
 }
 
 /// Unique among the processes of this machine: the time and the process.

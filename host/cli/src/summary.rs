@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use tidegate::{CallbackOutcome, Event, EventKind, Host, TurnReport, Usage};
 
+use crate::say::note;
 use crate::style::{self, err};
+use crate::trouble::Troubles;
 
 /// Counted while turns run.
 #[derive(Debug, Default)]
@@ -14,10 +16,34 @@ pub(crate) struct Summary {
     discarded: u64,
     tools: u32,
     rules: BTreeMap<String, u32>,
+    troubles: Troubles,
+    /// By turn: what went wrong beside the turn's status.
+    problems: BTreeMap<u32, Vec<String>>,
 }
 
 impl Summary {
     pub(crate) fn take(&mut self, event: &Event) {
+        let problem = match &event.kind {
+            EventKind::TurnStart => {
+                self.troubles.begin_turn();
+                None
+            }
+            EventKind::ExtensionCallback(report) => self.troubles.take(report).map(|(line, _)| line),
+            EventKind::Notice { message } => Some(message.clone()),
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            self.problems.entry(event.place.turn).or_default().push(problem);
+        }
+        self.count(event);
+    }
+
+    /// What went wrong in a turn, counted from 1, beside its status: a line each, in order.
+    pub(crate) fn problems(&self, turn: u32) -> &[String] {
+        self.problems.get(&turn).map_or(&[], Vec::as_slice)
+    }
+
+    fn count(&mut self, event: &Event) {
         match &event.kind {
             EventKind::ExtensionCallback(report) if !matches!(report.outcome, CallbackOutcome::Skipped(_)) => {
                 let key = (report.plugin.to_string(), report.callback.as_str());
@@ -40,19 +66,23 @@ impl Summary {
         let tokens = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
         let (provider, model) = host.model();
         let (compiled, loaded) = host.loaded().compiled_and_loaded();
-        eprintln!("{}", err(style::STRONG, "Summary"));
-        eprintln!("  model       {model} ({provider})");
-        eprintln!("  ran         {} turns, {steps} steps, {} tool calls", reports.len(), self.tools);
-        eprintln!("  tokens      {} in, {} out", tokens(usage.input), tokens(usage.output));
-        eprintln!("  interrupts  {interrupts}, {} bytes thrown away", self.discarded);
+        note(err(style::STRONG, "Summary"));
+        note(format_args!("  model       {model} ({provider})"));
+        note(format_args!("  ran         {} turns, {steps} steps, {} tool calls", reports.len(), self.tools));
+        note(format_args!("  tokens      {} in, {} out", tokens(usage.input), tokens(usage.output)));
+        note(format_args!("  interrupts  {interrupts}, {} bytes thrown away", self.discarded));
         for (rule, fired) in &self.rules {
-            eprintln!("  rule        {rule} fired {fired}×");
+            note(format_args!("  rule        {rule} fired {fired}×"));
         }
-        eprintln!("  components  {compiled} compiled, {loaded} from the cache");
+        note(format_args!("  components  {compiled} compiled, {loaded} from the cache"));
         for ((plugin, callback), (failures, times)) in &self.callbacks {
             let failed = if *failures == 0 { String::new() } else { format!(", {failures} failed") };
             let name = format!("{plugin} {callback}");
-            eprintln!("  callback    {name:<34} {:>3} calls, {:>7.1} µs median{failed}", times.len(), median(times));
+            note(format_args!(
+                "  callback    {name:<34} {:>3} calls, {:>7.1} µs median{failed}",
+                times.len(),
+                median(times)
+            ));
         }
     }
 }

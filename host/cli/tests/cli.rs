@@ -258,3 +258,73 @@ fn a_plugin_given_by_a_flag_is_loaded_with_what_it_is_granted() {
     let granted = place.run(&["plugin", "list", "--plugin", "more", "--grant", "prompt"]);
     assert!(out(&granted).contains("powers: prompt"), "{}{}", out(&granted), err(&granted));
 }
+
+#[test]
+fn a_reader_that_leaves_is_no_panic_and_ends_the_turn() {
+    let place = Place::new(&[&[Say::Text("one")], &[Say::Text("two")], &[Say::Text("three")]], "");
+    for arguments in [
+        &["rules", "list"][..],
+        &["plugin", "list"],
+        &["doctor"],
+        &["run", "a", "b", "c"],
+        &["run", "a", "b", "c", "--output", "json"],
+        &["run", "a", "b", "c", "--output", "stream-json"],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+            .args(arguments)
+            .current_dir(place.0.path())
+            .env("XDG_CACHE_HOME", place.path("cache"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let said = err(&output);
+        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+        assert!(matches!(output.status.code(), Some(0 | 130)), "{arguments:?}: {:?} {said}", output.status);
+    }
+}
+
+#[test]
+fn an_empty_prompt_is_refused() {
+    let place = Place::new(&[&[Say::Text("hi")]], "");
+    for prompt in ["", "  "] {
+        let output = place.run(&["run", prompt]);
+        assert!(output.status.code() == Some(2) && err(&output).contains("a prompt is empty"), "{}", err(&output));
+    }
+}
+
+#[test]
+fn what_is_wrong_with_rules_is_told_in_every_output() {
+    let place = Place::new(&[&[Say::Text("hi")]], "");
+    let more = "disabled_rules = [\"ts-as-ayn\"]\n[[plugin]]\npath = \"rules\"\n";
+    let file = std::fs::read_to_string(place.path("tidegate.toml")).unwrap();
+    place.write("tidegate.toml", &file.replace("[[plugin]]\npath = \"rules\"\n", more));
+    let broken = "[[rule]]\nname = \"broken\"\ncondition = '(open'\nbody = \"B.\"\n\
+                  [[rule]]\nname = \"elsewhere\"\ncondition = 'x'\nscope = \"tool:no_such_tool\"\nbody = \"B.\"\n\
+                  [[rule]]\nname = \"of-others\"\ncondition = 'x'\nagents = \"reviewer\"\nbody = \"B.\"\n";
+    let manifest = std::fs::read_to_string(place.path("rules/plugin.toml")).unwrap();
+    place.write("rules/plugin.toml", &(manifest + broken));
+    let told = |text: &str| {
+        for part in ["`disabled_rules` names `ts-as-ayn`", "`broken`", "the tool no_such_tool", "leave out `main`"] {
+            assert!(text.contains(part), "{part:?} is not in {text}");
+        }
+    };
+    for output in ["text", "json", "stream-json"] {
+        told(&err(&place.run(&["run", "go", "--output", output])));
+    }
+    let listed = err(&place.run(&["rules", "list"]));
+    told(&listed);
+    // Each begins on a line of its own.
+    assert!(
+        listed
+            .lines()
+            .filter(|line| line.contains("warning: ") || line.contains("error: "))
+            .all(|line| { line.starts_with("warning: ") || line.starts_with("error: ") })
+    );
+    let doctor = out(&place.run(&["doctor"]));
+    told(&doctor);
+    assert!(doctor.contains("look rule elsewhere: cannot fire") && doctor.contains("rules list` shows"), "{doctor}");
+}

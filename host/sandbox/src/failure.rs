@@ -120,8 +120,13 @@ fn frames(error: &wasmtime::Error) -> Vec<String> {
             Some(name) => format!("{:#}", rustc_demangle::demangle(name)),
             None => format!("function {}", frame.func_index()),
         })
+        // A panic passes through the machinery of the standard library first, which tells an author nothing.
+        .skip_while(|name| PANIC_MACHINERY.iter().any(|start| name.starts_with(start)))
         .collect()
 }
+
+const PANIC_MACHINERY: [&str; 5] =
+    ["__rustc::", "std::panicking::", "std::sys::backtrace::", "core::panicking::", "core::result::unwrap_failed"];
 
 /// An instance could not be made: too little room, a start function that fails, a limit at birth.
 pub(crate) fn describe_start(error: &wasmtime::Error, store: &mut Store<Guest>, millis: u128) -> Described {

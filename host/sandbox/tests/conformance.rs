@@ -225,6 +225,7 @@ async fn every_kind_of_damage_has_its_cause_and_the_guest_is_made_anew() {
     let failure = say(&extensions, "!panic here").await.unwrap_err();
     assert!(failure.message.starts_with("panicked at ") && failure.message.contains(".rs:"), "{failure}");
     assert!(failure.frames.iter().any(|frame| frame.contains("script::run")), "{:?}", failure.frames);
+    assert!(!failure.frames[0].contains("panic"), "an author's own code comes first: {:?}", failure.frames);
 }
 
 #[tokio::test]

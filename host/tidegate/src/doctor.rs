@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use flow::{
-    Action, EventKind, Evidence, Message, ModelOutput, Place, RuleMatch, SessionId, StopReason, StreamKind, Tag,
-    TagPattern, TagPlace, TextPlace, Usage,
+    Action, EventKind, Evidence, FailureCause, Message, ModelOutput, Place, RuleMatch, SessionId, StopReason,
+    StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
 };
 use rules::{Bucket, RuleState};
 use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
 
-use crate::Host;
+use crate::{Host, assemble};
 
 /// What a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,20 +56,23 @@ impl Host {
             }
         }
         loaded.extensions.forget(&SessionId::new("doctor"));
+        let offered: Vec<String> = loaded.tools.specs().into_iter().map(|tool| tool.name).collect();
         checks.extend(loaded.rules.rules().filter(|info| info.rule.bucket == Bucket::Stream).map(|info| {
             let what = format!("rule {}", info.rule.name);
-            let (health, detail) = match info.state {
-                RuleState::Active => (Health::Good, format!("watches {}", info.scopes.join(", "))),
-                RuleState::Disabled(why) => (Health::Good, format!("switched off: {why}")),
-                RuleState::Shadowed(by) => (Health::Warning, format!("not used: {by}")),
-                RuleState::Unreachable(why) => (Health::Bad, format!("can never fire: {why}")),
+            let idle = assemble::idle(info.rule, &offered);
+            let (health, detail) = match (info.state, idle) {
+                (RuleState::Active, Some(why)) => (Health::Warning, format!("cannot fire: {why}")),
+                (RuleState::Active, None) => (Health::Good, format!("watches {}", info.scopes.join(", "))),
+                (RuleState::Disabled(why), _) => (Health::Good, format!("switched off: {why}")),
+                (RuleState::Shadowed(by), _) => (Health::Warning, format!("not used: {by}")),
+                (RuleState::Unreachable(why), _) => (Health::Bad, format!("can never fire: {why}")),
             };
             Check { what, health, detail }
         }));
         let warning = |one: &config::Diagnostic| Check {
             what: "setup".into(),
             health: if one.severity == config::Severity::Error { Health::Bad } else { Health::Warning },
-            detail: one.message.clone(),
+            detail: in_one_line(one),
         };
         checks.extend(loaded.warnings().iter().map(warning));
         checks
@@ -81,6 +84,25 @@ impl Host {
             Ok(detail) => Check { what, health: Health::Good, detail },
             Err(error) => Check { what, health: Health::Bad, detail: error.to_string() },
         }
+    }
+}
+
+/// A diagnostic with its place and what to do, for a list of checks.
+fn in_one_line(one: &config::Diagnostic) -> String {
+    let place = one.place.as_ref().map(|(place, _)| format!(" ({})", place.line())).unwrap_or_default();
+    let help = one.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+    format!("{}{place}{help}", one.message)
+}
+
+/// What an operator can do about a failure of this kind; `None` where only the plugin's author can.
+pub fn remedy(cause: FailureCause) -> Option<&'static str> {
+    match cause {
+        FailureCause::Timeout => {
+            Some("`callback_ms`, `text_ms` and `turn_ms` under `[plugin.limits]` give it more time")
+        }
+        FailureCause::Memory => Some("`memory_mib` under `[plugin.limits]` gives it more"),
+        FailureCause::Size => Some("`output_kib` under `[plugin.limits]` lets it give back more"),
+        _ => None,
     }
 }
 
@@ -97,7 +119,10 @@ async fn check_callback(extensions: &dyn Extensions, plugin: usize, callback: &f
     };
     match failed {
         None => Check { what, health: Health::Good, detail: "called, and it answered".into() },
-        Some(failure) => Check { what, health: Health::Bad, detail: failure.to_string() },
+        Some(failure) => {
+            let help = remedy(failure.cause).map(|help| format!("; {help}")).unwrap_or_default();
+            Check { what, health: Health::Bad, detail: format!("{failure}{help}") }
+        }
     }
 }
 

@@ -36,11 +36,11 @@ pub use config::{
     Diagnostic, Diagnostics, KeySource, Operator, PermissionMode, PermissionRule, PluginEntry, Power, ProviderKind,
 };
 pub use confirm::Nobody;
-pub use doctor::{Check, Health};
+pub use doctor::{Check, Health, remedy};
 pub use error::HostError;
 pub use flow::{
-    Action, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, Event, EventKind, Message, Place, PluginId,
-    Registration, RuleMatch, SessionId, StreamKind, ToolCall, TurnStatus, Usage,
+    Action, CallFailure, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, Event, EventKind, FailureCause,
+    Message, Place, PluginId, Registration, RuleMatch, SessionId, StreamKind, ToolCall, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder, Loaded, PluginInfo};
 pub use rules::{RepeatMode, RuleAction, RuleSet, RuleState};
