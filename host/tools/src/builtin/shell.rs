@@ -99,15 +99,21 @@ fn environment(settings: &ToolSettings) -> Vec<(std::ffi::OsString, std::ffi::Os
     kept.chain(ours.map(|(name, value)| (name.into(), value.into()))).collect()
 }
 
-/// By its name (`API_KEY`, `GITHUB_TOKEN`), or an address with a password in it.
+/// By its name (`API_KEY`, `GITHUB_TOKEN`, `DB_PASS`), or by its value: an address with a password in it, or what begins
+/// as keys of well-known services do.
 fn looks_secret(name: &str, value: &str) -> bool {
     const WORDS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "COOKIE"];
+    // As a whole word at the end only: `PWD`, `GIT_ASKPASS` and `SSH_AUTH_SOCK` are none.
+    const ENDS: [&str; 5] = ["_AUTH", "_PASS", "_PAT", "_PWD", "SSHPASS"];
+    const KEYS: [&str; 9] = ["sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "-----BEGIN "];
     let name = name.to_ascii_uppercase();
+    let is_key = || value.len() >= 20 && KEYS.iter().any(|start| value.starts_with(start));
     let with_password = || {
         let authority = value.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
         authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.contains(':'))
     };
-    WORDS.iter().any(|word| name.contains(word)) || with_password()
+    let by_name = WORDS.iter().any(|word| name.contains(word)) || ENDS.iter().any(|end| name.ends_with(end));
+    by_name || with_password() || is_key()
 }
 
 #[cfg(test)]
@@ -122,12 +128,26 @@ mod tests {
             ("DB_PASSWORD", "x"),
             ("AWS_SECRET_ACCESS_KEY", "x"),
             ("DATABASE_URL", "postgres://me:pass@host/db"),
+            ("SMTP_PASS", "x"),
+            ("MYSQL_PWD", "x"),
+            ("GH_PAT", "x"),
+            ("REDISCLI_AUTH", "x"),
+            ("MY_MODEL", "sk-proj-0123456789abcdef"),
+            ("DEPLOY", "-----BEGIN OPENSSH PRIVATE "),
         ] {
             assert!(looks_secret(name, value), "{name}");
         }
-        for (name, value) in
-            [("PATH", "/bin"), ("HOME", "/home/me"), ("URL", "https://host/a:b@c"), ("REMOTE", "ssh://git@host")]
-        {
+        for (name, value) in [
+            ("PATH", "/bin"),
+            ("HOME", "/home/me"),
+            ("PWD", "/home/me"),
+            ("OLDPWD", "/"),
+            ("GIT_ASKPASS", "/bin/ask"),
+            ("SSH_AUTH_SOCK", "/tmp/agent"),
+            ("PREFIX", "sk-"),
+            ("URL", "https://host/a:b@c"),
+            ("REMOTE", "ssh://git@host"),
+        ] {
             assert!(!looks_secret(name, value), "{name}");
         }
     }
