@@ -82,11 +82,17 @@ pub(super) fn output(answer: exports::on_llm_output::OutputAnswer, mode: OutputM
         }
         (Change::Other(name), _) => done.ignored.push(unknown("the change", &name)),
     }
+    let mut unsaid = 0_usize;
     for (number, note) in answer.annotations.into_iter().enumerate() {
         match annotation(number, note) {
             Ok(note) => done.annotations.push(note),
+            // Hundreds of thousands of small ones fit in an answer; each has no reason of its own to be told.
+            Err(_) if done.ignored.len() >= limits::ANNOTATIONS => unsaid += 1,
             Err(why) => done.ignored.push(why),
         }
+    }
+    if unsaid > 0 {
+        done.ignored.push(format!("{unsaid} more annotations"));
     }
     done
 }

@@ -1,10 +1,10 @@
 //! What becomes of messages on their way through a guest, without a guest.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use flow::{Message, Origin, Part, Role};
+use flow::{Message, Origin, OutputMode, Part, Role};
 
 use super::super::convert::message_out;
-use super::{PartResult, RoleResult, returned_messages};
+use super::{PartResult, RoleResult, exports, output, returned_messages};
 
 fn signed(text: &str, signature: &str) -> Part {
     Part::Thinking { text: text.into(), signature: Some(signature.into()), redacted: false }
@@ -62,4 +62,14 @@ fn a_new_message_is_the_plugins_own_and_unknown_things_are_told() {
     shown[1].role = RoleResult::Other("narrator".into());
     let why = returned_messages(shown, &given, &plugin).unwrap_err();
     assert_eq!(why, "message 1: the role `narrator` is not known to this version of the contract");
+}
+
+#[test]
+fn reasons_for_what_is_not_used_are_bounded() {
+    use exports::on_llm_output::{Annotation, OutputAnswer, OutputChange};
+    let annotations = (0..100_000).map(|_| Annotation { key: String::new(), value: String::new() }).collect();
+    let answer = OutputAnswer { change: OutputChange::Pass, annotations, attributes: Vec::new() };
+    let done = output(answer, OutputMode::Observe);
+    assert_eq!((done.annotations.len(), done.ignored.len()), (0, 33));
+    assert_eq!(done.ignored[32], "99968 more annotations");
 }
