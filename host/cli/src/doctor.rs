@@ -11,7 +11,7 @@ use crate::{open, style};
 /// Runs all checks; the exit code says whether all were good.
 pub(crate) async fn run(common: &Common, provider: &ProviderArgs) -> Result<Exit, Failure> {
     let mut operator = open::operator(common)?;
-    open::choose_provider(&mut operator, provider);
+    open::choose_provider(&mut operator, provider)?;
     let host = Host::builder(operator, &common.workspace).max_instances(open::MAX_INSTANCES).open().await?;
     let checks = host.doctor().await;
     let mut out = stdout().lock();

@@ -36,7 +36,7 @@ pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
 }
 
 /// Applies the flags that choose a model.
-pub(crate) fn choose_provider(operator: &mut Operator, args: &ProviderArgs) {
+pub(crate) fn choose_provider(operator: &mut Operator, args: &ProviderArgs) -> Result<(), Failure> {
     let provider = &mut operator.provider;
     if let Some(word) = args.provider {
         provider.kind = Some(word.kind());
@@ -51,9 +51,13 @@ pub(crate) fn choose_provider(operator: &mut Operator, args: &ProviderArgs) {
         provider.key = KeySource::Env(variable.clone());
     }
     if let Some(file) = &args.recording {
+        if args.provider.is_some_and(|word| word.kind() != ProviderKind::Recording) {
+            return Err(Failure::setup("--recording answers in place of a provider: leave out --provider"));
+        }
         provider.kind = Some(ProviderKind::Recording);
         provider.recording = Some(file.clone());
     }
+    Ok(())
 }
 
 /// Reads `--permission`.

@@ -23,7 +23,7 @@ const MAX_PROMPT: u64 = 4 << 20;
 pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     let prompts = prompts(&args.prompts)?;
     let mut operator = open::operator(common)?;
-    open::choose_provider(&mut operator, &args.provider);
+    open::choose_provider(&mut operator, &args.provider)?;
     let (calls, printed_calls) = watch::channel(BTreeSet::new());
     let builder = Host::builder(operator, &common.workspace)
         .max_instances(open::MAX_INSTANCES)

@@ -288,8 +288,10 @@ fn a_reader_that_leaves_is_no_panic_and_ends_the_turn() {
 }
 
 #[test]
-fn an_empty_prompt_is_refused() {
+fn what_makes_no_sense_is_refused() {
     let place = Place::new(&[&[Say::Text("hi")]], "");
+    let both = place.run(&["run", "go", "--provider", "anthropic", "--recording", "recording.jsonl"]);
+    assert!(both.status.code() == Some(2) && err(&both).contains("leave out --provider"), "{}", err(&both));
     for prompt in ["", "  "] {
         let output = place.run(&["run", prompt]);
         assert!(output.status.code() == Some(2) && err(&output).contains("a prompt is empty"), "{}", err(&output));

@@ -160,6 +160,7 @@ impl HostBuilder {
         let (rules, mut warnings) = assemble::rules(operator, &plugins, &workspace);
         let offered: Vec<String> = builtin.specs().into_iter().map(|tool| tool.name).collect();
         warnings.extend(assemble::idle_rules(&rules, &offered));
+        warnings.extend(plugins.iter().filter_map(crate::stale::warning));
         let sandbox =
             Sandbox::new(&EngineOptions { cache_dir: self.cache_dir.clone(), max_instances: self.max_instances })?;
         let extensions = Arc::new(load(&sandbox, &plugins)?);

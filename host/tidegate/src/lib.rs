@@ -30,6 +30,7 @@ mod doctor;
 mod error;
 mod guidance;
 mod host;
+mod stale;
 
 pub use clock::SystemClock;
 pub use config::{

@@ -44,6 +44,13 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     fs::rename(&partial, path).map_err(error)
 }
 
+/// Dates a file as written now.
+pub(crate) fn touch(path: &Path) -> Result<(), BuildError> {
+    let error = |source| BuildError::File { doing: "date", path: path.to_owned(), source };
+    let file = File::options().write(true).open(path).map_err(error)?;
+    file.set_modified(std::time::SystemTime::now()).map_err(error)
+}
+
 /// Waits until nobody else builds in this folder. Dropping the file, or the end of the process, lets the next one in.
 pub(crate) fn lock(target_dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, BuildError> {
     let path = target_dir.join("build.lock");

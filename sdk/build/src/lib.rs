@@ -66,8 +66,8 @@ impl fmt::Debug for Built {
 pub const COMPONENT_FILE: &str = "component.wasm";
 
 impl Built {
-    /// Puts the component beside its manifest, where hosts look for it, unless the same one is there already. Gives its
-    /// place.
+    /// Puts the component beside its manifest, where hosts look for it; the same one that is there already is only dated
+    /// anew, so that it does not look older than its source. Gives its place.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -75,6 +75,8 @@ impl Built {
         let place = files::package_dir(plugin_dir)?.join(COMPONENT_FILE);
         if files::read(&place).ok().as_deref() != Some(self.bytes.as_slice()) {
             files::write(&place, &self.bytes)?;
+        } else {
+            files::touch(&place)?;
         }
         Ok(place)
     }
