@@ -4,6 +4,7 @@
 //! the same text are joined in its queue, so the queue is bounded by what was said and not by how finely it was cut.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use flow::{Event, EventKind, Place};
@@ -16,13 +17,16 @@ const JOIN_ABOVE: usize = 64;
 
 /// Where a session's events are emitted.
 pub struct Hub {
+    /// Number of the next event.
+    seq: AtomicU64,
+    /// Subscribers that were there at the last event; while there are none, an event takes no lock.
+    heard: AtomicUsize,
     state: Mutex<State>,
     clock: Arc<dyn Clock>,
 }
 
 #[derive(Default)]
 struct State {
-    seq: u64,
     place: Place,
     subscribers: Vec<Weak<Queue>>,
 }
@@ -39,20 +43,23 @@ pub struct Subscription(Arc<Queue>);
 
 impl std::fmt::Debug for Hub {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hub").field("seq", &lock(&self.state).seq).finish_non_exhaustive()
+        f.debug_struct("Hub").field("seq", &self.seq).finish_non_exhaustive()
     }
 }
 
 impl Hub {
     /// A hub whose first event has number 0.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { state: Mutex::default(), clock }
+        Self { seq: AtomicU64::new(0), heard: AtomicUsize::new(0), state: Mutex::default(), clock }
     }
 
     /// Subscribes to everything emitted from now on.
     pub fn subscribe(&self) -> Subscription {
         let queue = Arc::new(Queue::default());
-        lock(&self.state).subscribers.push(Arc::downgrade(&queue));
+        let mut state = lock(&self.state);
+        state.subscribers.push(Arc::downgrade(&queue));
+        self.heard.store(state.subscribers.len(), Ordering::SeqCst);
+        drop(state);
         Subscription(queue)
     }
 
@@ -81,14 +88,16 @@ impl Hub {
 
 impl EventSink for Hub {
     fn emit(&self, kind: EventKind) {
-        let mut state = lock(&self.state);
-        let seq = state.seq;
-        state.seq += 1;
-        if state.subscribers.is_empty() {
+        if self.heard.load(Ordering::SeqCst) == 0 {
+            self.seq.fetch_add(1, Ordering::SeqCst);
             return;
         }
+        // Numbered under the lock, so that every subscriber gets events in their order.
+        let mut state = lock(&self.state);
+        let seq = self.seq.fetch_add(1, Ordering::SeqCst);
         let event = Event { seq, at_ms: self.clock.now_ms(), place: state.place, kind };
         state.subscribers.retain(|queue| queue.upgrade().map(|queue| queue.push(event.clone())).is_some());
+        self.heard.store(state.subscribers.len(), Ordering::SeqCst);
     }
 }
 
