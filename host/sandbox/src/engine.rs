@@ -35,7 +35,8 @@ pub struct EngineOptions {
     pub cache_dir: Option<PathBuf>,
     /// How many instances there may be at once: sessions times plugins. Address space is set aside for them, about
     /// 4 GiB each; where the system refuses it, memory is taken as it is needed, which is slower, and
-    /// [`Report::pooling`] says so.
+    /// [`Report::pooling`] says so. Each also has a stack that is set up at start, 4 µs each: ask for no more than will be
+    /// used where a process must start fast.
     pub max_instances: u32,
 }
 
@@ -164,6 +165,7 @@ fn pooling(instances: u32) -> PoolingAllocationConfig {
         .total_core_instances(instances.saturating_mul(4))
         .total_memories(instances.saturating_add(instances / 4))
         .total_tables(instances.saturating_mul(3))
+        // A store keeps the stack that its first call on one was given.
         .total_stacks(instances)
         .max_core_instances_per_component(64)
         .max_memories_per_component(16)
