@@ -74,12 +74,10 @@ fn tags(table: &mut Table, plugin: &Plugin) {
 /// A tag this often.
 const EVERY: usize = 2_000;
 
-/// The text with a tag in every [`EVERY`] bytes, of the same length. Fences are taken out: what stands in one is no tag.
+/// The text with a tag in every [`EVERY`] bytes, of the same length. Code and comments are taken out: what stands in them is
+/// no tag.
 fn with_tags(text: &str) -> String {
-    let mut out = text.replace(['`', '~'], "'").into_bytes();
-    for comment in ["<!--", "<![CDATA["] {
-        assert!(!text.contains(comment), "{comment} would hide tags");
-    }
+    let mut out = text.replace(['`', '~'], "'").replace("<!", "< ").into_bytes();
     for at in (EVERY / 2..out.len() - EVERY).step_by(EVERY) {
         let tag: &[u8] = b" <note kind=\"todo\">look at the port</note> ";
         out[at..at + tag.len()].copy_from_slice(tag);

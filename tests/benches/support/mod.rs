@@ -1,9 +1,10 @@
 //! What the benches share: contenders that are measured in turn, and the table of aims.
 //!
 //! A machine that also does other work is up to twice as slow at one moment as at the next, so two numbers measured one
-//! after the other say little about each other. [`race`] therefore gives every contender a short slice of each round;
-//! what counts is the median over the rounds of the ratio within a round. Criterion then measures each contender by
-//! itself, which gives its own statistics and the comparison with the run before.
+//! after the other say little about each other. [`race`] therefore gives every contender a short slice of each round; a
+//! ratio is the median over the rounds of the ratio within a round. What does not wait for other processes is measured
+//! by the time its thread had on a processor, so that time given to others does not count. Criterion then measures each
+//! contender by itself, which gives its own statistics and the comparison with the run before.
 #![allow(dead_code, reason = "each bench uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a bench is a test with a terminal")]
 
@@ -18,6 +19,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use criterion::Criterion;
+use rustix::time::{ClockId, clock_gettime};
 
 /// One contender: does its work so many times and says how long that took.
 pub(crate) struct Lane<'a> {
@@ -26,8 +28,19 @@ pub(crate) struct Lane<'a> {
 }
 
 impl<'a> Lane<'a> {
-    /// A contender whose work is `work` and nothing else.
+    /// A contender whose work is `work` and nothing else, all on this thread.
     pub(crate) fn new(name: impl Into<String>, mut work: impl FnMut() + 'a) -> Self {
+        Self::timed(name, move |times| {
+            let start = cpu_time();
+            for _ in 0..times {
+                work();
+            }
+            cpu_time() - start
+        })
+    }
+
+    /// A contender that waits for others, so that the time on the wall counts.
+    pub(crate) fn waiting(name: impl Into<String>, mut work: impl FnMut() + 'a) -> Self {
         Self::timed(name, move |times| {
             let start = Instant::now();
             for _ in 0..times {
@@ -41,6 +54,12 @@ impl<'a> Lane<'a> {
     pub(crate) fn timed(name: impl Into<String>, run: impl FnMut(u64) -> Duration + 'a) -> Self {
         Self { name: name.into(), run: Box::new(run) }
     }
+}
+
+/// The time that this thread had on a processor.
+pub(crate) fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
 /// How long a contender's slice of a round is, if its work is not longer.

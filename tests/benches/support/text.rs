@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use regex::bytes::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 use rules::{Layer, Rule, RuleSet, RuleSpec, Settings, Source, Strings};
 
 use super::guests::root;
@@ -59,35 +59,42 @@ pub(crate) fn rule_set(patterns: &[String]) -> Arc<RuleSet> {
     set
 }
 
-/// The patterns as the `regex` crate knows them.
+/// The patterns as the `regex` crate knows them, ASCII as ours are.
 pub(crate) fn regexes(patterns: &[String]) -> Vec<Regex> {
-    patterns.iter().map(|pattern| Regex::new(pattern).unwrap()).collect()
+    patterns.iter().map(|pattern| RegexBuilder::new(pattern).unicode(false).build().unwrap()).collect()
 }
 
-/// `bytes` bytes of text: this repository's own sources and pages, over and over where they are not enough. ASCII, so that
-/// it can be cut anywhere.
+/// `bytes` bytes of text: this repository's own sources and pages, over and over where they are not enough. Pieces of ten
+/// lines are taken from everywhere in turn, so that a short text is of the same kind as a long one. ASCII, so that it can be
+/// cut anywhere.
 pub(crate) fn text(bytes: usize) -> String {
-    let mut text = String::with_capacity(bytes);
+    let mut all = String::new();
     for folder in ["host", "rules", "sdk"] {
-        collect(&root().join(folder), &mut text, bytes);
+        collect(&root().join(folder), &mut all);
     }
-    assert!(text.len() >= 200_000, "the sources are there: {} bytes", text.len());
+    let lines: Vec<&str> = all.split_inclusive('\n').collect();
+    let blocks: Vec<&[&str]> = lines.chunks(10).collect();
+    assert!(blocks.len() > STRIDE, "the sources are there: {} bytes", all.len());
+    let mut text = String::with_capacity(bytes + 10_000);
+    let mut at = 0;
     while text.len() < bytes {
-        text.extend_from_within(..text.len().min(bytes - text.len()));
+        text.extend(blocks[at].iter().copied());
+        at = (at + STRIDE) % blocks.len();
     }
     text.truncate(bytes);
     text
 }
 
-fn collect(folder: &Path, text: &mut String, enough: usize) {
+/// How many blocks are passed over; a prime number, so that every block has its turn.
+const STRIDE: usize = 389;
+
+fn collect(folder: &Path, text: &mut String) {
     let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
         let kind = path.extension().and_then(|kind| kind.to_str());
-        if text.len() >= enough {
-            return;
-        } else if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
-            collect(&path, text, enough);
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            collect(&path, text);
         } else if matches!(kind, Some("rs" | "md" | "wit")) {
             let file = fs::read_to_string(&path).unwrap();
             text.extend(file.chars().map(|c| if c.is_ascii() { c } else { '?' }));
