@@ -33,3 +33,40 @@ fn newest(folder: &Path, depth: u32) -> Option<SystemTime> {
     };
     entries.filter_map(|entry| time(&entry.ok()?.path())).max()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::fs::{File, create_dir_all, remove_dir_all, write};
+    use std::time::Duration;
+
+    use config::{Operator, PluginEntry};
+
+    #[test]
+    fn a_component_is_held_against_the_newest_of_its_source() {
+        let folder = std::env::temp_dir().join(format!("tidegate-stale-{}", std::process::id()));
+        create_dir_all(folder.join("src/deep")).unwrap();
+        let manifest =
+            "id = \"old\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"Old.\"\n[build]\nkind = \"rust\"\n";
+        for (file, text) in
+            [("plugin.toml", manifest), ("src/lib.rs", ""), ("src/deep/more.rs", ""), ("component.wasm", "")]
+        {
+            write(folder.join(file), text).unwrap();
+        }
+        let date = |file: &str, seconds: u64| {
+            let time = std::time::UNIX_EPOCH + Duration::from_secs(seconds);
+            File::options().write(true).open(folder.join(file)).unwrap().set_modified(time).unwrap();
+        };
+        let stale = || {
+            let plugin = Operator::default().load_plugin(&PluginEntry::of_path(&folder)).unwrap();
+            super::warning(&plugin).map(|warning| warning.message)
+        };
+        date("src/lib.rs", 100);
+        date("component.wasm", 300);
+        date("src/deep/more.rs", 200);
+        assert_eq!(stale(), None);
+        date("src/deep/more.rs", 400);
+        assert_eq!(stale().unwrap(), "the component of plugin `old` is older than its source");
+        remove_dir_all(&folder).unwrap();
+    }
+}
