@@ -10,7 +10,8 @@ use crate::{
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Position in the thread: 0, 1, 2, … without gaps.
+    /// Position in the thread: 0, 1, 2, … without gaps. A subscriber that lags gets neighbouring pieces of text joined, under the
+    /// last of their numbers.
     pub seq: u64,
     /// Milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,

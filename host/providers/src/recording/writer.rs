@@ -34,7 +34,12 @@ impl RecordingWriter {
     /// # Errors
     /// The file exists or cannot be written.
     pub fn create(path: &Path, wire: Wire, model: &str) -> io::Result<Self> {
-        Self::new(File::create_new(path)?, wire, model)
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        // What was said to a model is nobody else's business.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        Self::new(options.open(path)?, wire, model)
     }
 
     /// Begins a recording in `out`, which should not buffer: each line is written with one call.
