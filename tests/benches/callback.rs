@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    Action, CallFailure, Callback, CallbackKind, Evidence, InputAnswer, Message, ModelOutput, OutputAnswer, Place,
-    RuleMatch, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, Usage,
+    Action, CallFailure, Callback, CallbackKind, Evidence, FailureCause, InputAnswer, Message, ModelOutput,
+    OutputAnswer, Place, RuleMatch, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPattern, TagPlace,
+    TextAnswer, TextPlace, Usage,
 };
 use sandbox::{Plugin, SandboxHost};
 use turn::ports::{BoxFuture, ExtensionHost as _, Extensions, TtsrEvent};
@@ -78,7 +79,7 @@ fn calls(table: &mut Table, plugin: &Plugin, component: &[u8]) {
                 black_box(ready(func.call_async(&mut fiber_store, (words, bare_place()))).unwrap().0.unwrap());
             }),
             Lane::new("whole path", || {
-                black_box(ready(whole.plain_text(0, words, &place)).unwrap());
+                answered(black_box(ready(whole.plain_text(0, words, &place))));
             }),
             Lane::new("native trait", || {
                 black_box(ready(black_box(&native).plain_text(0, black_box(words), &place)).unwrap());
@@ -103,6 +104,14 @@ fn open(host: &SandboxHost, session: &str) -> Arc<dyn Extensions> {
     host.open(SessionId::new(session), Arc::new(EmptyStage), Arc::new(EmptyStage))
 }
 
+/// Time limits are time on the wall: where the machine runs something else for so long in the middle of a call, the call is
+/// stopped, and that says nothing about the guest. Any other failure ends the bench.
+fn answered<T>(answer: Result<T, CallFailure>) {
+    if let Err(failure) = answer {
+        assert_eq!(failure.cause, FailureCause::Timeout, "{failure}");
+    }
+}
+
 /// Instances that are made before those of a slice are dropped, which is not counted.
 const TOGETHER: u64 = 64;
 
@@ -112,7 +121,7 @@ fn instances(table: &mut Table, plugin: &Plugin, component: &[u8]) {
     let words = "twenty bytes of text";
     let whole = |_: u64| {
         let extensions = open(&host, "instances");
-        ready(extensions.plain_text(0, words, &TextPlace::default())).unwrap();
+        answered(ready(extensions.plain_text(0, words, &TextPlace::default())));
         extensions
     };
     let alone = |_: u64| {
@@ -179,25 +188,25 @@ fn call_once(extensions: &dyn Extensions, plugin: usize, callback: &Callback) {
     match callback {
         Callback::InputMessages => {
             let messages = [Message::user("Take the port from the environment, please.")];
-            ready(extensions.input_messages(plugin, &messages)).map(drop).unwrap();
+            answered(ready(extensions.input_messages(plugin, &messages)).map(drop));
         }
         Callback::PlainText(_) => {
             let words = "I will look at the server and at the deploy script's settings first.\n";
-            ready(extensions.plain_text(plugin, words, &TextPlace::default())).map(drop).unwrap();
+            answered(ready(extensions.plain_text(plugin, words, &TextPlace::default())).map(drop));
         }
         Callback::Tag(patterns) => {
             let (TagPattern::Exact(name) | TagPattern::Prefix(name)) = &patterns[0];
             let (open, close) = (format!("<{name}>"), format!("</{name}>"));
             let content = "the port is read in main".to_owned();
             let tag = Tag { name: name.clone(), attributes: Vec::new(), open, content, close };
-            ready(extensions.tag(plugin, &tag, &TagPlace::default())).map(drop).unwrap();
+            answered(ready(extensions.tag(plugin, &tag, &TagPlace::default())).map(drop));
         }
         Callback::LlmOutput(_) => {
             let (text, usage) = ("Done: the port comes from PORT.".to_owned(), Usage::default());
             let output = ModelOutput { text, tool_calls: Vec::new(), stop: StopReason::EndTurn, usage };
-            ready(extensions.llm_output(plugin, &output)).map(drop).unwrap();
+            answered(ready(extensions.llm_output(plugin, &output)).map(drop));
         }
-        Callback::TtsrTriggered => ready(extensions.ttsr_triggered(plugin, &fired())).unwrap(),
+        Callback::TtsrTriggered => answered(ready(extensions.ttsr_triggered(plugin, &fired()))),
     }
 }
 
