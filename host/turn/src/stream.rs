@@ -81,6 +81,7 @@ impl Attempt<'_> {
                 Some(Err(error)) => return End::Broken(error),
                 None => return End::Broken(unfinished()),
             };
+            let Some(delta) = self.straight(delta) else { continue };
             match self.delta(delta).await {
                 Ok(None) => {}
                 Ok(Some(end)) => {
@@ -115,8 +116,34 @@ impl Attempt<'_> {
 
     /// When the byte that is held longest has waited long enough.
     fn deadline(&self) -> Option<Instant> {
+        if self.gate.is_idle() {
+            return None;
+        }
         let oldest = self.answer.blocks.iter().filter_map(Block::oldest_held).min()?;
         Some(oldest + self.hold_max?)
+    }
+
+    /// Text that no rule watches and no extension handles goes through as it is; anything else comes back. This is most
+    /// deltas of most hosts: it must cost next to nothing beside decoding them.
+    fn straight(&mut self, delta: Delta) -> Option<Delta> {
+        let handled = self.segments.as_ref().is_some_and(|segments| !segments.is_idle());
+        match delta {
+            Delta::Piece { block, text } if !handled && self.gate.is_idle() => {
+                let block = self.answer.block(block)?;
+                block.text.push_str(&text);
+                block.released = block.text.len();
+                match Surface::of(&block.kind) {
+                    Surface::Text if self.segments.is_some() => shown(self.hub, self.answer, text),
+                    Surface::Text | Surface::None => {}
+                    Surface::Reasoning => {
+                        self.answer.reasoned = true;
+                        self.hub.emit(EventKind::CognitionReasoningDelta { text });
+                    }
+                }
+                None
+            }
+            other => Some(other),
+        }
     }
 
     async fn delta(&mut self, delta: Delta) -> Result<Option<End>, CallFailure> {
