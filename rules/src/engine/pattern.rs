@@ -16,6 +16,20 @@ const MAX_STATES: usize = 10_000;
 /// The most bytes that building one condition may take, checked before its states are counted.
 const MAX_BUILD_BYTES: usize = 4 << 20;
 
+thread_local! {
+    /// Compiles every condition of a thread: its scratch space of 400 KB is set up once.
+    static COMPILER: thompson::Compiler = {
+        let mut compiler = thompson::Compiler::new();
+        compiler.configure(
+            thompson::Config::new()
+                .utf8(false)
+                .which_captures(WhichCaptures::None)
+                .nfa_size_limit(Some(MAX_BUILD_BYTES)),
+        );
+        compiler
+    };
+}
+
 /// One state.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
@@ -76,14 +90,8 @@ impl Pattern {
             help: Some("use smaller counts in `{…}` or split the condition".into()),
             span: 0..text.len(),
         };
-        let config = thompson::Config::new()
-            .utf8(false)
-            .which_captures(WhichCaptures::None)
-            .nfa_size_limit(Some(MAX_BUILD_BYTES));
-        let nfa = thompson::Compiler::new()
-            .configure(config)
-            .build_from_hir(&hir)
-            .map_err(|error| too_large(error.to_string()))?;
+        let nfa = COMPILER.with(|compiler| compiler.build_from_hir(&hir));
+        let nfa = nfa.map_err(|error| too_large(error.to_string()))?;
         if nfa.states().len() > MAX_STATES {
             return Err(too_large(format!("{} states, {MAX_STATES} are allowed", nfa.states().len())));
         }
