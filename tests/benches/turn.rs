@@ -1,5 +1,6 @@
 //! What a turn costs where nobody has anything to say: recorded bytes through a decoder and a turn without plugins, rules
 //! and subscribers, beside decoding alone.
+#![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod support;
 
@@ -34,7 +35,7 @@ fn main() {
     {
         let model = Arc::new(Recorded { wire, chunks: record(wire, &text) });
         let lanes = vec![
-            Lane::new("decoding alone", || runtime.block_on(decode(&*model, text.len()))),
+            Lane::new("decoding alone", || runtime.block_on(decode(&model, text.len()))),
             Lane::new("turn", || runtime.block_on(run(&model, &text))),
         ];
         let times = race(&mut criterion(), &format!("turn, {name}"), 101, lanes);
@@ -119,7 +120,8 @@ impl ModelStream for Stream {
 fn record(wire: Wire, text: &str) -> Vec<Bytes> {
     let pieces = pieces(text);
     let json = |piece: &&str| serde_json::to_string(piece).unwrap();
-    let (head, each, tail): (&[&str], &dyn Fn(&&str) -> String, &[&str]) = match wire {
+    type Each<'a> = &'a dyn Fn(&&str) -> String;
+    let (head, each, tail): (&[&str], Each<'_>, &[&str]) = match wire {
         Wire::Anthropic => (&anthropic::HEAD, &|piece| anthropic::delta(&json(piece)), &anthropic::TAIL),
         Wire::OpenAiChat => (&chat::HEAD, &|piece| chat::delta(&json(piece)), &chat::TAIL),
         Wire::OpenAiResponses => (&responses::HEAD, &|piece| responses::delta(&json(piece)), &responses::TAIL),

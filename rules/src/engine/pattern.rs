@@ -90,8 +90,8 @@ impl Pattern {
             help: Some("use smaller counts in `{…}` or split the condition".into()),
             span: 0..text.len(),
         };
-        let nfa = COMPILER.with(|compiler| compiler.build_from_hir(&hir));
-        let nfa = nfa.map_err(|error| too_large(error.to_string()))?;
+        let nfa = COMPILER.with(|compiler| compiler.build_from_hir(&hir).map_err(|error| error.to_string()));
+        let nfa = nfa.map_err(too_large)?;
         if nfa.states().len() > MAX_STATES {
             return Err(too_large(format!("{} states, {MAX_STATES} are allowed", nfa.states().len())));
         }
