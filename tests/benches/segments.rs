@@ -1,4 +1,5 @@
 //! What splitting the model's text costs: the search for tags, and rules, tags and one plugin together, for each delta.
+#![allow(clippy::unwrap_used, reason = "a bench may panic")]
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod support;
@@ -26,7 +27,7 @@ fn main() {
     let sandbox = sandbox(16);
     let plugin = load(&sandbox, "pass-through", build("tests/guests/pass-through"));
     tags(&mut table, &plugin);
-    together(&mut table, plugin);
+    together(&mut table, &plugin);
     table.finish();
 }
 
@@ -90,7 +91,7 @@ fn open(host: &SandboxHost) -> Arc<dyn turn::ports::Extensions> {
     host.open(SessionId::new("segments"), Arc::new(EmptyStage), Arc::new(EmptyStage))
 }
 
-fn together(table: &mut Table, plugin: Plugin) {
+fn together(table: &mut Table, plugin: &Plugin) {
     let text = text(BYTES);
     assert!(!text.contains("<note"), "no tag, so no handler of tags is called");
     let set = rule_set(&patterns(RULES));

@@ -175,7 +175,7 @@ impl Table {
 fn short(value: f64) -> String {
     match value {
         v if v >= 10_000.0 => {
-            let digits = format!("{:.0}", v);
+            let digits = format!("{v:.0}");
             let groups: Vec<&str> =
                 digits.as_bytes().rchunks(3).rev().map(|g| std::str::from_utf8(g).unwrap()).collect();
             groups.join(",")
