@@ -1,6 +1,5 @@
 //! What watching a stream costs: nanoseconds per byte by number of rules and size of the text, beside a scan of the whole
 //! buffer at each delta, and the longest that a single delta takes.
-#![allow(clippy::unwrap_used, reason = "a bench may panic")]
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod support;

@@ -1,5 +1,4 @@
 //! What splitting the model's text costs: the search for tags, and rules, tags and one plugin together, for each delta.
-#![allow(clippy::unwrap_used, reason = "a bench may panic")]
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod support;

@@ -1,6 +1,5 @@
 //! How long the program takes to start with three plugins that were compiled before: from the start of the process to its
 //! end, as its parent sees it.
-#![allow(clippy::unwrap_used, reason = "a bench may panic")]
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod support;

@@ -1,6 +1,5 @@
 //! What a turn costs where nobody has anything to say: recorded bytes through a decoder and a turn without plugins, rules
 //! and subscribers, beside decoding alone.
-#![allow(clippy::unwrap_used, reason = "a bench may panic")]
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod support;
