@@ -16,7 +16,7 @@ use crate::load::Loaded;
 use crate::v0_1::Calls;
 
 /// Calls with at most this budget may run on the caller's stack. A stack of their own costs a fifth more for a short
-/// text (`examples/call_cost.rs`), which alone is most of what the host may add. The price: a guest can keep a worker
+/// text (the bench `callback`), which alone is most of what the host may add. The price: a guest can keep a worker
 /// from other tasks this long, once, since only a plugin whose calls were short until now is trusted so.
 const INLINE_BUDGET: Duration = Duration::from_millis(20);
 /// A call that took longer than this was not short.
