@@ -10,6 +10,7 @@ use std::fs;
 use std::hash::{Hash as _, Hasher};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
@@ -98,7 +99,7 @@ impl Entry<'_> {
     /// Written beside and renamed: another process sees the whole file or none.
     fn write(&self, code: &[u8]) -> io::Result<()> {
         let mac = self.cache.mac(&self.name, code).ok_or_else(|| io::Error::other("no key"))?;
-        let beside = self.cache.dir.join(format!("{}.{}.tmp", self.name, std::process::id()));
+        let beside = self.cache.dir.join(own_name(&self.name));
         let mut file = private_file(&beside)?;
         file.write_all(MAGIC)?;
         file.write_all(&mac.finalize().into_bytes())?;
@@ -145,7 +146,7 @@ fn read_or_make_key(dir: &Path) -> io::Result<[u8; KEY_BYTES]> {
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             fs::File::open("/dev/urandom")?.read_exact(&mut key)?;
-            let beside = dir.join(format!("{KEY_FILE}.{}.tmp", std::process::id()));
+            let beside = dir.join(own_name(KEY_FILE));
             private_file(&beside)?.write_all(&key)?;
             // Of two processes that start at once one wins, and both use its key.
             let linked = fs::hard_link(&beside, &path);
@@ -160,6 +161,12 @@ fn read_or_make_key(dir: &Path) -> io::Result<[u8; KEY_BYTES]> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// A name for a file in the making that nobody else uses: not another process, and not another host of this one.
+fn own_name(stem: &str) -> String {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    format!("{stem}.{}.{}.tmp", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
 }
 
 #[cfg(unix)]
@@ -180,7 +187,7 @@ fn check_private(dir: &Path) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt as _;
     let told = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
     // A file that this process makes belongs to its user: the standard library has no other way to ask.
-    let probe = dir.join(format!("probe.{}.tmp", std::process::id()));
+    let probe = dir.join(own_name("probe"));
     let file = private_file(&probe).map_err(|error| told(&probe, error))?;
     let user = file.metadata().map_err(|error| told(&probe, error))?.uid();
     fs::remove_file(&probe).map_err(|error| told(&probe, error))?;
