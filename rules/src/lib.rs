@@ -38,6 +38,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod book;
 mod builtin;
 mod calls;
 mod diagnostic;

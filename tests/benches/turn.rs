@@ -17,7 +17,7 @@ use flow::{
 use providers::{Decoder, Wire};
 use rules::RuleSet;
 use sandbox::SandboxHost;
-use turn::ports::{BoxFuture, Clock, Confirm, ExtensionHost, Model, ModelStream, Tools};
+use turn::ports::{BoxFuture, Clock, Confirm, ExtensionHost, FixedRules, Model, ModelStream, Tools};
 use turn::{Cancel, Parts, Session, Settings};
 
 use support::text::{pieces, text};
@@ -66,7 +66,7 @@ async fn run(model: &Arc<Recorded>, expected: &str) {
         extensions: Arc::new(SandboxHost::new(Vec::new()).unwrap()) as Arc<dyn ExtensionHost>,
         tools: Arc::new(Nothing),
         confirm: Arc::new(Nothing),
-        rules: RuleSet::build(Vec::new(), rules::Settings::default(), "").0,
+        rules: Arc::new(FixedRules(RuleSet::build(Vec::new(), rules::Settings::default(), "").0)),
         clock: Arc::new(Nothing),
         settings: Settings::default(),
     });

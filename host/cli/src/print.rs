@@ -73,6 +73,12 @@ impl Printer {
             EventKind::RuleHoldReleased { bytes, bound, .. } => {
                 self.line(&err(style::DIM, &format!("  {bytes} held bytes were let go: {bound} was reached")))?;
             }
+            EventKind::RulesReloaded { active, notices } => {
+                self.line(&err(style::DIM, &format!("  rules were edited: {active} are in use now")))?;
+                for notice in notices {
+                    self.line(&format!("{} {notice}", err(style::WARNING, "!")))?;
+                }
+            }
             EventKind::ToolCallStart { tool, arguments, .. } => {
                 let call = format!("{} {}", err(style::TOOL, &format!("● {tool}")), shorten(arguments, 160));
                 self.line(&call)?;

@@ -23,17 +23,18 @@ pub(crate) struct Summary {
 
 impl Summary {
     pub(crate) fn take(&mut self, event: &Event) {
-        let problem = match &event.kind {
+        let problems = match &event.kind {
             EventKind::TurnStart => {
                 self.troubles.begin_turn();
-                None
+                Vec::new()
             }
-            EventKind::ExtensionCallback(report) => self.troubles.take(report).map(|(line, _)| line),
-            EventKind::Notice { message } => Some(message.clone()),
-            _ => None,
+            EventKind::ExtensionCallback(report) => self.troubles.take(report).map(|(line, _)| line).into_iter().collect(),
+            EventKind::Notice { message } => vec![message.clone()],
+            EventKind::RulesReloaded { notices, .. } => notices.clone(),
+            _ => Vec::new(),
         };
-        if let Some(problem) = problem {
-            self.problems.entry(event.place.turn).or_default().push(problem);
+        if !problems.is_empty() {
+            self.problems.entry(event.place.turn).or_default().extend(problems);
         }
         self.count(event);
     }

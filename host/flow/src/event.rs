@@ -284,6 +284,13 @@ pub enum EventKind {
         /// Bytes of the answer that were thrown away (0 for reminders that stop nothing).
         discarded_bytes: u64,
     },
+    /// `rules_reloaded`: the rules were edited; from this turn on others count.
+    RulesReloaded {
+        /// Rules in use now, of every kind.
+        active: usize,
+        /// What was found while they were read: a file that cannot be read, a rule that was refused.
+        notices: Vec<String>,
+    },
     /// `custom_message`: the host put a message into the conversation.
     CustomMessage {
         /// What for: `ttsr-injection`.

@@ -153,19 +153,17 @@ pub(crate) const DEFAULT_SYSTEM: &str = "You are a careful assistant that works 
 you are given. Read before you change; change only what was asked; say plainly what you did and what you could not do. \
 Messages in <system-interrupt> and <system-reminder> come from the host, which enforces the rules of this project.";
 
-/// What a turn is given. Rules without a condition that always apply join the system prompt.
+/// What a turn is given. What rules add to the system prompt comes from the rules, at the start of each turn.
 pub(crate) fn turn(
     operator: &Operator,
     workspace: &Path,
     plugins: &[config::Plugin],
-    rules: &RuleSet,
     guidance: Option<String>,
 ) -> turn::Settings {
     let additions = plugins.iter().filter(|plugin| plugin.may(Power::Prompt));
     let system = operator.system.clone().unwrap_or_else(|| DEFAULT_SYSTEM.to_owned());
-    let always = rules.always_apply().map(|rule| rule.body.clone());
     turn::Settings {
-        system: std::iter::once(system).chain(guidance).chain(always).collect(),
+        system: std::iter::once(system).chain(guidance).collect(),
         additions: additions.flat_map(|plugin| plugin.manifest.prompts.iter().cloned()).collect(),
         max_tokens: operator.provider.max_tokens,
         max_steps: operator.turn.max_steps,

@@ -9,7 +9,7 @@ use rules::RuleSet;
 use sandbox::{EngineOptions, Sandbox, SandboxHost};
 use tools::BuiltinTools;
 use turn::Session;
-use turn::ports::{Clock, Confirm, ExtensionHost, Model, Tools};
+use turn::ports::{Clock, Confirm, ExtensionHost, FixedRules, Model, Tools};
 
 use crate::guidance::{Guidance, Ordered};
 use crate::{HostError, Nobody, SystemClock, assemble};
@@ -164,7 +164,7 @@ impl HostBuilder {
         let sandbox =
             Sandbox::new(&EngineOptions { cache_dir: self.cache_dir.clone(), max_instances: self.max_instances })?;
         let extensions = Arc::new(load(&sandbox, &plugins)?);
-        let settings = assemble::turn(operator, &workspace, &plugins, &rules, guidance.text());
+        let settings = assemble::turn(operator, &workspace, &plugins, guidance.text());
         let tools: Arc<dyn Tools> = Arc::new(Ordered { tools: Arc::new(builtin), guidance });
         Ok(Loaded { extensions, rules, sandbox, plugins, warnings, tools, settings })
     }
@@ -201,7 +201,7 @@ impl Host {
             extensions: Arc::<SandboxHost>::clone(&self.loaded.extensions),
             tools: Arc::clone(&self.loaded.tools),
             confirm: Arc::clone(&self.confirm),
-            rules: Arc::clone(&self.loaded.rules),
+            rules: Arc::new(FixedRules(Arc::clone(&self.loaded.rules))),
             clock: Arc::clone(&self.clock),
             settings: self.loaded.settings.clone(),
         })

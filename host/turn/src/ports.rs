@@ -36,6 +36,31 @@ pub trait ModelStream: Send {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>>;
 }
 
+/// Where a session's rules come from. Asked at the start of each turn.
+pub trait RuleSource: Send + Sync {
+    /// The rules as they are now. Dropping the future stops the asking; nothing of it is lost for the next time.
+    fn current<'a>(&'a self) -> BoxFuture<'a, RuleUpdate>;
+}
+
+/// What a [`RuleSource`] answers.
+#[derive(Clone, Debug)]
+pub struct RuleUpdate {
+    /// The rules: the same `Arc` as before where nothing changed.
+    pub set: Arc<rules::RuleSet>,
+    /// What was found on the way (a file that cannot be read, a rule that was refused), each once.
+    pub notices: Vec<String>,
+}
+
+/// Rules that never change.
+#[derive(Clone, Debug)]
+pub struct FixedRules(pub Arc<rules::RuleSet>);
+
+impl RuleSource for FixedRules {
+    fn current<'a>(&'a self) -> BoxFuture<'a, RuleUpdate> {
+        Box::pin(std::future::ready(RuleUpdate { set: Arc::clone(&self.0), notices: Vec::new() }))
+    }
+}
+
 /// Opens the extensions of a session.
 pub trait ExtensionHost: Send + Sync {
     /// The registrations of all loaded extensions, in order of registration. The same for every session.

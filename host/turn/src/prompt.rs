@@ -1,17 +1,21 @@
 //! Stage: puts together what is sent to the model.
 //!
 //! Stable things come first, so that a provider's prompt cache keeps its prefix: additions before the system prompt, the
-//! system prompt, additions after it. Additions around the user's words go into the message once, when it is new, and
+//! system prompt, what rules add, additions after it. Additions around the user's words go into the message once, when it is new, and
 //! stay there: history never changes behind the model's back.
 
 use std::sync::Arc;
 
 use flow::{Message, Part, Position, Prompt, PromptAddition, Role, ToolSpec};
 
-/// The parts of a prompt that do not change within a session.
+/// The parts of a prompt that do not change within a turn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frame {
+    /// Up to the host's own system prompt.
     system: Vec<String>,
+    /// What the rules add: new when they were edited.
+    rules: Vec<String>,
+    system_suffix: Vec<String>,
     user_prefix: Vec<String>,
     user_suffix: Vec<String>,
     max_tokens: Option<u32>,
@@ -24,14 +28,18 @@ impl Frame {
         sorted.sort_by(|a, b| a.plugin.cmp(&b.plugin));
         let at = |position| sorted.iter().filter(move |one| one.position == position).map(|one| one.text.clone());
         Self {
-            system: at(Position::SystemPrefix)
-                .chain(system.iter().cloned())
-                .chain(at(Position::SystemSuffix))
-                .collect(),
+            system: at(Position::SystemPrefix).chain(system.iter().cloned()).collect(),
+            rules: Vec::new(),
+            system_suffix: at(Position::SystemSuffix).collect(),
             user_prefix: at(Position::UserPrefix).collect(),
             user_suffix: at(Position::UserSuffix).collect(),
             max_tokens,
         }
+    }
+
+    /// What rules add to the system prompt, from the next request on.
+    pub(crate) fn set_rules(&mut self, blocks: Vec<String>) {
+        self.rules = blocks;
     }
 
     /// Puts the additions around the user's words: before the first user message of an input, after the last.
@@ -46,7 +54,8 @@ impl Frame {
 
     /// One request.
     pub(crate) fn prompt(&self, messages: Vec<Arc<Message>>, tools: Vec<ToolSpec>) -> Prompt {
-        Prompt { system: self.system.clone(), messages, tools, max_tokens: self.max_tokens }
+        let system = [&self.system, &self.rules, &self.system_suffix].into_iter().flatten().cloned().collect();
+        Prompt { system, messages, tools, max_tokens: self.max_tokens }
     }
 }
 
@@ -61,7 +70,7 @@ mod tests {
             position,
             text: text.into(),
         };
-        let frame = Frame::new(
+        let mut frame = Frame::new(
             &["base".into()],
             &[
                 add("b", Position::SystemSuffix, "b1"),
@@ -74,6 +83,8 @@ mod tests {
             None,
         );
         assert_eq!(frame.prompt(Vec::new(), Vec::new()).system, ["z1", "base", "a1", "a2", "b1"]);
+        frame.set_rules(vec!["r1".into(), "r2".into()]);
+        assert_eq!(frame.prompt(Vec::new(), Vec::new()).system, ["z1", "base", "r1", "r2", "a1", "a2", "b1"]);
         let mut input = [Message::user("one"), Message::user("two")];
         frame.around_input(&mut input);
         assert_eq!((input[0].plain_text(), input[1].plain_text()), ("beforeone".into(), "twoafter".into()));

@@ -150,6 +150,7 @@ impl<'a> Turn<'a> {
     }
 
     async fn steps(&mut self, input: Vec<Message>) -> Result<TurnStatus, Stop> {
+        self.session.renew_rules().await;
         let caller = Arc::clone(&self.session.caller);
         for message in &input {
             let (role, text, hidden) = (message.role, message.plain_text(), message.hidden);
@@ -241,7 +242,8 @@ impl<'a> Turn<'a> {
             Err(error) => return End::Broken(error),
         };
         let gate = session.rules.gate();
-        let settings = session.parts.rules.settings();
+        let set = Arc::clone(session.rules.rules());
+        let settings = set.settings();
         let (caller, news, place) = (&session.caller, &mut self.news, self.place);
         let mut attempt = Attempt {
             hub: &session.hub,
@@ -329,7 +331,7 @@ impl<'a> Turn<'a> {
             return Err(Stop::Rule(stopper.map_or_else(String::new, |(found, _)| found.rule.clone())));
         }
         self.report.interrupts += 1;
-        let delay = Duration::from_millis(self.session.parts.rules.settings().retry_delay_ms);
+        let delay = Duration::from_millis(self.session.rules.rules().settings().retry_delay_ms);
         self.session.parts.clock.sleep(delay).await;
         // Where there is nothing to wait for, the sleep does not notice.
         self.cancel.checkpoint().await;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rules::{RuleSet, RuleState};
 use flow::{
     CallbackKind, EventKind, Message, Origin, Place, PromptAddition, SessionId, StopReason, ToolSpec, TurnStatus, Usage,
 };
@@ -10,7 +11,7 @@ use crate::answer::Answer;
 use crate::cancel::Cancel;
 use crate::chain::Caller;
 use crate::events::{Hub, Subscription};
-use crate::ports::{Clock, Confirm, EventSink, ExtensionHost, Model, SessionInfo, SessionView, Tools};
+use crate::ports::{Clock, Confirm, EventSink, ExtensionHost, Model, RuleSource, RuleUpdate, SessionInfo, SessionView, Tools};
 use crate::prompt::Frame;
 use crate::run::Turn;
 
@@ -26,8 +27,8 @@ pub struct Parts {
     pub tools: Arc<dyn Tools>,
     /// Who is asked where a tool's permission says `ask`.
     pub confirm: Arc<dyn Confirm>,
-    /// The stream rules.
-    pub rules: Arc<rules::RuleSet>,
+    /// Where the rules come from; asked at the start of each turn.
+    pub rules: Arc<dyn RuleSource>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// The rest.
@@ -43,7 +44,7 @@ impl std::fmt::Debug for Parts {
 /// How turns run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Blocks of the system prompt.
+    /// Blocks of the system prompt, those of the rules left out: they follow these.
     pub system: Vec<String>,
     /// What plugins add to the prompt.
     pub additions: Vec<PromptAddition>,
@@ -98,6 +99,8 @@ pub struct Session {
     pub(crate) usage: Usage,
     started_ms: Option<u64>,
     turns: u32,
+    /// The session has had rules: others are a reload.
+    asked_rules: bool,
 }
 
 impl std::fmt::Debug for Session {
@@ -116,8 +119,10 @@ impl Session {
         let extensions = parts.extensions.open(parts.id.clone(), Arc::<View>::clone(&view), sink);
         let caller = Arc::new(Caller::new(registrations, extensions, Arc::clone(&hub)));
         let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
-        let rules = rules::Session::new(Arc::clone(&parts.rules));
-        Self { parts, hub, view, caller, frame, rules, usage: Usage::default(), started_ms: None, turns: 0 }
+        // None before the first turn asks for them.
+        let (none, _) = RuleSet::build(Vec::new(), rules::Settings::default(), &parts.settings.workspace);
+        let rules = rules::Session::new(none);
+        Self { parts, hub, view, caller, frame, rules, usage: Usage::default(), started_ms: None, turns: 0, asked_rules: false }
     }
 
     /// Subscribes to everything that happens from now on. Any number of subscribers; none can slow a turn down.
@@ -159,6 +164,23 @@ impl Session {
             self.hub.emit(EventKind::ThreadCompleted { turns: self.turns, usage: self.usage, duration_ms });
         }
         self.hub.close();
+    }
+
+    /// Goes by the rules as they are now. What the source found on the way is told.
+    pub(crate) async fn renew_rules(&mut self) {
+        let RuleUpdate { set, notices } = self.parts.rules.current().await;
+        let first = !std::mem::replace(&mut self.asked_rules, true);
+        let changed = !Arc::ptr_eq(&set, self.rules.rules());
+        if changed {
+            self.frame.set_rules(set.system_blocks());
+            self.rules.replace_rules(Arc::clone(&set));
+        }
+        if changed && !first {
+            let active = set.rules().filter(|info| *info.state == RuleState::Active).count();
+            self.hub.emit(EventKind::RulesReloaded { active, notices });
+        } else {
+            notices.into_iter().for_each(|message| self.hub.emit(EventKind::Notice { message }));
+        }
     }
 
     pub(crate) fn set_place(&self, place: Place) {

@@ -1,7 +1,7 @@
 //! Stage: gives every event its record, `{seq, ts, thread_id, type, payload}`, in the vocabulary of thread events.
 //!
 //! The names and the required fields are those of the thread-event specification. `turn_start`, `turn_finish`,
-//! `rule_hold_released`, `extension_log` and `notice` are our additions. Where a record is written is another room's
+//! `rule_hold_released`, `rules_reloaded`, `extension_log` and `notice` are our additions. Where a record is written is another room's
 //! business; `tidegate run --output stream-json` prints them as they come.
 
 use flow::{CallbackOutcome, Confirmation, Event, EventKind, StopReason, StreamKind, TurnStatus, Usage};
@@ -75,9 +75,10 @@ fn describe(kind: &EventKind) -> (&'static str, Value) {
             "retry_succeeded",
             json!({"original_error": original_error, "retry_count": retry_count, "total_delay_ms": total_delay_ms}),
         ),
-        EventKind::RuleFired { .. } | EventKind::RuleHoldReleased { .. } | EventKind::TtsrInjection { .. } => {
-            rule(kind)
-        }
+        EventKind::RuleFired { .. }
+        | EventKind::RuleHoldReleased { .. }
+        | EventKind::TtsrInjection { .. }
+        | EventKind::RulesReloaded { .. } => rule(kind),
         EventKind::CustomMessage { custom_type, text, hidden } => {
             ("custom_message", json!({"custom_type": custom_type, "text": text, "hidden": hidden}))
         }
@@ -185,6 +186,9 @@ fn rule(kind: &EventKind) -> (&'static str, Value) {
         }
         EventKind::TtsrInjection { rules, discarded_bytes } => {
             ("ttsr_injection", json!({"rules": rules, "discarded_bytes": discarded_bytes}))
+        }
+        EventKind::RulesReloaded { active, notices } => {
+            ("rules_reloaded", json!({"active": active, "notices": notices}))
         }
         _ => unknown(),
     }

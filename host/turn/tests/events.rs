@@ -168,6 +168,7 @@ fn name(kind: &EventKind) -> &'static str {
         EventKind::RuleFired { .. } => "rule_fired",
         EventKind::RuleHoldReleased { .. } => "rule_hold_released",
         EventKind::TtsrInjection { .. } => "ttsr_injection",
+        EventKind::RulesReloaded { .. } => "rules_reloaded",
         EventKind::CustomMessage { .. } => "custom_message",
         EventKind::ExtensionRegistered { .. } => "extension_registered",
         EventKind::ExtensionUnregistered { .. } => "extension_unregistered",
@@ -179,7 +180,7 @@ fn name(kind: &EventKind) -> &'static str {
 }
 
 /// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
-const REQUIRED: [(&str, &[&str]); 30] = [
+const REQUIRED: [(&str, &[&str]); 31] = [
     ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
     ("thread_completed", &["cost", "tokens"]),
     ("thread_error", &["category", "error"]),
@@ -203,6 +204,7 @@ const REQUIRED: [(&str, &[&str]); 30] = [
     ("rule_fired", &["rule", "stream", "action", "first", "evidence"]),
     ("rule_hold_released", &["stream", "bytes", "bound"]),
     ("ttsr_injection", &["rules", "discarded_bytes"]),
+    ("rules_reloaded", &["active", "notices"]),
     ("custom_message", &["custom_type", "text", "hidden"]),
     ("extension_registered", &["extension_id", "version", "callbacks"]),
     ("extension_unregistered", &["extension_id", "reason"]),
@@ -298,6 +300,7 @@ fn samples() -> Vec<EventKind> {
         EventKind::RuleFired { found: found(), action: Action::Interrupt, first: true },
         EventKind::RuleHoldReleased { stream: StreamKind::Text, bytes: 1, bound: "hold_max_ms".into() },
         EventKind::TtsrInjection { rules: vec!["r".into()], discarded_bytes: 4 },
+        EventKind::RulesReloaded { active: 2, notices: vec![text.clone()] },
         EventKind::CustomMessage { custom_type: "ttsr-injection".into(), text, hidden: true },
         EventKind::ExtensionRegistered {
             plugin: plugin(),

@@ -22,7 +22,7 @@ use flow::{
 };
 use tidegate_turn as turn;
 use turn::ports::{
-    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, SessionView, Tools, TtsrEvent,
+    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, FixedRules, Model, ModelStream, SessionView, Tools, TtsrEvent,
 };
 use turn::{Parts, Session, Settings};
 
@@ -371,7 +371,7 @@ pub fn parts(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rules:
         extensions: Plugins::new(plugins),
         tools: Arc::new(EchoTools),
         confirm: Arc::new(Nobody),
-        rules,
+        rules: Arc::new(FixedRules(rules)),
         clock: Arc::new(TokioClock(tokio::time::Instant::now())),
         settings: Settings::default(),
     }
