@@ -11,13 +11,14 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 11] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 12] = [
     "plugin.grants_twice",
     "prompt.system_file_not-there",
     "prompt.system_given-twice",
     "provider.base_url_no-http",
     "provider.recording_missing",
     "provider.recording_not-read",
+    "rules.folders_twice",
     "tools.permission_bad-glob",
     "tools.permission_empty-pattern",
     "tools.permission_no-closing",

@@ -33,7 +33,8 @@ pub use manifest::{
     BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, SettingKind, SettingValue, ToolGuidance,
 };
 pub use operator::{
-    KeySource, Limits, Operator, PluginEntry, Power, Provider, ProviderKind, ToolSettings, TurnSettings,
+    KeySource, Limits, NamedFolder, Operator, PluginEntry, Power, Provider, ProviderKind, RuleFolders, ToolSettings,
+    TurnSettings,
 };
 pub use permission::{BadPermission, PermissionMode, PermissionRule};
 pub use plugin::Plugin;

@@ -43,6 +43,11 @@ fn every_value_arrives() {
     assert_eq!(plugin.settings["count"].0, SettingValue::Number(3.0));
     assert_eq!(plugin.settings["words"].0, SettingValue::Texts(vec!["one".to_owned(), "two".to_owned()]));
     assert_eq!(operator.rules.repeat_gap, 2);
+    let folders = &operator.rule_folders;
+    assert!(!folders.project && !folders.user);
+    let paths: Vec<&Path> = folders.more.iter().map(|one| one.path.as_path()).collect();
+    assert_eq!(paths, [Path::new("folder/../team/rules"), Path::new("folder/.cursor/rules")]);
+    assert_eq!(folders.more[1].typed, ".cursor/rules");
     assert_eq!(operator.tools.shell_output_bytes, 8192);
     assert_eq!(operator.tools.permissions.len(), 5);
     assert_eq!((operator.turn.max_steps, operator.turn.max_retries), (5, 0));

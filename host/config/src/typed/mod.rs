@@ -5,6 +5,7 @@
 
 mod manifest;
 mod operator;
+mod rules;
 
 pub(crate) use manifest::{
     AdditionFile, BuildKindWord, LimitsRequest, ManifestFile, PositionWord, SettingFile, SettingWord,
@@ -13,3 +14,4 @@ pub(crate) use operator::{
     LimitsFile, ModeWord, OperatorFile, PluginFile, PowerWord, PriorityFile, PromptFile, ProviderFile, ProviderWord,
     ShellFile,
 };
+pub(crate) use rules::RuleFoldersFile;

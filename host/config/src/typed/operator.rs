@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::manifest::LimitsRequest;
+use super::rules::RulesFile;
 
 /// The operator's file of Tidegate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -18,8 +19,8 @@ pub(crate) struct OperatorFile {
     pub(crate) prompt: PromptFile,
     /// Plugins, in order of registration.
     pub(crate) plugin: Vec<PluginFile>,
-    /// Stream rules: what happens when one matches.
-    pub(crate) rules: rules::Settings,
+    /// Stream rules: what happens when one matches, and where rule files are.
+    pub(crate) rules: RulesFile,
     /// Built-in tools: who may run them, and how far they go.
     pub(crate) tools: ToolsFile,
     /// The most that any plugin may take; `[plugin.limits]` sets other limits for one plugin.

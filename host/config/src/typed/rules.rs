@@ -1,0 +1,93 @@
+//! `[rules]` of `tidegate.toml` as typed: the settings of stream rules, which the engine's room owns, and beside them
+//! where rule files are, which is ours.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+/// `[rules]`. Both halves refuse unknown keys, so neither may see the keys of the other.
+#[derive(Debug, Default)]
+pub(crate) struct RulesFile {
+    /// What happens when a rule matches.
+    pub(crate) settings: rules::Settings,
+    /// Where rule files are.
+    pub(crate) folders: RuleFoldersFile,
+}
+
+/// Where rule files are.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RuleFoldersFile {
+    /// `false`: rule files of the workspace, in `.tidegate/rules`, are not read.
+    pub(crate) project_rules: bool,
+    /// `false`: the user's own rule files, in `tidegate/rules` of the user's configuration folder, are not read.
+    pub(crate) user_rules: bool,
+    /// Further folders with rule files, relative to this file. Their rules count as the project's, after its own.
+    #[schemars(inner(length(min = 1)))]
+    pub(crate) folders: Vec<String>,
+}
+
+/// The keys of [`RuleFoldersFile`].
+const FOLDER_KEYS: [&str; 3] = ["project_rules", "user_rules", "folders"];
+
+impl Default for RuleFoldersFile {
+    fn default() -> Self {
+        Self { project_rules: true, user_rules: true, folders: Vec::new() }
+    }
+}
+
+impl<'de> Deserialize<'de> for RulesFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut settings = toml::Table::deserialize(deserializer)?;
+        let mut folders = toml::Table::new();
+        for key in FOLDER_KEYS {
+            if let Some((key, value)) = settings.remove_entry(key) {
+                folders.insert(key, value);
+            }
+        }
+        Ok(Self {
+            settings: rules::Settings::deserialize(settings).map_err(Error::custom)?,
+            folders: RuleFoldersFile::deserialize(folders).map_err(Error::custom)?,
+        })
+    }
+}
+
+impl JsonSchema for RulesFile {
+    fn schema_name() -> Cow<'static, str> {
+        "RulesFile".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut both = rules::Settings::json_schema(generator);
+        let mut folders = RuleFoldersFile::json_schema(generator);
+        let more = folders.remove("properties");
+        if let (Some(all), Some(serde_json::Value::Object(more))) =
+            (both.get_mut("properties").and_then(serde_json::Value::as_object_mut), more)
+        {
+            all.extend(more);
+        }
+        let about = "Stream rules: what happens when one matches, and where rule files are. Rules may override \
+                     `interrupt_mode`, `repeat_mode`, `repeat_gap` and `context_mode`.";
+        both.insert("description".to_owned(), about.into());
+        both
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_that_are_split_off_are_those_of_the_folders() {
+        let schema = SchemaGenerator::default().into_root_schema_for::<RuleFoldersFile>();
+        let mut keys: Vec<&str> =
+            schema.get("properties").and_then(|keys| keys.as_object()).unwrap().keys().map(String::as_str).collect();
+        let mut ours = FOLDER_KEYS;
+        keys.sort_unstable();
+        ours.sort_unstable();
+        assert_eq!(keys, ours);
+    }
+}
