@@ -98,8 +98,10 @@ impl Gate {
                     let released = block.advance(None, self.set.settings());
                     return Fed { matches: Vec::new(), safe: block.safe, released };
                 };
+                // Of what came together, only a rule that stops the stream keeps its words from being shown.
+                let stopping = fired.iter().filter(|one| stopped && watch.stops(one.local));
+                let first = stopping.map(|one| one.evidence.start).min();
                 let matches = block.matches(fired, &self.set);
-                let first = matches.iter().map(|found| found.evidence.start).min().filter(|_| stopped);
                 let released = block.advance(first, self.set.settings());
                 Fed { matches, safe: block.safe, released }
             }

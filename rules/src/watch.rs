@@ -140,6 +140,11 @@ impl Watch {
         !self.holders.is_empty()
     }
 
+    /// Whether a match of the rule at this position in the group stops the stream.
+    pub(crate) fn stops(&self, local: u32) -> bool {
+        self.stops[local as usize]
+    }
+
     /// Rules (by position in the group) that make bytes wait now.
     pub(crate) fn holding(&self) -> Vec<u32> {
         let locals = self.cursor.in_progress().into_iter().map(|p| self.group.slots[p as usize].0);

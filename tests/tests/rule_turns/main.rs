@@ -1,0 +1,253 @@
+//! Whole turns under stream rules: every case of `tests/corpus/rules/turns` in all three wire formats, the answers cut
+//! by server and network into single bytes, at random, and not at all. Each must come to the same.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod case;
+mod scene;
+mod wire;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flow::{Action, Event, EventKind, Message, SessionId, StreamKind, TurnStatus};
+use providers::Wire;
+use rules::{Layer, Rule, RuleSet, RuleSpec, Source};
+use serde::Deserialize as _;
+use serde_json::Value;
+use turn::{Cancel, Parts, Session, TurnReport};
+
+use crate::case::{Case, File, Turn};
+use crate::scene::{Echo, Listener, Nobody, Sudden, WireModel};
+use crate::wire::{CUTS, Cut};
+
+const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/rules/turns")
+}
+
+fn cases() -> Vec<Case> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|end| end == "toml"));
+    files.sort();
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        toml::from_str::<File>(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display())).case
+    };
+    files.iter().flat_map(read).collect()
+}
+
+fn rule_set(case: &Case) -> Arc<RuleSet> {
+    let mut settings = case.settings.clone();
+    settings.entry("builtin_rules").or_insert(false.into());
+    let settings = rules::Settings::deserialize(settings).unwrap();
+    let source = |name: &str| Source { layer: Layer::Project, path: format!("rules/{name}.md") };
+    let one = |rule: &case::RuleCase| {
+        let mut spec = RuleSpec::deserialize(rule.spec.clone()).unwrap();
+        spec.body.get_or_insert_with(|| format!("The reminder of {}.", rule.name));
+        let (made, found) = Rule::from_spec(&rule.name, &source(&rule.name), &spec, None);
+        assert!(found.is_empty(), "{}: {found:?}", case.name);
+        made.unwrap()
+    };
+    let (set, found) = RuleSet::build(case.rule.iter().map(one).collect(), settings, "/workspace");
+    assert!(found.is_empty(), "{}: {found:?}", case.name);
+    set
+}
+
+/// A case in one wire format and one cut.
+struct Run<'a> {
+    case: &'a Case,
+    label: String,
+    model: Arc<WireModel>,
+    listener: Listener,
+    clock: Arc<Sudden>,
+    tools: Arc<Echo>,
+    session: Session,
+}
+
+impl<'a> Run<'a> {
+    fn new(case: &'a Case, wire: Wire, cut: Cut) -> Self {
+        let model = WireModel::new(wire, case.prefill, cut);
+        let (listener, clock, tools) = (Listener::default(), Arc::new(Sudden::default()), Arc::new(Echo::default()));
+        let session = Session::open(Parts {
+            id: SessionId::new("case"),
+            model: Arc::<WireModel>::clone(&model),
+            extensions: Arc::new(listener.clone()),
+            tools: Arc::<Echo>::clone(&tools),
+            confirm: Arc::new(Nobody),
+            rules: rule_set(case),
+            clock: Arc::<Sudden>::clone(&clock),
+            settings: turn::Settings { workspace: "/workspace".into(), ..turn::Settings::default() },
+        });
+        let label = format!("{} ({}, cut {cut:?})", case.name, wire.as_str());
+        Self { case, label, model, listener, clock, tools, session }
+    }
+
+    async fn turn(&mut self, number: usize, turn: &Turn) {
+        let label = format!("{}, turn {}", self.label, number + 1);
+        let cancel = Cancel::new();
+        if let Some(when) = &turn.cancel {
+            assert_eq!(when, "between", "{label}: no such moment");
+            *self.clock.cancel.lock().unwrap() = Some(cancel.clone());
+        }
+        self.model.will_say(&turn.answer);
+        let mut events = self.session.subscribe();
+        let report = self.session.run(vec![Message::user("Go on.")], &cancel).await;
+        let events: Vec<Event> = std::iter::from_fn(|| events.try_next()).collect();
+        check_report(&label, turn, &report);
+        check_events(&label, turn, &events);
+        let ran = std::mem::take(&mut *self.tools.0.lock().unwrap());
+        assert_eq!(ran, turn.ran, "{label}: tools");
+        self.check_told(&label, turn);
+        let requests = self.model.take_requests();
+        assert_eq!(requests.len(), turn.answer.len(), "{label}: requests");
+        check_requests(&label, turn, &requests);
+        if self.case.settings.get("hold").is_none() {
+            nothing_of_a_match_is_shown(&label, &events);
+        }
+    }
+
+    fn check_told(&self, label: &str, turn: &Turn) {
+        let told = std::mem::take(&mut *self.listener.0.lock().unwrap());
+        let told: Vec<&str> = told.iter().flat_map(|event| &event.matches).map(|found| &*found.rule).collect();
+        // Notices are not awaited, so several may come in any order; after a cancel they may not come at all.
+        let (mut told, mut wanted) = (told, turn.told.iter().map(String::as_str).collect::<Vec<_>>());
+        told.sort_unstable();
+        wanted.sort_unstable();
+        assert!(told == wanted || turn.cancel.is_some(), "{label}: told of {told:?}, expected {wanted:?}");
+    }
+}
+
+fn check_report(label: &str, turn: &Turn, report: &TurnReport) {
+    let status = match &report.status {
+        TurnStatus::Completed => "completed".to_owned(),
+        TurnStatus::Cancelled => "cancelled".to_owned(),
+        TurnStatus::StoppedByRule { rule } => format!("stopped by {rule}"),
+        TurnStatus::Failed { message, .. } => format!("failed: {message}"),
+        other => format!("{other:?}"),
+    };
+    // Providers put words of their own around what the server said.
+    assert!(
+        status == turn.status || turn.status.strip_prefix("failed: ").is_some_and(|words| status.contains(words)),
+        "{label}: {status}, expected {}",
+        turn.status
+    );
+    if let Some(text) = &turn.text {
+        assert_eq!(&report.text, text, "{label}: the report's text");
+    }
+}
+
+fn check_events(label: &str, turn: &Turn, events: &[Event]) {
+    let (mut shown, mut fires, mut injected) = (String::new(), Vec::new(), Vec::new());
+    for event in events {
+        match &event.kind {
+            EventKind::CognitionOutDelta { text, .. } => shown.push_str(text),
+            EventKind::RuleFired { found, action, .. } => fires.push(format!("{} {}", found.rule, action.as_str())),
+            EventKind::TtsrInjection { rules, .. } => injected.extend(rules.iter().cloned()),
+            _ => {}
+        }
+    }
+    assert_eq!(shown, turn.shown, "{label}: shown");
+    assert_eq!(fires, turn.fires, "{label}: fires");
+    assert_eq!(injected, turn.injected, "{label}: injected");
+}
+
+fn check_requests(label: &str, turn: &Turn, requests: &[Value]) {
+    for request in &turn.request {
+        let mut said = String::new();
+        strings(&requests[request.number - 1], &mut said);
+        for words in &request.holds {
+            assert!(said.contains(words), "{label}: request {} lacks {words:?}:\n{said}", request.number);
+        }
+        for words in &request.lacks {
+            assert!(!said.contains(words), "{label}: request {} holds {words:?}:\n{said}", request.number);
+        }
+    }
+}
+
+/// All strings of a body, in order.
+fn strings(value: &Value, out: &mut String) {
+    match value {
+        Value::String(text) => {
+            out.push_str(text);
+            out.push('\n');
+        }
+        Value::Array(items) => items.iter().for_each(|item| strings(item, out)),
+        Value::Object(fields) => fields.values().for_each(|field| strings(field, out)),
+        _ => {}
+    }
+}
+
+/// Case 34: of an attempt that a rule stopped in its text, no byte of the match was shown.
+fn nothing_of_a_match_is_shown(label: &str, events: &[Event]) {
+    let mut shown = 0_u64;
+    let mut first: Option<u64> = None;
+    for event in events {
+        match &event.kind {
+            EventKind::CognitionOutDelta { text, .. } => shown += text.len() as u64,
+            EventKind::RuleFired { found, action: Action::Interrupt | Action::Stop, .. }
+                if found.stream == StreamKind::Text =>
+            {
+                first = Some(first.map_or(found.evidence.start, |first| first.min(found.evidence.start)));
+            }
+            EventKind::CognitionOut { partial, .. } => {
+                if let (Some(first), Some(partial)) = (first, partial) {
+                    assert_eq!(partial.shown_bytes, shown, "{label}");
+                    assert!(shown <= first, "{label}: {shown} bytes were shown, a match begins at {first}");
+                }
+                (shown, first) = (0, None);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn every_case_in_every_wire_format_at_every_cut() {
+    let cases = cases();
+    let (mut runs, mut failed) = (0, Vec::new());
+    for case in &cases {
+        for wire in WIRES {
+            if !case.wires.is_empty() && !case.wires.iter().any(|name| name == wire.as_str()) {
+                continue;
+            }
+            for cut in CUTS.into_iter().filter(|cut| is_about(case, *cut)) {
+                runs += 1;
+                // One that fails leaves the others to be seen.
+                if std::panic::catch_unwind(|| play(case, wire, cut)).is_err() {
+                    failed.push(format!("{} ({}, {cut:?})", case.name, wire.as_str()));
+                }
+            }
+        }
+    }
+    println!("{} cases, {runs} runs", cases.len());
+    assert!(failed.is_empty(), "{} of {runs} runs failed:\n{}", failed.len(), failed.join("\n"));
+    assert!(cases.len() >= 20 && runs >= 10 * cases.len(), "{} cases, {runs} runs", cases.len());
+}
+
+fn is_about(case: &Case, cut: Cut) -> bool {
+    match case.cuts.as_deref() {
+        None => true,
+        Some("whole") => cut == Cut::Whole,
+        Some("pieces") => cut != Cut::Whole,
+        Some(other) => panic!("{}: no such cuts: {other}", case.name),
+    }
+}
+
+fn play(case: &Case, wire: Wire, cut: Cut) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let mut run = Run::new(case, wire, cut);
+        for (number, turn) in case.turn.iter().enumerate() {
+            run.turn(number, turn).await;
+        }
+    });
+}
+
+#[test]
+fn the_cases_that_need_a_provider_are_all_there() {
+    let have: Vec<u32> = cases().iter().flat_map(|case| case.spec.clone()).collect();
+    let wanted = [14, 15, 16, 17, 18, 20, 26, 27, 28, 29, 30, 31, 32, 33, 34];
+    let missing: Vec<u32> = wanted.into_iter().filter(|number| !have.contains(number)).collect();
+    assert!(missing.is_empty(), "no case for {missing:?} of the specification");
+}

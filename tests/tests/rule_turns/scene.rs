@@ -1,0 +1,194 @@
+//! A session whose model is a case's script, through the real encoders and decoders of a wire format.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use flow::{
+    CallFailure, Callback, CallbackKind, Confirmation, Delta, InputAnswer, Message, ModelError, ModelOutput,
+    OutputAnswer, Permission, Prompt, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
+    ToolCall, ToolOutput, ToolSpec,
+};
+use providers::{Decoder, HttpConfig, Wire};
+use turn::ports::{
+    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, SessionView, Tools, TtsrEvent,
+};
+
+use crate::case::Answer;
+use crate::wire::{self, Cut};
+
+/// Says what the script says, in bytes of a wire format; keeps the bodies of the requests.
+pub(crate) struct WireModel {
+    pub(crate) config: HttpConfig,
+    pub(crate) prefill: bool,
+    pub(crate) cut: Cut,
+    pub(crate) answers: Mutex<VecDeque<Vec<u8>>>,
+    pub(crate) requests: Mutex<Vec<serde_json::Value>>,
+}
+
+impl WireModel {
+    pub(crate) fn new(wire: Wire, prefill: bool, cut: Cut) -> Arc<Self> {
+        let config = HttpConfig::new(wire, "m");
+        Arc::new(Self { config, prefill, cut, answers: Mutex::default(), requests: Mutex::default() })
+    }
+
+    /// These answers come next.
+    pub(crate) fn will_say(&self, answers: &[Answer]) {
+        let bytes = answers.iter().map(|answer| wire::encode(self.config.wire, answer, self.cut));
+        self.answers.lock().unwrap().extend(bytes);
+    }
+
+    /// The bodies of the requests since the last time.
+    pub(crate) fn take_requests(&self) -> Vec<serde_json::Value> {
+        std::mem::take(&mut self.requests.lock().unwrap())
+    }
+}
+
+impl Model for WireModel {
+    fn provider(&self) -> &str {
+        self.config.wire.as_str()
+    }
+
+    fn name(&self) -> &str {
+        "m"
+    }
+
+    fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
+        let body = providers::encode(&self.config, prompt).unwrap();
+        self.requests.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
+        let answer = self.answers.lock().unwrap().pop_front().expect("the model is asked once more than the case says");
+        let chunks = wire::chunks(&answer, self.cut).into();
+        let stream = WireStream { decoder: Decoder::new(self.config.wire), chunks, failed: None };
+        Box::pin(async move { Ok(Box::new(stream) as Box<dyn ModelStream>) })
+    }
+}
+
+struct WireStream {
+    decoder: Decoder,
+    chunks: VecDeque<Vec<u8>>,
+    failed: Option<ModelError>,
+}
+
+impl ModelStream for WireStream {
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>> {
+        loop {
+            if let Some(delta) = self.decoder.next_delta() {
+                return Poll::Ready(Some(Ok(delta)));
+            }
+            if let Some(error) = self.failed.take() {
+                return Poll::Ready(Some(Err(error)));
+            }
+            let read = match self.chunks.pop_front() {
+                Some(chunk) => self.decoder.push(&chunk),
+                None if self.decoder.is_stopped() => return Poll::Ready(None),
+                None => self.decoder.finish(),
+            };
+            self.failed = read.err();
+        }
+    }
+}
+
+/// An extension that is told when rules fire.
+#[derive(Clone, Default)]
+pub(crate) struct Listener(pub(crate) Arc<Mutex<Vec<TtsrEvent>>>);
+
+impl ExtensionHost for Listener {
+    fn registrations(&self) -> Vec<Registration> {
+        vec![Registration {
+            plugin: "listener".parse().unwrap(),
+            version: "1.0.0".into(),
+            callbacks: vec![(Callback::TtsrTriggered, 50)],
+            required: false,
+        }]
+    }
+
+    fn open(&self, _: SessionId, _: Arc<dyn SessionView>, _: Arc<dyn EventSink>) -> Arc<dyn Extensions> {
+        Arc::new(self.clone())
+    }
+}
+
+type Answered<'a, T> = BoxFuture<'a, Result<T, CallFailure>>;
+
+impl Extensions for Listener {
+    fn input_messages<'a>(&'a self, _: usize, _: &'a [Message]) -> Answered<'a, InputAnswer> {
+        Box::pin(async { Ok(InputAnswer::Pass) })
+    }
+
+    fn plain_text<'a>(&'a self, _: usize, _: &'a str, _: &'a TextPlace) -> Answered<'a, TextAnswer> {
+        Box::pin(async { Ok(TextAnswer::Pass) })
+    }
+
+    fn tag<'a>(&'a self, _: usize, _: &'a Tag, _: &'a TagPlace) -> Answered<'a, TagAnswer> {
+        Box::pin(async { Ok(TagAnswer::Keep) })
+    }
+
+    fn llm_output<'a>(&'a self, _: usize, _: &'a ModelOutput) -> Answered<'a, OutputAnswer> {
+        Box::pin(async { Ok(OutputAnswer::default()) })
+    }
+
+    fn ttsr_triggered<'a>(&'a self, _: usize, event: &'a TtsrEvent) -> Answered<'a, ()> {
+        self.0.lock().unwrap().push(event.clone());
+        Box::pin(async { Ok(()) })
+    }
+
+    fn skip_reason(&self, _: usize, _: CallbackKind) -> Option<String> {
+        None
+    }
+}
+
+/// Tools that say that they ran, and keep their names.
+#[derive(Default)]
+pub(crate) struct Echo(pub(crate) Mutex<Vec<String>>);
+
+impl Tools for Echo {
+    fn specs(&self) -> Vec<ToolSpec> {
+        let spec = |name: &str| ToolSpec {
+            name: name.into(),
+            description: String::new(),
+            parameters: serde_json::json!({"type": "object"}),
+        };
+        ["read", "write", "edit"].map(spec).into()
+    }
+
+    fn permission(&self, _: &ToolCall) -> Permission {
+        Permission::Allow
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, _: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput> {
+        self.0.lock().unwrap().push(call.name.clone());
+        let content = format!("{} of {} is done", call.id, call.name);
+        Box::pin(async move { ToolOutput { content, diff: None, is_error: false } })
+    }
+}
+
+/// Nobody can be asked.
+pub(crate) struct Nobody;
+
+impl Confirm for Nobody {
+    fn confirm<'a>(&'a self, _: &'a ToolCall, reason: &'a str) -> BoxFuture<'a, Confirmation> {
+        let reason = reason.to_owned();
+        Box::pin(async move { Confirmation::Denied { reason } })
+    }
+}
+
+/// A clock on which waiting takes no time, but may be when the user interrupts.
+#[derive(Default)]
+pub(crate) struct Sudden {
+    pub(crate) cancel: Mutex<Option<turn::Cancel>>,
+}
+
+impl Clock for Sudden {
+    fn now_ms(&self) -> u64 {
+        0
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+        let cancel = self.cancel.lock().unwrap().take();
+        Box::pin(async move {
+            if let Some(cancel) = cancel {
+                cancel.cancel();
+            }
+        })
+    }
+}
