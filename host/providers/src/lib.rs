@@ -26,7 +26,9 @@ pub use self::config::{
 };
 pub use self::decode::Decoder;
 pub use self::model::encode;
-pub use self::recording::{End, Expect, RecordingError, RecordingWriter, RequestNumber};
+pub use self::recording::{
+    End, Expect, RecordedAnswer, RecordingError, RecordingReader, RecordingWriter, RequestNumber,
+};
 pub use self::sse::{MAX_EVENT_BYTES, SseDecoder, SseEvent, TooLarge};
 
 pub(crate) use self::config::Options;

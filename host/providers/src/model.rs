@@ -91,7 +91,7 @@ impl WireModel {
         if let Some(taken) = &mut taken {
             taken.response(reply.status, &reply.headers);
         }
-        let is_stream = reply.status == 200 && is_event_stream(&reply.headers);
+        let is_stream = is_stream(reply.status, &reply.headers);
         let mut stream = AnswerStream {
             body: Some(reply.body),
             decoder: Decoder::new(self.wire),
@@ -233,11 +233,17 @@ fn content_type(headers: &[(String, String)]) -> Option<&str> {
 }
 
 /// A missing type is taken for a stream: the decoder will say if it is none.
+/// Whether an answer with this head is a stream.
+pub(crate) fn is_stream(status: u16, headers: &[(String, String)]) -> bool {
+    status == 200 && is_event_stream(headers)
+}
+
 fn is_event_stream(headers: &[(String, String)]) -> bool {
     content_type(headers).is_none_or(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
 }
 
-fn no_stream(status: u16, headers: &[(String, String)], body: &[u8]) -> ModelError {
+/// The error of an answer that is no stream.
+pub(crate) fn no_stream(status: u16, headers: &[(String, String)], body: &[u8]) -> ModelError {
     if status != 200 {
         return failure::refused(status, headers, body);
     }

@@ -29,11 +29,13 @@
 //! Where a replay is read beyond a `cut`, it fails: what would have come is not known.
 
 mod format;
+mod read;
 mod recorder;
 mod replay;
 mod writer;
 
 pub use self::format::{End, Expect, RecordingError};
+pub use self::read::{RecordedAnswer, RecordingReader};
 pub use self::writer::{RecordingWriter, RequestNumber};
 
 pub(crate) use self::recorder::{Recorder, Taken};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use flow::{Delta, ErrorClass, Message, ModelError, Prompt};
 use serde_json::json;
-use tidegate_providers::{End, Expect, ProviderConfig, RecordingWriter, ReplayConfig, Wire, connect};
+use tidegate_providers::{End, Expect, ProviderConfig, RecordingReader, RecordingWriter, ReplayConfig, Wire, connect};
 use turn::ports::Model;
 
 struct File {
@@ -230,4 +230,60 @@ fn secrets_are_masked_wherever_a_chunk_ends() {
             assert!(!written.contains(secret));
         }
     }
+}
+
+/// What a reader gives: the text of each answer, and why there is no whole one.
+fn read(text: &str) -> Result<Vec<(String, Option<String>)>, String> {
+    let file = file(text);
+    let reader = RecordingReader::open(&file.path).map_err(|error| error.to_string())?;
+    let answers = reader.map(|answer| {
+        let answer = answer.map_err(|error| error.to_string())?;
+        let pieces = answer.deltas.iter().filter_map(|delta| match delta {
+            Delta::Piece { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        Ok((pieces.collect(), answer.error.map(|error| error.message)))
+    });
+    answers.collect()
+}
+
+#[test]
+fn answers_are_read_decoded_each_when_it_is_complete() {
+    let request = r#"{"request":{"messages":[{"content":"first"},{"content":[{"text":"last"}]}]}}"#;
+    let text = format!("{HEAD}{request}\n{ANSWER}{{\"request\":{{}}}}\n{{\"end\":\"complete\"}}\n");
+    let none = Some("no answer is recorded for it".to_owned());
+    assert_eq!(read(&text).unwrap(), [("hi".into(), None), (String::new(), none)]);
+    let answer = RecordingReader::open(&file(&text).path).unwrap().next().unwrap().unwrap();
+    assert_eq!((answer.number, answer.line, answer.last_texts), (1, 2, vec!["last".to_owned()]));
+    let last = &answer.deltas[answer.last_chunk..];
+    assert!(!last.is_empty() && last.len() < answer.deltas.len(), "{last:?} of {:?}", answer.deltas);
+
+    // Two answers that overlap; the second is refused.
+    let chunk = r#""text":"data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n"}"#;
+    let overlapping = format!(
+        "{HEAD}{{\"request\":{{}}}}\n{{\"request\":{{}}}}\n{{\"n\":1,{chunk}\n{{\"response\":500}}\n\
+         {{\"text\":\"away\"}}\n{{\"end\":\"complete\"}}\n{{\"n\":1,{chunk}\n{{\"torn"
+    );
+    let answers = read(&overlapping).unwrap();
+    assert!(answers[0].1.as_ref().is_some_and(|error| error.contains("away")), "{answers:?}");
+    assert_eq!(answers[1], ("hihi".into(), None));
+    assert_eq!(RecordingReader::open(&file(&overlapping).path).unwrap().torn_line(), Some(9));
+}
+
+#[test]
+fn a_reader_names_the_line_that_is_none() {
+    for (text, line, message) in [
+        (
+            format!("{HEAD}{{\"request\":{{}}}}\n{{\"request\":{{}}}}\nno json\n{ANSWER}"),
+            4,
+            "is no line of a recording",
+        ),
+        (format!("{HEAD}\n{{\"end\":\"cut\"}}\n"), 3, "belongs to request 0, which has not begun"),
+        (format!("{HEAD}{{\"request\":{{}}}}\n{{\"end\":\"perhaps\"}}\n"), 3, "may be complete, cut or failed"),
+        ("{\"request\":{}}\n".to_owned(), 1, "the first line must say"),
+    ] {
+        let error = read(&text).unwrap_err();
+        assert!(error.contains(&format!("line {line}:")) && error.contains(message), "{error}");
+    }
+    assert!(read("").unwrap_err().contains("is empty"));
 }

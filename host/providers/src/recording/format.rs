@@ -168,7 +168,7 @@ impl Recording {
         recording.ok_or_else(|| (None, "is empty; its first line says {\"tidegate_recording\":1,…}".to_owned()))
     }
 
-    fn head(line: Line) -> Result<Self, String> {
+    pub(super) fn head(line: Line) -> Result<Self, String> {
         match line.tidegate_recording {
             None => return Err("the first line must say {\"tidegate_recording\":1,\"wire\":…,\"model\":…}".to_owned()),
             Some(VERSION) => {}
@@ -218,7 +218,7 @@ impl Recording {
     }
 }
 
-fn end(word: &str, class: Option<&str>, message: Option<String>) -> Result<End, String> {
+pub(super) fn end(word: &str, class: Option<&str>, message: Option<String>) -> Result<End, String> {
     let classes = [
         ErrorClass::Transient,
         ErrorClass::Permanent,
