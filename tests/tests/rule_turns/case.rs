@@ -39,6 +39,8 @@ pub(crate) struct RuleCase {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Turn {
+    /// The rules were edited before this turn: these are all there are now.
+    pub(crate) rule: Option<Vec<RuleCase>>,
     /// The answers it gives, request by request. All must be asked for, and no more.
     pub(crate) answer: Vec<Answer>,
     /// `between`: the user interrupts between an abort and its retry.

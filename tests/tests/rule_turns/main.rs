@@ -17,7 +17,7 @@ use serde_json::Value;
 use turn::{Cancel, Parts, Session, TurnReport};
 
 use crate::case::{Case, File, Turn};
-use crate::scene::{Echo, Listener, Nobody, Sudden, WireModel};
+use crate::scene::{Echo, Edited, Listener, Nobody, Sudden, WireModel};
 use crate::wire::{CUTS, Cut};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
@@ -37,7 +37,7 @@ fn cases() -> Vec<Case> {
     files.iter().flat_map(read).collect()
 }
 
-fn rule_set(case: &Case) -> Arc<RuleSet> {
+fn rule_set(case: &Case, rules: &[case::RuleCase]) -> Arc<RuleSet> {
     let mut settings = case.settings.clone();
     settings.entry("builtin_rules").or_insert(false.into());
     let settings = rules::Settings::deserialize(settings).unwrap();
@@ -49,7 +49,7 @@ fn rule_set(case: &Case) -> Arc<RuleSet> {
         assert!(found.is_empty(), "{}: {found:?}", case.name);
         made.unwrap()
     };
-    let (set, found) = RuleSet::build(case.rule.iter().map(one).collect(), settings, "/workspace");
+    let (set, found) = RuleSet::build(rules.iter().map(one).collect(), settings, "/workspace");
     assert!(found.is_empty(), "{}: {found:?}", case.name);
     set
 }
@@ -62,6 +62,7 @@ struct Run<'a> {
     listener: Listener,
     clock: Arc<Sudden>,
     tools: Arc<Echo>,
+    rules: Arc<Edited>,
     session: Session,
 }
 
@@ -69,18 +70,19 @@ impl<'a> Run<'a> {
     fn new(case: &'a Case, wire: Wire, cut: Cut) -> Self {
         let model = WireModel::new(wire, case.prefill, cut);
         let (listener, clock, tools) = (Listener::default(), Arc::new(Sudden::default()), Arc::new(Echo::default()));
+        let rules = Arc::new(Edited(rule_set(case, &case.rule).into()));
         let session = Session::open(Parts {
             id: SessionId::new("case"),
             model: Arc::<WireModel>::clone(&model),
             extensions: Arc::new(listener.clone()),
             tools: Arc::<Echo>::clone(&tools),
             confirm: Arc::new(Nobody),
-            rules: rule_set(case),
+            rules: Arc::<Edited>::clone(&rules),
             clock: Arc::<Sudden>::clone(&clock),
             settings: turn::Settings { workspace: "/workspace".into(), ..turn::Settings::default() },
         });
         let label = format!("{} ({}, cut {cut:?})", case.name, wire.as_str());
-        Self { case, label, model, listener, clock, tools, session }
+        Self { case, label, model, listener, clock, tools, rules, session }
     }
 
     async fn turn(&mut self, number: usize, turn: &Turn) {
@@ -89,6 +91,9 @@ impl<'a> Run<'a> {
         if let Some(when) = &turn.cancel {
             assert_eq!(when, "between", "{label}: no such moment");
             *self.clock.cancel.lock().unwrap() = Some(cancel.clone());
+        }
+        if let Some(edited) = &turn.rule {
+            *self.rules.0.lock().unwrap() = rule_set(self.case, edited);
         }
         self.model.will_say(&turn.answer);
         let mut events = self.session.subscribe();
@@ -247,7 +252,7 @@ fn play(case: &Case, wire: Wire, cut: Cut) {
 #[test]
 fn the_cases_that_need_a_provider_are_all_there() {
     let have: Vec<u32> = cases().iter().flat_map(|case| case.spec.clone()).collect();
-    let wanted = [14, 15, 16, 17, 18, 20, 26, 27, 28, 29, 30, 31, 32, 33, 34];
+    let wanted = [14, 15, 16, 17, 18, 20, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34];
     let missing: Vec<u32> = wanted.into_iter().filter(|number| !have.contains(number)).collect();
     assert!(missing.is_empty(), "no case for {missing:?} of the specification");
 }

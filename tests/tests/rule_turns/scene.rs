@@ -12,11 +12,22 @@ use flow::{
 };
 use providers::{Decoder, HttpConfig, Wire};
 use turn::ports::{
-    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, SessionView, Tools, TtsrEvent,
+    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, RuleSource,
+    RuleUpdate, SessionView, Tools, TtsrEvent,
 };
 
 use crate::case::Answer;
 use crate::wire::{self, Cut};
+
+/// Rules that may be edited between turns.
+pub(crate) struct Edited(pub(crate) Mutex<Arc<rules::RuleSet>>);
+
+impl RuleSource for Edited {
+    fn current<'a>(&'a self) -> BoxFuture<'a, RuleUpdate> {
+        let set = Arc::clone(&self.0.lock().unwrap());
+        Box::pin(std::future::ready(RuleUpdate { set, notices: Vec::new() }))
+    }
+}
 
 /// Says what the script says, in bytes of a wire format; keeps the bodies of the requests.
 pub(crate) struct WireModel {
