@@ -5,6 +5,7 @@
 //! | `tidegate.toml` | `typed::OperatorFile` | [`Operator`] |
 //! | `plugin.toml` | `typed::ManifestFile` | [`Manifest`] |
 //! | both together | | [`Plugin`] |
+//! | rule files, in [`RuleFolder`]s | `rules::RuleSpec` | `rules::Rule`, kept by [`RuleFiles`] |
 //!
 //! A file goes through three steps: the TOML reader (all its syntax errors), the generated JSON Schema (unknown keys,
 //! types, ranges, missing keys; the same schema that editors are given), and what no schema can say. Each step reports
@@ -21,6 +22,7 @@ mod operator;
 mod permission;
 mod plugin;
 mod rule;
+mod rule_files;
 mod schema;
 mod source;
 mod typed;
@@ -38,6 +40,9 @@ pub use operator::{
 };
 pub use permission::{BadPermission, PermissionMode, PermissionRule};
 pub use plugin::Plugin;
+pub use rule_files::{
+    ChangeKind, FileChange, FolderReport, FolderState, MAX_RULE_BYTES, RuleFile, RuleFiles, RuleFolder,
+};
 pub use schema::{manifest_schema, operator_schema};
 pub use source::{Place, Source};
 

@@ -1,0 +1,105 @@
+//! A rule file: from its bytes to a rule, with everything that is wrong shown at its place.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use rules::{Layer, Rule};
+
+use crate::{Diagnostic, Place, Severity, Source};
+
+/// The most bytes a rule file may have: 1 MiB. A rule is a page of text; a wrong file must not fill the memory.
+pub const MAX_RULE_BYTES: u64 = 1 << 20;
+
+/// A rule file as it was read.
+#[derive(Clone, Debug)]
+pub struct RuleFile {
+    /// Its rule; `None` where the file was refused, and `findings` say why.
+    pub rule: Option<Rule>,
+    /// What is wrong with it. An error costs the rule or a part of it, a warning costs nothing.
+    pub findings: Vec<Diagnostic>,
+}
+
+impl RuleFile {
+    /// Reads a rule file. Its name without the extension is the rule's; `shown` is how the file is named to people and
+    /// to the model; diagnostics name `path`.
+    pub fn read(path: &Path, layer: &Layer, shown: &str) -> Self {
+        match text_of(path) {
+            Ok(text) => Self::of_source(&Source::new(path, text), layer, shown),
+            Err(diagnostic) => Self::refused(diagnostic),
+        }
+    }
+
+    /// Reads a rule file whose text is there already.
+    pub fn of_source(source: &Arc<Source>, layer: &Layer, shown: &str) -> Self {
+        let Some(name) = source.path.file_stem().and_then(|name| name.to_str()) else {
+            let message = format!("`{}` cannot name a rule: its name is not Unicode", source.path.display());
+            return Self::refused(Diagnostic::error(message).help("rename the file"));
+        };
+        let from = rules::Source { layer: layer.clone(), path: shown.to_owned() };
+        let (rule, found) = rules::parse_rule_file(name, &from, &source.text);
+        Self { rule, findings: found.into_iter().map(|one| placed(source, one)).collect() }
+    }
+
+    pub(super) fn refused(diagnostic: Diagnostic) -> Self {
+        Self { rule: None, findings: vec![diagnostic] }
+    }
+}
+
+/// A rule's diagnostic, shown in its file. Where it has no place of its own, the file's first line has to do.
+fn placed(source: &Arc<Source>, found: rules::Diagnostic) -> Diagnostic {
+    let severity = match found.severity {
+        rules::Severity::Error => Severity::Error,
+        rules::Severity::Warning => Severity::Warning,
+    };
+    let message = format!("rule `{}`: {}", found.rule, found.message);
+    let place = Place::new(source, found.span.unwrap_or(0..0));
+    Diagnostic { severity, help: found.help, ..Diagnostic::error(message).at(place, "") }
+}
+
+/// The text of a file, or why it cannot be had.
+pub(super) fn text_of(path: &Path) -> Result<String, Diagnostic> {
+    let bytes = bytes_of(path).map_err(|(cause, help)| {
+        Diagnostic::error(format!("cannot read the rule file `{}`: {cause}", path.display())).help(help)
+    })?;
+    String::from_utf8(bytes).map_err(|error| not_text(path, error.as_bytes(), error.utf8_error().valid_up_to()))
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, (String, &'static str)> {
+    let failed = |error: io::Error| (error.to_string(), "make it readable, or remove it");
+    // Opening a pipe would wait for somebody to write into it.
+    let about = path.metadata().map_err(failed)?;
+    if !about.is_file() {
+        return Err(("it is no file".to_owned(), "rename it or move it away: what ends in `.md` or `.mdc` is a rule"));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(MAX_RULE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_RULE_BYTES {
+        let cause = format!("it has more than the {MAX_RULE_BYTES} bytes that are read");
+        return Err((
+            cause,
+            "a rule's body is what the model is told: shorten it, or rename the file if it is no rule",
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Shows where the text stops to be text: until there it reads the same.
+fn not_text(path: &Path, bytes: &[u8], good: usize) -> Diagnostic {
+    let wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    let message = match bytes.get(good) {
+        _ if wide => "this rule file is UTF-16, not UTF-8".to_owned(),
+        Some(byte) => format!("this rule file is not UTF-8: it has the byte 0x{byte:02x} here"),
+        None => "this rule file is not UTF-8".to_owned(),
+    };
+    let source = Source::new(path, String::from_utf8_lossy(bytes));
+    Diagnostic::error(message).at(Place::new(&source, good..good), "").help("save it as UTF-8")
+}
+
+/// Whether a text begins as a rule file does, with the first line of front matter.
+pub(super) fn has_front_matter(text: &str) -> bool {
+    let first = text.trim_start_matches('\u{feff}').lines().next().unwrap_or_default().trim_end();
+    first == "+++" || first == "---"
+}

@@ -1,0 +1,277 @@
+//! One rule folder: what was read of it, and what changed since the last look.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use rules::{Layer, Rule};
+
+use super::file::{RuleFile, has_front_matter, text_of};
+use super::listing::Listing;
+use super::stamp::Stamp;
+use crate::{Diagnostic, Place, Source};
+
+/// A folder with rule files.
+#[derive(Clone, Debug)]
+pub struct RuleFolder {
+    /// The layer of its rules.
+    pub layer: Layer,
+    /// Where it is; diagnostics name its files so.
+    pub path: PathBuf,
+    /// How it is named to people and to the model: short, without the folders of this machine above it.
+    pub shown: String,
+    /// Its files must be inside this folder once all links are resolved; `None`: they may be anywhere.
+    pub fence: Option<PathBuf>,
+    /// Where the operator names it: then it has to be there.
+    pub asked: Option<Place>,
+}
+
+/// What became of a rule file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    /// The file, as it is shown.
+    pub file: String,
+    /// What happened to it.
+    pub kind: ChangeKind,
+    /// It has no rule that can be used.
+    pub refused: bool,
+    /// It was refused, and the rule it had before stays in force.
+    pub kept: bool,
+}
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// It is new.
+    Added,
+    /// It reads otherwise.
+    Edited,
+    /// It is gone.
+    Removed,
+}
+
+/// How a rule folder stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FolderState {
+    /// It is not there.
+    Absent,
+    /// It was read.
+    Read,
+    /// It cannot be read; the findings say why.
+    Unreadable,
+    /// It is another folder, which was read before it.
+    Twice,
+}
+
+/// A folder as it was last looked at.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) folder: RuleFolder,
+    pub(super) state: FolderState,
+    stamp: Stamp,
+    listing: Listing,
+    /// What keeps the folder itself from being read.
+    failed: Option<Diagnostic>,
+    files: BTreeMap<OsString, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    stamp: Stamp,
+    text: Result<String, Diagnostic>,
+    read: RuleFile,
+    /// The last rule that could be used, while the file as it is now cannot.
+    kept: Option<Rule>,
+}
+
+impl Entry {
+    /// Nobody meant it as a rule.
+    fn is_passed_over(&self) -> bool {
+        self.read.rule.is_none() && self.read.findings.is_empty()
+    }
+
+    fn usable(&self) -> Option<&Rule> {
+        self.read.rule.as_ref().or(self.kept.as_ref())
+    }
+}
+
+impl Known {
+    pub(super) fn new(folder: RuleFolder) -> Self {
+        Self {
+            folder,
+            state: FolderState::Absent,
+            stamp: Stamp::never(),
+            listing: Listing::default(),
+            failed: None,
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at the folder and reads what changed.
+    pub(super) fn look(&mut self, changes: &mut Vec<FileChange>) {
+        let about = self.folder.path.metadata();
+        let stamp = Stamp::of(about.as_ref().ok());
+        let settled = self.state == FolderState::Read && stamp.settled_since(&self.stamp);
+        self.stamp = stamp;
+        match about {
+            Ok(about) if !about.is_dir() => self.fail("it is no folder", "name the folder that holds the rule files"),
+            Ok(_) if settled => {}
+            Ok(_) => match Listing::of(&self.folder.path) {
+                Ok(listing) => {
+                    (self.state, self.listing, self.failed) = (FolderState::Read, listing, None);
+                }
+                Err(error) => self.fail(error, "make it readable"),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => self.leave(FolderState::Absent),
+            Err(error) => self.fail(error, "make it readable"),
+        }
+        // A folder that cannot be read keeps its rules: that it broke is not what the operator decided.
+        if self.state != FolderState::Unreadable {
+            self.forget_gone(changes);
+            self.read_changed(changes);
+        }
+    }
+
+    /// The folder is not to be read, and has no rules.
+    pub(super) fn leave(&mut self, state: FolderState) {
+        let path = self.folder.path.display();
+        let warning = match state {
+            FolderState::Twice => {
+                Some((format!("the rule folder `{path}` is one that is read already"), "remove it from `folders`"))
+            }
+            _ if self.folder.asked.is_some() => Some((
+                format!("the rule folder `{path}` is not there"),
+                "the path is relative to this file; `~` stands for nothing in it",
+            )),
+            _ => None,
+        };
+        (self.state, self.listing) = (state, Listing::default());
+        self.failed = warning.map(|(message, help)| self.asked(Diagnostic::warning(message).help(help)));
+    }
+
+    fn fail(&mut self, cause: impl Display, help: &str) {
+        let message = format!("cannot read the rule folder `{}`: {cause}", self.folder.path.display());
+        self.state = FolderState::Unreadable;
+        self.failed = Some(self.asked(Diagnostic::error(message).help(help)));
+    }
+
+    fn asked(&self, diagnostic: Diagnostic) -> Diagnostic {
+        match &self.folder.asked {
+            Some(place) => diagnostic.at(place.clone(), "asked for here"),
+            None => diagnostic,
+        }
+    }
+
+    pub(super) fn forget_gone(&mut self, changes: &mut Vec<FileChange>) {
+        let (files, names, shown) = (&mut self.files, &self.listing.names, &self.folder.shown);
+        files.retain(|name, entry| {
+            // Both are sorted by name.
+            let stays = names.binary_search(name).is_ok();
+            if !stays && !entry.is_passed_over() {
+                changes.push(FileChange::of(shown, name, ChangeKind::Removed));
+            }
+            stays
+        });
+    }
+
+    fn read_changed(&mut self, changes: &mut Vec<FileChange>) {
+        for name in &self.listing.names {
+            let path = self.folder.path.join(name);
+            let stamp = Stamp::of(path.metadata().ok().as_ref());
+            let before = self.files.get_mut(name);
+            if before.as_ref().is_some_and(|before| stamp.settled_since(&before.stamp)) {
+                continue;
+            }
+            let text = fenced(&path, self.folder.fence.as_deref()).and_then(|()| text_of(&path));
+            let kind = if before.is_some() { ChangeKind::Edited } else { ChangeKind::Added };
+            let (known, good) = match before {
+                Some(before) if before.text == text => {
+                    before.stamp = stamp;
+                    continue;
+                }
+                Some(before) => (!before.is_passed_over(), before.usable().cloned()),
+                None => (false, None),
+            };
+            let entry = entry(&self.folder, name, stamp, text, good);
+            if known || !entry.is_passed_over() {
+                let (refused, kept) = (entry.read.rule.is_none(), entry.kept.is_some());
+                changes.push(FileChange { refused, kept, ..FileChange::of(&self.folder.shown, name, kind) });
+            }
+            self.files.insert(name.clone(), entry);
+        }
+    }
+
+    /// The rules in force, in order of their files.
+    pub(super) fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.files.values().filter_map(Entry::usable)
+    }
+
+    /// All that is wrong with the folder and its files.
+    pub(super) fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
+        let files = self.files.values().flat_map(|entry| &entry.read.findings);
+        self.failed.iter().chain(&self.listing.findings).chain(files)
+    }
+
+    /// Files that are meant as rules, how many of them were refused, and files that were passed over.
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
+        let passed_over = self.files.values().filter(|entry| entry.is_passed_over()).count();
+        let without = self.files.values().filter(|entry| entry.read.rule.is_none()).count();
+        (self.files.len() - passed_over, without - passed_over, passed_over)
+    }
+}
+
+impl FileChange {
+    fn of(folder: &str, name: &OsStr, kind: ChangeKind) -> Self {
+        Self { file: shown(folder, name), kind, refused: false, kept: false }
+    }
+}
+
+fn shown(folder: &str, name: &OsStr) -> String {
+    format!("{folder}/{}", name.display())
+}
+
+fn entry(
+    folder: &RuleFolder,
+    name: &OsStr,
+    stamp: Stamp,
+    text: Result<String, Diagnostic>,
+    good: Option<Rule>,
+) -> Entry {
+    let mut read = match &text {
+        Ok(text) if name.eq_ignore_ascii_case("readme.md") && !has_front_matter(text) => {
+            return Entry {
+                stamp,
+                read: RuleFile { rule: None, findings: Vec::new() },
+                kept: None,
+                text: Ok(text.clone()),
+            };
+        }
+        Ok(text) => {
+            let source = Source::new(folder.path.join(name), text.as_str());
+            RuleFile::of_source(&source, &folder.layer, &shown(&folder.shown, name))
+        }
+        Err(diagnostic) => RuleFile::refused(diagnostic.clone()),
+    };
+    let kept = if read.rule.is_none() { good } else { None };
+    if let Some(first) = read.findings.first_mut().filter(|_| kept.is_some()) {
+        let stays = "the rule as it was before stays in force until the file is mended or deleted";
+        let help = first.help.take().map(|help| format!("{help}; {stays}"));
+        first.help = Some(help.unwrap_or_else(|| stays.to_owned()));
+    }
+    Entry { stamp, text, read, kept }
+}
+
+/// A project comes from somebody else: a link in it must not bring files of this machine before the model.
+fn fenced(path: &Path, fence: Option<&Path>) -> Result<(), Diagnostic> {
+    let Some(fence) = fence else { return Ok(()) };
+    // What cannot be resolved cannot be read either, and says so itself.
+    let Ok(real) = path.canonicalize() else { return Ok(()) };
+    if real.starts_with(fence) {
+        return Ok(());
+    }
+    let message = format!("the rule file `{}` is a link out of the workspace and is not read", path.display());
+    let help = "copy the file, or name the folder it is in in `folders` under `[rules]` in tidegate.toml";
+    Err(Diagnostic::error(message).help(help))
+}

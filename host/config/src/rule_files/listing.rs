@@ -1,0 +1,97 @@
+//! Which entries of a folder are rule files, and which only look so.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use super::file::{has_front_matter, text_of};
+use crate::Diagnostic;
+
+/// The most rule files of one folder. More than anybody keeps: the folder is the wrong one.
+const MAX_RULE_FILES: usize = 4_096;
+
+/// Extensions of rule files.
+const EXTENSIONS: [&str; 2] = ["md", "mdc"];
+
+/// Extensions of files that may have been meant as rules.
+const NEAR: [&str; 6] = ["markdown", "mdown", "mkd", "mdx", "mdtxt", "txt"];
+
+/// The rule files of a folder, sorted by name, and what was found on the way.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) names: Vec<OsString>,
+    pub(super) findings: Vec<Diagnostic>,
+}
+
+impl Listing {
+    /// Lists a folder. Hidden entries are left out: editors keep their locks so.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub(super) fn of(folder: &Path) -> std::io::Result<Self> {
+        let mut names = Vec::new();
+        for entry in folder.read_dir()? {
+            names.push(entry?.file_name());
+        }
+        names.retain(|name| !name.as_encoded_bytes().starts_with(b"."));
+        names.sort_unstable();
+        let (names, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| has_extension(name, &EXTENSIONS));
+        let mut listing = Self { names, findings: Vec::new() };
+        listing.near_misses(folder, &others);
+        listing.cut(folder);
+        Ok(listing)
+    }
+
+    fn cut(&mut self, folder: &Path) {
+        let Some(first) = self.names.get(MAX_RULE_FILES) else { return };
+        let message = format!(
+            "the rule folder `{}` has {} rule files, and {MAX_RULE_FILES} are read",
+            folder.display(),
+            self.names.len()
+        );
+        let help = format!("`{}` and what comes after it is left out; is it the right folder?", first.display());
+        self.findings.push(Diagnostic::error(message).help(help));
+        self.names.truncate(MAX_RULE_FILES);
+    }
+
+    /// What somebody may have meant as rules and is not read. Said once for a folder.
+    fn near_misses(&mut self, folder: &Path, others: &[OsString]) {
+        let begins = |name: &&OsString| {
+            let path = folder.join(name);
+            has_extension(name, &NEAR) && path.is_file() && text_of(&path).is_ok_and(|text| has_front_matter(&text))
+        };
+        let files: Vec<&OsString> = others.iter().filter(begins).collect();
+        if !files.is_empty() {
+            let message = format!("{} in `{}` look like rules and are not read", list(&files), folder.display());
+            self.findings.push(Diagnostic::warning(message).help("a rule file ends in `.md` or `.mdc`: rename them"));
+        }
+        let folders: Vec<&OsString> = others.iter().filter(|name| holds_rules(&folder.join(name))).collect();
+        if !folders.is_empty() {
+            let message = format!("rule files in {} within `{}` are not read", list(&folders), folder.display());
+            let help = "rule files stand directly in a rule folder: move them up, or name their folder in `folders` \
+                        under `[rules]` in tidegate.toml";
+            self.findings.push(Diagnostic::warning(message).help(help));
+        }
+    }
+}
+
+/// Whether a folder within a rule folder has rule files of its own.
+fn holds_rules(folder: &Path) -> bool {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.file_name())
+        .any(|name| !name.as_encoded_bytes().starts_with(b".") && has_extension(&name, &EXTENSIONS))
+}
+
+/// Up to five names, and how many more there are.
+fn list(names: &[&OsString]) -> String {
+    let shown: Vec<String> = names.iter().take(5).map(|name| format!("`{}`", name.display())).collect();
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn has_extension(name: &OsStr, known: &[&str]) -> bool {
+    let extension = Path::new(name).extension().and_then(OsStr::to_str);
+    extension.is_some_and(|extension| known.iter().any(|one| one.eq_ignore_ascii_case(extension)))
+}

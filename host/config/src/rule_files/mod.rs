@@ -1,0 +1,89 @@
+//! Rule folders: which files are rules, what they say, and what changed since they were last looked at.
+//!
+//! Rules are the files `*.md` and `*.mdc` that stand directly in a folder, in order of their names; folders within are
+//! not entered. Nothing is skipped without a word, but for two kinds: hidden files, and a `README.md` without front
+//! matter, which is about the rules. Links are followed, but not out of a workspace.
+//!
+//! A file that was good and is broken by an edit keeps its last good rule in force: protection does not end because
+//! somebody is in the middle of writing. Deleting the file, or `enabled = false` in it, ends it.
+
+mod file;
+mod folder;
+mod listing;
+mod stamp;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use rules::{Layer, Rule};
+
+use crate::Diagnostic;
+pub use file::{MAX_RULE_BYTES, RuleFile};
+use folder::Known;
+pub use folder::{ChangeKind, FileChange, FolderState, RuleFolder};
+
+/// Rule folders as they were last looked at, highest priority first.
+#[derive(Debug)]
+pub struct RuleFiles {
+    folders: Vec<Known>,
+}
+
+/// What is known of one folder.
+#[derive(Clone, Debug)]
+pub struct FolderReport {
+    /// How it is named.
+    pub shown: String,
+    /// The layer of its rules.
+    pub layer: Layer,
+    /// How it stands.
+    pub state: FolderState,
+    /// Files that are meant as rules.
+    pub files: usize,
+    /// How many of them cannot be used.
+    pub refused: usize,
+    /// Files that are about rules, and none themselves.
+    pub passed_over: usize,
+}
+
+impl RuleFiles {
+    /// Reads nothing yet: [`RuleFiles::look`] does.
+    pub fn new(folders: Vec<RuleFolder>) -> Self {
+        Self { folders: folders.into_iter().map(Known::new).collect() }
+    }
+
+    /// Looks at all folders and reads what was touched. Gives what changed since the last look; at the first look that
+    /// is everything. Costs one question to the system for each folder and file where nothing was touched.
+    pub fn look(&mut self) -> Vec<FileChange> {
+        let mut changes = Vec::new();
+        let mut seen: HashSet<PathBuf> = HashSet::new();
+        for known in &mut self.folders {
+            let real = known.folder.path.canonicalize().unwrap_or_else(|_| known.folder.path.clone());
+            if seen.insert(real) {
+                known.look(&mut changes);
+            } else {
+                known.leave(FolderState::Twice);
+                known.forget_gone(&mut changes);
+            }
+        }
+        changes
+    }
+
+    /// The rules in force: folders in their order, files by name.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.folders.iter().flat_map(Known::rules)
+    }
+
+    /// All that is wrong with folders and files.
+    pub fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.folders.iter().flat_map(Known::findings)
+    }
+
+    /// The folders, in order.
+    pub fn folders(&self) -> impl Iterator<Item = FolderReport> {
+        self.folders.iter().map(|known| {
+            let (files, refused, passed_over) = known.counts();
+            let (shown, layer) = (known.folder.shown.clone(), known.folder.layer.clone());
+            FolderReport { shown, layer, state: known.state.clone(), files, refused, passed_over }
+        })
+    }
+}

@@ -1,0 +1,254 @@
+//! Rule folders: what is read, in which words the rest is refused, and what an edit changes.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rules::Layer;
+use tempfile::TempDir;
+use tidegate_config::{ChangeKind, Diagnostic, FolderState, RuleFiles, RuleFolder};
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config")
+}
+
+fn folder(path: impl Into<PathBuf>) -> RuleFolder {
+    RuleFolder { layer: Layer::Project, path: path.into(), shown: "rules".into(), fence: None, asked: None }
+}
+
+fn names(files: &RuleFiles) -> Vec<&str> {
+    files.rules().map(|rule| rule.name.as_str()).collect()
+}
+
+fn said(files: &RuleFiles) -> String {
+    files.findings().map(|one| one.render(false)).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The cases of `tests/corpus/config/rule-folders`: first the rules that are read, then what is said.
+#[test]
+fn folders_are_read_and_refused_in_these_words() {
+    let cases = fs::read_dir(corpus().join("rule-folders")).unwrap().map(|entry| entry.unwrap().path());
+    let mut cases: Vec<PathBuf> = cases.filter(|path| path.is_dir()).collect();
+    cases.sort();
+    assert!(cases.len() >= 3, "only {} cases read", cases.len());
+    let mut wrong = String::new();
+    for case in cases {
+        let mut files = RuleFiles::new(vec![folder(case.join("rules"))]);
+        files.look();
+        let read = files.rules().map(|rule| format!("{}: {:?}, {}\n", rule.name, rule.bucket, rule.source.path));
+        let text = format!("{}\n{}", read.collect::<String>(), said(&files));
+        let text = text.replace(&format!("{}/", case.display()), "");
+        let expected = case.join("expected.txt");
+        if std::env::var_os("TIDEGATE_BLESS").is_some() {
+            fs::write(&expected, format!("{}\n", text.trim_end())).unwrap();
+        }
+        let wanted = fs::read_to_string(&expected).unwrap_or_default();
+        if wanted.trim_end() != text.trim_end() {
+            wrong.push_str(&format!("== {}\n-- expected\n{wanted}\n-- found\n{text}\n", expected.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// A folder that a test writes to.
+struct Desk {
+    folder: TempDir,
+    files: RuleFiles,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        let files = RuleFiles::new(vec![folder(dir.path())]);
+        Self { folder: dir, files }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn rule(&self, name: &str, condition: &str) {
+        self.write(name, format!("+++\ncondition = '{condition}'\n+++\nDo not.\n"));
+    }
+
+    /// What changed since the last look: `added a.md`, `edited a.md (refused, kept)`.
+    fn look(&mut self) -> Vec<String> {
+        let word = |kind| match kind {
+            ChangeKind::Added => "added",
+            ChangeKind::Edited => "edited",
+            ChangeKind::Removed => "removed",
+        };
+        let marks = |refused, kept| match (refused, kept) {
+            (true, true) => " (refused, kept)",
+            (true, false) => " (refused)",
+            _ => "",
+        };
+        let changes = self.files.look();
+        changes.iter().map(|one| format!("{} {}{}", word(one.kind), one.file, marks(one.refused, one.kept))).collect()
+    }
+
+    fn condition(&self, rule: &str) -> Option<String> {
+        let rule = self.files.rules().find(|one| one.name == rule)?;
+        Some(rule.conditions[0].as_str().to_owned())
+    }
+
+    fn only_finding(&self) -> &Diagnostic {
+        let found: Vec<&Diagnostic> = self.files.findings().collect();
+        let [one] = found.as_slice() else { panic!("not one finding:\n{}", said(&self.files)) };
+        one
+    }
+}
+
+#[test]
+fn an_edit_of_the_same_length_in_the_same_instant_is_seen() {
+    let mut desk = Desk::new();
+    desk.rule("a.md", "one");
+    desk.rule("b.md", "bbb");
+    assert_eq!(desk.look(), ["added rules/a.md", "added rules/b.md"]);
+    assert_eq!(desk.look(), [""; 0]);
+    let before = fs::metadata(desk.path("a.md")).unwrap().modified().unwrap();
+    for condition in ["two", "six", "ten"] {
+        desk.rule("a.md", condition);
+        fs::File::options().write(true).open(desk.path("a.md")).unwrap().set_modified(before).unwrap();
+        assert_eq!(desk.look(), ["edited rules/a.md"]);
+        assert_eq!(desk.condition("a").as_deref(), Some(condition));
+    }
+}
+
+#[test]
+fn files_come_go_and_are_renamed() {
+    let mut desk = Desk::new();
+    desk.rule("b.md", "b");
+    desk.look();
+    desk.rule("a.mdc", "a");
+    desk.write("README.md", "About the rules.\n");
+    fs::rename(desk.path("b.md"), desk.path("c.MD")).unwrap();
+    assert_eq!(desk.look(), ["removed rules/b.md", "added rules/a.mdc", "added rules/c.MD"]);
+    assert_eq!(names(&desk.files), ["a", "c"]);
+    let report = desk.files.folders().next().unwrap();
+    assert_eq!((report.state, report.files, report.refused, report.passed_over), (FolderState::Read, 2, 0, 1));
+    fs::remove_dir_all(desk.folder.path()).unwrap();
+    assert_eq!(desk.look(), ["removed rules/a.mdc", "removed rules/c.MD"]);
+    assert_eq!(said(&desk.files), "");
+    fs::create_dir(desk.folder.path()).unwrap();
+    desk.rule("d.md", "d");
+    assert_eq!(desk.look(), ["added rules/d.md"]);
+}
+
+#[test]
+fn a_broken_edit_keeps_the_last_good_rule_until_it_is_mended_deleted_or_switched_off() {
+    let mut desk = Desk::new();
+    desk.rule("a.md", "good");
+    desk.look();
+    desk.rule("a.md", "bro(ken");
+    assert_eq!(desk.look(), ["edited rules/a.md (refused, kept)"]);
+    assert_eq!(desk.condition("a").as_deref(), Some("good"));
+    assert!(said(&desk.files).contains("the rule as it was before stays in force until the file is mended or deleted"));
+    // An editor that empties the file before it writes.
+    desk.write("a.md", "");
+    assert_eq!(desk.look(), ["edited rules/a.md (refused, kept)"]);
+    desk.rule("a.md", "better");
+    assert_eq!(desk.look(), ["edited rules/a.md"]);
+    assert_eq!((desk.condition("a").as_deref(), said(&desk.files).as_str()), (Some("better"), ""));
+    desk.write("a.md", "+++\ncondition = 'x'\nenabled = false\n+++\nOff.\n");
+    assert_eq!(desk.look(), ["edited rules/a.md"]);
+    assert!(desk.files.rules().all(|rule| !rule.enabled));
+    desk.write("a.md", [0xff, 0xfe, 0x00]);
+    assert_eq!(desk.look(), ["edited rules/a.md (refused, kept)"]);
+    fs::remove_file(desk.path("a.md")).unwrap();
+    assert_eq!(desk.look(), ["removed rules/a.md"]);
+    assert_eq!(names(&desk.files), [""; 0]);
+    // Nothing was good before.
+    desk.write("a.md", "no front matter");
+    assert_eq!(desk.look(), ["added rules/a.md (refused)"]);
+}
+
+#[test]
+fn what_is_no_text_is_refused_where_it_stops_to_be_text() {
+    let mut desk = Desk::new();
+    desk.write("latin.md", b"+++\ncondition = 'caf\xe9'\n+++\nDo not.\n");
+    desk.look();
+    let shown = desk.only_finding().render(false).replace(&format!("{}/", desk.folder.path().display()), "");
+    assert!(
+        shown.starts_with("error: this rule file is not UTF-8: it has the byte 0xe9 here\n --> latin.md:2:17\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("help: save it as UTF-8"), "{shown}");
+    fs::remove_file(desk.path("latin.md")).unwrap();
+    desk.write("wide.md", [0xff, 0xfe, b'+', 0, b'+', 0]);
+    desk.look();
+    assert_eq!(desk.only_finding().message, "this rule file is UTF-16, not UTF-8");
+}
+
+#[test]
+fn what_is_too_large_or_no_file_is_refused_and_does_not_hang() {
+    let mut desk = Desk::new();
+    desk.write("large.md", vec![b' '; (1 << 20) + 1]);
+    desk.look();
+    let found = desk.only_finding();
+    assert!(found.message.ends_with("large.md`: it has more than the 1048576 bytes that are read"), "{found}");
+    fs::remove_file(desk.path("large.md")).unwrap();
+    fs::create_dir(desk.path("folder.md")).unwrap();
+    desk.look();
+    assert!(desk.only_finding().message.ends_with("folder.md`: it is no file"));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_link_out_of_the_fence_is_refused_and_one_within_is_read() {
+    use std::os::unix::fs::symlink;
+    let (outside, workspace) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let text = "+++\ncondition = 'x'\n+++\nDo not.\n";
+    fs::write(outside.path().join("secret.md"), text).unwrap();
+    fs::create_dir_all(workspace.path().join("rules")).unwrap();
+    fs::write(workspace.path().join("shared.md"), text).unwrap();
+    symlink(outside.path().join("secret.md"), workspace.path().join("rules/out.md")).unwrap();
+    symlink("../shared.md", workspace.path().join("rules/in.md")).unwrap();
+    symlink("nowhere", workspace.path().join("rules/nowhere.md")).unwrap();
+    let fence = Some(workspace.path().canonicalize().unwrap());
+    let of = |fence| RuleFiles::new(vec![RuleFolder { fence, ..folder(workspace.path().join("rules")) }]);
+    let mut files = of(fence);
+    files.look();
+    assert_eq!(names(&files), ["in"]);
+    let all = said(&files);
+    assert!(all.contains("out.md` is a link out of the workspace and is not read"), "{all}");
+    assert!(all.contains("nowhere.md`: No such file"), "{all}");
+    let mut open = of(None);
+    open.look();
+    assert_eq!(names(&open), ["in", "out"]);
+}
+
+#[test]
+fn a_folder_that_was_asked_for_has_to_be_there_and_is_read_once() {
+    let here = TempDir::new().unwrap();
+    fs::create_dir(here.path().join("team")).unwrap();
+    fs::write(here.path().join("team/a.md"), "+++\ncondition = 'x'\n+++\nDo not.\n").unwrap();
+    let source = tidegate_config::Source::new(
+        here.path().join("tidegate.toml"),
+        "[rules]\nfolders = [\"team\", \"./team/\", \"~/rules\", \"tidegate.toml\"]\n",
+    );
+    fs::write(&source.path, &source.text).unwrap();
+    let operator = tidegate_config::Operator::of_source(&source).unwrap();
+    let named = operator.rule_folders.more.iter();
+    let mut files = RuleFiles::new(
+        named
+            .map(|one| RuleFolder { asked: one.place.clone(), shown: one.typed.clone(), ..folder(&one.path) })
+            .collect(),
+    );
+    files.look();
+    assert_eq!(names(&files), ["a"]);
+    let all = said(&files).replace(&format!("{}/", here.path().display()), "");
+    for part in [
+        "warning: the rule folder `./team/` is one that is read already\n --> tidegate.toml:2:20",
+        "warning: the rule folder `~/rules` is not there\n --> tidegate.toml:2:31",
+        "error: cannot read the rule folder `tidegate.toml`: it is no folder\n --> tidegate.toml:2:42",
+    ] {
+        assert!(all.contains(part), "{part}\n-- is not in\n{all}");
+    }
+    let states: Vec<FolderState> = files.folders().map(|one| one.state).collect();
+    assert_eq!(states, [FolderState::Read, FolderState::Twice, FolderState::Absent, FolderState::Unreadable]);
+}
