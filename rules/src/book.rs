@@ -1,10 +1,117 @@
-//! What the rules without a condition add to the system prompt.
+//! What rules without a condition add to the system prompt: the bodies of those that always apply, and the rulebook, a
+//! list from which the model reads on demand.
 
-use crate::RuleSet;
+use std::fmt::Write as _;
+
+use crate::{Rule, RuleSet};
+
+/// The tool that the rulebook tells the model to read with; its argument `name` is a rule's name. Whoever opens a session
+/// offers it where [`RuleSet::has_rulebook`] says so, and answers with [`RuleSet::read`].
+pub const READ_RULE: &str = "read_rule";
+
+/// The agent of a session that was given no other.
+const AGENT: &str = "main";
+
+/// The most bytes of a body that are read at once: 64 KiB, some 16,000 tokens.
+const MAX_READ: usize = 64 << 10;
 
 impl RuleSet {
-    /// Blocks for the system prompt: the bodies of the rules that always apply, highest layer first.
+    /// Blocks for the system prompt: the bodies of the rules that always apply, highest layer first, then one that lists
+    /// the rulebook, where there is one.
     pub fn system_blocks(&self) -> Vec<String> {
-        self.always_apply().map(|rule| rule.body.clone()).collect()
+        let bodies = self.always_apply().filter(|rule| rule.watches_agent(AGENT)).map(|rule| rule.body.clone());
+        bodies.chain(self.rulebook_block()).collect()
+    }
+
+    /// Whether the system prompt lists rules that can be read.
+    pub fn has_rulebook(&self) -> bool {
+        self.listed().next().is_some()
+    }
+
+    /// What the model reads of the rule of this name. Rules that watch a stream can be read too: a reminder names them.
+    ///
+    /// # Errors
+    /// There is no such rule; the words are for the model and say which there are.
+    pub fn read(&self, name: &str) -> Result<String, String> {
+        let Some(rule) = self.rule(name.trim()) else {
+            let names: Vec<String> = self.listed().map(|rule| format!("`{}`", rule.name)).collect();
+            return Err(format!("there is no rule `{}`; the rulebook has {}", name.trim(), names.join(", ")));
+        };
+        let body = rule.body.as_str();
+        if body.len() <= MAX_READ {
+            return Ok(body.to_owned());
+        }
+        let cut = &body[..body.floor_char_boundary(MAX_READ)];
+        Ok(format!("{cut}\n\n[the rule goes on: {} of {} bytes are shown]", cut.len(), body.len()))
+    }
+
+    fn listed(&self) -> impl Iterator<Item = &Rule> {
+        self.rulebook().filter(|rule| rule.watches_agent(AGENT))
+    }
+
+    fn rulebook_block(&self) -> Option<String> {
+        let mut block = String::new();
+        for rule in self.listed() {
+            let description = rule.description.as_deref().unwrap_or_default();
+            let words: Vec<&str> = description.split_whitespace().collect();
+            let _ = write!(block, "\n- `{}`: {}", rule.name, words.join(" "));
+        }
+        let lead = format!(
+            "This project has a rulebook. Before you do something that an entry is about, read it: call `{READ_RULE}` \
+             with its name, and follow what it says."
+        );
+        (!block.is_empty()).then(|| lead + &block)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Layer, Settings, Source, parse_rule_file};
+
+    fn set(files: &[(&str, &str)]) -> Arc<RuleSet> {
+        let rule = |(name, text): &(&str, &str)| {
+            let source = Source { layer: Layer::Project, path: format!("{name}.md") };
+            parse_rule_file(name, &source, text).0.unwrap()
+        };
+        RuleSet::build(files.iter().map(rule).collect(), Settings::default(), "").0
+    }
+
+    #[test]
+    fn bodies_come_first_and_the_rulebook_is_listed_by_description() {
+        let set = set(&[
+            ("deploy", "---\ndescription: How   to deploy.\n---\nFrom `release`.\n"),
+            ("house", "---\nalwaysApply: true\n---\nPlain words.\n"),
+            ("stream", "---\ncondition: x\ndescription: Watched, not listed.\n---\nDo not.\n"),
+            ("helpers", "---\ndescription: For others.\nagents: helper-*\n---\nElsewhere.\n"),
+            ("off", "---\ndescription: Off.\nenabled: false\n---\nNever.\n"),
+        ]);
+        let [house, book] = <[String; 2]>::try_from(set.system_blocks()).unwrap();
+        assert_eq!(house, "Plain words.");
+        assert!(set.has_rulebook());
+        assert!(
+            book.contains("call `read_rule`") && book.ends_with("follow what it says.\n- `deploy`: How to deploy.")
+        );
+        assert_eq!(set.read(" deploy ").unwrap(), "From `release`.");
+        assert_eq!(set.read("stream").unwrap(), "Do not.");
+        assert_eq!(set.read("off").unwrap_err(), "there is no rule `off`; the rulebook has `deploy`");
+    }
+
+    #[test]
+    fn a_body_without_end_is_cut_between_characters() {
+        let long = format!("+++\ndescription = 'Long.'\n+++\nab{}", "é".repeat(MAX_READ));
+        let read = set(&[("long", &long)]).read("long").unwrap();
+        assert!(read.len() < MAX_READ + 100, "{}", read.len());
+        assert!(
+            read.ends_with(&format!("é\n\n[the rule goes on: {MAX_READ} of {} bytes are shown]", 2 * MAX_READ + 2))
+        );
+    }
+
+    #[test]
+    fn without_such_rules_the_prompt_is_left_alone() {
+        assert!(set(&[("stream", "---\ncondition: x\n---\nDo not.\n")]).system_blocks().is_empty());
     }
 }

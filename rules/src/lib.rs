@@ -56,10 +56,12 @@ mod scope;
 mod session;
 mod set;
 mod settings;
+mod shadow;
 mod spec;
 mod watch;
 mod yaml;
 
+pub use book::READ_RULE;
 pub use builtin::{BUILTIN_FILES, builtin};
 pub use diagnostic::{Diagnostic, Severity};
 pub use example::{Example, check_examples};
@@ -70,4 +72,5 @@ pub use scope::{Glob, Scope};
 pub use session::{Judgement, Record, Session};
 pub use set::{RuleInfo, RuleSet, RuleState};
 pub use settings::{ContextMode, Hold, InterruptMode, OnBudget, RepeatMode, Settings};
+pub use shadow::Shadow;
 pub use spec::{RuleAction, RuleSpec, Strings};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::EngineStats;
 use crate::group::{Groups, watches_text, watches_thinking, watches_tool};
+use crate::shadow::Shadow;
 use crate::{Bucket, Diagnostic, Layer, Rule, Scope, Settings, Severity};
 
 /// The rules of a host, shared by its sessions. Immutable but for the automata's rows.
@@ -75,6 +76,7 @@ impl RuleSet {
             .collect();
         let groups = Groups::new(&rules, &active);
         let set = Self { rules, states, by_name, groups, settings, workspace: workspace.to_owned() };
+        found.extend(set.shadows().iter().map(Shadow::diagnostic));
         (Arc::new(set), found)
     }
 
@@ -163,8 +165,6 @@ fn state_of(rule: &Rule, first: Option<&Rule>, settings: &Settings, found: &mut 
         return RuleState::Disabled("the setting `disabled_rules` names it".into());
     }
     if let Some(first) = first {
-        let message = format!("it is not used: the rule of the same name ({}) comes first", first.source);
-        found.push(Diagnostic::new(Severity::Warning, &rule.name, &rule.source, message));
         return RuleState::Shadowed(first.source.to_string());
     }
     if !settings.enabled && rule.bucket == Bucket::Stream {

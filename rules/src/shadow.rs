@@ -1,0 +1,88 @@
+//! Rules of one name: which of them is used, and which are not for that reason.
+
+use crate::{Diagnostic, RuleSet, RuleState, Severity, Source};
+
+/// Several rules of one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shadow<'a> {
+    /// Their name.
+    pub rule: &'a str,
+    /// Where the one that is used comes from.
+    pub used: &'a Source,
+    /// Where the others come from, highest layer first.
+    pub unused: Vec<&'a Source>,
+}
+
+impl RuleSet {
+    /// The names that several rules have, each once. Rules that are switched off do not count.
+    pub fn shadows(&self) -> Vec<Shadow<'_>> {
+        let mut shadows: Vec<Shadow<'_>> = Vec::new();
+        let hidden = self.with_states().filter(|(_, state)| matches!(state, RuleState::Shadowed(_)));
+        for (rule, _) in hidden {
+            match shadows.iter_mut().find(|shadow| shadow.rule == rule.name) {
+                Some(shadow) => shadow.unused.push(&rule.source),
+                None => shadows.extend(self.rule(&rule.name).map(|used| Shadow {
+                    rule: &used.name,
+                    used: &used.source,
+                    unused: vec![&rule.source],
+                })),
+            }
+        }
+        shadows
+    }
+}
+
+impl Shadow<'_> {
+    /// The report: one warning for the name.
+    pub(crate) fn diagnostic(&self) -> Diagnostic {
+        let unused: Vec<String> = self.unused.iter().map(|source| source.to_string()).collect();
+        let message = format!("it is used instead of: {}", unused.join("; "));
+        let help = "rename or delete what is not meant";
+        Diagnostic::new(Severity::Warning, self.rule, self.used, message).help(help)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use crate::{Layer, Rule, RuleSet, Settings, Source, parse_rule_file};
+
+    fn rule(name: &str, layer: Layer, path: &str) -> Rule {
+        let source = Source { layer, path: path.to_owned() };
+        parse_rule_file(name, &source, "+++\ncondition = 'x'\n+++\nDo not.\n").0.unwrap()
+    }
+
+    #[test]
+    fn every_name_is_reported_once_with_who_wins_and_who_loses() {
+        let plugin = || Layer::Plugin("p".parse().unwrap());
+        let rules = vec![
+            rule("twice", Layer::Builtin, "b.md"),
+            rule("thrice", plugin(), "plugin.toml"),
+            rule("thrice", Layer::Project, "t.mdc"),
+            rule("alone", Layer::User, "a.md"),
+            rule("twice", Layer::User, "u.md"),
+            rule("thrice", Layer::Project, "t.md"),
+            Rule { enabled: false, ..rule("alone", Layer::Project, "off.md") },
+        ];
+        let (set, found) = RuleSet::build(rules, Settings::default(), "");
+        let said: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                "warning: rule `thrice` (project, t.mdc): it is used instead of: project, t.md; plugin p, plugin.toml; \
+                 rename or delete what is not meant",
+                "warning: rule `twice` (user, u.md): it is used instead of: built-in, b.md; rename or delete what is \
+                 not meant",
+            ]
+        );
+        assert_eq!(set.shadows().len(), 2);
+    }
+
+    #[test]
+    fn a_name_that_is_switched_off_shadows_nothing() {
+        let rules = vec![rule("a", Layer::Project, "a.md"), rule("a", Layer::Builtin, "b.md")];
+        let settings = Settings { disabled_rules: vec![" a ".to_owned()], ..Settings::default() };
+        let (set, found) = RuleSet::build(rules, settings, "");
+        assert!(found.is_empty() && set.shadows().is_empty());
+    }
+}
