@@ -1,6 +1,7 @@
 //! Manifest and operator's entry put together: what a plugin may do, how much it may take, what its settings are.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use flow::{CallbackKind, PluginId};
@@ -40,18 +41,28 @@ impl Operator {
     /// A manifest cannot be read or is wrong, two plugins have one id, a power that is asked for is not granted (or the
     /// reverse), a setting is unknown, of another type, or missing. All of it is reported together.
     pub fn load_plugins(&self) -> Result<Vec<Plugin>, Diagnostics> {
-        let mut found = Vec::new();
-        let mut plugins: Vec<Plugin> = Vec::new();
+        let (plugins, refused) = self.load_each_plugin();
+        if refused.is_empty() {
+            return Ok(plugins);
+        }
+        Err(Diagnostics(refused.into_iter().flat_map(|(_, found)| found.0).collect()))
+    }
+
+    /// As [`Operator::load_plugins`], but one plugin that is wrong does not cost the others: what is wrong comes back
+    /// beside them, each with the plugin's folder.
+    pub fn load_each_plugin(&self) -> (Vec<Plugin>, Vec<(PathBuf, Diagnostics)>) {
+        let (mut plugins, mut refused): (Vec<Plugin>, Vec<_>) = (Vec::new(), Vec::new());
         for entry in &self.plugins {
-            match self.load_plugin(entry) {
-                Ok(plugin) => {
-                    found.extend(duplicate(&plugins, &plugin));
-                    plugins.push(plugin);
-                }
-                Err(more) => found.extend(more.0),
+            let loaded = self.load_plugin(entry).and_then(|plugin| match duplicate(&plugins, &plugin) {
+                Some(error) => Err(error.into()),
+                None => Ok(plugin),
+            });
+            match loaded {
+                Ok(plugin) => plugins.push(plugin),
+                Err(found) => refused.push((entry.folder.clone(), found)),
             }
         }
-        if found.is_empty() { Ok(plugins) } else { Err(Diagnostics(found)) }
+        (plugins, refused)
     }
 
     /// Reads the manifest of one plugin and holds the operator's entry against it.

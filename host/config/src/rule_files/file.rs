@@ -25,7 +25,7 @@ impl RuleFile {
     /// Reads a rule file. Its name without the extension is the rule's; `shown` is how the file is named to people and
     /// to the model; diagnostics name `path`.
     pub fn read(path: &Path, layer: &Layer, shown: &str) -> Self {
-        match text_of(path) {
+        match text_of(path, path) {
             Ok(text) => Self::of_source(&Source::new(path, text), layer, shown),
             Err(diagnostic) => Self::refused(diagnostic),
         }
@@ -58,12 +58,12 @@ fn placed(source: &Arc<Source>, found: rules::Diagnostic) -> Diagnostic {
     Diagnostic { severity, help: found.help, ..Diagnostic::error(message).at(place, "") }
 }
 
-/// The text of a file, or why it cannot be had.
-pub(super) fn text_of(path: &Path) -> Result<String, Diagnostic> {
+/// The text of a file that people know as `named`, or why it cannot be had.
+pub(super) fn text_of(path: &Path, named: &Path) -> Result<String, Diagnostic> {
     let bytes = bytes_of(path).map_err(|(cause, help)| {
-        Diagnostic::error(format!("cannot read the rule file `{}`: {cause}", path.display())).help(help)
+        Diagnostic::error(format!("cannot read the rule file `{}`: {cause}", named.display())).help(help)
     })?;
-    String::from_utf8(bytes).map_err(|error| not_text(path, error.as_bytes(), error.utf8_error().valid_up_to()))
+    String::from_utf8(bytes).map_err(|error| not_text(named, error.as_bytes(), error.utf8_error().valid_up_to()))
 }
 
 fn bytes_of(path: &Path) -> Result<Vec<u8>, (String, &'static str)> {
@@ -87,14 +87,14 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, (String, &'static str)> {
 }
 
 /// Shows where the text stops to be text: until there it reads the same.
-fn not_text(path: &Path, bytes: &[u8], good: usize) -> Diagnostic {
+fn not_text(named: &Path, bytes: &[u8], good: usize) -> Diagnostic {
     let wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     let message = match bytes.get(good) {
         _ if wide => "this rule file is UTF-16, not UTF-8".to_owned(),
         Some(byte) => format!("this rule file is not UTF-8: it has the byte 0x{byte:02x} here"),
         None => "this rule file is not UTF-8".to_owned(),
     };
-    let source = Source::new(path, String::from_utf8_lossy(bytes));
+    let source = Source::new(named, String::from_utf8_lossy(bytes));
     Diagnostic::error(message).at(Place::new(&source, good..good), "").help("save it as UTF-8")
 }
 

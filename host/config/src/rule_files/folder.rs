@@ -18,7 +18,7 @@ use crate::{Diagnostic, Place, Source};
 pub struct RuleFolder {
     /// The layer of its rules.
     pub layer: Layer,
-    /// Where it is; diagnostics name its files so.
+    /// Where it is; diagnostics name its files so. A relative path begins in the working folder of the time it is given.
     pub path: PathBuf,
     /// How it is named to people and to the model: short, without the folders of this machine above it.
     pub shown: String,
@@ -69,6 +69,8 @@ pub enum FolderState {
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) folder: RuleFolder,
+    /// Where it is, wherever the process goes.
+    pub(super) at: PathBuf,
     pub(super) state: FolderState,
     stamp: Stamp,
     listing: Listing,
@@ -100,6 +102,8 @@ impl Entry {
 impl Known {
     pub(super) fn new(folder: RuleFolder) -> Self {
         Self {
+            // Only an empty path has no absolute form, and there is nothing at it.
+            at: std::path::absolute(&folder.path).unwrap_or_default(),
             folder,
             state: FolderState::Absent,
             stamp: Stamp::never(),
@@ -111,14 +115,14 @@ impl Known {
 
     /// Looks at the folder and reads what changed.
     pub(super) fn look(&mut self, changes: &mut Vec<FileChange>) {
-        let about = self.folder.path.metadata();
+        let about = self.at.metadata();
         let stamp = Stamp::of(about.as_ref().ok());
         let settled = self.state == FolderState::Read && stamp.settled_since(&self.stamp);
         self.stamp = stamp;
         match about {
             Ok(about) if !about.is_dir() => self.fail("it is no folder", "name the folder that holds the rule files"),
             Ok(_) if settled => {}
-            Ok(_) => match Listing::of(&self.folder.path) {
+            Ok(_) => match Listing::of(&self.at, &self.folder.path) {
                 Ok(listing) => {
                     (self.state, self.listing, self.failed) = (FolderState::Read, listing, None);
                 }
@@ -178,13 +182,14 @@ impl Known {
 
     fn read_changed(&mut self, changes: &mut Vec<FileChange>) {
         for name in &self.listing.names {
-            let path = self.folder.path.join(name);
+            let path = self.at.join(name);
             let stamp = Stamp::of(path.metadata().ok().as_ref());
             let before = self.files.get_mut(name);
             if before.as_ref().is_some_and(|before| stamp.settled_since(&before.stamp)) {
                 continue;
             }
-            let text = fenced(&path, self.folder.fence.as_deref()).and_then(|()| text_of(&path));
+            let named = self.folder.path.join(name);
+            let text = fenced(&path, &named, self.folder.fence.as_deref()).and_then(|()| text_of(&path, &named));
             let kind = if before.is_some() { ChangeKind::Edited } else { ChangeKind::Added };
             let (known, good) = match before {
                 Some(before) if before.text == text => {
@@ -264,14 +269,14 @@ fn entry(
 }
 
 /// A project comes from somebody else: a link in it must not bring files of this machine before the model.
-fn fenced(path: &Path, fence: Option<&Path>) -> Result<(), Diagnostic> {
+fn fenced(path: &Path, named: &Path, fence: Option<&Path>) -> Result<(), Diagnostic> {
     let Some(fence) = fence else { return Ok(()) };
     // What cannot be resolved cannot be read either, and says so itself.
     let Ok(real) = path.canonicalize() else { return Ok(()) };
     if real.starts_with(fence) {
         return Ok(());
     }
-    let message = format!("the rule file `{}` is a link out of the workspace and is not read", path.display());
+    let message = format!("the rule file `{}` is a link out of the workspace and is not read", named.display());
     let help = "copy the file, or name the folder it is in in `folders` under `[rules]` in tidegate.toml";
     Err(Diagnostic::error(message).help(help))
 }

@@ -23,11 +23,11 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Lists a folder. Hidden entries are left out: editors keep their locks so.
+    /// Lists a folder that people know as `named`. Hidden entries are left out: editors keep their locks so.
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub(super) fn of(folder: &Path) -> std::io::Result<Self> {
+    pub(super) fn of(folder: &Path, named: &Path) -> std::io::Result<Self> {
         let mut names = Vec::new();
         for entry in folder.read_dir()? {
             names.push(entry?.file_name());
@@ -36,16 +36,16 @@ impl Listing {
         names.sort_unstable();
         let (names, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| has_extension(name, &EXTENSIONS));
         let mut listing = Self { names, findings: Vec::new() };
-        listing.near_misses(folder, &others);
-        listing.cut(folder);
+        listing.near_misses(folder, named, &others);
+        listing.cut(named);
         Ok(listing)
     }
 
-    fn cut(&mut self, folder: &Path) {
+    fn cut(&mut self, named: &Path) {
         let Some(first) = self.names.get(MAX_RULE_FILES) else { return };
         let message = format!(
             "the rule folder `{}` has {} rule files, and {MAX_RULE_FILES} are read",
-            folder.display(),
+            named.display(),
             self.names.len()
         );
         let help = format!("`{}` and what comes after it is left out; is it the right folder?", first.display());
@@ -54,19 +54,21 @@ impl Listing {
     }
 
     /// What somebody may have meant as rules and is not read. Said once for a folder.
-    fn near_misses(&mut self, folder: &Path, others: &[OsString]) {
+    fn near_misses(&mut self, folder: &Path, named: &Path, others: &[OsString]) {
         let begins = |name: &&OsString| {
             let path = folder.join(name);
-            has_extension(name, &NEAR) && path.is_file() && text_of(&path).is_ok_and(|text| has_front_matter(&text))
+            has_extension(name, &NEAR)
+                && path.is_file()
+                && text_of(&path, &path).is_ok_and(|text| has_front_matter(&text))
         };
         let files: Vec<&OsString> = others.iter().filter(begins).collect();
         if !files.is_empty() {
-            let message = format!("{} in `{}` look like rules and are not read", list(&files), folder.display());
+            let message = format!("{} in `{}` look like rules and are not read", list(&files), named.display());
             self.findings.push(Diagnostic::warning(message).help("a rule file ends in `.md` or `.mdc`: rename them"));
         }
         let folders: Vec<&OsString> = others.iter().filter(|name| holds_rules(&folder.join(name))).collect();
         if !folders.is_empty() {
-            let message = format!("rule files in {} within `{}` are not read", list(&folders), folder.display());
+            let message = format!("rule files in {} within `{}` are not read", list(&folders), named.display());
             let help = "rule files stand directly in a rule folder: move them up, or name their folder in `folders` \
                         under `[rules]` in tidegate.toml";
             self.findings.push(Diagnostic::warning(message).help(help));

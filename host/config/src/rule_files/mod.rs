@@ -57,7 +57,7 @@ impl RuleFiles {
         let mut changes = Vec::new();
         let mut seen: HashSet<PathBuf> = HashSet::new();
         for known in &mut self.folders {
-            let real = known.folder.path.canonicalize().unwrap_or_else(|_| known.folder.path.clone());
+            let real = known.at.canonicalize().unwrap_or_else(|_| known.at.clone());
             if seen.insert(real) {
                 known.look(&mut changes);
             } else {
