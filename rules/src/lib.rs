@@ -58,6 +58,7 @@ mod set;
 mod settings;
 mod shadow;
 mod spec;
+mod tail;
 mod watch;
 mod yaml;
 

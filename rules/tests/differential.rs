@@ -256,7 +256,9 @@ fn rule_set(pairs: &[Pair], hold: Hold, quiet: Option<usize>) -> Arc<RuleSet> {
             interrupt: (Some(at) == quiet).then_some(rules::InterruptMode::Never),
             ..RuleSpec::default()
         };
-        let (rule, found) = Rule::from_spec(&format!("r{at}"), &source, &spec, None);
+        let (rule, mut found) = Rule::from_spec(&format!("r{at}"), &source, &spec, None);
+        // Some of the patterns match without a byte, which is told.
+        found.retain(|one| !one.message.contains("matches the empty text"));
         assert_eq!(found, []);
         rule.unwrap()
     });

@@ -1,12 +1,11 @@
 //! One stream's place in an automaton: feeding bytes, and how far back a match in progress may reach.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::automaton::{Automaton, Scratch};
+use super::automaton::Automaton;
 use super::look::Context;
-use super::pattern::UNBOUNDED;
-use super::table::{Cells, HITS, Key, Table, UNKNOWN, decode_depth};
+use super::step::Scratch;
+use super::table::{Holders, Key, PLAIN, Parts, Rows, Table, UNKNOWN, View, Ways};
 
 /// A pattern has matched, for the first time or again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +16,8 @@ pub struct Hit {
     pub end: u64,
     /// How many bytes had to be seen to know it: `end`, or one more where an assertion had to see what follows.
     pub seen: u64,
+    /// What [`Cursor::held_from`] was before the last of these bytes.
+    pub held_from: u64,
 }
 
 /// One stream's place.
@@ -24,71 +25,65 @@ pub struct Hit {
 pub struct Cursor {
     automaton: Arc<Automaton>,
     table: Arc<Table>,
-    cells: Arc<Cells>,
+    ways: Arc<Ways>,
+    view: Option<Arc<View>>,
     row: u32,
+    /// How far back a match in progress of a holder may reach.
+    reach: u32,
     position: u64,
-    /// The last row whose hits nobody wanted: it is passed without looking them up again.
+    /// The cell of the last row whose hits nobody wanted: it is passed without looking them up again.
     dull: u32,
+    /// Position at the last step that had to ask for a row.
+    asked: u64,
     /// Set while the automaton has no room: the live states themselves.
     loose: Option<Box<Loose>>,
-    /// How often it went to another table: rows of different tables must not be mixed.
-    moves: u32,
 }
 
 #[derive(Debug)]
 struct Loose {
-    key: Key,
+    key: Vec<u32>,
     scratch: Scratch,
 }
 
-/// Which patterns make bytes wait on a stream, with what has been found out about rows.
-#[derive(Debug, Default)]
-pub struct Holders {
-    kind: Kind,
-    known: HashMap<u32, u32>,
-    table: Option<Arc<Table>>,
-}
-
-#[derive(Debug, Default)]
-enum Kind {
-    #[default]
-    Nobody,
-    All,
-    Some(Vec<bool>),
-}
-
-impl Holders {
-    /// Holders by pattern number.
-    pub fn new(holds: Vec<bool>) -> Self {
-        let kind = match holds.iter().filter(|h| **h).count() {
-            0 => Kind::Nobody,
-            n if n == holds.len() => Kind::All,
-            _ => Kind::Some(holds),
-        };
-        Self { kind, known: HashMap::new(), table: None }
-    }
-
-    /// Whether no pattern makes bytes wait.
-    pub fn is_empty(&self) -> bool {
-        matches!(self.kind, Kind::Nobody)
-    }
-
-    fn counts(&self, pattern: u32) -> bool {
-        match &self.kind {
-            Kind::Nobody => false,
-            Kind::All => true,
-            Kind::Some(holds) => holds[pattern as usize],
-        }
-    }
-}
-
 impl Cursor {
-    /// The beginning of a block.
+    /// The beginning of a block in which nothing waits for a match in progress.
     pub fn new(automaton: &Arc<Automaton>) -> Self {
+        Self::of(automaton, None)
+    }
+
+    /// The beginning of a block. `holds` tells by pattern number for whose matches bytes wait.
+    pub fn holding(automaton: &Arc<Automaton>, holds: Vec<bool>) -> Self {
+        let holders = match holds.iter().filter(|holds| **holds).count() {
+            0 => return Self::new(automaton),
+            n if n == holds.len() => Holders::All,
+            _ => Holders::Some(holds),
+        };
+        Self::of(automaton, Some(&Arc::new(holders)))
+    }
+
+    fn of(automaton: &Arc<Automaton>, holders: Option<&Arc<Holders>>) -> Self {
         let table = automaton.current();
-        let cells = Arc::clone(&table.rows().cells);
-        let row = table.root(automaton.start_context());
-        Self { automaton: Arc::clone(automaton), table, cells, row, position: 0, dull: UNKNOWN, loose: None, moves: 0 }
+        let (ways, view) = {
+            let mut rows = table.rows();
+            (Arc::clone(&rows.ways), holders.map(|holders| rows.view(holders)))
+        };
+        let mut cursor = Self {
+            automaton: Arc::clone(automaton),
+            table,
+            ways,
+            view,
+            row: UNKNOWN,
+            reach: 0,
+            position: 0,
+            dull: UNKNOWN,
+            asked: 0,
+            loose: None,
+        };
+        let mut scratch = automaton.scratch();
+        let context = automaton.contexts.reduce(Context::Start);
+        Parts { context, before: &[], after: &[], set: &[] }.write(&mut scratch.key);
+        cursor.settle(scratch, None);
+        cursor
     }
 
     /// The machine it runs on.
@@ -97,235 +92,214 @@ impl Cursor {
     }
 
     /// Bytes fed so far.
+    #[inline]
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Takes the next bytes; any split of a text gives the same hits. `on_hit` answers whether the hit was of use.
+    /// Whether no pattern makes bytes wait.
+    #[inline]
+    pub fn holds_nothing(&self) -> bool {
+        self.view.is_none()
+    }
+
+    /// The first byte that may belong to a match in progress of a holder: no match that ends behind this place begins
+    /// before it. Never moves back, and is the same for every way to cut the text.
+    #[inline]
+    pub fn held_from(&self) -> u64 {
+        // Without holders the reach is 0.
+        self.position - u64::from(self.reach).min(self.position)
+    }
+
+    /// Takes the next bytes of UTF-8 text; any split of it gives the same hits. `on_hit` answers whether the hit was of use.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8], mut on_hit: impl FnMut(Hit) -> bool) {
-        let mut at = 0;
-        loop {
-            at = self.run(bytes, at);
-            if at >= bytes.len() {
-                return;
-            }
+        let mut at = self.run(bytes);
+        while at < bytes.len() {
             self.hard_step(bytes[at], &mut on_hit);
             at += 1;
+            at += self.run(&bytes[at..]);
         }
     }
 
     /// The fast loop: follows filled cells without hits; the number of bytes passed.
     #[inline]
-    fn run(&mut self, bytes: &[u8], from: usize) -> usize {
-        if self.loose.is_some() {
-            return from;
-        }
-        let (cells, classes) = (&*self.cells, &*self.automaton.classes);
-        let (mut row, mut at) = (self.row, from);
-        while at < bytes.len() {
-            let cell = cells.get(row + u32::from(classes[bytes[at] as usize]));
-            if cell & HITS != 0 {
-                break;
+    fn run(&mut self, bytes: &[u8]) -> usize {
+        let ways = &*self.ways;
+        let (mut row, mut reach, mut passed) = (self.row, self.reach, 0);
+        if let Some(view) = &self.view {
+            for byte in bytes {
+                let cell = ways.cell(row, *byte);
+                // Off the way from cell to cell, which is what takes the time.
+                let depth = view.depths.get(ways.index(cell));
+                if cell & PLAIN == 0 || depth == 0 {
+                    break;
+                }
+                (row, reach, passed) = (cell, reach.saturating_add(1).min(depth - 1), passed + 1);
             }
-            row = cell;
-            at += 1;
+        } else {
+            for byte in bytes {
+                let cell = ways.cell(row, *byte);
+                if cell & PLAIN == 0 {
+                    break;
+                }
+                (row, passed) = (cell, passed + 1);
+            }
         }
-        self.row = row;
-        self.position += (at - from) as u64;
-        at
+        (self.row, self.reach) = (row, reach);
+        self.position += passed as u64;
+        passed
     }
 
     #[cold]
+    #[inline(never)]
     fn hard_step(&mut self, byte: u8, on_hit: &mut impl FnMut(Hit) -> bool) {
-        self.position += 1;
-        let class = u32::from(self.automaton.classes[byte as usize]);
-        let cell = if self.loose.is_some() { UNKNOWN } else { self.cells.get(self.row + class) };
-        if cell != UNKNOWN && cell == self.dull {
-            self.row = cell & !HITS;
-            return;
-        }
-        let key = if cell == UNKNOWN {
-            self.make_step(byte)
-        } else {
-            self.row = cell & !HITS;
-            self.table.key(&self.table.rows(), self.row)
+        let held_from = self.held_from();
+        let hits = match self.ways.cell(self.row, byte) {
+            UNKNOWN => self.make_step(byte),
+            cell => {
+                self.enter(cell | PLAIN);
+                let news = cell & PLAIN == 0 && self.row != self.dull;
+                news.then(|| self.table.rows().key(self.row))
+            }
         };
-        let mut wanted = false;
-        for &pattern in key.before() {
-            wanted |= on_hit(Hit { pattern, end: self.position - 1, seen: self.position });
-        }
-        for &pattern in key.after() {
-            wanted |= on_hit(Hit { pattern, end: self.position, seen: self.position });
-        }
-        if !wanted && self.loose.is_none() {
-            self.dull = self.row | HITS;
+        self.position += 1;
+        if let Some(key) = hits
+            && !self.report(key.parts(), held_from, on_hit)
+        {
+            self.dull = self.row;
         }
     }
 
-    /// Steps over a cell that is not filled: fills it, or steps without the table where there is no room.
-    fn make_step(&mut self, byte: u8) -> Key {
+    /// Tells whether any of the hits was wanted.
+    fn report(&self, hits: Parts<'_>, held_from: u64, on_hit: &mut impl FnMut(Hit) -> bool) -> bool {
+        let (seen, mut wanted) = (self.position, false);
+        for &pattern in hits.before {
+            wanted |= on_hit(Hit { pattern, end: seen - 1, seen, held_from });
+        }
+        for &pattern in hits.after {
+            wanted |= on_hit(Hit { pattern, end: seen, seen, held_from });
+        }
+        wanted
+    }
+
+    /// Steps over a cell that is not filled: fills it, or steps without the table where there is no room. Gives the hits.
+    fn make_step(&mut self, byte: u8) -> Option<Key> {
         let automaton = Arc::clone(&self.automaton);
         if let Some(Loose { key, mut scratch }) = self.loose.take().map(|loose| *loose) {
             automaton.count_uncached();
-            let next = automaton.step(key.context(), key.set(), byte, &mut scratch);
-            self.settle(&next, None, scratch);
-            return next;
+            automaton.step(Parts::of(&key), byte, &mut scratch);
+            return self.settle(scratch, None);
         }
-        let class = u32::from(automaton.classes[byte as usize]);
+        let table = Arc::clone(&self.table);
         let from = {
-            let rows = self.table.rows();
-            let cell = rows.cells.get(self.row + class);
+            let mut rows = table.rows();
+            let cell = rows.ways.cell(self.row, byte);
             if cell != UNKNOWN {
                 // Another stream filled it, in cells that have grown since this one looked.
-                self.cells = Arc::clone(&rows.cells);
-                self.row = cell & !HITS;
-                return self.table.key(&rows, self.row);
+                self.refresh(&mut rows);
+                self.enter(cell | PLAIN);
+                return (cell & PLAIN == 0).then(|| rows.key(self.row));
             }
-            self.table.key(&rows, self.row)
+            rows.key(self.row)
         };
-        let mut scratch = Scratch::default();
-        let next = automaton.step(from.context(), from.set(), byte, &mut scratch);
-        self.settle(&next, Some(class), scratch);
-        next
+        let mut scratch = automaton.scratch();
+        automaton.step(from.parts(), byte, &mut scratch);
+        self.settle(scratch, Some(byte))
     }
 
-    /// Puts the cursor on `key`: on its row where there is one or may be one, else loose.
-    fn settle(&mut self, key: &Key, link: Option<u32>, scratch: Scratch) {
-        let depth = self.automaton.depth_of(key.set(), |_| true);
-        let mut table = Arc::clone(&self.table);
-        let full = {
-            let rows = table.rows();
-            rows.find(key).is_none() && self.automaton.is_full(rows.bytes())
-        };
-        if full {
-            table = self.automaton.renew(&table);
+    /// Puts the cursor on the row of the key in `scratch`, where there is one or may be one, else loose; fills the cell
+    /// that led there from the row it stood on for the byte `link`. Gives the key if it has hits.
+    fn settle(&mut self, scratch: Scratch, link: Option<u8>) -> Option<Key> {
+        self.automaton.count_fed(self.position - self.asked);
+        self.asked = self.position;
+        let full = Arc::clone(&self.table);
+        if let Some(cell) = self.row_for(&scratch.key, link) {
+            return self.arrive(cell, scratch);
         }
-        let moved = !Arc::ptr_eq(&table, &self.table);
+        self.table = self.automaton.renew(&full);
+        if !Arc::ptr_eq(&full, &self.table) {
+            self.dull = UNKNOWN;
+            if let Some(cell) = self.row_for(&scratch.key, None) {
+                return self.arrive(cell, scratch);
+            }
+        }
+        Some(self.let_loose(scratch)).filter(|key| key.parts().has_hits())
+    }
+
+    /// The cell value for a key, making its row if there is room.
+    fn row_for(&mut self, key: &[u32], link: Option<u8>) -> Option<u32> {
+        let table = Arc::clone(&self.table);
         let mut rows = table.rows();
         let known = rows.find(key);
-        if known.is_none() && self.automaton.is_full(rows.bytes()) {
-            drop(rows);
-            self.loose = Some(Box::new(Loose { key: key.clone(), scratch }));
-            return;
+        let cell = known.or_else(|| (!rows.is_full()).then(|| rows.insert(key)));
+        if let (Some(byte), Some(cell)) = (link, cell) {
+            rows.link(self.row, byte, cell);
         }
-        let cell = known.unwrap_or_else(|| table.intern(&mut rows, key.clone(), depth));
-        if let (Some(class), false) = (link, moved) {
-            table.link(&rows, self.row, class, cell);
+        self.refresh(&mut rows);
+        cell
+    }
+
+    fn arrive(&mut self, cell: u32, scratch: Scratch) -> Option<Key> {
+        self.automaton.put_back(scratch);
+        self.enter(cell | PLAIN);
+        (cell & PLAIN == 0).then(|| self.table.rows().key(self.row))
+    }
+
+    fn let_loose(&mut self, mut scratch: Scratch) -> Key {
+        let key = std::mem::take(&mut scratch.key);
+        let set = Parts::of(&key).set;
+        let depth = self.view.as_ref().map_or(0, |view| self.automaton.depth_of(set, |p| view.holders.counts(p)));
+        self.reach = self.reach.saturating_add(1).min(depth);
+        // No row has this name: its cells are never filled.
+        self.row = UNKNOWN;
+        let hits = Key::new(&key);
+        self.loose = Some(Box::new(Loose { key, scratch }));
+        hits
+    }
+
+    /// Uses the cells as they are now.
+    fn refresh(&mut self, rows: &mut Rows) {
+        if !Arc::ptr_eq(&self.ways, &rows.ways) {
+            self.ways = Arc::clone(&rows.ways);
+            self.view = self.view.as_ref().map(|view| rows.view(&view.holders));
         }
-        self.cells = Arc::clone(&rows.cells);
-        self.row = cell & !HITS;
-        drop(rows);
-        if moved {
-            (self.table, self.dull) = (table, UNKNOWN);
-            self.moves += 1;
+    }
+
+    /// Goes on to a row. Finds its depth where nobody has.
+    fn enter(&mut self, row: u32) {
+        self.row = row;
+        let Some(view) = &self.view else { return };
+        let at = self.ways.index(row);
+        let mut depth = view.depths.get(at);
+        if depth == 0 {
+            let key = self.table.rows().key(row);
+            depth = self.automaton.depth_of(key.parts().set, |p| view.holders.counts(p)).saturating_add(1);
+            view.depths.set(at, depth);
         }
+        self.reach = self.reach.saturating_add(1).min(depth - 1);
     }
 
     /// The block is complete: hits of patterns that end with it.
     pub fn finish(&mut self, mut on_hit: impl FnMut(Hit) -> bool) {
-        let (context, set) = self.live();
-        let ended = self.automaton.finish(context, &set, &mut Scratch::default());
+        let mut scratch = self.automaton.scratch();
+        let ended = self.automaton.finish(self.live().parts(), &mut scratch);
+        self.automaton.put_back(scratch);
+        let (end, held_from) = (self.position, self.held_from());
         for pattern in ended {
-            on_hit(Hit { pattern, end: self.position, seen: self.position + 1 });
+            on_hit(Hit { pattern, end, seen: end + 1, held_from });
         }
     }
 
     /// Patterns that are in the midst of a match.
     pub fn in_progress(&self) -> Vec<u32> {
-        self.automaton.owners(&self.live().1)
+        self.automaton.owners(self.live().parts().set)
     }
 
-    fn live(&self) -> (Context, Vec<u32>) {
-        let key = match &self.loose {
-            Some(loose) => loose.key.clone(),
-            None => self.table.key(&self.table.rows(), self.row),
-        };
-        (key.context(), key.set().to_vec())
-    }
-
-    /// Where the cursor stands, for [`Self::held_from`].
-    #[inline]
-    pub fn mark(&self) -> Mark {
-        Mark { row: self.row, position: self.position, moves: self.moves }
-    }
-
-    /// The first byte that may belong to a match in progress of a holder, given that none before `floor` can and that
-    /// `bytes` were fed since `mark`. Exact for patterns of fixed length, else at most the pattern's length too early;
-    /// behind a loop, the last place where no holder was behind one.
-    #[inline]
-    pub fn held_from(&self, holders: &mut Holders, floor: u64, mark: Mark, bytes: &[u8]) -> u64 {
-        // The common case by itself: every pattern holds, and the row knows its depth.
-        let depth = match (&holders.kind, &self.loose) {
-            (Kind::All, None) => decode_depth(self.cells.get(self.row + self.automaton.depth_column())),
-            _ => None,
-        };
-        let depth = depth.unwrap_or_else(|| self.depth(holders, self.row));
-        if depth != UNBOUNDED {
-            return floor.max(self.position - u64::from(depth).min(self.position));
-        }
-        self.held_within(holders, floor, mark, bytes)
-    }
-
-    /// As [`held_from`](Self::held_from), but as it stood after `bytes`, which may be the beginning only of what was fed
-    /// since `mark`: walks over them again, without hits, for the last place where the reach of a match was bounded.
-    #[cold]
-    pub fn held_within(&self, holders: &mut Holders, floor: u64, mark: Mark, bytes: &[u8]) -> u64 {
-        let (mut row, mut position, mut floor) = (mark.row, mark.position, floor);
-        if self.loose.is_some() || mark.moves != self.moves {
-            // The rows passed are gone: the floor is older than need be, and safe.
-            return floor;
-        }
-        for byte in bytes {
-            let cell = self.cells.get(row + u32::from(self.automaton.classes[*byte as usize]));
-            if cell == UNKNOWN {
-                return floor;
-            }
-            (row, position) = (cell & !HITS, position + 1);
-            let depth = self.depth(holders, row);
-            if depth != UNBOUNDED {
-                floor = floor.max(position - u64::from(depth).min(position));
-            }
-        }
-        floor
-    }
-
-    /// How far back from this row a match of a holder may have begun.
-    #[inline]
-    fn depth(&self, holders: &mut Holders, row: u32) -> u32 {
-        if matches!(holders.kind, Kind::Nobody) {
-            return 0;
-        }
-        if let Some(loose) = &self.loose {
-            return self.automaton.depth_of(loose.key.set(), |p| holders.counts(p));
-        }
-        match decode_depth(self.cells.get(row + self.automaton.depth_column())) {
-            Some(0) => 0,
-            Some(depth) if matches!(holders.kind, Kind::All) => depth,
-            _ => self.depth_of_some(holders, row),
+    fn live(&self) -> Key {
+        match &self.loose {
+            Some(loose) => Key::new(&loose.key),
+            None => self.table.rows().key(self.row),
         }
     }
-
-    #[cold]
-    fn depth_of_some(&self, holders: &mut Holders, row: u32) -> u32 {
-        if !holders.table.as_ref().is_some_and(|table| Arc::ptr_eq(table, &self.table)) {
-            holders.known.clear();
-            holders.table = Some(Arc::clone(&self.table));
-        }
-        if let Some(depth) = holders.known.get(&row) {
-            return *depth;
-        }
-        let key = self.table.key(&self.table.rows(), row);
-        let depth = self.automaton.depth_of(key.set(), |p| holders.counts(p));
-        holders.known.insert(row, depth);
-        depth
-    }
-}
-
-/// A place a cursor has been at.
-#[derive(Clone, Copy, Debug)]
-pub struct Mark {
-    row: u32,
-    position: u64,
-    moves: u32,
 }

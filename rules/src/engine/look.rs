@@ -1,6 +1,6 @@
 //! Assertions (`^`, `$`, `\b`, …): whether one holds between two bytes.
 
-use regex_automata::util::look::Look;
+use regex_syntax::hir::Look;
 
 /// What an assertion can know of the byte before a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

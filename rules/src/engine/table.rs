@@ -1,168 +1,303 @@
 //! The rows an automaton has made so far. Streams read them without a lock and take the lock only to make a new one.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use zerocopy::FromZeros as _;
+
 use super::look::Context;
-use super::pattern::UNBOUNDED;
+use super::room::Room;
 
-/// A cell that nobody has filled. Odd, like all cells that the fast loop must stop at.
-pub(crate) const UNKNOWN: u32 = 1;
+/// A cell that nobody has filled: what memory fresh from the system holds.
+pub(crate) const UNKNOWN: u32 = 0;
 
-/// Set in a cell whose target state has hits to report. Offsets are multiples of at least 4.
-pub(crate) const HITS: u32 = 1;
+/// Set in a cell that the fast loop need not stop at: its target row has no hits to report. Offsets of rows are
+/// multiples of at least 4, and none is 0.
+pub(crate) const PLAIN: u32 = 1;
+
+/// Room for cells that a table sets aside at first. The system gives the memory page by page, when it is written to.
+const FIRST_CELLS: usize = (1 << 20) / 4;
+
+/// What a row costs beside its cells and its key: places in lists, the key's header, its depth in some views.
+const ROW_OVERHEAD: usize = 128;
+
+/// How many views of a table are kept for streams to come.
+const MAX_VIEWS: usize = 8;
 
 /// What a row stands for: the context, the patterns that ended before and after the last byte, and the states that are
 /// alive. In one slice: context, number of each kind of hits, the hits, the states (sorted).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key(Arc<[u32]>);
 
-impl Key {
-    pub(crate) fn new(context: Context, before: &[u32], after: &[u32], set: &[u32]) -> Self {
-        let head = [context as u32, before.len() as u32, after.len() as u32];
-        Self(head.iter().chain(before).chain(after).chain(set).copied().collect())
-    }
-
-    pub(crate) fn context(&self) -> Context {
-        Context::ALL[self.0[0] as usize]
-    }
-
+/// A key, taken apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'a> {
+    pub(crate) context: Context,
     /// Patterns that ended just before the last byte.
-    pub(crate) fn before(&self) -> &[u32] {
-        &self.0[3..3 + self.0[1] as usize]
-    }
-
+    pub(crate) before: &'a [u32],
     /// Patterns that ended with the last byte.
-    pub(crate) fn after(&self) -> &[u32] {
-        let at = 3 + self.0[1] as usize;
-        &self.0[at..at + self.0[2] as usize]
+    pub(crate) after: &'a [u32],
+    /// The states that are alive, but for those that always are.
+    pub(crate) set: &'a [u32],
+}
+
+impl<'a> Parts<'a> {
+    /// Takes a key apart.
+    pub(crate) fn of(key: &'a [u32]) -> Self {
+        let (head, rest) = key.split_at(3);
+        let (before, rest) = rest.split_at(head[1] as usize);
+        let (after, set) = rest.split_at(head[2] as usize);
+        Self { context: Context::ALL[head[0] as usize], before, after, set }
     }
 
-    pub(crate) fn set(&self) -> &[u32] {
-        &self.0[3 + (self.0[1] + self.0[2]) as usize..]
+    /// Puts a key together.
+    pub(crate) fn write(self, key: &mut Vec<u32>) {
+        key.clear();
+        key.extend([self.context as u32, self.before.len() as u32, self.after.len() as u32]);
+        key.extend_from_slice(self.before);
+        key.extend_from_slice(self.after);
+        key.extend_from_slice(self.set);
     }
 
-    fn has_hits(&self) -> bool {
-        self.0[1] + self.0[2] > 0
+    pub(crate) fn has_hits(&self) -> bool {
+        !(self.before.is_empty() && self.after.is_empty())
     }
 }
 
-/// Rows of cells. A row is `stride` cells: one per byte class, then the row's depth (see [`encode_depth`]).
+impl Key {
+    pub(crate) fn new(key: &[u32]) -> Self {
+        Self(key.into())
+    }
+
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        Parts::of(&self.0)
+    }
+}
+
+impl Borrow<[u32]> for Key {
+    fn borrow(&self) -> &[u32] {
+        &self.0
+    }
+}
+
+/// Mixes a key's words. Keys are made of states, which no text can choose at will; a collision costs time only.
+#[derive(Default)]
+pub(crate) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        let product = u128::from(self.0.rotate_left(23) ^ word) * 0x9E37_79B9_7F4A_7C15;
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Cells, or depths: numbers that streams read while others write them.
 #[derive(Debug)]
-pub(crate) struct Cells(Box<[AtomicU32]>);
+pub(crate) struct Numbers(Vec<AtomicU32>);
 
-impl Cells {
-    fn new(len: usize, from: Option<&Self>) -> Arc<Self> {
-        let old = from.map_or(&[] as &[AtomicU32], |cells| &cells.0);
-        let copied = old.iter().map(|cell| cell.load(Ordering::Relaxed));
-        Arc::new(Self(copied.chain(std::iter::repeat(UNKNOWN)).take(len).map(AtomicU32::new).collect()))
+impl Numbers {
+    fn new(len: usize) -> Self {
+        // Zeroed memory as the system gives it, not touched until it is used.
+        Self(AtomicU32::new_vec_zeroed(len).unwrap_or_default())
     }
 
-    /// The cell at `at`; `UNKNOWN` beyond the end.
+    /// The number at `at`; 0 beyond the end.
     #[inline(always)]
-    pub(crate) fn get(&self, at: u32) -> u32 {
-        // Cells hold nothing but offsets into this table, so no order between them is needed.
-        self.0.get(at as usize).map_or(UNKNOWN, |cell| cell.load(Ordering::Relaxed))
+    pub(crate) fn get(&self, at: usize) -> u32 {
+        // Each number stands for itself, so no order between them is needed.
+        self.0.get(at).map_or(0, |number| number.load(Ordering::Relaxed))
     }
 
-    fn set(&self, at: u32, value: u32) {
-        self.0[at as usize].store(value, Ordering::Relaxed);
+    pub(crate) fn set(&self, at: usize, value: u32) {
+        if let Some(number) = self.0.get(at) {
+            number.store(value, Ordering::Relaxed);
+        }
     }
 }
 
-/// A depth as a cell holds it: doubled, so that it is never `UNKNOWN`.
-fn encode_depth(depth: u32) -> u32 {
-    depth.min(UNBOUNDED >> 1) << 1
+/// Rows of cells and the way into them, as the fast loop needs them.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    pub(crate) classes: [u8; 256],
+    pub(crate) stride2: u32,
+    pub(crate) cells: Numbers,
 }
 
-/// The depth in a cell, unless the cell has not been filled for this reader yet.
-#[inline(always)]
-pub(crate) fn decode_depth(cell: u32) -> Option<u32> {
-    match cell {
-        UNKNOWN => None,
-        c if c >> 1 == UNBOUNDED >> 1 => Some(UNBOUNDED),
-        c => Some(c >> 1),
+impl Ways {
+    fn new(classes: &[u8; 256], stride2: u32, cells: usize) -> Self {
+        Self { classes: *classes, stride2, cells: Numbers::new(cells) }
     }
+
+    /// The cell of a row for a byte. A row is named by its offset with [`PLAIN`] set, so that the first of its cells is not
+    /// used.
+    #[inline(always)]
+    pub(crate) fn cell(&self, row: u32, byte: u8) -> u32 {
+        self.cells.get(row as usize + usize::from(self.classes[usize::from(byte)]))
+    }
+
+    /// The number of a row.
+    #[inline(always)]
+    pub(crate) fn index(&self, row: u32) -> usize {
+        (row >> self.stride2) as usize
+    }
+}
+
+/// Whose matches make bytes wait, by pattern number.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Holders {
+    All,
+    Some(Vec<bool>),
+}
+
+impl Holders {
+    /// Whether matches of this pattern make bytes wait.
+    pub(crate) fn counts(&self, pattern: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some(holds) => holds[pattern as usize],
+        }
+    }
+}
+
+/// How far back a match in progress of some holders may reach, row by row.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) holders: Arc<Holders>,
+    /// One more than the depth, 0 where nobody has looked yet.
+    pub(crate) depths: Numbers,
 }
 
 /// All rows of one generation. When they take too much room, the automaton begins a new table; streams that stand in
 /// an old one leave it at their next miss.
 #[derive(Debug)]
-pub(crate) struct Table {
-    stride2: u32,
-    depth_column: u32,
-    rows: Mutex<Rows>,
-}
+pub(crate) struct Table(Mutex<Rows>);
 
 #[derive(Debug)]
 pub(crate) struct Rows {
-    pub(crate) cells: Arc<Cells>,
-    offsets: HashMap<Key, u32>,
-    pub(crate) keys: Vec<Key>,
-    key_bytes: usize,
+    pub(crate) ways: Arc<Ways>,
+    index: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
+    /// By row number, from the second on: the first is not used.
+    keys: Vec<Key>,
+    views: Vec<Arc<View>>,
+    bytes: usize,
+    room: Arc<Room>,
 }
 
 impl Table {
-    /// A table with a row for each context and no live state, at offset `context << stride2`.
-    pub(crate) fn new(stride2: u32, depth_column: u32) -> Self {
-        let cells = Cells::new(64 << stride2, None);
-        let rows = Rows { cells, offsets: HashMap::new(), keys: Vec::new(), key_bytes: 0 };
-        let table = Self { stride2, depth_column, rows: Mutex::new(rows) };
-        let mut rows = table.rows();
-        for context in Context::ALL {
-            table.intern(&mut rows, Key::new(context, &[], &[], &[]), 0);
-        }
-        drop(rows);
-        table
+    pub(crate) fn new(classes: &[u8; 256], stride2: u32, room: &Arc<Room>) -> Self {
+        let cells = FIRST_CELLS.min(room.most() / 4).max(2 << stride2);
+        Self(Mutex::new(Rows {
+            ways: Arc::new(Ways::new(classes, stride2, cells)),
+            index: HashMap::default(),
+            keys: Vec::new(),
+            views: Vec::new(),
+            bytes: 0,
+            room: Arc::clone(room),
+        }))
     }
 
     pub(crate) fn rows(&self) -> MutexGuard<'_, Rows> {
         // A row is complete before it is reachable, so a panic elsewhere cannot have left half of one.
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn root(&self, context: Context) -> u32 {
-        (context as u32) << self.stride2
-    }
-
-    /// The key of the row at `offset`.
-    pub(crate) fn key(&self, rows: &Rows, offset: u32) -> Key {
-        rows.keys[(offset >> self.stride2) as usize].clone()
-    }
-
-    /// The cell value for `key`, making its row if there is none.
-    pub(crate) fn intern(&self, rows: &mut Rows, key: Key, depth: u32) -> u32 {
-        if let Some(cell) = rows.offsets.get(&key) {
-            return *cell;
-        }
-        let index = rows.keys.len();
-        let needed = (index + 1) << self.stride2;
-        if needed > rows.cells.0.len() {
-            rows.cells = Cells::new((rows.cells.0.len() * 2).max(needed), Some(&rows.cells));
-        }
-        let offset = (index as u32) << self.stride2;
-        rows.cells.set(offset + self.depth_column, encode_depth(depth));
-        let cell = if key.has_hits() { offset | HITS } else { offset };
-        rows.key_bytes += key.0.len() * 4 + 96;
-        rows.keys.push(key.clone());
-        rows.offsets.insert(key, cell);
-        cell
-    }
-
-    /// Fills the cell of the row at `offset` for a byte class.
-    pub(crate) fn link(&self, rows: &Rows, offset: u32, class: u32, cell: u32) {
-        rows.cells.set(offset + class, cell);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Rows {
-    /// Bytes in use.
-    pub(crate) fn bytes(&self) -> usize {
-        self.cells.0.len() * 4 + self.key_bytes
+    /// How many rows there are.
+    pub(crate) fn count(&self) -> usize {
+        self.keys.len()
     }
 
-    pub(crate) fn find(&self, key: &Key) -> Option<u32> {
-        self.offsets.get(key).copied()
+    /// Bytes in use.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there is no room for another row.
+    pub(crate) fn is_full(&self) -> bool {
+        // The cells of the last row must have offsets that fit.
+        self.room.is_full_for(self.bytes) || (self.keys.len() + 2) << self.ways.stride2 > u32::MAX as usize
+    }
+
+    /// The key of a row.
+    pub(crate) fn key(&self, row: u32) -> Key {
+        self.keys[self.ways.index(row) - 1].clone()
+    }
+
+    /// The cell value that leads to the row of `key`, where there is one.
+    pub(crate) fn find(&self, key: &[u32]) -> Option<u32> {
+        self.index.get(key).copied()
+    }
+
+    /// Makes a row for `key`, which has none; the cell value that leads to it.
+    pub(crate) fn insert(&mut self, key: &[u32]) -> u32 {
+        let number = self.keys.len() + 1;
+        let stride2 = self.ways.stride2;
+        if (number + 1) << stride2 > self.ways.cells.0.len() {
+            self.grow();
+        }
+        let offset = (number as u32) << stride2;
+        let cell = if Parts::of(key).has_hits() { offset } else { offset | PLAIN };
+        let cost = (4 << stride2) + key.len() * 4 + ROW_OVERHEAD;
+        self.bytes += cost;
+        self.room.take(cost);
+        let key = Key::new(key);
+        self.keys.push(key.clone());
+        self.index.insert(key, cell);
+        cell
+    }
+
+    /// Fills the cell of `row` for `byte`.
+    pub(crate) fn link(&self, row: u32, byte: u8, cell: u32) {
+        self.ways.cells.set(row as usize + usize::from(self.ways.classes[usize::from(byte)]), cell);
+    }
+
+    /// The view of `holders`, as long as the cells of now.
+    pub(crate) fn view(&mut self, holders: &Arc<Holders>) -> Arc<View> {
+        let rows = self.ways.cells.0.len() >> self.ways.stride2;
+        self.views.retain(|view| view.depths.0.len() == rows);
+        if let Some(view) = self.views.iter().find(|view| view.holders == *holders) {
+            return Arc::clone(view);
+        }
+        if self.views.len() == MAX_VIEWS {
+            self.views.remove(0);
+        }
+        let view = Arc::new(View { holders: Arc::clone(holders), depths: Numbers::new(rows) });
+        self.views.push(Arc::clone(&view));
+        view
+    }
+
+    fn grow(&mut self) {
+        let old = &self.ways;
+        let new = Ways::new(&old.classes, old.stride2, old.cells.0.len() * 2);
+        for (new, old) in new.cells.0.iter().zip(&old.cells.0) {
+            new.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        self.ways = Arc::new(new);
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        self.room.give(self.bytes);
     }
 }

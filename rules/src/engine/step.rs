@@ -1,0 +1,185 @@
+//! What follows a set of states and a byte.
+
+use super::automaton::Automaton;
+use super::compile::Step;
+use super::look::{Context, holds, looks_behind_only};
+use super::table::Parts;
+
+/// Room to work in, kept between steps.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// A bit for each state, set when it is visited; `visited` lists them.
+    seen: Vec<u64>,
+    visited: Vec<u32>,
+    stack: Vec<u32>,
+    active: Vec<u32>,
+    set: Vec<u32>,
+    before: Vec<u32>,
+    after: Vec<u32>,
+    /// The key of what was found.
+    pub(crate) key: Vec<u32>,
+}
+
+/// What follows the start states alone after a context and a byte.
+#[derive(Debug, Default)]
+pub(crate) struct FromStart {
+    set: Vec<u32>,
+    before: Vec<u32>,
+    after: Vec<u32>,
+}
+
+impl Scratch {
+    fn begin(&mut self, states: usize) {
+        for state in self.visited.drain(..) {
+            self.seen[state as usize / 64] = 0;
+        }
+        self.seen.resize(states.div_ceil(64), 0);
+    }
+
+    fn first_visit(&mut self, state: u32) -> bool {
+        let (word, bit) = (&mut self.seen[state as usize / 64], 1 << (state % 64));
+        let first = *word & bit == 0;
+        if first {
+            *word |= bit;
+            self.visited.push(state);
+        }
+        first
+    }
+}
+
+impl Automaton {
+    /// What follows the states of `from` and `byte`, as a key in `scratch.key`.
+    pub(crate) fn step(&self, from: Parts<'_>, byte: u8, scratch: &mut Scratch) {
+        self.resolve(from.set.iter().copied(), from.context, Some(byte), scratch);
+        let context = self.contexts.reduce(Context::after(byte));
+        self.advance(byte, context, scratch);
+        let start = self.from_start(from.context, Some(byte));
+        for &state in &start.set {
+            if scratch.first_visit(state) {
+                scratch.set.push(state);
+            }
+        }
+        let Scratch { set, before, after, key, .. } = scratch;
+        before.extend_from_slice(&start.before);
+        after.extend_from_slice(&start.after);
+        sort_unique(before);
+        sort_unique(after);
+        // A pattern that has just matched begins anew: its first match is all a stream needs, and fewer states live.
+        after.retain(|pattern| !contains(before, *pattern));
+        if !before.is_empty() || !after.is_empty() {
+            set.retain(|state| {
+                let owner = self.owner(*state);
+                !contains(before, owner) && !contains(after, owner)
+            });
+        }
+        // Mostly two sorted runs, which a stable sort merges.
+        set.sort();
+        Parts { context, before, after, set }.write(key);
+    }
+
+    /// The patterns that end where the block ends.
+    pub(crate) fn finish(&self, from: Parts<'_>, scratch: &mut Scratch) -> Vec<u32> {
+        self.resolve(from.set.iter().copied(), from.context, None, scratch);
+        let mut ended = std::mem::take(&mut scratch.before);
+        ended.extend_from_slice(&self.from_start(from.context, None).before);
+        sort_unique(&mut ended);
+        ended
+    }
+
+    /// Judges the assertions that waited for `next`; fills `active` with states that take bytes, `before` with
+    /// patterns that have ended.
+    fn resolve(
+        &self,
+        from: impl Iterator<Item = u32>,
+        context: Context,
+        next: Option<u8>,
+        scratch: &mut Scratch,
+    ) {
+        scratch.begin(self.state_count());
+        scratch.active.clear();
+        scratch.before.clear();
+        for state in from {
+            let (pattern, base, own) = self.place(state);
+            if let Step::Byte { .. } | Step::Bytes { .. } = pattern.program.steps[own as usize] {
+                scratch.active.push(state);
+                continue;
+            }
+            scratch.stack.push(state);
+            while let Some(state) = scratch.stack.pop() {
+                if !scratch.first_visit(state) {
+                    continue;
+                }
+                match pattern.program.steps[(state - base) as usize] {
+                    Step::Byte { .. } | Step::Bytes { .. } => scratch.active.push(state),
+                    Step::Split(one, other) => scratch.stack.extend([base + other, base + one]),
+                    Step::Look(look, to) if holds(look, context, next) => scratch.stack.push(base + to),
+                    Step::Look(..) => {}
+                    Step::Match => scratch.before.push(self.owner(state)),
+                }
+            }
+        }
+    }
+
+    /// Takes `byte` from the active states; fills `set` and `after`.
+    fn advance(&self, byte: u8, context: Context, scratch: &mut Scratch) {
+        scratch.begin(self.state_count());
+        scratch.set.clear();
+        scratch.after.clear();
+        let active = std::mem::take(&mut scratch.active);
+        for &state in &active {
+            let (pattern, base, own) = self.place(state);
+            for to in pattern.program.after(own, byte) {
+                self.close(base + to, context, scratch);
+            }
+        }
+        scratch.active = active;
+    }
+
+    /// Adds `state` and what follows it without a byte; assertions that need the next byte stay as they are.
+    fn close(&self, state: u32, context: Context, scratch: &mut Scratch) {
+        let (pattern, base, _) = self.place(state);
+        scratch.stack.push(state);
+        while let Some(state) = scratch.stack.pop() {
+            if !scratch.first_visit(state) {
+                continue;
+            }
+            match pattern.program.steps[(state - base) as usize] {
+                Step::Byte { .. } | Step::Bytes { .. } => scratch.set.push(state),
+                Step::Split(one, other) => scratch.stack.extend([base + other, base + one]),
+                Step::Look(look, to) if looks_behind_only(look) => {
+                    if holds(look, context, None) {
+                        scratch.stack.push(base + to);
+                    }
+                }
+                Step::Look(..) => scratch.set.push(state),
+                Step::Match => scratch.after.push(self.owner(state)),
+            }
+        }
+    }
+}
+
+impl FromStart {
+    pub(crate) fn find(automaton: &Automaton, context: Context, next: Option<u8>) -> Self {
+        let mut scratch = automaton.scratch();
+        automaton.resolve(automaton.starts(next), context, next, &mut scratch);
+        if let Some(byte) = next {
+            automaton.advance(byte, automaton.contexts.reduce(Context::after(byte)), &mut scratch);
+        } else {
+            scratch.set.clear();
+            scratch.after.clear();
+        }
+        scratch.set.sort_unstable();
+        let out = Self { set: scratch.set.clone(), before: scratch.before.clone(), after: scratch.after.clone() };
+        automaton.put_back(scratch);
+        out
+    }
+}
+
+fn contains(sorted: &[u32], value: u32) -> bool {
+    !sorted.is_empty() && sorted.binary_search(&value).is_ok()
+}
+
+fn sort_unique(values: &mut Vec<u32>) {
+    values.sort_unstable();
+    values.dedup();
+}
