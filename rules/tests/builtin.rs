@@ -4,8 +4,14 @@
 
 use std::path::Path;
 
-use rules::{BUILTIN_FILES, InterruptMode, RuleAction, RuleSet, Settings, builtin, check_examples};
+use rules::{BUILTIN_FILES, InterruptMode, Rule, RuleAction, RuleSet, Settings, builtin, check_examples};
 use tidegate_rules as rules;
+
+/// The least number of rules that is worth being called a pack.
+const LEAST: usize = 24;
+
+/// The most bytes of a rule that go to the model.
+const LONGEST_BODY: usize = 1_000;
 
 #[test]
 fn all_files_of_the_folder_are_in_the_pack() {
@@ -17,21 +23,46 @@ fn all_files_of_the_folder_are_in_the_pack() {
     files.sort();
     let pack: Vec<&str> = BUILTIN_FILES.iter().map(|(name, _)| *name).collect();
     assert_eq!(files, pack);
-    assert!(pack.len() >= 6);
+    assert!(pack.len() >= LEAST);
 }
 
 #[test]
-fn every_rule_keeps_its_examples() {
+fn every_rule_loads_and_keeps_its_examples() {
     let (rules, found) = builtin();
     assert_eq!(found, []);
     assert_eq!(rules.len(), BUILTIN_FILES.len());
     for rule in &rules {
-        assert!(rule.examples.iter().any(|example| example.fires), "{}", rule.name);
-        assert!(rule.examples.iter().any(|example| !example.fires), "{}", rule.name);
+        assert!(rule.description.is_some(), "{}", rule.name);
+        let firing = rule.examples.iter().filter(|example| example.fires).count();
+        assert!(firing >= 2 && rule.examples.len() - firing >= 2, "{} has too few examples", rule.name);
         assert_eq!(check_examples(rule), [], "{}", rule.name);
     }
     let (_, found) = RuleSet::build(rules, Settings::default(), "/workspace");
     assert_eq!(found, []);
+}
+
+/// The rule with only the examples of one kind.
+fn with_examples(rule: &Rule, fires: bool) -> Rule {
+    let mut rule = rule.clone();
+    rule.examples.retain(|example| example.fires == fires);
+    rule
+}
+
+#[test]
+fn no_condition_is_dead() {
+    for rule in builtin().0 {
+        for condition in &rule.conditions {
+            let mut alone = with_examples(&rule, true);
+            alone.conditions = vec![condition.clone()];
+            let missed = check_examples(&alone).len();
+            assert!(missed < alone.examples.len(), "{}: no example needs `{}`", rule.name, condition.as_str());
+        }
+        for exception in &rule.unless {
+            let mut without = with_examples(&rule, false);
+            without.unless.retain(|pattern| pattern.as_str() != exception.as_str());
+            assert_ne!(check_examples(&without), [], "{}: no example needs `{}`", rule.name, exception.as_str());
+        }
+    }
 }
 
 #[test]
@@ -43,12 +74,41 @@ fn every_file_has_its_headings_in_order() {
 }
 
 #[test]
-fn what_stops_anything_says_why() {
+fn what_the_model_gets_is_short_and_holds_no_example() {
+    for rule in builtin().0 {
+        assert!(rule.body.len() <= LONGEST_BODY, "{} has {} bytes", rule.name, rule.body.len());
+        let headings: Vec<&str> = rule.body.lines().filter(|line| line.starts_with("## ")).collect();
+        assert_eq!(headings, ["## What", "## Why", "## Instead"], "{}", rule.name);
+        assert!(!rule.body.contains("```"), "{}", rule.name);
+    }
+}
+
+#[test]
+fn nothing_is_stopped_without_a_reason() {
     for rule in builtin().0 {
         let quiet = rule.interrupt == Some(InterruptMode::Never) && rule.action.is_none();
-        let text = BUILTIN_FILES.iter().find(|(name, _)| *name == rule.name).unwrap().1;
-        let reason = text.lines().any(|line| line.starts_with("# Blocks: ") || line.starts_with("# Interrupts: "));
-        assert!(quiet || reason, "{}", rule.name);
-        assert!(matches!(rule.action, None | Some(RuleAction::Block)), "{}", rule.name);
+        assert!(quiet || rule.action == Some(RuleAction::Block), "{} interrupts", rule.name);
+        let why = rule.body.split("## ").find(|part| part.starts_with("Why")).unwrap();
+        assert_eq!(why.contains("It is blocked"), !quiet, "{} and its reason", rule.name);
+    }
+}
+
+#[test]
+fn rules_for_prose_hold_little_back() {
+    let (set, _) = RuleSet::build(builtin().0, Settings::default(), "/workspace");
+    let prose: Vec<_> = set.rules().filter(|info| !info.scopes.iter().any(|scope| scope.starts_with("tool"))).collect();
+    assert_eq!(prose.len(), 3);
+    for info in prose {
+        assert!(info.longest_match.is_some_and(|bytes| bytes <= 100), "{}: {:?}", info.rule.name, info.longest_match);
+    }
+}
+
+#[test]
+fn what_an_edit_removes_never_fires() {
+    let removed = ["old_text", "old_string", "oldText", "old_str", "edits[].old_text"];
+    for rule in builtin().0 {
+        let tools = rule.scopes.iter().any(|scope| scope.to_text().starts_with("tool"));
+        assert_eq!(tools, !rule.fields.is_empty(), "{} says which arguments it reads", rule.name);
+        assert!(!rule.fields.iter().any(|field| removed.contains(&field.as_str())), "{}", rule.name);
     }
 }
