@@ -45,6 +45,14 @@ pub(crate) fn remind(set: &RuleSet, matches: &[RuleMatch]) -> String {
     })
 }
 
+/// Whether a text that the model got is, or begins with, a reminder of this rule.
+pub(crate) fn reminds_of(text: &str, rule: &str) -> bool {
+    let name = escape(rule);
+    ["system-interrupt", "system-reminder"]
+        .iter()
+        .any(|element| text.contains(&format!("<{element} reason=\"rule_violation\" rule=\"{name}\"")))
+}
+
 fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&Rule, &StreamKind) -> String) -> String {
     let (mut out, mut done): (String, Vec<&str>) = (String::new(), Vec::new());
     for found in matches {

@@ -49,7 +49,8 @@ pub struct Judgement {
     /// Rules whose reminder is due, each once: with an interrupt all that matched, else those that remind or block.
     /// They are reserved until [`Session::injected`] or [`Session::release`].
     pub rules: Vec<String>,
-    /// For an interrupt: what becomes of the partial answer.
+    /// For an interrupt: what becomes of the partial answer. Of several rules that stop it together, the one that leaves
+    /// least of it has its way: `discard` before `rewind` before `keep`.
     pub context: ContextMode,
     /// A rule would have interrupted, but a budget for interrupts is spent: names of such rules.
     pub over_budget: Vec<String>,
@@ -95,9 +96,10 @@ impl Session {
         self.interrupts = 0;
     }
 
-    /// A turn has ended, whichever way.
+    /// A turn has ended, whichever way. What waited to be delivered in it never will be.
     pub fn end_turn(&mut self) {
         self.completed += 1;
+        self.reserved.clear();
     }
 
     /// Turns that have ended.
@@ -151,7 +153,9 @@ impl Session {
         }
         self.reserved.extend(rules.iter().cloned());
         let stopping = || matches.iter().zip(&actions).filter(|(_, a)| **a == Action::Interrupt).map(|(m, _)| &m.rule);
-        let context = stopping().find_map(|name| set.rule(name)?.context).unwrap_or(set.settings().context_mode);
+        let default = set.settings().context_mode;
+        let contexts = stopping().map(|name| set.rule(name).and_then(|rule| rule.context).unwrap_or(default));
+        let context = contexts.min_by_key(|mode| what_stays(*mode)).unwrap_or(default);
         if action == Action::Interrupt {
             self.interrupts += 1;
             for name in rules.iter().filter(|name| stopping().any(|n| n == *name)) {
@@ -162,6 +166,20 @@ impl Session {
         Judgement { action, actions, first, rules, context, over_budget }
     }
 
+    /// Of matches in the beginning of an answer that was stopped after them and goes on from there: those whose reminder
+    /// is due (it was dropped with the rest of the answer), reserved again. The others have had their verdict, and no
+    /// budget is spent twice.
+    pub fn due_again(&mut self, matches: Vec<RuleMatch>) -> Vec<RuleMatch> {
+        let set = Arc::clone(&self.set);
+        let reminds = |found: &RuleMatch| {
+            let tool = matches!(found.stream, StreamKind::Tool { .. });
+            set.rule(&found.rule).is_some_and(|rule| self.action(rule, tool) == Action::Remind)
+        };
+        let due: Vec<RuleMatch> = matches.into_iter().filter(reminds).collect();
+        self.reserved.extend(due.iter().map(|found| found.rule.clone()));
+        due
+    }
+
     /// The hidden message after an interrupt: one block for each rule that matched.
     pub fn reminder(&self, matches: &[RuleMatch]) -> String {
         crate::remind::interrupt(&self.set, matches)
@@ -170,6 +188,11 @@ impl Session {
     /// What is put before a tool's result (or sent after an answer) for rules that do not interrupt.
     pub fn tool_reminder(&self, matches: &[RuleMatch]) -> String {
         crate::remind::remind(&self.set, matches)
+    }
+
+    /// Whether a text of the conversation holds a reminder of this rule.
+    pub fn holds_reminder(text: &str, rule: &str) -> bool {
+        crate::remind::reminds_of(text, rule)
     }
 
     /// The reminders of these rules went to the model: only now is `once` spent. Gives the records to keep, one for
@@ -201,16 +224,24 @@ impl Session {
     }
 
     /// The reminder of this rule left the model's context (by compaction): it may fire again.
-    pub fn rearm(&mut self, rule: &str) {
-        self.records.remove(rule);
+    /// Tells whether it had been injected.
+    pub fn rearm(&mut self, rule: &str) -> bool {
+        self.records.remove(rule).is_some()
     }
 
-    /// Takes up what an earlier run of the session kept. Records of rules that are gone or were edited are dropped.
+    /// Names of the rules that have been injected, as far as their records count.
+    pub fn reminded(&self) -> impl Iterator<Item = &str> {
+        self.records.keys().map(String::as_str)
+    }
+
+    /// Takes up what an earlier run of the session kept. Records of rules that are gone or were edited are dropped; of
+    /// several records of a rule the latest counts.
     pub fn restore(&mut self, records: impl IntoIterator<Item = Record>, completed_turns: u64) {
         self.completed = completed_turns;
         for record in records {
             if self.set.rule(&record.rule).is_some_and(|rule| rule.content_hash() == record.hash) {
-                self.records.insert(record.rule.clone(), record);
+                let known = self.records.entry(record.rule.clone()).or_insert_with(|| record.clone());
+                known.turn = known.turn.max(record.turn);
             }
         }
     }
@@ -255,6 +286,15 @@ impl Session {
         let own = self.rule_interrupts.get(&rule.name).copied().unwrap_or(0);
         self.interrupts >= self.set.settings().max_interrupts_per_turn
             || rule.max_interrupts.is_some_and(|max| own >= max)
+    }
+}
+
+/// For choosing among contexts: the least leaves least.
+fn what_stays(mode: ContextMode) -> u8 {
+    match mode {
+        ContextMode::Discard => 0,
+        ContextMode::Rewind => 1,
+        ContextMode::Keep => 2,
     }
 }
 

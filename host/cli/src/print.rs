@@ -45,7 +45,10 @@ impl Printer {
             EventKind::TurnStart => self.troubles.begin_turn(),
             EventKind::CognitionOutDelta { text, .. } => self.text(text)?,
             EventKind::CognitionOut { partial: None, .. } => self.accepted()?,
-            EventKind::CognitionOut { partial: Some(_), .. } => self.answer.clear(),
+            EventKind::CognitionOut { partial: Some(partial), .. } => {
+                let stands = usize::try_from(partial.stands_bytes).unwrap_or(usize::MAX).min(self.answer.len());
+                self.answer.truncate(self.answer.floor_char_boundary(stands));
+            }
             EventKind::ExtensionRegistered { plugin, version, callbacks } => {
                 let names: Vec<&str> = callbacks.iter().map(|(callback, _)| callback.as_str()).collect();
                 self.line(&err(style::DIM, &format!("+ plugin {plugin} {version}: {}", names.join(", "))))?;
@@ -65,7 +68,7 @@ impl Printer {
                     Action::Stop => "ended the turn",
                     Action::Block => "keeps the tool from running",
                     Action::Remind => "reminds the model",
-                    Action::Pass => "matched and was let pass: the budget for interrupts is spent",
+                    Action::Pass => "matched, and nothing more is done: a budget is spent, or its reminder is on its way",
                 };
                 let text = shorten(&found.evidence.text, 80);
                 self.line(&format!("{} {what}: {text:?}", err(style::WARNING, &format!("▲ rule {}", found.rule))))?;

@@ -4,7 +4,7 @@
 
 use crate::{
     Action, Annotation, CallFailure, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Role, RuleMatch,
-    SessionId, StopReason, StreamKind, Usage,
+    RuleRecord, SessionId, StopReason, StreamKind, Usage,
 };
 
 /// One thing that happened.
@@ -70,8 +70,36 @@ pub enum TurnStatus {
 pub struct Partial {
     /// What stopped it, for people.
     pub error: String,
-    /// The bytes of its text that had been shown.
+    /// The bytes of its text that had been shown, those of a beginning that an earlier attempt left included.
     pub shown_bytes: u64,
+    /// That many bytes of what was shown, from the answer's beginning, stay: the next attempt goes on from there. The
+    /// rest of it is void; 0: all of it.
+    pub stands_bytes: u64,
+}
+
+/// How the last hold of a block ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HoldOutcome {
+    /// A match stopped the answer: what was held was never shown.
+    Matched,
+    /// No match came of it, and it was shown.
+    RuledOut,
+    /// A bound let it go, at least once.
+    Released,
+    /// The answer broke off.
+    Cut,
+}
+
+impl HoldOutcome {
+    /// The outcome's word on every surface.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Matched => "matched",
+            Self::RuledOut => "ruled_out",
+            Self::Released => "released",
+            Self::Cut => "cut",
+        }
+    }
 }
 
 /// What a callback did.
@@ -177,7 +205,7 @@ pub enum EventKind {
     CognitionOutDelta {
         /// The words.
         text: String,
-        /// Number of the delta within its attempt.
+        /// Number of the delta within its attempt, 0 for the first also where a beginning stands.
         index: u32,
     },
     /// `cognition_reasoning`: the model's reasoning, whole or as far as it came.
@@ -214,8 +242,10 @@ pub enum EventKind {
         call: CallId,
         /// Which tool.
         tool: String,
-        /// What goes to the model.
+        /// What the tool gave; it goes to the model.
         output: String,
+        /// What stands before it in the result that the model gets: reminders of stream rules.
+        reminder: Option<String>,
         /// A unified diff, for people.
         diff: Option<String>,
         /// It failed; `output` says why.
@@ -277,12 +307,36 @@ pub enum EventKind {
         /// Which bound: `hold_max_bytes` or `hold_max_ms`.
         bound: String,
     },
+    /// `rule_held`: bytes of a block waited because they might have belonged to a match. One for each block in which bytes
+    /// were held over more than one delta, at the block's end.
+    RuleHeld {
+        /// On which stream.
+        stream: StreamKind,
+        /// The rules that made them wait, as far as was looked: when holding began, and whenever twice as much was held.
+        /// Empty where the setting holds whole blocks.
+        rules: Vec<String>,
+        /// How often holding began.
+        holds: u32,
+        /// The most bytes that were held at once.
+        bytes_max: u64,
+        /// The longest that a byte was held, in milliseconds.
+        ms_max: u64,
+        /// How it ended.
+        outcome: HoldOutcome,
+    },
     /// `ttsr_injection`: reminders of these rules went to the model.
     TtsrInjection {
         /// Names of the rules, each once.
         rules: Vec<String>,
         /// Bytes of the answer that were thrown away (0 for reminders that stop nothing).
         discarded_bytes: u64,
+        /// What a resumed session needs to know, one for each of `rules`.
+        records: Vec<RuleRecord>,
+    },
+    /// `ttsr_rearmed`: reminders of these rules left the conversation (by compaction); the rules may fire again.
+    TtsrRearmed {
+        /// Names of the rules, each once.
+        rules: Vec<String>,
     },
     /// `rules_reloaded`: the rules were edited; from this turn on others count.
     RulesReloaded {

@@ -18,7 +18,7 @@ mod verdict;
 
 pub use delta::{BlockId, BlockKind, Delta, StopReason, Usage};
 pub use error::{ErrorClass, ModelError};
-pub use event::{CallbackOutcome, CallbackReport, Event, EventKind, Partial, Place, TurnStatus};
+pub use event::{CallbackOutcome, CallbackReport, Event, EventKind, HoldOutcome, Partial, Place, TurnStatus};
 pub use extension::{
     Annotation, CallFailure, Callback, CallbackKind, DEFAULT_PRIORITY, FailureCause, InputAnswer, ModelOutput,
     OutputAnswer, OutputMode, Registration, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, TextUnit,
@@ -28,4 +28,4 @@ pub use message::{Message, Origin, Part, Role};
 pub use prompt::{Position, Prompt, PromptAddition};
 pub use segment::{Segment, Tag};
 pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
-pub use verdict::{Action, Evidence, RuleMatch, StreamKind};
+pub use verdict::{Action, Evidence, RuleMatch, RuleRecord, StreamKind};

@@ -86,3 +86,24 @@ pub struct RuleMatch {
     /// What was found.
     pub evidence: Evidence,
 }
+
+/// A rule's reminder went to the model: what is kept of it, so that a resumed session goes on where this one was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleRecord {
+    /// The rule's name.
+    pub rule: String,
+    /// A number for what the rule matched on then: the record of a rule that was edited since is void.
+    pub hash: u64,
+    /// Turns of the session that had been completed then.
+    pub turn: u64,
+    /// On which stream it fired.
+    pub stream: StreamKind,
+    /// What was found.
+    pub evidence: Evidence,
+    /// What was done.
+    pub action: Action,
+    /// Tokens of the answer that were thrown away for this rule: of several that stopped one answer, the first has all.
+    pub tokens_discarded: u64,
+    /// The provider did not count them: they are a quarter of the bytes.
+    pub tokens_estimated: bool,
+}

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use flow::{
-    BlockId, BlockKind, EventKind, Message, ModelOutput, Origin, Part, Partial, Role, RuleMatch, StopReason,
+    BlockId, BlockKind, EventKind, HoldOutcome, Message, ModelOutput, Origin, Part, Partial, Role, StopReason,
     StreamKind, ToolCall, Usage,
 };
 use tokio::time::Instant;
 
 use crate::events::Hub;
+use crate::hold::Holds;
 use crate::ports::EventSink;
 
 /// What came of one attempt so far.
@@ -19,7 +20,9 @@ pub(crate) struct Answer {
     pub(crate) blocks: Vec<Block>,
     pub(crate) usage: Usage,
     pub(crate) stop: Option<StopReason>,
-    /// What the user saw of it, after the extensions.
+    /// Bytes of it that `usage` speaks of.
+    counted: u64,
+    /// What the user saw of it, after the extensions, a beginning from an earlier attempt included.
     pub(crate) shown: String,
     /// Number of the next piece shown.
     pub(crate) pieces: u32,
@@ -40,9 +43,54 @@ pub(crate) struct Block {
     pub(crate) released: usize,
     /// The pieces that are held back, oldest first: where each ends, and when it came.
     held: VecDeque<(usize, Instant)>,
+    /// What is to be told of its holds; `None` while nothing was held.
+    holds: Option<Box<Holds>>,
+}
+
+/// What stands of an answer that was stopped.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stands {
+    pub(crate) text: String,
+    /// Bytes of `text` that the gate had let through.
+    pub(crate) released: usize,
 }
 
 impl Block {
+    /// So many bytes of it wait after a delta; `who` names the rules they wait for.
+    pub(crate) fn waiting(&mut self, bytes: u64, who: impl FnOnce() -> Vec<String>) {
+        if bytes > 0 {
+            self.holds.get_or_insert_with(|| Box::new(Holds::new())).waiting(bytes, who);
+        } else if let Some(holds) = &mut self.holds {
+            holds.over();
+        }
+    }
+
+    /// How its last hold ended, where it did not come to nothing.
+    pub(crate) fn hold_ended(&mut self, outcome: HoldOutcome) {
+        if let Some(holds) = &mut self.holds {
+            holds.ended(outcome);
+        }
+    }
+
+    /// Whether there is something to tell of holds.
+    pub(crate) fn was_held(&self) -> bool {
+        self.holds.is_some()
+    }
+
+    /// What was held in it, for telling it once.
+    pub(crate) fn take_holds(&mut self) -> Option<Holds> {
+        self.holds.take().map(|holds| *holds)
+    }
+
+    /// Which stream of rules it is.
+    pub(crate) fn stream(&self) -> StreamKind {
+        match &self.kind {
+            BlockKind::Text => StreamKind::Text,
+            BlockKind::Thinking => StreamKind::Thinking,
+            BlockKind::Tool { call, name } => StreamKind::Tool { call: call.clone(), name: name.clone() },
+        }
+    }
+
     /// The gate lets it through up to here.
     pub(crate) fn release_to(&mut self, end: usize) {
         self.released = end;
@@ -59,8 +107,37 @@ impl Block {
 
 impl Answer {
     pub(crate) fn begin(&mut self, id: BlockId, kind: BlockKind) {
-        let (text, signature, held) = (String::new(), None, VecDeque::new());
-        self.blocks.push(Block { id, kind, text, signature, redacted: false, ended: false, released: 0, held });
+        self.blocks.push(Block {
+            id,
+            kind,
+            text: String::new(),
+            signature: None,
+            redacted: false,
+            ended: false,
+            released: 0,
+            held: VecDeque::new(),
+            holds: None,
+        });
+    }
+
+    /// The provider says how many tokens it took so far.
+    pub(crate) fn count(&mut self, usage: Usage) {
+        self.usage.update(usage);
+        self.counted = self.bytes();
+    }
+
+    /// The tokens of `discarded` bytes of it, and whether they are a guess: a quarter of the bytes that the provider did
+    /// not count. `before` bytes of the answer came in earlier attempts.
+    pub(crate) fn tokens_of(&self, discarded: u64, before: u64) -> (u64, bool) {
+        let fresh = self.bytes().saturating_sub(before);
+        match self.usage.output.filter(|_| fresh > 0 && self.counted == self.bytes()) {
+            Some(tokens) if discarded >= fresh => {
+                let earlier = (discarded - fresh).div_ceil(4);
+                (tokens.saturating_add(earlier), earlier > 0)
+            }
+            Some(tokens) => (tokens.saturating_mul(discarded) / fresh, true),
+            None => (discarded.div_ceil(4), true),
+        }
     }
 
     /// The last piece of a block came just now and is not all to be let through.
@@ -137,32 +214,44 @@ impl Answer {
         if text.trim().is_empty() { None } else { Some(Arc::new(Message::text(Role::Assistant, Origin::Model, text))) }
     }
 
-    /// The text before the line of the first match; all text where the match was in another stream.
-    pub(crate) fn before_match(&self, matches: &[RuleMatch]) -> String {
-        let start =
-            matches.iter().filter(|found| found.stream == StreamKind::Text).map(|found| found.evidence.start).min();
-        let Some(start) = start else { return self.text() };
-        let mut text = String::new();
-        for block in self.blocks.iter().filter(|block| block.kind == BlockKind::Text) {
-            if block.ended {
-                text.push_str(&block.text);
-                continue;
+    /// What stands where a rule stopped the block `stopped` with a match that begins at its byte `start`: the text before
+    /// the line of the match, or before the call or the reasoning with the match. No reasoning: its seal is for an
+    /// answer that is not there. And nothing after an earlier call of the answer: it never ran.
+    pub(crate) fn before_match(&self, stopped: BlockId, start: u64) -> Stands {
+        let mut stands = Stands::default();
+        for block in &self.blocks {
+            let end = match &block.kind {
+                BlockKind::Tool { .. } => break,
+                BlockKind::Thinking if block.id == stopped => break,
+                BlockKind::Thinking => continue,
+                BlockKind::Text if block.id == stopped => line_start(&block.text, start),
+                BlockKind::Text => block.text.len(),
+            };
+            if stands.released == stands.text.len() {
+                stands.released += block.released.min(end);
             }
-            let at = block.text.floor_char_boundary(usize::try_from(start).unwrap_or(usize::MAX).min(block.text.len()));
-            let line = block.text[..at].rfind('\n').map_or(0, |end| end + 1);
-            text.push_str(&block.text[..line]);
-            break;
+            stands.text.push_str(&block.text[..end]);
+            if block.id == stopped {
+                break;
+            }
         }
-        text
+        stands
     }
 
     /// The transcript gets what came of an answer that did not come to its end.
-    pub(crate) fn tell_partial(&self, hub: &Hub, error: &str) {
+    /// `stands_bytes` of what was shown stay.
+    pub(crate) fn tell_partial(&mut self, hub: &Hub, error: &str, stands_bytes: u64) {
+        for block in &mut self.blocks {
+            let stream = block.stream();
+            if let Some(holds) = block.take_holds() {
+                hub.emit(holds.report(stream));
+            }
+        }
         self.tell_reasoning(hub, true);
         hub.emit(EventKind::CognitionOut {
             text: self.text(),
             model: self.model.clone(),
-            partial: Some(Partial { error: error.to_owned(), shown_bytes: self.shown.len() as u64 }),
+            partial: Some(Partial { error: error.to_owned(), shown_bytes: self.shown.len() as u64, stands_bytes }),
             annotations: Vec::new(),
             rewrites: Vec::new(),
         });
@@ -179,4 +268,10 @@ impl Answer {
     fn join(&self, wanted: impl Fn(&BlockKind) -> bool) -> String {
         self.blocks.iter().filter(|block| wanted(&block.kind)).map(|block| block.text.as_str()).collect()
     }
+}
+
+/// Where the line begins that the byte `at` stands in.
+fn line_start(text: &str, at: u64) -> usize {
+    let at = text.floor_char_boundary(usize::try_from(at).unwrap_or(usize::MAX).min(text.len()));
+    text[..at].rfind('\n').map_or(0, |end| end + 1)
 }

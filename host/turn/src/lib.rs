@@ -29,16 +29,22 @@ mod tools;
 pub mod transcript;
 
 mod answer;
+mod beginning;
 #[doc(hidden)]
 pub mod bench;
 mod cancel;
 mod chain;
 mod events;
+mod hold;
+mod metrics;
+mod records;
 mod retry;
 mod run;
 mod session;
 
 pub use cancel::Cancel;
 pub use events::{Hub, Subscription};
+pub use metrics::RuleMetrics;
+pub use records::MemoryRecords;
 pub use segments::MAX_SECTION;
 pub use session::{Parts, Session, Settings, TurnReport};

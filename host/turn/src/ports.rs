@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use flow::{
     CallFailure, CallbackKind, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput,
-    OutputAnswer, Permission, Place, Prompt, Registration, RuleMatch, SessionId, Tag, TagAnswer, TagPlace, TextAnswer,
-    TextPlace, ToolCall, ToolOutput, ToolSpec,
+    OutputAnswer, Permission, Place, Prompt, Registration, RuleMatch, RuleRecord, SessionId, Tag, TagAnswer, TagPlace,
+    TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 
 /// A future that a port returns.
@@ -22,6 +22,12 @@ pub trait Model: Send + Sync {
 
     /// The model's name as it is asked for.
     fn name(&self) -> &str;
+
+    /// Whether the model goes on from a beginning of its answer: a last message of the assistant in the prompt, which
+    /// does not end in white space. Most models do not; those are told in words what stands.
+    fn prefill(&self) -> bool {
+        false
+    }
 
     /// Sends one request and gives its answer as it arrives.
     ///
@@ -59,6 +65,43 @@ impl RuleSource for FixedRules {
     fn current<'a>(&'a self) -> BoxFuture<'a, RuleUpdate> {
         Box::pin(std::future::ready(RuleUpdate { set: Arc::clone(&self.0), notices: Vec::new() }))
     }
+}
+
+/// Where the records of injected rules are kept, so that a session can be resumed. What is kept while a turn runs must
+/// be kept also when the turn is cancelled: these calls are not waited for, and must not wait.
+pub trait RuleRecords: Send + Sync {
+    /// A rule's reminder went to the model.
+    ///
+    /// # Errors
+    /// It could not be kept: why, and what to do. The turn goes on, and says so.
+    fn keep(&self, session: &SessionId, record: &RuleRecord) -> Result<(), String>;
+
+    /// The reminder of this rule left the conversation: its record is void.
+    ///
+    /// # Errors
+    /// As [`RuleRecords::keep`].
+    fn rearmed(&self, session: &SessionId, rule: &str) -> Result<(), String>;
+
+    /// So many turns of the session have been completed, whichever way; they are what gaps are counted in.
+    ///
+    /// # Errors
+    /// As [`RuleRecords::keep`].
+    fn completed(&self, session: &SessionId, turns: u64) -> Result<(), String>;
+
+    /// What was kept of a session; nothing for one that never was. Asked once, at the start of the first turn.
+    ///
+    /// # Errors
+    /// It could not be read: why, and what to do. The session then begins without records, and says so.
+    fn load<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<KeptRules, String>>;
+}
+
+/// What was kept of a session's rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptRules {
+    /// In the order in which they were kept.
+    pub records: Vec<RuleRecord>,
+    /// Turns that were completed.
+    pub completed_turns: u64,
 }
 
 /// Opens the extensions of a session.

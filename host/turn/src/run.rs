@@ -2,17 +2,21 @@
 //!
 //! Stages do their work and say what they found; only this loop stops, goes back and starts again.
 
+mod calls;
+mod interrupt;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    Action, CallFailure, CallbackKind, CallbackOutcome, ErrorClass, EventKind, Message, ModelError, Origin, Part,
-    Place, PluginId, Role, RuleMatch, StopReason, StreamKind, ToolCall, ToolResult, TurnStatus, Usage,
+    CallFailure, CallbackKind, CallbackOutcome, ErrorClass, EventKind, Message, ModelError, Origin, Place, PluginId,
+    Role, RuleMatch, StopReason, ToolResult, TurnStatus, Usage,
 };
-use rules::{ContextMode, Hold, Judgement};
+use rules::{Hold, Judgement};
 use tokio::task::JoinSet;
 
 use crate::answer::Answer;
+use crate::beginning::Beginning;
 use crate::cancel::Cancel;
 use crate::chain::Caller;
 use crate::input::{self, Input};
@@ -20,9 +24,8 @@ use crate::output;
 use crate::ports::{EventSink, TtsrEvent};
 use crate::retry::Retry;
 use crate::segments::Segments;
-use crate::session::{Session, TurnReport, hidden};
+use crate::session::{Session, TurnReport};
 use crate::stream::{Attempt, End, Noted, shown};
-use crate::tools::{self, Runner};
 
 /// A turn under way. All that must survive its being dropped midway lives here and not in its future.
 pub(crate) struct Turn<'a> {
@@ -39,13 +42,18 @@ pub(crate) struct Turn<'a> {
     step_usage: Usage,
     /// The tokens of `answer` are counted already.
     counted: bool,
+    /// What stands of an answer that was stopped: where the next attempt begins.
+    beginning: Beginning,
+    /// An answer that a rule stopped, and why, until it is told.
+    stopped: Option<(Answer, String)>,
+    /// When the attempt under way began, by the clock.
+    began_ms: u64,
+    /// An attempt was thrown away for this rule; it began then.
+    delayed: Option<(String, u64)>,
     /// The turn's end was told.
     ended: bool,
     report: TurnReport,
 }
-
-/// What a reminder adds where the beginning of the answer stays.
-const STANDS: &str = "\n\nWhat you wrote before the violation stands; go on from there without repeating it.";
 
 /// Why a turn ends before the model is done.
 enum Stop {
@@ -70,10 +78,23 @@ impl<'a> Turn<'a> {
             place,
             interrupts: 0,
         };
-        let (answer, noted, news) = (Answer::default(), Noted::default(), JoinSet::new());
-        let step_usage = Usage::default();
-        let (counted, ended) = (true, false);
-        Self { session, cancel, place, answer, noted, running: None, news, step_usage, counted, ended, report }
+        Self {
+            session,
+            cancel,
+            place,
+            answer: Answer::default(),
+            noted: Noted::default(),
+            running: None,
+            news: JoinSet::new(),
+            step_usage: Usage::default(),
+            counted: true,
+            beginning: Beginning::default(),
+            stopped: None,
+            began_ms: 0,
+            delayed: None,
+            ended: false,
+            report,
+        }
     }
 
     pub(crate) async fn run(&mut self, input: Vec<Message>) -> TurnStatus {
@@ -110,6 +131,7 @@ impl<'a> Turn<'a> {
     fn close(&mut self, status: TurnStatus) {
         self.ended = true;
         self.count_tokens();
+        self.tell_stopped(0);
         self.settle_answer(&status);
         self.settle_calls();
         match &status {
@@ -121,7 +143,7 @@ impl<'a> Turn<'a> {
         }
         self.session.caller.end_turn();
         self.session.usage.add(self.report.usage);
-        self.session.rules.end_turn();
+        self.session.end_turn();
         self.report.place = self.place;
         self.report.status = status.clone();
         self.session.hub.emit(EventKind::TurnFinish { status });
@@ -129,12 +151,12 @@ impl<'a> Turn<'a> {
 
     /// An answer that did not come to its end: its text stays, and says so.
     fn settle_answer(&mut self, status: &TurnStatus) {
-        let answer = std::mem::take(&mut self.answer);
+        let mut answer = std::mem::take(&mut self.answer);
         if self.running.is_some() || answer.blocks.is_empty() {
             return;
         }
         let why = if let TurnStatus::Failed { message, .. } = status { message } else { "cancelled" };
-        answer.tell_partial(&self.session.hub, why);
+        answer.tell_partial(&self.session.hub, why, 0);
         let mut text = answer.text();
         if !text.trim().is_empty() {
             text.push_str(&format!("\n\n[Stream interrupted: {why}]"));
@@ -212,10 +234,12 @@ impl<'a> Turn<'a> {
         loop {
             self.place.attempt += 1;
             self.session.set_place(self.place);
-            self.answer = Answer::default();
+            self.answer = self.beginning.answer();
             self.counted = false;
             self.noted = Noted::default();
-            let mut segments = Segments::new(Arc::clone(&self.session.caller));
+            self.note_time();
+            let caller = Arc::clone(&self.session.caller);
+            let mut segments = self.beginning.segments(&caller, !caller.chains.has_rewriter()).await?;
             let end = self.attempt(&mut segments).await;
             self.count_tokens();
             match end {
@@ -223,10 +247,11 @@ impl<'a> Turn<'a> {
                     retry.succeeded(&self.session.hub);
                     return self.accept(segments).await;
                 }
-                End::Interrupted { matches, judgement, .. } => {
+                End::Interrupted { stopped, .. } => {
                     retry.succeeded(&self.session.hub);
-                    self.interrupt(matches, judgement).await?;
+                    self.interrupt(stopped).await?;
                 }
+                End::Broken(error) if self.refuses_beginning(&error) => self.tell_beginning(&error).await?,
                 End::Broken(error) => self.broken(error, &mut retry).await?,
                 End::Refused(failure) => return Err(failure.into()),
             }
@@ -236,7 +261,9 @@ impl<'a> Turn<'a> {
     async fn attempt(&mut self, segments: &mut Segments) -> End {
         self.cancel.checkpoint().await;
         let session = &mut *self.session;
-        let prompt = session.frame.prompt(session.view.messages(), session.parts.tools.specs());
+        let mut messages = session.view.messages();
+        messages.extend(Answer::partial_message(self.beginning.text.clone()));
+        let prompt = session.frame.prompt(messages, session.parts.tools.specs());
         let stream = match session.parts.model.start(&prompt).await {
             Ok(stream) => stream,
             Err(error) => return End::Broken(error),
@@ -252,11 +279,22 @@ impl<'a> Turn<'a> {
             gate,
             segments: if caller.chains.has_rewriter() { None } else { Some(segments) },
             answer: &mut self.answer,
+            beginning: &mut self.beginning,
+            goes_on: None,
+            metrics: &mut session.metrics,
             noted: &mut self.noted,
             notify: &mut |matches, judgement| tell_extensions(news, caller, matches, judgement, place),
             hold_max: (settings.hold == Hold::Match).then(|| Duration::from_millis(settings.hold_max_ms)),
         };
         attempt.run(stream).await
+    }
+
+    /// An attempt begins: what an attempt that was thrown away before it cost is known now.
+    fn note_time(&mut self) {
+        self.began_ms = self.session.parts.clock.now_ms();
+        if let Some((rule, since)) = self.delayed.take() {
+            self.session.metrics.delayed(&rule, self.began_ms.saturating_sub(since));
+        }
     }
 
     /// The answer is complete: extensions get it whole, the rest of it is shown, and it joins the conversation.
@@ -283,6 +321,7 @@ impl<'a> Turn<'a> {
             rewrites: processed.rewrites,
         });
         self.report.text.push_str(&self.answer.shown);
+        self.beginning = Beginning::default();
         if let Some(message) = self.answer.message(&output.text) {
             self.running = Some((message, Vec::new()));
         } else {
@@ -321,47 +360,6 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// A rule stopped the model: the reminder goes in and the next attempt follows.
-    async fn interrupt(&mut self, matches: Vec<RuleMatch>, judgement: Judgement) -> Result<(), Stop> {
-        let answer = std::mem::take(&mut self.answer);
-        answer.tell_partial(&self.session.hub, &format!("stopped by rule {}", judgement.rules.join(", ")));
-        self.noted.roll_back(&mut self.session.rules);
-        if judgement.action == Action::Stop {
-            let stopper = matches.iter().zip(&judgement.actions).find(|(_, action)| **action == Action::Stop);
-            return Err(Stop::Rule(stopper.map_or_else(String::new, |(found, _)| found.rule.clone())));
-        }
-        self.report.interrupts += 1;
-        let delay = Duration::from_millis(self.session.rules.rules().settings().retry_delay_ms);
-        self.session.parts.clock.sleep(delay).await;
-        // Where there is nothing to wait for, the sleep does not notice.
-        self.cancel.checkpoint().await;
-        let (kept, note) = self.keep(&answer, &matches, judgement.context);
-        let discarded = answer.bytes().saturating_sub(kept);
-        let reminder = self.session.rules.reminder(&matches) + note;
-        self.inject(reminder, judgement.rules, discarded);
-        Ok(())
-    }
-
-    /// Applies the context mode to a stopped answer: bytes that stay in the conversation, and what to add to the reminder.
-    fn keep(&mut self, answer: &Answer, matches: &[RuleMatch], context: ContextMode) -> (u64, &'static str) {
-        let unseen = self.session.caller.chains.has_rewriter();
-        let (text, note) = match context {
-            ContextMode::Discard => return (0, ""),
-            // The user saw nothing of it, and an answer that goes on from there would be without its beginning.
-            ContextMode::Rewind if unseen => return (0, ""),
-            ContextMode::Keep => (answer.text(), ""),
-            ContextMode::Rewind => (answer.before_match(matches), STANDS),
-        };
-        let kept = text.len() as u64;
-        match Answer::partial_message(text) {
-            Some(message) => {
-                self.session.remember(message);
-                (kept, note)
-            }
-            None => (0, ""),
-        }
-    }
-
     /// The stream broke: try again where nothing of it was shown and it can help, else the turn ends.
     async fn broken(&mut self, error: ModelError, retry: &mut Retry) -> Result<(), Stop> {
         let code =
@@ -370,77 +368,13 @@ impl<'a> Turn<'a> {
         self.session.hub.emit(EventKind::ErrorClassified { class, code, message: message.clone() });
         let unseen = self.answer.pieces == 0 && !self.answer.reasoned;
         let Some(delay) = retry.next_delay(&error).filter(|_| unseen) else { return Err(Stop::Model(error)) };
-        let answer = std::mem::take(&mut self.answer);
+        let mut answer = std::mem::take(&mut self.answer);
         if !answer.blocks.is_empty() {
-            answer.tell_partial(&self.session.hub, &message);
+            answer.tell_partial(&self.session.hub, &message, self.beginning.shown.len() as u64);
         }
         self.noted.roll_back(&mut self.session.rules);
         self.session.parts.clock.sleep(delay).await;
         Ok(())
-    }
-
-    async fn run_calls(&mut self, calls: &[ToolCall]) {
-        for call in calls {
-            self.cancel.checkpoint().await;
-            let blocked = tools::take_blocks(call, &mut self.noted.block);
-            let reminders = tools::take_reminders(call, &mut self.noted.remind);
-            let session = &*self.session;
-            let runner = Runner { hub: &session.hub, tools: &*session.parts.tools, confirm: &*session.parts.confirm };
-            let refusal = if blocked.is_empty() { None } else { Some(session.rules.reminder(&blocked)) };
-            let mut result = runner.run(call, refusal).await;
-            if !blocked.is_empty() {
-                self.mark_injected(names(&blocked), 0);
-            }
-            if !reminders.is_empty() {
-                result.content.insert(0, self.session.rules.tool_reminder(&reminders));
-                self.mark_injected(names(&reminders), 0);
-            }
-            if let Some((_, results)) = &mut self.running {
-                results.push(result);
-            }
-        }
-        self.settle_calls();
-    }
-
-    /// Puts the accepted answer and its results into the conversation. A call without a result is left out: a provider
-    /// refuses a history with open calls.
-    fn settle_calls(&mut self) {
-        let Some((mut message, results)) = self.running.take() else { return };
-        let answered = |call: &ToolCall| results.iter().any(|result| result.call == call.id);
-        message.parts.retain(|part| if let Part::ToolCall(call) = part { answered(call) } else { true });
-        if message.parts.iter().all(|part| matches!(part, Part::Thinking { .. })) {
-            return;
-        }
-        self.session.remember(message);
-        if !results.is_empty() {
-            let parts = results.into_iter().map(Part::ToolResult).collect();
-            self.session.remember(Message { role: Role::Tool, origin: Origin::Host, parts, hidden: false });
-        }
-    }
-
-    /// Delivers reminders of rules that did not interrupt the text. Tells whether there were any.
-    async fn remind(&mut self) -> bool {
-        let is_prose = |found: &RuleMatch| !matches!(found.stream, StreamKind::Tool { .. });
-        let matches: Vec<RuleMatch> = std::mem::take(&mut self.noted.remind).into_iter().filter(is_prose).collect();
-        if matches.is_empty() {
-            return false;
-        }
-        self.cancel.checkpoint().await;
-        let reminder = self.session.rules.tool_reminder(&matches);
-        self.inject(reminder, names(&matches), 0);
-        true
-    }
-
-    fn inject(&mut self, reminder: String, rules: Vec<String>, discarded_bytes: u64) {
-        self.session.remember(hidden(Role::User, reminder.clone()));
-        let custom_type = "ttsr-injection".to_owned();
-        self.session.hub.emit(EventKind::CustomMessage { custom_type, text: reminder, hidden: true });
-        self.mark_injected(rules, discarded_bytes);
-    }
-
-    fn mark_injected(&mut self, rules: Vec<String>, discarded_bytes: u64) {
-        self.session.rules.injected(&rules);
-        self.session.hub.emit(EventKind::TtsrInjection { rules, discarded_bytes });
     }
 }
 
@@ -477,15 +411,4 @@ fn tell_extensions(
             }
         }
     });
-}
-
-/// Names of the rules, each once.
-fn names(matches: &[RuleMatch]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for found in matches {
-        if !names.contains(&found.rule) {
-            names.push(found.rule.clone());
-        }
-    }
-    names
 }

@@ -52,9 +52,9 @@ impl Segments {
         segments
     }
 
-    /// Forgets what came: the message begins anew.
-    pub(crate) fn restart(&mut self) {
-        *self = Self::new(Arc::clone(&self.caller));
+    /// Whose callbacks it calls.
+    pub(crate) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
     }
 
     /// Whether text goes through as it is.

@@ -1,18 +1,26 @@
 //! A session: turns that share a history, extensions with their state, and the records of stream rules.
 
+mod rules;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rules::{RuleSet, RuleState};
 use flow::{
     CallbackKind, EventKind, Message, Origin, Place, PromptAddition, SessionId, StopReason, ToolSpec, TurnStatus, Usage,
 };
 
+use ::rules::RuleSet;
+
+use self::rules::Asked;
 use crate::answer::Answer;
 use crate::cancel::Cancel;
 use crate::chain::Caller;
 use crate::events::{Hub, Subscription};
-use crate::ports::{Clock, Confirm, EventSink, ExtensionHost, Model, RuleSource, RuleUpdate, SessionInfo, SessionView, Tools};
+use crate::metrics::Metrics;
+use crate::ports::{
+    Clock, Confirm, EventSink, ExtensionHost, Model, RuleRecords, RuleSource, SessionInfo, SessionView, Tools,
+};
 use crate::prompt::Frame;
+use crate::records::MemoryRecords;
 use crate::run::Turn;
 
 /// What a session is made of.
@@ -95,12 +103,14 @@ pub struct Session {
     pub(crate) view: Arc<View>,
     pub(crate) caller: Arc<Caller>,
     pub(crate) frame: Frame,
-    pub(crate) rules: rules::Session,
+    pub(crate) rules: ::rules::Session,
+    /// Where it is kept which rules the model was reminded of.
+    records: Arc<dyn RuleRecords>,
+    pub(crate) metrics: Metrics,
     pub(crate) usage: Usage,
     started_ms: Option<u64>,
     turns: u32,
-    /// The session has had rules: others are a reload.
-    asked_rules: bool,
+    asked: Asked,
 }
 
 impl std::fmt::Debug for Session {
@@ -120,9 +130,32 @@ impl Session {
         let caller = Arc::new(Caller::new(registrations, extensions, Arc::clone(&hub)));
         let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
         // None before the first turn asks for them.
-        let (none, _) = RuleSet::build(Vec::new(), rules::Settings::default(), &parts.settings.workspace);
-        let rules = rules::Session::new(none);
-        Self { parts, hub, view, caller, frame, rules, usage: Usage::default(), started_ms: None, turns: 0, asked_rules: false }
+        let (none, _) = RuleSet::build(Vec::new(), ::rules::Settings::default(), &parts.settings.workspace);
+        let rules = ::rules::Session::new(none);
+        let metrics = Metrics::default();
+        let records = Arc::new(MemoryRecords::default());
+        Self {
+            metrics,
+            records,
+            parts,
+            hub,
+            view,
+            caller,
+            frame,
+            rules,
+            usage: Usage::default(),
+            started_ms: None,
+            turns: 0,
+            asked: Asked::default(),
+        }
+    }
+
+    /// Keeps in `records` of which rules the model was reminded, and takes up at the first turn what is there. Without
+    /// this they live as long as the session.
+    #[must_use]
+    pub fn with_records(mut self, records: Arc<dyn RuleRecords>) -> Self {
+        self.records = records;
+        self
     }
 
     /// Subscribes to everything that happens from now on. Any number of subscribers; none can slow a turn down.
@@ -147,6 +180,7 @@ impl Session {
         self.set_place(place);
         self.hub.emit(EventKind::TurnStart);
         self.rules.begin_turn();
+        self.metrics.begin_turn();
         self.caller.begin_turn();
         let mut turn = Turn::new(self, cancel, place);
         let status = tokio::select! {
@@ -164,23 +198,6 @@ impl Session {
             self.hub.emit(EventKind::ThreadCompleted { turns: self.turns, usage: self.usage, duration_ms });
         }
         self.hub.close();
-    }
-
-    /// Goes by the rules as they are now. What the source found on the way is told.
-    pub(crate) async fn renew_rules(&mut self) {
-        let RuleUpdate { set, notices } = self.parts.rules.current().await;
-        let first = !std::mem::replace(&mut self.asked_rules, true);
-        let changed = !Arc::ptr_eq(&set, self.rules.rules());
-        if changed {
-            self.frame.set_rules(set.system_blocks());
-            self.rules.replace_rules(Arc::clone(&set));
-        }
-        if changed && !first {
-            let active = set.rules().filter(|info| *info.state == RuleState::Active).count();
-            self.hub.emit(EventKind::RulesReloaded { active, notices });
-        } else {
-            notices.into_iter().for_each(|message| self.hub.emit(EventKind::Notice { message }));
-        }
     }
 
     pub(crate) fn set_place(&self, place: Place) {
@@ -240,6 +257,10 @@ impl View {
 
     pub(crate) fn messages(&self) -> Vec<Arc<Message>> {
         self.with(|(_, messages)| messages.clone())
+    }
+
+    fn replace(&self, messages: Vec<Arc<Message>>) {
+        self.with(|state| state.1 = messages);
     }
 
     fn push(&self, message: Arc<Message>) {

@@ -7,13 +7,15 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
-use flow::{Action, BlockId, BlockKind, CallFailure, Delta, ErrorClass, EventKind, ModelError, RuleMatch, StreamKind};
+use flow::{Action, BlockId, BlockKind, CallFailure, Delta, ErrorClass, EventKind, HoldOutcome, ModelError, RuleMatch};
 use rules::{Fed, Gate, Judgement};
 use tokio::time::Instant;
 
 use crate::answer::{Answer, Block};
+use crate::beginning::{BEGINNING, Beginning};
 use crate::cancel::Cancel;
 use crate::events::Hub;
+use crate::metrics::Metrics;
 use crate::ports::{EventSink, ModelStream};
 use crate::segments::Segments;
 
@@ -23,11 +25,21 @@ pub(crate) enum End {
     /// The answer is complete and passed the gate.
     Complete,
     /// A rule stopped it, in this block; its bytes before `safe` are no part of what was found.
-    Interrupted { matches: Vec<RuleMatch>, judgement: Judgement, block: BlockId, safe: u64 },
+    Interrupted { stopped: Stopped, safe: u64 },
     /// The stream broke.
     Broken(ModelError),
     /// A required extension failed.
     Refused(CallFailure),
+}
+
+/// What stopped an answer.
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    /// All that came together.
+    pub(crate) matches: Vec<RuleMatch>,
+    pub(crate) judgement: Judgement,
+    /// The block in which it was found.
+    pub(crate) block: BlockId,
 }
 
 /// What fired without stopping the answer.
@@ -58,6 +70,11 @@ pub(crate) struct Attempt<'a> {
     /// `None`: nothing is shown before the answer is complete.
     pub(crate) segments: Option<&'a mut Segments>,
     pub(crate) answer: &'a mut Answer,
+    /// What the answer begins with; it is in `answer` already.
+    pub(crate) beginning: &'a mut Beginning,
+    /// The block that goes on from the beginning, as the decoder numbers it.
+    pub(crate) goes_on: Option<BlockId>,
+    pub(crate) metrics: &'a mut Metrics,
     pub(crate) noted: &'a mut Noted,
     /// Told of each batch of matches at once, before the attempt goes on; must not wait.
     pub(crate) notify: &'a mut (dyn FnMut(&[RuleMatch], &Judgement) + Send),
@@ -67,7 +84,18 @@ pub(crate) struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Runs the stream to its end, to a match, or to its break, and drops it.
-    pub(crate) async fn run(&mut self, mut stream: Box<dyn ModelStream>) -> End {
+    pub(crate) async fn run(&mut self, stream: Box<dyn ModelStream>) -> End {
+        let end = self.drive(stream).await;
+        let open: Vec<BlockId> =
+            self.answer.blocks.iter().filter(|block| block.was_held()).map(|block| block.id).collect();
+        open.into_iter().for_each(|id| self.tell_holds(id));
+        end
+    }
+
+    async fn drive(&mut self, mut stream: Box<dyn ModelStream>) -> End {
+        if let Err(failure) = self.begin().await {
+            return End::Refused(failure);
+        }
         loop {
             let next = match self.next(&mut *stream).await {
                 Some(next) => next,
@@ -76,11 +104,12 @@ impl Attempt<'_> {
                     Err(failure) => return End::Refused(failure),
                 },
             };
-            let delta = match next {
+            let mut delta = match next {
                 Some(Ok(delta)) => delta,
                 Some(Err(error)) => return End::Broken(error),
                 None => return End::Broken(unfinished()),
             };
+            self.renumber(&mut delta);
             let Some(delta) = self.straight(delta) else { continue };
             match self.delta(delta).await {
                 Ok(None) => {}
@@ -96,8 +125,8 @@ impl Attempt<'_> {
 
     /// What stands before a match is shown, so that the same is shown however the answer was cut.
     async fn show_safe(&mut self, end: End) -> End {
-        let End::Interrupted { block, safe, .. } = &end else { return end };
-        match self.release(*block, *safe).await {
+        let End::Interrupted { stopped, safe } = &end else { return end };
+        match self.release(stopped.block, *safe).await {
             Ok(()) => end,
             Err(failure) => End::Refused(failure),
         }
@@ -150,13 +179,10 @@ impl Attempt<'_> {
         match delta {
             Delta::Piece { block, text } => return self.piece(block, text).await,
             Delta::BlockEnd { block } => return self.block_end(block).await,
-            Delta::BlockStart { block, kind } => {
-                self.gate.block_start(block, &kind);
-                self.answer.begin(block, kind);
-            }
+            Delta::BlockStart { block, kind } => return self.block_start(block, kind).await,
             Delta::Start { model } => {
-                if !self.answer.blocks.is_empty() {
-                    self.begin_anew();
+                if self.has_come() {
+                    self.begin_anew().await?;
                 }
                 self.answer.model = model.or_else(|| self.answer.model.take());
             }
@@ -166,8 +192,14 @@ impl Attempt<'_> {
                     block.redacted |= redacted;
                 }
             }
-            Delta::Usage(usage) => self.answer.usage.update(usage),
+            Delta::Usage(usage) => self.answer.count(usage),
             Delta::Stop { reason } => {
+                // An answer that is only its beginning is complete too.
+                if self.beginning_is_open()
+                    && let Some(end) = self.block_end(BEGINNING).await?
+                {
+                    return Ok(Some(end));
+                }
                 self.answer.stop = Some(reason);
                 return Ok(Some(End::Complete));
             }
@@ -177,15 +209,77 @@ impl Attempt<'_> {
 
     /// The provider begins its answer anew: what came is void, for rules and extensions too. What was shown of it stays
     /// shown, as of any attempt that is tried again.
-    fn begin_anew(&mut self) {
-        self.answer.tell_partial(self.hub, "the provider began its answer anew");
+    async fn begin_anew(&mut self) -> Result<(), CallFailure> {
+        self.answer.tell_partial(self.hub, "the provider began its answer anew", self.beginning.shown.len() as u64);
         self.noted.roll_back(self.rules);
         self.gate = self.rules.gate();
+        self.goes_on = None;
+        let void = std::mem::replace(self.answer, self.beginning.answer());
+        let Answer { model, usage, pieces, reasoned, .. } = void;
+        (self.answer.model, self.answer.pieces, self.answer.reasoned) = (model, pieces, reasoned);
+        self.answer.count(usage);
         if let Some(segments) = &mut self.segments {
-            segments.restart();
+            **segments = self.beginning.segments(segments.caller(), true).await?;
         }
-        self.answer.blocks.clear();
-        self.answer.shown.clear();
+        self.begin().await
+    }
+
+    /// Whether something of the answer itself has come.
+    fn has_come(&self) -> bool {
+        self.goes_on.is_some() || self.answer.blocks.iter().any(|block| block.id != BEGINNING)
+    }
+
+    /// The beginning has had its verdict and is watched again, without being judged: a match may begin in it and end in
+    /// what follows. What of it was not shown yet is shown as far as may be.
+    async fn begin(&mut self) -> Result<(), CallFailure> {
+        if self.beginning.text.is_empty() {
+            return Ok(());
+        }
+        let mut safe = u64::MAX;
+        if !self.gate.is_idle() {
+            self.gate.block_start(BEGINNING, &BlockKind::Text);
+            let fed = self.gate.piece(BEGINNING, &self.beginning.text);
+            self.noted.remind.extend(self.rules.due_again(fed.matches));
+            safe = fed.safe;
+            self.hold(BEGINNING, safe);
+        }
+        self.release(BEGINNING, safe).await
+    }
+
+    /// A block begins. The first text of the answer goes on from the beginning and is one block with it; a call ends the
+    /// beginning.
+    async fn block_start(&mut self, id: BlockId, kind: BlockKind) -> Result<Option<End>, CallFailure> {
+        if self.beginning_is_open() {
+            match kind {
+                BlockKind::Text => {
+                    self.goes_on = Some(id);
+                    return Ok(None);
+                }
+                BlockKind::Thinking => {}
+                BlockKind::Tool { .. } => {
+                    if let Some(end) = self.block_end(BEGINNING).await? {
+                        return Ok(Some(end));
+                    }
+                }
+            }
+        }
+        self.gate.block_start(id, &kind);
+        self.answer.begin(id, kind);
+        Ok(None)
+    }
+
+    /// Whether the answer has a beginning that nothing has gone on from yet.
+    fn beginning_is_open(&mut self) -> bool {
+        self.goes_on.is_none() && self.answer.block(BEGINNING).is_some_and(|block| !block.ended)
+    }
+
+    /// The block that goes on from the beginning is the beginning's.
+    fn renumber(&self, delta: &mut Delta) {
+        if let Delta::Piece { block, .. } | Delta::BlockEnd { block } = delta
+            && self.goes_on == Some(*block)
+        {
+            *block = BEGINNING;
+        }
     }
 
     async fn piece(&mut self, id: BlockId, text: String) -> Result<Option<End>, CallFailure> {
@@ -205,11 +299,30 @@ impl Attempt<'_> {
         if let Some(end) = self.judge(id, fed) {
             return Ok(Some(end));
         }
+        self.hold(id, safe);
+        self.release(id, safe).await?;
+        Ok(None)
+    }
+
+    /// What came last of a block may be shown up to `safe`: notes what waits.
+    fn hold(&mut self, id: BlockId, safe: u64) {
         if self.hold_max.is_some() {
             self.answer.note_arrival(id, safe);
         }
-        self.release(id, safe).await?;
-        Ok(None)
+        let gate = &self.gate;
+        if let Some(block) = self.answer.block(id).filter(|block| !block.kind.is_tool()) {
+            block.waiting((block.text.len() as u64).saturating_sub(safe), || gate.holding(id));
+        }
+    }
+
+    /// What was held in a block is told, once.
+    fn tell_holds(&mut self, id: BlockId) {
+        let Some(block) = self.answer.block(id) else { return };
+        let stream = block.stream();
+        if let Some(holds) = block.take_holds() {
+            self.metrics.held(holds.rules());
+            self.hub.emit(holds.report(stream));
+        }
     }
 
     async fn block_end(&mut self, id: BlockId) -> Result<Option<End>, CallFailure> {
@@ -222,10 +335,12 @@ impl Attempt<'_> {
         }
         let whole = self.answer.block(id).map(|block| {
             block.ended = true;
+            block.waiting(0, Vec::new);
             block.text.len() as u64
         });
         if let Some(whole) = whole {
             self.release(id, whole).await?;
+            self.tell_holds(id);
         }
         Ok(None)
     }
@@ -239,11 +354,15 @@ impl Attempt<'_> {
         }
         let judgement = self.rules.judge(&matches);
         for ((found, action), first) in matches.iter().zip(&judgement.actions).zip(&judgement.first) {
+            self.metrics.fired(&found.rule, *action);
             self.hub.emit(EventKind::RuleFired { found: found.clone(), action: *action, first: *first });
         }
         (self.notify)(&matches, &judgement);
         if matches!(judgement.action, Action::Interrupt | Action::Stop) {
-            return Some(End::Interrupted { matches, judgement, block, safe });
+            if let Some(block) = self.answer.block(block) {
+                block.hold_ended(HoldOutcome::Matched);
+            }
+            return Some(End::Interrupted { stopped: Stopped { matches, judgement, block }, safe });
         }
         for (found, action) in matches.into_iter().zip(&judgement.actions) {
             match action {
@@ -293,7 +412,8 @@ impl Attempt<'_> {
 
     fn tell_released(&mut self, id: BlockId, bytes: u64, bound: &str) {
         if let Some(block) = self.answer.block(id) {
-            let stream = stream_kind(&block.kind);
+            block.hold_ended(HoldOutcome::Released);
+            let stream = block.stream();
             self.hub.emit(EventKind::RuleHoldReleased { stream, bytes, bound: bound.to_owned() });
         }
     }
@@ -343,14 +463,6 @@ pub(crate) fn shown(hub: &Hub, answer: &mut Answer, text: String) {
     let index = answer.pieces;
     answer.pieces += 1;
     hub.emit(EventKind::CognitionOutDelta { text, index });
-}
-
-fn stream_kind(kind: &BlockKind) -> StreamKind {
-    match kind {
-        BlockKind::Text => StreamKind::Text,
-        BlockKind::Thinking => StreamKind::Thinking,
-        BlockKind::Tool { call, name } => StreamKind::Tool { call: call.clone(), name: name.clone() },
-    }
 }
 
 fn unfinished() -> ModelError {

@@ -18,16 +18,25 @@ pub(crate) struct Runner<'a> {
     pub(crate) confirm: &'a dyn Confirm,
 }
 
+/// What stream rules say beside a call.
+pub(crate) struct Beside {
+    /// The call does not run; this is its result.
+    pub(crate) refusal: Option<String>,
+    /// This stands before its result.
+    pub(crate) reminder: Option<String>,
+}
+
 impl Runner<'_> {
-    /// Runs one call. `blocked` are the rules that forbid it, with the reminder to give instead.
-    pub(crate) async fn run(&self, call: &ToolCall, blocked: Option<String>) -> ToolResult {
+    /// Runs one call.
+    pub(crate) async fn run(&self, call: &ToolCall, beside: Beside) -> ToolResult {
         self.hub.emit(EventKind::ToolCallStart {
             call: call.id.clone(),
             tool: call.name.clone(),
             arguments: call.arguments.clone(),
         });
         let began = Instant::now();
-        let output = match blocked {
+        let Beside { refusal, reminder } = beside;
+        let output = match refusal {
             Some(reminder) => refused(reminder),
             None => match self.permitted(call).await {
                 Ok(()) => self.execute(call).await,
@@ -40,11 +49,12 @@ impl Runner<'_> {
             call: call.id.clone(),
             tool: call.name.clone(),
             output: content.clone(),
+            reminder: reminder.clone(),
             diff,
             is_error,
             duration_ms,
         });
-        ToolResult { call: call.id.clone(), content: vec![content], is_error }
+        ToolResult { call: call.id.clone(), content: reminder.into_iter().chain([content]).collect(), is_error }
     }
 
     async fn execute(&self, call: &ToolCall) -> ToolOutput {

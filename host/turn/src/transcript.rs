@@ -1,11 +1,15 @@
 //! Stage: gives every event its record, `{seq, ts, thread_id, type, payload}`, in the vocabulary of thread events.
 //!
 //! The names and the required fields are those of the thread-event specification. `turn_start`, `turn_finish`,
-//! `rule_hold_released`, `rules_reloaded`, `extension_log` and `notice` are our additions. Where a record is written is another room's
+//! `rule_hold_released`, `rule_held`, `ttsr_rearmed`, `rules_reloaded`, `extension_log` and `notice` are our additions. Where a record is written is another room's
 //! business; `tidegate run --output stream-json` prints them as they come.
 
-use flow::{CallbackOutcome, Confirmation, Event, EventKind, StopReason, StreamKind, TurnStatus, Usage};
+mod rules;
+
+use flow::{CallbackOutcome, Confirmation, Event, EventKind, StopReason, TurnStatus, Usage};
 use serde_json::{Map, Value, json};
+
+pub use self::rules::kept_rules;
 
 /// The type and the payload of an event.
 ///
@@ -77,8 +81,10 @@ fn describe(kind: &EventKind) -> (&'static str, Value) {
         ),
         EventKind::RuleFired { .. }
         | EventKind::RuleHoldReleased { .. }
+        | EventKind::RuleHeld { .. }
         | EventKind::TtsrInjection { .. }
-        | EventKind::RulesReloaded { .. } => rule(kind),
+        | EventKind::TtsrRearmed { .. }
+        | EventKind::RulesReloaded { .. } => rules::describe(kind),
         EventKind::CustomMessage { custom_type, text, hidden } => {
             ("custom_message", json!({"custom_type": custom_type, "text": text, "hidden": hidden}))
         }
@@ -104,6 +110,7 @@ fn cognition(kind: &EventKind) -> (&'static str, Value) {
             if let Some(partial) = partial {
                 payload["error"] = json!(partial.error);
                 payload["shown_bytes"] = json!(partial.shown_bytes);
+                payload["stands_bytes"] = json!(partial.stands_bytes);
             }
             if !annotations.is_empty() {
                 let notes = annotations
@@ -137,11 +144,14 @@ fn tool(kind: &EventKind) -> (&'static str, Value) {
         EventKind::ToolCallProgress { call, message } => {
             ("tool_call_progress", json!({"call_id": call.as_str(), "progress": null, "message": message}))
         }
-        EventKind::ToolCallResult { call, tool, output, diff, is_error, duration_ms } => {
+        EventKind::ToolCallResult { call, tool, output, reminder, diff, is_error, duration_ms } => {
             let mut payload =
                 json!({"call_id": call.as_str(), "tool": tool, "output": output, "duration_ms": duration_ms});
             if *is_error {
                 payload["error"] = json!(output);
+            }
+            if let Some(reminder) = reminder {
+                payload["reminder"] = json!(reminder);
             }
             if let Some(diff) = diff {
                 payload["diff"] = json!(diff);
@@ -156,39 +166,6 @@ fn tool(kind: &EventKind) -> (&'static str, Value) {
             let reason = if let Confirmation::Denied { reason } = decision { Some(reason) } else { None };
             let approved = *decision == Confirmation::Approved;
             ("tool_confirmation_resolved", json!({"call_id": call.as_str(), "approved": approved, "reason": reason}))
-        }
-        _ => unknown(),
-    }
-}
-
-fn rule(kind: &EventKind) -> (&'static str, Value) {
-    match kind {
-        EventKind::RuleFired { found, action, first } => {
-            let evidence = &found.evidence;
-            let mut payload = json!({
-                "rule": found.rule,
-                "stream": found.stream.as_str(),
-                "action": action.as_str(),
-                "first": first,
-                "evidence": {
-                    "pattern": evidence.pattern, "text": evidence.text, "start": evidence.start, "end": evidence.end,
-                    "line": evidence.line, "field": evidence.field, "path": evidence.path,
-                },
-            });
-            if let StreamKind::Tool { call, name } = &found.stream {
-                payload["call_id"] = json!(call.as_str());
-                payload["tool"] = json!(name);
-            }
-            ("rule_fired", payload)
-        }
-        EventKind::RuleHoldReleased { stream, bytes, bound } => {
-            ("rule_hold_released", json!({"stream": stream.as_str(), "bytes": bytes, "bound": bound}))
-        }
-        EventKind::TtsrInjection { rules, discarded_bytes } => {
-            ("ttsr_injection", json!({"rules": rules, "discarded_bytes": discarded_bytes}))
-        }
-        EventKind::RulesReloaded { active, notices } => {
-            ("rules_reloaded", json!({"active": active, "notices": notices}))
         }
         _ => unknown(),
     }

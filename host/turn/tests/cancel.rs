@@ -19,19 +19,20 @@ use tidegate_turn as turn;
 use turn::ports::{BoxFuture, Clock};
 use turn::{Cancel, Session};
 
-/// Reads the time once for each event, and cancels at one of them.
+/// A clock that goes on by one whenever it is read (for each event and each attempt), and cancels at one of its times.
 struct Trigger {
-    events: AtomicUsize,
+    reads: AtomicUsize,
     at: usize,
     cancel: Cancel,
 }
 
 impl Clock for Trigger {
     fn now_ms(&self) -> u64 {
-        if self.events.fetch_add(1, Ordering::SeqCst) == self.at {
+        let now = self.reads.fetch_add(1, Ordering::SeqCst);
+        if now == self.at {
             self.cancel.cancel();
         }
-        0
+        now as u64
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
@@ -92,8 +93,7 @@ fn scene(mode: OutputMode, at: usize) -> Scene {
     );
     let model = ScriptedModel::new(scripts());
     let cancel = Cancel::new();
-    // The first reading is the thread's own start.
-    let clock = Trigger { events: AtomicUsize::new(0), at: at.saturating_add(1), cancel: cancel.clone() };
+    let clock = Trigger { reads: AtomicUsize::new(0), at, cancel: cancel.clone() };
     let parts = turn::Parts { clock: Arc::new(clock), ..support::parts(&model, plugins(mode), rules) };
     let session = Session::open(parts);
     let events = session.subscribe();
@@ -125,7 +125,7 @@ impl Scene {
     }
 }
 
-/// The number of events of the whole turn.
+/// When the whole turn has ended.
 async fn length(mode: OutputMode) -> usize {
     let mut scene = scene(mode, usize::MAX - 1);
     let report = scene.session.run(vec![Message::user("go")], &scene.cancel).await;
@@ -136,22 +136,23 @@ async fn length(mode: OutputMode) -> usize {
     assert!(has(|kind| matches!(kind, EventKind::ToolCallProgress { .. })));
     assert!(has(|kind| matches!(kind, EventKind::ToolConfirmationResolved { .. })));
     assert_eq!(events.iter().filter(|event| matches!(event.kind, EventKind::TtsrInjection { .. })).count(), 3);
-    events.last().unwrap().seq as usize + 1
+    events.last().unwrap().at_ms as usize + 1
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_may_be_cancelled_at_any_event() {
     for mode in [OutputMode::Observe, OutputMode::Rewrite] {
         let length = length(mode).await;
-        assert!(length > 60, "a turn of {length} events is no long one");
-        for at in 0..length {
+        assert!(length > 60, "a turn of {length} ticks is no long one");
+        // The first reading is the thread's own start.
+        for at in 1..length {
             let mut scene = scene(mode, at);
             let cancel = scene.cancel.clone();
             let report = scene.session.run(vec![Message::user("go")], &cancel).await;
-            let context = format!("{mode:?}, cancelled at event {at} of {length}");
+            let context = format!("{mode:?}, cancelled at time {at} of {length}");
             assert!(cancel.is_cancelled(), "{context}");
             let events = scene.aftermath(&context).await;
-            let after: Vec<&Event> = events.iter().filter(|event| event.seq as usize > at).collect();
+            let after: Vec<&Event> = events.iter().filter(|event| event.at_ms as usize > at).collect();
             let starts = |event: &&&Event| {
                 matches!(
                     event.kind,
@@ -172,12 +173,12 @@ async fn a_turn_may_be_cancelled_at_any_event() {
     }
 }
 
-/// Whether an injection is told for the result of a call that ended at the event of the cancel, or just before.
+/// Whether an injection is told for the result of a call that ended at the time of the cancel, or just before.
 fn belongs(events: &[Event], injection: &Event, at: usize) -> bool {
     let told = matches!(injection.kind, EventKind::TtsrInjection { .. });
     let begin = at.saturating_sub(1) as u64;
     let of = |event: &Event| matches!(event.kind, EventKind::ToolCallResult { .. } | EventKind::CustomMessage { .. });
-    told && events.iter().any(|event| (begin..injection.seq).contains(&event.seq) && of(event))
+    told && events.iter().any(|event| (begin..injection.at_ms).contains(&event.at_ms) && of(event))
 }
 
 #[tokio::test(start_paused = true)]

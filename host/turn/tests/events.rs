@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use flow::{
     Action, Annotation, BlockKind, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport,
-    Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, Message, Partial, Place, PluginId, Role,
-    RuleMatch, SessionId, StopReason, StreamKind, TextUnit, TurnStatus, Usage,
+    Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial, Place, PluginId,
+    Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, TextUnit, TurnStatus, Usage,
 };
 use serde_json::Value;
 use support::{Plugin, Scene, Script, blocks, calls, drain, rule_set, shown, text};
@@ -167,7 +167,9 @@ fn name(kind: &EventKind) -> &'static str {
         EventKind::RetrySucceeded { .. } => "retry_succeeded",
         EventKind::RuleFired { .. } => "rule_fired",
         EventKind::RuleHoldReleased { .. } => "rule_hold_released",
+        EventKind::RuleHeld { .. } => "rule_held",
         EventKind::TtsrInjection { .. } => "ttsr_injection",
+        EventKind::TtsrRearmed { .. } => "ttsr_rearmed",
         EventKind::RulesReloaded { .. } => "rules_reloaded",
         EventKind::CustomMessage { .. } => "custom_message",
         EventKind::ExtensionRegistered { .. } => "extension_registered",
@@ -180,7 +182,7 @@ fn name(kind: &EventKind) -> &'static str {
 }
 
 /// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
-const REQUIRED: [(&str, &[&str]); 31] = [
+const REQUIRED: [(&str, &[&str]); 33] = [
     ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
     ("thread_completed", &["cost", "tokens"]),
     ("thread_error", &["category", "error"]),
@@ -203,7 +205,9 @@ const REQUIRED: [(&str, &[&str]); 31] = [
     ("retry_succeeded", &["original_error", "retry_count", "total_delay_ms"]),
     ("rule_fired", &["rule", "stream", "action", "first", "evidence"]),
     ("rule_hold_released", &["stream", "bytes", "bound"]),
-    ("ttsr_injection", &["rules", "discarded_bytes"]),
+    ("rule_held", &["stream", "rules", "holds", "bytes_max", "ms_max", "outcome"]),
+    ("ttsr_injection", &["rules", "discarded_bytes", "records"]),
+    ("ttsr_rearmed", &["rules"]),
     ("rules_reloaded", &["active", "notices"]),
     ("custom_message", &["custom_type", "text", "hidden"]),
     ("extension_registered", &["extension_id", "version", "callbacks"]),
@@ -213,6 +217,12 @@ const REQUIRED: [(&str, &[&str]); 31] = [
     ("extension_log", &["extension_id", "level", "message"]),
     ("notice", &["message"]),
 ];
+
+fn rule_record() -> RuleRecord {
+    let RuleMatch { rule, stream, evidence } = found();
+    let (action, tokens_discarded, tokens_estimated) = (Action::Interrupt, 5, true);
+    RuleRecord { rule, hash: u64::MAX, turn: 2, stream, evidence, action, tokens_discarded, tokens_estimated }
+}
 
 fn plugin() -> PluginId {
     "p".parse().unwrap()
@@ -263,7 +273,7 @@ fn samples() -> Vec<EventKind> {
         EventKind::CognitionOut {
             text: text.clone(),
             model: Some("m".into()),
-            partial: Some(Partial { error: "gone".into(), shown_bytes: 3 }),
+            partial: Some(Partial { error: "gone".into(), shown_bytes: 3, stands_bytes: 2 }),
             annotations: vec![(plugin(), Annotation { key: "k".into(), value: Value::Bool(true) })],
             rewrites: vec![(plugin(), "new".into())],
         },
@@ -283,6 +293,7 @@ fn samples() -> Vec<EventKind> {
             call: call.clone(),
             tool: "t".into(),
             output: "o".into(),
+            reminder: Some("m".into()),
             diff: Some("d".into()),
             is_error: true,
             duration_ms: 1,
@@ -299,7 +310,16 @@ fn samples() -> Vec<EventKind> {
         EventKind::RetrySucceeded { original_error: "e".into(), retry_count: 2, total_delay_ms: 3 },
         EventKind::RuleFired { found: found(), action: Action::Interrupt, first: true },
         EventKind::RuleHoldReleased { stream: StreamKind::Text, bytes: 1, bound: "hold_max_ms".into() },
-        EventKind::TtsrInjection { rules: vec!["r".into()], discarded_bytes: 4 },
+        EventKind::RuleHeld {
+            stream: StreamKind::Thinking,
+            rules: vec!["r".into()],
+            holds: 2,
+            bytes_max: 3,
+            ms_max: 4,
+            outcome: HoldOutcome::RuledOut,
+        },
+        EventKind::TtsrInjection { rules: vec!["r".into()], discarded_bytes: 4, records: vec![rule_record()] },
+        EventKind::TtsrRearmed { rules: vec!["r".into()] },
         EventKind::RulesReloaded { active: 2, notices: vec![text.clone()] },
         EventKind::CustomMessage { custom_type: "ttsr-injection".into(), text, hidden: true },
         EventKind::ExtensionRegistered {

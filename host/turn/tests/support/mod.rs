@@ -22,7 +22,8 @@ use flow::{
 };
 use tidegate_turn as turn;
 use turn::ports::{
-    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, FixedRules, Model, ModelStream, SessionView, Tools, TtsrEvent,
+    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, FixedRules, Model, ModelStream, SessionView,
+    Tools, TtsrEvent,
 };
 use turn::{Parts, Session, Settings};
 

@@ -1,0 +1,247 @@
+//! What follows a match that stops the answer: what stands of it, the reminder, and what is kept of both.
+//!
+//! The stream is dropped by now. Until the reminder is in the conversation nothing has happened that a later turn could
+//! see: a turn that is cancelled before leaves the rules as they were, and no retry runs. The session is the turn's alone
+//! while it runs, so neither another turn nor its end can come between.
+
+use std::time::Duration;
+
+use flow::{Action, CallFailure, EventKind, ModelError, Role, RuleMatch, RuleRecord};
+use rules::ContextMode;
+
+use super::{Stop, Turn};
+use crate::answer::{Answer, Stands};
+use crate::beginning::Beginning;
+use crate::ports::EventSink;
+use crate::segments::Segments;
+use crate::session::hidden;
+use crate::stream::{Stopped, shown};
+
+/// What a reminder adds where the beginning of the answer stays as a message of its own.
+const STANDS: &str = "\n\nWhat you wrote before the violation stands; go on from there without repeating it.";
+
+/// What it adds where the model is sent the beginning to go on from.
+const GOES_ON: &str = "\n\nThe beginning of your answer, before the violation, stands. Go on right from its end.";
+
+/// What a model is told that cannot go on from a beginning after all.
+const TOLD_LATE: &str = "The beginning of your answer stands; go on from there without repeating it.";
+
+/// What becomes of a stopped answer.
+enum Left {
+    Nothing,
+    /// It stays in the conversation; the reminder says more.
+    Message(String, &'static str),
+    /// The next attempt goes on from here.
+    GoesOn(Beginning),
+}
+
+/// Reminders that went to the model.
+pub(super) struct Injection {
+    /// What was found and what was done about it; the first match that stopped the answer stands for all of its cost.
+    pub(super) found: Vec<(RuleMatch, Action)>,
+    pub(super) discarded_bytes: u64,
+    /// Their tokens, and whether those are a guess.
+    pub(super) tokens: (u64, bool),
+}
+
+impl Injection {
+    /// Reminders that stopped nothing.
+    pub(super) fn beside(found: Vec<RuleMatch>, action: Action) -> Self {
+        let found = found.into_iter().map(|found| (found, action)).collect();
+        Self { found, discarded_bytes: 0, tokens: (0, false) }
+    }
+}
+
+impl Turn<'_> {
+    /// A rule stopped the model: the reminder goes in and the next attempt follows.
+    pub(super) async fn interrupt(&mut self, stopped: Stopped) -> Result<(), Stop> {
+        let why = format!("stopped by rule {}", stopped.judgement.rules.join(", "));
+        // From here on it is told of, also where the turn is cancelled in the middle of this.
+        self.stopped = Some((std::mem::take(&mut self.answer), why));
+        self.noted.roll_back(&mut self.session.rules);
+        let culprit = stopper(&stopped).map_or_else(String::new, |found| found.rule.clone());
+        if stopped.judgement.action == Action::Stop {
+            self.tell_stopped(0);
+            return Err(Stop::Rule(culprit));
+        }
+        self.report.interrupts += 1;
+        let before = self.beginning.text.len() as u64;
+        let (left, kept, stands) = self.leave(&stopped).await?;
+        let (discarded_bytes, tokens) = self.stopped.as_ref().map_or((0, (0, false)), |(answer, _)| {
+            let discarded = answer.bytes().saturating_sub(kept);
+            (discarded, answer.tokens_of(discarded, before))
+        });
+        self.tell_stopped(stands);
+        self.session.metrics.discarded(&culprit, tokens.0, tokens.1);
+        let delay = Duration::from_millis(self.session.rules.rules().settings().retry_delay_ms);
+        self.session.parts.clock.sleep(delay).await;
+        // Where there is nothing to wait for, the sleep does not notice.
+        self.cancel.checkpoint().await;
+        self.delayed = Some((culprit, self.began_ms));
+        let reminder = self.session.rules.reminder(&stopped.matches);
+        let note = self.apply(left);
+        let found = stopped.matches.into_iter().zip(stopped.judgement.actions).collect();
+        self.inject(reminder + note, Injection { found, discarded_bytes, tokens });
+        Ok(())
+    }
+
+    /// What the context mode leaves of the stopped answer, the bytes of it that stay in the conversation, and how much of
+    /// what was shown stands.
+    async fn leave(&mut self, stopped: &Stopped) -> Result<(Left, u64, u64), CallFailure> {
+        let caller = std::sync::Arc::clone(&self.session.caller);
+        let live = !caller.chains.has_rewriter();
+        let earlier = if self.beginning.text.is_empty() { self.beginning.shown.len() as u64 } else { 0 };
+        let nothing = (Left::Nothing, 0, earlier);
+        let Some((answer, _)) = &mut self.stopped else { return Ok(nothing) };
+        if stopped.judgement.context == ContextMode::Keep {
+            let text = answer.text();
+            let kept = text.len() as u64;
+            return Ok((Left::Message(text, ""), kept, earlier));
+        }
+        let Some(found) = stopper(stopped).filter(|_| stopped.judgement.context == ContextMode::Rewind) else {
+            return Ok(nothing);
+        };
+        let Stands { text, released } = answer.before_match(stopped.block, first_byte(stopped, found));
+        if text.trim().is_empty() {
+            return Ok(nothing);
+        }
+        if self.session.goes_on() {
+            // White space at the end is what providers refuse, and what models go on from badly.
+            let text = text.trim_end().to_owned();
+            let kept = text.len() as u64;
+            let beginning = Beginning::sent(text, released, &caller, live).await?;
+            let stands = beginning.shown.len() as u64;
+            return Ok((Left::GoesOn(beginning), kept, stands));
+        }
+        if !live {
+            // The user saw nothing of it, and an answer that goes on from there would be without its beginning.
+            return Ok(nothing);
+        }
+        let stands = self.stand(&text).await?;
+        let kept = text.len() as u64;
+        self.beginning = Beginning::told(stands);
+        Ok((Left::Message(text, STANDS), kept, self.beginning.shown.len() as u64))
+    }
+
+    /// What the user keeps of an answer of which `text` stands as a message. What of it was not shown yet is shown.
+    async fn stand(&mut self, text: &str) -> Result<String, CallFailure> {
+        let mut segments = Segments::new(std::sync::Arc::clone(&self.session.caller));
+        let whole = if segments.is_idle() {
+            text.to_owned()
+        } else {
+            let mut whole = segments.push(text).await?;
+            whole.push_str(&segments.finish().await?);
+            whole
+        };
+        let answer = self.stopped.as_mut().map_or(&mut self.answer, |(answer, _)| answer);
+        let seed = if self.beginning.text.is_empty() { self.beginning.shown.len() } else { 0 };
+        let seen = answer.shown.get(seed..).unwrap_or_default();
+        if let Some(rest) = whole.strip_prefix(seen) {
+            let rest = rest.to_owned();
+            shown(&self.session.hub, answer, rest);
+            return Ok(answer.shown.clone());
+        }
+        let same = whole.char_indices().zip(seen.chars()).find(|((_, a), b)| a != b);
+        let same = same.map_or(whole.len().min(seen.len()), |((at, _), _)| at);
+        Ok(answer.shown[..seed + same].to_owned())
+    }
+
+    /// Puts into the conversation what stays of a stopped answer; gives what the reminder says of it.
+    fn apply(&mut self, left: Left) -> &'static str {
+        if !self.beginning.text.is_empty() {
+            self.beginning = Beginning::default();
+        }
+        match left {
+            Left::Nothing => "",
+            Left::Message(text, note) => match Answer::partial_message(text) {
+                Some(message) => {
+                    self.session.remember(message);
+                    note
+                }
+                None => "",
+            },
+            Left::GoesOn(beginning) => {
+                self.beginning = beginning;
+                GOES_ON
+            }
+        }
+    }
+
+    /// A stopped answer goes to the transcript, once.
+    pub(super) fn tell_stopped(&mut self, stands_bytes: u64) {
+        if let Some((mut answer, why)) = self.stopped.take() {
+            answer.tell_partial(&self.session.hub, &why, stands_bytes);
+        }
+    }
+
+    /// Whether an attempt failed because the model takes no beginning.
+    pub(super) fn refuses_beginning(&self, error: &ModelError) -> bool {
+        error.status == Some(400) && !self.beginning.text.is_empty() && self.answer.pieces == 0 && !self.answer.reasoned
+    }
+
+    /// The model takes no beginning: it is told what stands, now and for the rest of the session.
+    pub(super) async fn tell_beginning(&mut self, error: &ModelError) -> Result<(), Stop> {
+        self.session.never_goes_on();
+        let message = format!("the model does not go on from the beginning of an answer, so it is told: {error}");
+        self.session.hub.emit(EventKind::Notice { message });
+        let text = self.beginning.text.clone();
+        let stands = self.stand(&text).await?;
+        self.beginning = Beginning::told(stands);
+        self.answer = Answer::default();
+        if let Some(message) = Answer::partial_message(text) {
+            self.session.remember(message);
+            self.session.remember(hidden(Role::User, TOLD_LATE.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The reminder is in the conversation from here on, and its rules are used up.
+    pub(super) fn inject(&mut self, reminder: String, injection: Injection) {
+        self.session.remember(hidden(Role::User, reminder.clone()));
+        let custom_type = "ttsr-injection".to_owned();
+        self.session.hub.emit(EventKind::CustomMessage { custom_type, text: reminder, hidden: true });
+        self.mark_injected(injection);
+    }
+
+    /// Reminders went to the model: that is counted, kept and told.
+    pub(super) fn mark_injected(&mut self, injection: Injection) {
+        let Injection { found, discarded_bytes, tokens } = injection;
+        let mut cost = Some(tokens);
+        let mut records: Vec<RuleRecord> = Vec::new();
+        for (RuleMatch { rule, stream, evidence }, action) in found {
+            if records.iter().any(|known| known.rule == rule) {
+                continue;
+            }
+            let Some(kept) = self.session.rules.injected(std::slice::from_ref(&rule)).pop() else { continue };
+            self.session.metrics.reminded(&rule);
+            let stops = action == Action::Interrupt;
+            let (tokens_discarded, tokens_estimated) = cost.take_if(|_| stops).unwrap_or_default();
+            let (hash, turn) = (kept.hash, kept.turn);
+            records.push(RuleRecord { rule, hash, turn, stream, evidence, action, tokens_discarded, tokens_estimated });
+        }
+        for record in &records {
+            self.session.keep_record(record);
+        }
+        let rules = records.iter().map(|record| record.rule.clone()).collect();
+        self.session.hub.emit(EventKind::TtsrInjection { rules, discarded_bytes, records });
+    }
+}
+
+/// The first match that stopped the answer.
+fn stopper(stopped: &Stopped) -> Option<&RuleMatch> {
+    stops(stopped).next()
+}
+
+/// The matches that stopped the answer, or would have.
+fn stops(stopped: &Stopped) -> impl Iterator<Item = &RuleMatch> {
+    let strongest = stopped.judgement.action;
+    let pairs = stopped.matches.iter().zip(&stopped.judgement.actions);
+    pairs.filter(move |(_, action)| **action == strongest).map(|(found, _)| found)
+}
+
+/// The first byte of what stopped the answer. Only matches that were complete with the first of them count: what else
+/// came in the same delta is not there where the answer is cut more finely.
+fn first_byte(stopped: &Stopped, first: &RuleMatch) -> u64 {
+    let end = first.evidence.end;
+    stops(stopped).filter(|found| found.evidence.end <= end).map(|found| found.evidence.start).min().unwrap_or(0)
+}

@@ -1,0 +1,133 @@
+//! A session's rules: asked for at the start of each turn, their records kept and taken up again, what they did counted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ::rules::{Record, RuleState};
+use flow::{EventKind, Message, Origin, Part, RuleRecord};
+
+use super::Session;
+use crate::metrics::RuleMetrics;
+use crate::ports::{EventSink, KeptRules, RuleUpdate};
+
+/// What a session has asked and learnt by now.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// It has had rules: others are a reload.
+    rules: bool,
+    /// It was told that watching has become slow.
+    trouble: bool,
+    /// Its model refused to go on from a beginning.
+    no_prefill: bool,
+}
+
+impl Session {
+    /// What each rule did in this session, by name. Rules that never did anything are not there.
+    pub fn rule_metrics(&self) -> &BTreeMap<String, RuleMetrics> {
+        self.metrics.all()
+    }
+
+    /// Puts another conversation in the place of this one: one that was compacted, or that of an earlier run, before the
+    /// first turn. Rules whose reminders were in the old one and are not in the new may fire again; their names come
+    /// back.
+    pub fn replace_history(&mut self, messages: Vec<Arc<Message>>) -> Vec<String> {
+        let reminded: Vec<String> = self.rules.reminded().map(str::to_owned).collect();
+        let gone = |rule: &String| !messages.iter().any(|message| reminds_of(message, rule));
+        let mut gone: Vec<String> = reminded.into_iter().filter(gone).collect();
+        gone.sort_unstable();
+        self.view.replace(messages);
+        for rule in &gone {
+            self.rules.rearm(rule);
+            let kept = self.records.rearmed(&self.parts.id, rule);
+            self.tell_lost(rule, kept);
+        }
+        if !gone.is_empty() {
+            self.hub.emit(EventKind::TtsrRearmed { rules: gone.clone() });
+        }
+        gone
+    }
+
+    /// Goes by the rules as they are now. What the source found on the way is told.
+    pub(crate) async fn renew_rules(&mut self) {
+        let RuleUpdate { set, notices } = self.parts.rules.current().await;
+        let changed = !Arc::ptr_eq(&set, self.rules.rules());
+        if changed {
+            self.frame.set_rules(set.system_blocks());
+            self.rules.replace_rules(Arc::clone(&set));
+        }
+        if changed && self.asked.rules {
+            let active = set.rules().filter(|info| *info.state == RuleState::Active).count();
+            self.hub.emit(EventKind::RulesReloaded { active, notices });
+        } else {
+            notices.into_iter().for_each(|message| self.hub.emit(EventKind::Notice { message }));
+        }
+        if !self.asked.rules {
+            self.restore().await;
+            self.asked.rules = true;
+        }
+    }
+
+    /// Takes up what an earlier run of the session kept.
+    async fn restore(&mut self) {
+        match self.records.load(&self.parts.id).await {
+            Ok(KeptRules { records, completed_turns }) => {
+                let record = |kept: RuleRecord| Record { rule: kept.rule, hash: kept.hash, turn: kept.turn };
+                self.rules.restore(records.into_iter().map(record), completed_turns);
+            }
+            Err(why) => {
+                let message = format!("records of stream rules could not be read, so any rule may fire again: {why}");
+                self.hub.emit(EventKind::Notice { message });
+            }
+        }
+    }
+
+    /// Keeps that a rule's reminder went to the model.
+    pub(crate) fn keep_record(&self, record: &RuleRecord) {
+        self.tell_lost(&record.rule, self.records.keep(&self.parts.id, record));
+    }
+
+    /// A turn has ended, whichever way.
+    pub(crate) fn end_turn(&mut self) {
+        self.rules.end_turn();
+        let kept = self.records.completed(&self.parts.id, self.rules.completed_turns());
+        if let Err(why) = kept {
+            let message = format!("the end of the turn could not be kept for the gaps of stream rules: {why}");
+            self.hub.emit(EventKind::Notice { message });
+        }
+        if !self.asked.trouble && self.rules.rules().engines().iter().any(|engine| engine.frozen) {
+            self.asked.trouble = true;
+            let message = "the stream rules together need more memory than they may have: they are all watched, slower";
+            self.hub.emit(EventKind::Notice { message: message.into() });
+        }
+    }
+
+    /// Whether an answer may be sent back as a beginning to go on from.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.parts.model.prefill() && !self.asked.no_prefill
+    }
+
+    /// The model refused a beginning: it is sent none any more.
+    pub(crate) fn never_goes_on(&mut self) {
+        self.asked.no_prefill = true;
+    }
+
+    fn tell_lost(&self, rule: &str, kept: Result<(), String>) {
+        if let Err(why) = kept {
+            let message = format!("the record of rule {rule} could not be kept: {why}");
+            self.hub.emit(EventKind::Notice { message });
+        }
+    }
+}
+
+/// Whether a message of the conversation holds a reminder of the rule: alone, or before a tool's result.
+fn reminds_of(message: &Message, rule: &str) -> bool {
+    if message.origin != Origin::Host {
+        return false;
+    }
+    let says = |text: &str| ::rules::Session::holds_reminder(text, rule);
+    message.parts.iter().any(|part| match part {
+        Part::Text(text) => says(text),
+        Part::ToolResult(result) => result.content.first().is_some_and(|text| says(text)),
+        Part::Thinking { .. } | Part::ToolCall(_) => false,
+    })
+}

@@ -1,0 +1,155 @@
+//! Records of stream rules, and the way back: what a resumed session must know of them, out of a transcript.
+
+use flow::{Action, CallId, EventKind, Evidence, RuleRecord, StreamKind};
+use serde_json::{Value, json};
+
+use super::unknown;
+use crate::ports::KeptRules;
+
+/// What the records of a session's transcript say of its rules: enough to resume it. All of them, oldest first; where the
+/// session was resumed before, those of the runs one after the other.
+///
+/// Records that are not what they should be are left out, each with a word in the second list.
+///
+/// ```
+/// use serde_json::json;
+/// use tidegate_turn::transcript::kept_rules;
+/// let evidence = json!({"pattern": "x", "text": "x", "start": 0, "end": 1, "line": 1, "field": null, "path": null});
+/// let record = json!({
+///     "rule": "r", "hash": "00000000000000ff", "turn": 0, "stream": "text", "action": "interrupt",
+///     "tokens_discarded": 3, "tokens_estimated": true, "evidence": evidence,
+/// });
+/// let (kept, problems) = kept_rules(&[
+///     json!({"type": "ttsr_injection", "payload": {"rules": ["r"], "discarded_bytes": 9, "records": [record]}}),
+///     json!({"type": "turn_finish", "payload": {"status": "completed"}}),
+/// ]);
+/// assert!(problems.is_empty());
+/// assert_eq!((kept.records[0].hash, kept.completed_turns), (255, 1));
+/// ```
+pub fn kept_rules<'a>(records: impl IntoIterator<Item = &'a Value>) -> (KeptRules, Vec<String>) {
+    let (mut kept, mut problems) = (KeptRules::default(), Vec::new());
+    for record in records {
+        let list = |key: &str| record["payload"][key].as_array().map_or(&[][..], Vec::as_slice);
+        match record["type"].as_str() {
+            Some("turn_finish") => kept.completed_turns += 1,
+            Some("ttsr_injection") => {
+                for one in list("records") {
+                    match read(one) {
+                        Ok(one) => kept.records.push(one),
+                        Err(key) => problems.push(format!(
+                            "record {} is left out: a rule's `{key}` is missing, or not what it should be",
+                            record["seq"]
+                        )),
+                    }
+                }
+            }
+            Some("ttsr_rearmed") => {
+                let gone: Vec<&str> = list("rules").iter().filter_map(Value::as_str).collect();
+                kept.records.retain(|one| !gone.contains(&one.rule.as_str()));
+            }
+            _ => {}
+        }
+    }
+    (kept, problems)
+}
+
+/// The records of events about rules.
+pub(super) fn describe(kind: &EventKind) -> (&'static str, Value) {
+    match kind {
+        EventKind::RuleFired { found, action, first } => {
+            let mut payload = json!({
+                "rule": found.rule,
+                "stream": found.stream.as_str(),
+                "action": action.as_str(),
+                "first": first,
+                "evidence": evidence(&found.evidence),
+            });
+            name_call(&mut payload, &found.stream);
+            ("rule_fired", payload)
+        }
+        EventKind::RuleHoldReleased { stream, bytes, bound } => {
+            ("rule_hold_released", json!({"stream": stream.as_str(), "bytes": bytes, "bound": bound}))
+        }
+        EventKind::RuleHeld { stream, rules, holds, bytes_max, ms_max, outcome } => (
+            "rule_held",
+            json!({
+                "stream": stream.as_str(), "rules": rules, "holds": holds, "bytes_max": bytes_max, "ms_max": ms_max,
+                "outcome": outcome.as_str(),
+            }),
+        ),
+        EventKind::TtsrInjection { rules, discarded_bytes, records } => {
+            let records: Vec<Value> = records.iter().map(write).collect();
+            ("ttsr_injection", json!({"rules": rules, "discarded_bytes": discarded_bytes, "records": records}))
+        }
+        EventKind::TtsrRearmed { rules } => ("ttsr_rearmed", json!({"rules": rules})),
+        EventKind::RulesReloaded { active, notices } => {
+            ("rules_reloaded", json!({"active": active, "notices": notices}))
+        }
+        _ => unknown(),
+    }
+}
+
+fn evidence(evidence: &Evidence) -> Value {
+    json!({
+        "pattern": evidence.pattern, "text": evidence.text, "start": evidence.start, "end": evidence.end,
+        "line": evidence.line, "field": evidence.field, "path": evidence.path,
+    })
+}
+
+fn name_call(payload: &mut Value, stream: &StreamKind) {
+    if let StreamKind::Tool { call, name } = stream {
+        payload["call_id"] = json!(call.as_str());
+        payload["tool"] = json!(name);
+    }
+}
+
+fn write(record: &RuleRecord) -> Value {
+    let mut payload = json!({
+        "rule": record.rule,
+        // Not every reader of JSON keeps 64 bits of a number.
+        "hash": format!("{:016x}", record.hash),
+        "turn": record.turn,
+        "stream": record.stream.as_str(),
+        "action": record.action.as_str(),
+        "tokens_discarded": record.tokens_discarded,
+        "tokens_estimated": record.tokens_estimated,
+        "evidence": evidence(&record.evidence),
+    });
+    name_call(&mut payload, &record.stream);
+    payload
+}
+
+/// Reads what [`write`] wrote; the error is the key that is not as it should be.
+fn read(record: &Value) -> Result<RuleRecord, &'static str> {
+    let text = |key: &'static str| record[key].as_str().ok_or(key);
+    let number = |key: &'static str| record[key].as_u64().ok_or(key);
+    let found = &record["evidence"];
+    let place = |key: &'static str| found[key].as_u64().ok_or(key);
+    let words = |key: &'static str| found[key].as_str().map(str::to_owned);
+    let stream = match text("stream")? {
+        "text" => StreamKind::Text,
+        "thinking" => StreamKind::Thinking,
+        "tool" => StreamKind::Tool { call: CallId::new(text("call_id")?), name: text("tool")?.to_owned() },
+        _ => return Err("stream"),
+    };
+    let actions = [Action::Pass, Action::Remind, Action::Interrupt, Action::Block, Action::Stop];
+    let action = text("action")?;
+    Ok(RuleRecord {
+        rule: text("rule")?.to_owned(),
+        hash: u64::from_str_radix(text("hash")?, 16).map_err(|_| "hash")?,
+        turn: number("turn")?,
+        stream,
+        evidence: Evidence {
+            pattern: words("pattern").ok_or("pattern")?,
+            text: words("text").ok_or("text")?,
+            start: place("start")?,
+            end: place("end")?,
+            line: u32::try_from(place("line")?).map_err(|_| "line")?,
+            field: words("field"),
+            path: words("path"),
+        },
+        action: actions.into_iter().find(|one| one.as_str() == action).ok_or("action")?,
+        tokens_discarded: number("tokens_discarded")?,
+        tokens_estimated: record["tokens_estimated"].as_bool().ok_or("tokens_estimated")?,
+    })
+}
