@@ -12,8 +12,7 @@ use crate::{open, style};
 pub(crate) async fn run(common: &Common, provider: &ProviderArgs) -> Result<Exit, Failure> {
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, provider)?;
-    let host = Host::builder(operator, &common.workspace).max_instances(open::MAX_INSTANCES).open().await?;
-    let checks = host.doctor().await;
+    let checks = Host::builder(operator, &common.workspace).max_instances(open::MAX_INSTANCES).doctor().await;
     let mut out = stdout().lock();
     for check in &checks {
         let mark = match check.health {

@@ -41,7 +41,7 @@ pub use operator::{
 pub use permission::{BadPermission, PermissionMode, PermissionRule};
 pub use plugin::Plugin;
 pub use rule_files::{
-    ChangeKind, FileChange, FolderReport, FolderState, MAX_RULE_BYTES, RuleFile, RuleFiles, RuleFolder,
+    ChangeKind, FileChange, FolderReport, FolderState, Look, MAX_RULE_BYTES, RuleFile, RuleFiles, RuleFolder,
 };
 pub use schema::{manifest_schema, operator_schema};
 pub use source::{Place, Source};

@@ -87,8 +87,11 @@ impl Desk {
             (true, false) => " (refused)",
             _ => "",
         };
-        let changes = self.files.look();
-        changes.iter().map(|one| format!("{} {}{}", word(one.kind), one.file, marks(one.refused, one.kept))).collect()
+        let look = self.files.look();
+        look.changes
+            .iter()
+            .map(|one| format!("{} {}{}", word(one.kind), one.file, marks(one.refused, one.kept)))
+            .collect()
     }
 
     fn condition(&self, rule: &str) -> Option<String> {

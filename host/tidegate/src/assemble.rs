@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use config::{Diagnostic, KeySource, Operator, Power, Provider, ProviderKind, SettingValue};
+use config::{KeySource, Operator, Power, Provider, ProviderKind, SettingValue};
 use flow::CallbackKind;
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Wire};
-use rules::{Bucket, Rule, RuleSet, RuleState, Scope};
 use sandbox::{ComponentSource, PluginSource, Setting};
 
 use crate::HostError;
@@ -169,76 +167,5 @@ pub(crate) fn turn(
         max_steps: operator.turn.max_steps,
         max_retries: operator.turn.max_retries,
         workspace: workspace.display().to_string(),
-    }
-}
-
-/// The stream rules: those of the plugins, in order of registration, and the built-in pack. What is wrong with one of
-/// them is a warning: the others go on.
-pub(crate) fn rules(
-    operator: &Operator,
-    plugins: &[config::Plugin],
-    workspace: &Path,
-) -> (Arc<RuleSet>, Vec<Diagnostic>) {
-    let (mut rules, mut found) = rules::builtin();
-    let mut warnings = Vec::new();
-    for plugin in plugins {
-        rules.extend(plugin.manifest.rules.iter().cloned());
-        warnings.extend(plugin.manifest.findings.iter().cloned());
-    }
-    let (set, more) = RuleSet::build(rules, operator.rules.clone(), &workspace.display().to_string());
-    found.extend(more);
-    warnings.extend(found.iter().map(diagnostic));
-    warnings.extend(unknown_rules(operator, &set));
-    (set, warnings)
-}
-
-/// Names in `disabled_rules` that no rule has: a rule that was to be off is on.
-fn unknown_rules(operator: &Operator, set: &RuleSet) -> Vec<Diagnostic> {
-    let named = operator.rules.disabled_rules.iter().map(|name| name.trim());
-    let unknown = named.filter(|name| !set.rules().any(|info| info.rule.name == *name));
-    let help = "`tidegate rules list` shows the names";
-    unknown
-        .map(|name| {
-            Diagnostic::warning(format!("`disabled_rules` names `{name}`, and there is no such rule")).help(help)
-        })
-        .collect()
-}
-
-/// Why an active rule waits for what cannot come here: the tools it watches are not `offered`, or it names other agents.
-pub(crate) fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
-    let missing = |scope: &Scope| match scope {
-        Scope::Tool { name: Some(name), .. } if !offered.iter().any(|tool| scope.takes_tool(tool)) => {
-            Some(name.clone())
-        }
-        _ => None,
-    };
-    let missing: Option<Vec<String>> = rule.scopes.iter().map(missing).collect();
-    if let Some(names) = missing.filter(|names| !names.is_empty()) {
-        return Some(format!("it watches the tool {}, and the tools are {}", names.join(", "), offered.join(", ")));
-    }
-    let elsewhere = !rule.watches_agent(AGENT);
-    elsewhere.then(|| format!("its `agents` leave out `{AGENT}`, the only agent there is"))
-}
-
-/// The agent of every session.
-const AGENT: &str = "main";
-
-/// A warning for each active stream rule that cannot fire here.
-pub(crate) fn idle_rules(set: &RuleSet, offered: &[String]) -> Vec<Diagnostic> {
-    let active = set.rules().filter(|info| *info.state == RuleState::Active && info.rule.bucket == Bucket::Stream);
-    let idle = active.filter_map(|info| Some((info.rule, idle(info.rule, offered)?)));
-    idle.map(|(rule, why)| Diagnostic::warning(format!("rule `{}` ({}) cannot fire: {why}", rule.name, rule.source)))
-        .collect()
-}
-
-fn diagnostic(from: &rules::Diagnostic) -> Diagnostic {
-    let message = format!("rule `{}` ({}): {}", from.rule, from.source, from.message);
-    let one = match from.severity {
-        rules::Severity::Error => Diagnostic::error(message),
-        rules::Severity::Warning => Diagnostic::warning(message),
-    };
-    match &from.help {
-        Some(help) => one.help(help.clone()),
-        None => one,
     }
 }

@@ -3,14 +3,18 @@
 
 use std::sync::Arc;
 
+use config::Diagnostic;
 use flow::{
     Action, EventKind, Evidence, FailureCause, Message, ModelOutput, Place, RuleMatch, SessionId, StopReason,
     StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
 };
-use rules::{Bucket, RuleState};
+use providers::ProviderConfig;
 use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
 
-use crate::{Host, assemble};
+use crate::host::blocking;
+use crate::load::{self, Faults};
+use crate::rule_checks::rule_checks;
+use crate::{Host, HostBuilder, HostError, Loaded, assemble};
 
 /// What a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,62 +38,105 @@ pub struct Check {
     pub detail: String,
 }
 
-impl Host {
-    /// Runs all checks. The provider is asked for its models (no tokens are spent); callbacks are called in a session of
-    /// their own with small samples, so that real sessions are not touched.
-    pub async fn doctor(&self) -> Vec<Check> {
-        let mut checks = vec![self.check_provider().await];
-        let loaded = self.loaded();
-        let extensions = loaded.extensions.open(SessionId::new("doctor"), Arc::new(Nothing), Arc::new(Nothing));
-        let registrations = loaded.extensions.registrations();
-        for plugin in loaded.plugins() {
-            let what = format!("plugin {}", plugin.id);
-            let names: Vec<&str> = plugin.callbacks.iter().map(|(callback, _)| callback.as_str()).collect();
-            let callbacks = if names.is_empty() { "no callbacks".to_owned() } else { names.join(", ") };
-            let detail = format!("{}: {callbacks}; {} rules, {} prompts", plugin.version, plugin.rules, plugin.prompts);
-            checks.push(Check { what, health: Health::Good, detail });
-        }
-        for (index, one) in registrations.iter().enumerate() {
-            for (callback, _) in &one.callbacks {
-                let what = format!("callback {} {}", one.plugin, callback.kind().as_str());
-                checks.push(check_callback(&*extensions, index, callback, what).await);
-            }
-        }
-        loaded.extensions.forget(&SessionId::new("doctor"));
-        let offered: Vec<String> = loaded.tools.specs().into_iter().map(|tool| tool.name).collect();
-        checks.extend(loaded.rules.rules().filter(|info| info.rule.bucket == Bucket::Stream).map(|info| {
-            let what = format!("rule {}", info.rule.name);
-            let idle = assemble::idle(info.rule, &offered);
-            let (health, detail) = match (info.state, idle) {
-                (RuleState::Active, Some(why)) => (Health::Warning, format!("cannot fire: {why}")),
-                (RuleState::Active, None) => (Health::Good, format!("watches {}", info.scopes.join(", "))),
-                (RuleState::Disabled(why), _) => (Health::Good, format!("switched off: {why}")),
-                (RuleState::Shadowed(by), _) => (Health::Warning, format!("not used: {by}")),
-                (RuleState::Unreachable(why), _) => (Health::Bad, format!("can never fire: {why}")),
-            };
-            Check { what, health, detail }
-        }));
-        let warning = |one: &config::Diagnostic| Check {
-            what: "setup".into(),
-            health: if one.severity == config::Severity::Error { Health::Bad } else { Health::Warning },
-            detail: in_one_line(one),
+impl HostBuilder {
+    /// Runs all checks, whatever is wrong: a plugin that cannot be loaded is told and left out, and no provider need be
+    /// chosen. What [`Host::doctor`] says of the rest.
+    pub async fn doctor(self) -> Vec<Check> {
+        let loading = blocking(move || {
+            let provider = assemble::provider(&self.operator.provider, self.record.as_deref());
+            let mut faults = Faults::Note(Vec::new());
+            let loaded = load::load(&self, &mut faults);
+            let noted = if let Faults::Note(noted) = faults { noted } else { Vec::new() };
+            Ok((provider, noted, loaded))
+        });
+        let (provider, noted, loaded) = match loading.await {
+            Ok(loading) => loading,
+            Err(error) => return vec![Check::bad("setup", &error)],
         };
-        checks.extend(loaded.warnings().iter().map(warning));
-        checks
-    }
-
-    async fn check_provider(&self) -> Check {
-        let what = "provider".to_owned();
-        match providers::check(&self.provider).await {
-            Ok(detail) => Check { what, health: Health::Good, detail },
-            Err(error) => Check { what, health: Health::Bad, detail: error.to_string() },
+        let mut checks = vec![check_provider(provider.as_ref()).await];
+        checks.extend(noted.iter().map(|(what, error)| Check::bad(what, error)));
+        match loaded {
+            Ok(loaded) => checks.extend(check_loaded(&loaded).await),
+            Err(error) => checks.push(Check::bad("setup", &error)),
         }
+        checks
     }
 }
 
-/// A diagnostic with its place and what to do, for a list of checks.
-fn in_one_line(one: &config::Diagnostic) -> String {
-    let place = one.place.as_ref().map(|(place, _)| format!(" ({})", place.line())).unwrap_or_default();
+impl Host {
+    /// Runs all checks. The provider is asked for its models (no tokens are spent); callbacks are called in a session of
+    /// their own with small samples, so that real sessions are not touched. Of rules it tells how they are now.
+    pub async fn doctor(&self) -> Vec<Check> {
+        let mut checks = vec![check_provider(Ok(&self.provider)).await];
+        checks.extend(check_loaded(self.loaded()).await);
+        checks
+    }
+}
+
+impl Check {
+    pub(crate) fn good(what: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { what: what.into(), health: Health::Good, detail: detail.into() }
+    }
+
+    fn bad(what: impl Into<String>, error: &HostError) -> Self {
+        let detail = match error {
+            HostError::Config(found) => found.0.iter().map(in_one_line).collect::<Vec<_>>().join("; "),
+            other => other.to_string(),
+        };
+        Self { what: what.into(), health: Health::Bad, detail }
+    }
+
+    pub(crate) fn of(what: &str, found: &Diagnostic) -> Self {
+        let bad = found.severity == config::Severity::Error;
+        let health = if bad { Health::Bad } else { Health::Warning };
+        Self { what: what.into(), health, detail: in_one_line(found) }
+    }
+}
+
+async fn check_provider(provider: Result<&ProviderConfig, &HostError>) -> Check {
+    let what = "provider";
+    match provider {
+        Ok(config) => match providers::check(config).await {
+            Ok(detail) => Check::good(what, detail),
+            Err(error) => Check { what: what.into(), health: Health::Bad, detail: error.to_string() },
+        },
+        Err(error) => Check::bad(what, error),
+    }
+}
+
+async fn check_loaded(loaded: &Loaded) -> Vec<Check> {
+    let mut checks = check_plugins(loaded).await;
+    checks.extend(rule_checks(loaded));
+    checks.extend(loaded.other_warnings().map(|one| Check::of("setup", &one)));
+    checks
+}
+
+async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
+    let plugins = loaded.plugins();
+    let mut checks: Vec<Check> = plugins
+        .iter()
+        .map(|plugin| {
+            let names: Vec<&str> = plugin.callbacks.iter().map(|(callback, _)| callback.as_str()).collect();
+            let callbacks = if names.is_empty() { "no callbacks".to_owned() } else { names.join(", ") };
+            let detail = format!("{}: {callbacks}; {} rules, {} prompts", plugin.version, plugin.rules, plugin.prompts);
+            Check::good(format!("plugin {}", plugin.id), detail)
+        })
+        .collect();
+    let extensions = loaded.extensions.open(SessionId::new("doctor"), Arc::new(Nothing), Arc::new(Nothing));
+    for (index, one) in loaded.extensions.registrations().iter().enumerate() {
+        for (callback, _) in &one.callbacks {
+            let what = format!("callback {} {}", one.plugin, callback.kind().as_str());
+            checks.push(check_callback(&*extensions, index, callback, what).await);
+        }
+    }
+    loaded.extensions.forget(&SessionId::new("doctor"));
+    checks
+}
+
+/// A diagnostic with its place and what to do, in one line.
+pub(crate) fn in_one_line(one: &Diagnostic) -> String {
+    let shown = |place: &config::Place| format!(" ({}:{})", place.source.path.display(), place.line());
+    let place = one.place.as_ref().map(|(place, _)| shown(place)).unwrap_or_default();
     let help = one.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
     format!("{}{place}{help}", one.message)
 }

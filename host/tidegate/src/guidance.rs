@@ -81,7 +81,7 @@ impl Guidance {
 /// Tools in the order that plugins suggest.
 pub(crate) struct Ordered {
     pub(crate) tools: Arc<dyn Tools>,
-    pub(crate) guidance: Guidance,
+    pub(crate) guidance: Arc<Guidance>,
 }
 
 impl Tools for Ordered {

@@ -3,27 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{Diagnostic, Operator, PermissionRule};
-use flow::{CallbackKind, PluginId, SessionId};
-use rules::RuleSet;
-use sandbox::{EngineOptions, Sandbox, SandboxHost};
-use tools::BuiltinTools;
+use config::{Operator, PermissionRule};
+use flow::SessionId;
+use sandbox::{EngineOptions, SandboxHost};
 use turn::Session;
-use turn::ports::{Clock, Confirm, ExtensionHost, FixedRules, Model, Tools};
+use turn::ports::{Clock, Confirm, Model};
 
-use crate::guidance::{Guidance, Ordered};
-use crate::{HostError, Nobody, SystemClock, assemble};
-
-/// Plugins and rules, loaded and checked; enough to look at, not to run.
-pub struct Loaded {
-    pub(crate) extensions: Arc<SandboxHost>,
-    pub(crate) rules: Arc<RuleSet>,
-    sandbox: Sandbox,
-    plugins: Vec<config::Plugin>,
-    warnings: Vec<Diagnostic>,
-    pub(crate) tools: Arc<dyn Tools>,
-    settings: turn::Settings,
-}
+use crate::load::{self, Faults};
+use crate::{HostError, Loaded, Nobody, SystemClock, assemble, sources};
 
 /// What is loaded, with a model: sessions come from it.
 pub struct Host {
@@ -36,46 +23,20 @@ pub struct Host {
 
 /// How to open a [`Host`].
 pub struct HostBuilder {
-    operator: Operator,
-    workspace: PathBuf,
+    pub(crate) operator: Operator,
+    pub(crate) workspace: PathBuf,
     confirm: Arc<dyn Confirm>,
     clock: Arc<dyn Clock>,
-    record: Option<PathBuf>,
-    cache_dir: Option<PathBuf>,
-    permissions: Vec<PermissionRule>,
-    max_instances: u32,
-}
-
-/// One loaded plugin.
-#[derive(Clone, Debug)]
-pub struct PluginInfo {
-    /// Its id.
-    pub id: PluginId,
-    /// Its version.
-    pub version: String,
-    /// What it is, in one line.
-    pub description: String,
-    /// The folder of its manifest.
-    pub folder: PathBuf,
-    /// Its callbacks with their priorities, the operator's word already applied. Empty for a plugin of rules and prompts.
-    pub callbacks: Vec<(CallbackKind, u8)>,
-    /// Powers that it asked for and was granted.
-    pub powers: Vec<String>,
-    /// How many stream rules its manifest has.
-    pub rules: usize,
-    /// How many prompt additions its manifest has.
-    pub prompts: usize,
+    pub(crate) record: Option<PathBuf>,
+    pub(crate) cache_dir: Option<PathBuf>,
+    pub(crate) user_rules: Option<PathBuf>,
+    pub(crate) permissions: Vec<PermissionRule>,
+    pub(crate) max_instances: u32,
 }
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Host").field("loaded", &self.loaded).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Loaded {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Loaded").field("plugins", &self.plugins.len()).finish_non_exhaustive()
     }
 }
 
@@ -114,6 +75,14 @@ impl HostBuilder {
         self
     }
 
+    /// The user's folder of rule files. Default: `tidegate/rules` in the user's configuration folder; `None`: there is
+    /// none. It need not exist. The operator's file can switch it off.
+    #[must_use]
+    pub fn user_rules(mut self, folder: Option<PathBuf>) -> Self {
+        self.user_rules = folder;
+        self
+    }
+
     /// Permissions of tools that win over those of the operator's file, as `--permission` gives them.
     #[must_use]
     pub fn permissions(mut self, permissions: Vec<PermissionRule>) -> Self {
@@ -136,7 +105,7 @@ impl HostBuilder {
     pub async fn open(self) -> Result<Host, HostError> {
         blocking(move || {
             let provider = assemble::provider(&self.operator.provider, self.record.as_deref())?;
-            let loaded = self.load_blocking()?;
+            let loaded = load::load(&self, &mut Faults::Refuse)?;
             let model = providers::connect(&provider)?;
             Ok(Host { provider, loaded, model, confirm: self.confirm, clock: self.clock })
         })
@@ -148,30 +117,12 @@ impl HostBuilder {
     /// # Errors
     /// As [`HostBuilder::open`].
     pub async fn load(self) -> Result<Loaded, HostError> {
-        blocking(move || self.load_blocking()).await
-    }
-
-    fn load_blocking(&self) -> Result<Loaded, HostError> {
-        let operator = &self.operator;
-        let plugins = operator.load_plugins()?;
-        let builtin = BuiltinTools::new(&self.workspace, assemble::tools(operator, &self.permissions))?;
-        let workspace = builtin.workspace().to_owned();
-        let guidance = Guidance::collect(&plugins, &builtin.specs())?;
-        let (rules, mut warnings) = assemble::rules(operator, &plugins, &workspace);
-        let offered: Vec<String> = builtin.specs().into_iter().map(|tool| tool.name).collect();
-        warnings.extend(assemble::idle_rules(&rules, &offered));
-        warnings.extend(plugins.iter().filter_map(crate::stale::warning));
-        let sandbox =
-            Sandbox::new(&EngineOptions { cache_dir: self.cache_dir.clone(), max_instances: self.max_instances })?;
-        let extensions = Arc::new(load(&sandbox, &plugins)?);
-        let settings = assemble::turn(operator, &workspace, &plugins, guidance.text());
-        let tools: Arc<dyn Tools> = Arc::new(Ordered { tools: Arc::new(builtin), guidance });
-        Ok(Loaded { extensions, rules, sandbox, plugins, warnings, tools, settings })
+        blocking(move || load::load(&self, &mut Faults::Refuse)).await
     }
 }
 
 /// Compiling a component takes up to seconds of pure work: not on a thread that serves others.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
 ) -> Result<T, HostError> {
     let cut_off = |error| HostError::Setup(format!("opening the host was cut off: {error}"));
@@ -188,20 +139,25 @@ impl Host {
             clock: Arc::new(SystemClock),
             record: None,
             cache_dir: assemble::cache_dir(),
+            user_rules: sources::user_folder(),
             permissions: Vec::new(),
             max_instances: EngineOptions::default().max_instances,
         }
     }
 
     /// A session with an empty history. Sessions share nothing but what is loaded.
+    ///
+    /// When a turn of it begins, the rule folders are looked at: edited rule files count from that turn on, without
+    /// anything to call. The session says so with the event `rules_reloaded`.
     pub fn session(&self, id: SessionId) -> Session {
+        let rules = self.loaded.live.session();
         Session::open(turn::Parts {
             id,
             model: Arc::clone(&self.model),
             extensions: Arc::<SandboxHost>::clone(&self.loaded.extensions),
-            tools: Arc::clone(&self.loaded.tools),
+            tools: self.loaded.tools(&rules),
             confirm: Arc::clone(&self.confirm),
-            rules: Arc::new(FixedRules(Arc::clone(&self.loaded.rules))),
+            rules,
             clock: Arc::clone(&self.clock),
             settings: self.loaded.settings.clone(),
         })
@@ -222,85 +178,4 @@ impl Host {
     pub fn model(&self) -> (&str, &str) {
         (self.model.provider(), self.model.name())
     }
-}
-
-impl Loaded {
-    /// The plugins, in order of registration.
-    pub fn plugins(&self) -> Vec<PluginInfo> {
-        self.plugins.iter().map(|plugin| self.describe(plugin)).collect()
-    }
-
-    /// Who is called for a callback, in order: highest priority first, ties in order of registration.
-    pub fn chain(&self, callback: CallbackKind) -> Vec<(PluginId, u8)> {
-        let mut chain: Vec<(PluginId, u8)> = Vec::new();
-        for one in self.extensions.registrations() {
-            let of_kind = one.callbacks.iter().filter(|(registered, _)| registered.kind() == callback);
-            chain.extend(of_kind.map(|(_, priority)| (one.plugin.clone(), *priority)));
-        }
-        chain.sort_by_key(|(_, priority)| std::cmp::Reverse(*priority));
-        chain
-    }
-
-    /// The stream rules, those that are not used included.
-    pub fn rules(&self) -> &RuleSet {
-        &self.rules
-    }
-
-    /// What is not as it should be and did not stop the host: rules that were refused or can never fire, and what the
-    /// sandbox could not have.
-    pub fn warnings(&self) -> Vec<Diagnostic> {
-        let report = self.sandbox.report();
-        let lacking = [
-            report
-                .pooling
-                .as_ref()
-                .map(|why| format!("instances are not pooled, which makes starting them slower: {why}")),
-            report.cache.as_ref().map(|why| format!("compiled plugins are not kept: {why}")),
-        ];
-        self.warnings.iter().cloned().chain(lacking.into_iter().flatten().map(Diagnostic::warning)).collect()
-    }
-
-    /// Components compiled and components found compiled since the host was opened.
-    pub fn compiled_and_loaded(&self) -> (u64, u64) {
-        let counts = self.sandbox.counts();
-        (counts.compiled, counts.loaded)
-    }
-
-    fn describe(&self, plugin: &config::Plugin) -> PluginInfo {
-        let manifest = &plugin.manifest;
-        let registered = self.extensions.registrations().into_iter().find(|one| one.plugin == manifest.id);
-        let callbacks = registered.map(|one| one.callbacks.iter().map(|(one, at)| (one.kind(), *at)).collect());
-        let powers = config::Power::ALL.into_iter().filter(|power| plugin.may(*power));
-        PluginInfo {
-            id: manifest.id.clone(),
-            version: manifest.version.clone(),
-            description: manifest.description.clone(),
-            folder: manifest.folder.clone(),
-            callbacks: callbacks.unwrap_or_default(),
-            powers: powers.map(|power| power.as_str().to_owned()).collect(),
-            rules: manifest.rules.len(),
-            prompts: manifest.prompts.len(),
-        }
-    }
-}
-
-fn load(sandbox: &Sandbox, plugins: &[config::Plugin]) -> Result<SandboxHost, HostError> {
-    for plugin in plugins {
-        missing_component(plugin)?;
-    }
-    let sources = plugins.iter().filter_map(assemble::plugin);
-    let loaded: Result<Vec<sandbox::Plugin>, _> = sources.map(|source| sandbox.load(source)).collect();
-    SandboxHost::new(loaded?).map_err(|duplicate| HostError::Setup(duplicate.to_string()))
-}
-
-/// A component that is not there yet is the first thing an author meets: say how it is made.
-fn missing_component(plugin: &config::Plugin) -> Result<(), HostError> {
-    let manifest = &plugin.manifest;
-    let Some(component) = manifest.component.as_ref().filter(|component| !component.exists()) else { return Ok(()) };
-    let (id, folder) = (&manifest.id, manifest.folder.display());
-    let help = match manifest.build {
-        Some(_) => format!("build it with `tidegate plugin build {folder}`"),
-        None => "put it there, or correct `path` under `[component]`".to_owned(),
-    };
-    Err(HostError::Setup(format!("plugin `{id}` has no component at {}: {help}", component.display())))
 }

@@ -30,6 +30,12 @@ mod doctor;
 mod error;
 mod guidance;
 mod host;
+mod live;
+mod load;
+mod loaded;
+mod rule_checks;
+mod rulebook;
+mod sources;
 mod stale;
 
 pub use clock::SystemClock;
@@ -43,7 +49,8 @@ pub use flow::{
     Action, CallFailure, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, Event, EventKind, FailureCause,
     Message, Place, PluginId, Registration, RuleMatch, SessionId, StreamKind, ToolCall, TurnStatus, Usage,
 };
-pub use host::{Host, HostBuilder, Loaded, PluginInfo};
+pub use host::{Host, HostBuilder};
+pub use loaded::{Loaded, PluginInfo};
 pub use rules::{RepeatMode, RuleAction, RuleSet, RuleState};
 pub use turn::ports::{BoxFuture, Clock, Confirm};
 pub use turn::{Cancel, Session, Subscription, TurnReport, transcript};

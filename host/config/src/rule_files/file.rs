@@ -27,7 +27,7 @@ impl RuleFile {
     pub fn read(path: &Path, layer: &Layer, shown: &str) -> Self {
         match text_of(path, path) {
             Ok(text) => Self::of_source(&Source::new(path, text), layer, shown),
-            Err(diagnostic) => Self::refused(diagnostic),
+            Err(diagnostic) => Self::refused(*diagnostic),
         }
     }
 
@@ -59,11 +59,11 @@ fn placed(source: &Arc<Source>, found: rules::Diagnostic) -> Diagnostic {
 }
 
 /// The text of a file that people know as `named`, or why it cannot be had.
-pub(super) fn text_of(path: &Path, named: &Path) -> Result<String, Diagnostic> {
+pub(super) fn text_of(path: &Path, named: &Path) -> Result<String, Box<Diagnostic>> {
     let bytes = bytes_of(path).map_err(|(cause, help)| {
         Diagnostic::error(format!("cannot read the rule file `{}`: {cause}", named.display())).help(help)
     })?;
-    String::from_utf8(bytes).map_err(|error| not_text(named, error.as_bytes(), error.utf8_error().valid_up_to()))
+    String::from_utf8(bytes).map_err(|error| not_text(named, error.as_bytes(), error.utf8_error().valid_up_to()).into())
 }
 
 fn bytes_of(path: &Path) -> Result<Vec<u8>, (String, &'static str)> {

@@ -82,7 +82,7 @@ pub(super) struct Known {
 #[derive(Debug)]
 struct Entry {
     stamp: Stamp,
-    text: Result<String, Diagnostic>,
+    text: Result<String, Box<Diagnostic>>,
     read: RuleFile,
     /// The last rule that could be used, while the file as it is now cannot.
     kept: Option<Rule>,
@@ -201,7 +201,8 @@ impl Known {
             };
             let entry = entry(&self.folder, name, stamp, text, good);
             if known || !entry.is_passed_over() {
-                let (refused, kept) = (entry.read.rule.is_none(), entry.kept.is_some());
+                let refused = entry.read.rule.is_none() && !entry.is_passed_over();
+                let kept = entry.kept.is_some();
                 changes.push(FileChange { refused, kept, ..FileChange::of(&self.folder.shown, name, kind) });
             }
             self.files.insert(name.clone(), entry);
@@ -215,8 +216,12 @@ impl Known {
 
     /// All that is wrong with the folder and its files.
     pub(super) fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
-        let files = self.files.values().flat_map(|entry| &entry.read.findings);
-        self.failed.iter().chain(&self.listing.findings).chain(files)
+        self.about_folder().chain(self.files.values().flat_map(|entry| &entry.read.findings))
+    }
+
+    /// What is wrong with the folder itself.
+    pub(super) fn about_folder(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.failed.iter().chain(&self.listing.findings)
     }
 
     /// Files that are meant as rules, how many of them were refused, and files that were passed over.
@@ -241,7 +246,7 @@ fn entry(
     folder: &RuleFolder,
     name: &OsStr,
     stamp: Stamp,
-    text: Result<String, Diagnostic>,
+    text: Result<String, Box<Diagnostic>>,
     good: Option<Rule>,
 ) -> Entry {
     let mut read = match &text {
@@ -257,7 +262,7 @@ fn entry(
             let source = Source::new(folder.path.join(name), text.as_str());
             RuleFile::of_source(&source, &folder.layer, &shown(&folder.shown, name))
         }
-        Err(diagnostic) => RuleFile::refused(diagnostic.clone()),
+        Err(diagnostic) => RuleFile::refused(Diagnostic::clone(diagnostic)),
     };
     let kept = if read.rule.is_none() { good } else { None };
     if let Some(first) = read.findings.first_mut().filter(|_| kept.is_some()) {
@@ -269,7 +274,7 @@ fn entry(
 }
 
 /// A project comes from somebody else: a link in it must not bring files of this machine before the model.
-fn fenced(path: &Path, named: &Path, fence: Option<&Path>) -> Result<(), Diagnostic> {
+fn fenced(path: &Path, named: &Path, fence: Option<&Path>) -> Result<(), Box<Diagnostic>> {
     let Some(fence) = fence else { return Ok(()) };
     // What cannot be resolved cannot be read either, and says so itself.
     let Ok(real) = path.canonicalize() else { return Ok(()) };
@@ -278,5 +283,5 @@ fn fenced(path: &Path, named: &Path, fence: Option<&Path>) -> Result<(), Diagnos
     }
     let message = format!("the rule file `{}` is a link out of the workspace and is not read", named.display());
     let help = "copy the file, or name the folder it is in in `folders` under `[rules]` in tidegate.toml";
-    Err(Diagnostic::error(message).help(help))
+    Err(Diagnostic::error(message).help(help).into())
 }

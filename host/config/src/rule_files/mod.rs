@@ -28,6 +28,27 @@ pub struct RuleFiles {
     folders: Vec<Known>,
 }
 
+/// What a look came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// What became of rule files since the last look.
+    pub changes: Vec<FileChange>,
+    /// Something else is wrong with a folder itself than before.
+    pub folders_differ: bool,
+}
+
+impl Look {
+    /// Nothing is to be said about it.
+    pub fn is_quiet(&self) -> bool {
+        self.changes.is_empty() && !self.folders_differ
+    }
+
+    /// Whether other rules may be in force now. A file that was refused changes nothing.
+    pub fn changes_rules(&self) -> bool {
+        self.changes.iter().any(|change| !change.refused)
+    }
+}
+
 /// What is known of one folder.
 #[derive(Clone, Debug)]
 pub struct FolderReport {
@@ -52,9 +73,11 @@ impl RuleFiles {
     }
 
     /// Looks at all folders and reads what was touched. Gives what changed since the last look; at the first look that
-    /// is everything. Costs one question to the system for each folder and file where nothing was touched.
-    pub fn look(&mut self) -> Vec<FileChange> {
+    /// is everything. Where nothing was touched this costs one question to the system for each file, and two for each
+    /// folder.
+    pub fn look(&mut self) -> Look {
         let mut changes = Vec::new();
+        let before: Vec<Diagnostic> = self.about_folders().cloned().collect();
         let mut seen: HashSet<PathBuf> = HashSet::new();
         for known in &mut self.folders {
             let real = known.at.canonicalize().unwrap_or_else(|_| known.at.clone());
@@ -65,7 +88,12 @@ impl RuleFiles {
                 known.forget_gone(&mut changes);
             }
         }
-        changes
+        let folders_differ = !self.about_folders().eq(&before);
+        Look { changes, folders_differ }
+    }
+
+    fn about_folders(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.folders.iter().flat_map(Known::about_folder)
     }
 
     /// The rules in force: folders in their order, files by name.

@@ -1,0 +1,166 @@
+//! The rules of a host, which follow their files: looked at when a turn begins, compiled again where they changed.
+//!
+//! Where nothing was touched, a look costs one question to the system for each folder and file, and the set stays the
+//! same. A session goes by its set until its next turn, whatever happens on the disk.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use config::{ChangeKind, FileChange, FolderReport, RuleFiles};
+use rules::RuleSet;
+use tokio::sync::Mutex as Turnstile;
+use turn::ports::{BoxFuture, RuleSource, RuleUpdate};
+
+use crate::doctor::in_one_line;
+use crate::sources::{Built, Sources};
+
+/// How long a look may take: a folder on a network that does not answer must not keep a turn from beginning.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many reloads are remembered for sessions that had no turn since.
+const MAX_NEWS: usize = 64;
+
+/// The rules of a host.
+pub(crate) struct LiveRules {
+    sources: Sources,
+    /// One look at a time.
+    files: Arc<Turnstile<RuleFiles>>,
+    published: Mutex<Published>,
+}
+
+/// What the last look came to.
+struct Published {
+    built: Arc<Built>,
+    folders: Vec<FolderReport>,
+    /// Counts the looks that found something.
+    edition: u64,
+    /// What they found, oldest first, each with its edition.
+    news: VecDeque<(u64, Vec<String>)>,
+}
+
+impl LiveRules {
+    /// Reads all there is. Blocks on the disk.
+    pub(crate) fn open(sources: Sources, mut files: RuleFiles) -> Arc<Self> {
+        files.look();
+        let (built, folders) = (Arc::new(sources.build(&files)), files.folders().collect());
+        let published = Published { built, folders, edition: 0, news: VecDeque::new() };
+        Arc::new(Self { sources, files: Arc::new(Turnstile::new(files)), published: Mutex::new(published) })
+    }
+
+    /// The rules as of the last look.
+    pub(crate) fn built(&self) -> Arc<Built> {
+        Arc::clone(&self.published().built)
+    }
+
+    /// The folders as of the last look.
+    pub(crate) fn folders(&self) -> Vec<FolderReport> {
+        self.published().folders.clone()
+    }
+
+    /// The rules for one session.
+    pub(crate) fn session(self: &Arc<Self>) -> Arc<SessionRules> {
+        let (set, edition) = {
+            let published = self.published();
+            (Arc::clone(&published.built.set), published.edition)
+        };
+        Arc::new(SessionRules { live: Arc::clone(self), set: Mutex::new(set), seen: AtomicU64::new(edition) })
+    }
+
+    fn published(&self) -> MutexGuard<'_, Published> {
+        self.published.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the files, away from threads that serve others. What keeps it from looking comes back in words.
+    async fn refresh(self: &Arc<Self>) -> Option<String> {
+        let looking = async {
+            let mut files = Arc::clone(&self.files).lock_owned().await;
+            let live = Arc::clone(self);
+            tokio::task::spawn_blocking(move || live.look(&mut files)).await
+        };
+        match tokio::time::timeout(PATIENCE, looking).await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(format!("cannot look at the rule folders: {error}; the rules stay as they were")),
+            Err(_) => {
+                let seconds = PATIENCE.as_secs();
+                Some(format!("the rule folders did not answer within {seconds} s; the rules stay as they were"))
+            }
+        }
+    }
+
+    fn look(&self, files: &mut RuleFiles) {
+        let look = files.look();
+        if look.is_quiet() {
+            return;
+        }
+        let before = self.built();
+        let built = if look.changes_rules() {
+            self.sources.build(files)
+        } else {
+            Built { about_files: self.sources.about_files(files, &before.set), ..Built::clone(&before) }
+        };
+        let known = before.warnings();
+        let new = built.warnings().into_iter().filter(|one| !known.contains(one));
+        let news: Vec<String> = summary(&look.changes).into_iter().chain(new.map(|one| in_one_line(&one))).collect();
+        let mut published = self.published();
+        (published.built, published.folders) = (Arc::new(built), files.folders().collect());
+        published.edition += 1;
+        let edition = published.edition;
+        published.news.push_back((edition, news));
+        if published.news.len() > MAX_NEWS {
+            published.news.pop_front();
+        }
+    }
+}
+
+/// The rules of one session.
+pub(crate) struct SessionRules {
+    live: Arc<LiveRules>,
+    set: Mutex<Arc<RuleSet>>,
+    /// The edition whose news the session has had.
+    seen: AtomicU64,
+}
+
+impl SessionRules {
+    /// The set that the session goes by.
+    pub(crate) fn set(&self) -> Arc<RuleSet> {
+        Arc::clone(&self.set.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl RuleSource for SessionRules {
+    fn current<'a>(&'a self) -> BoxFuture<'a, RuleUpdate> {
+        Box::pin(async move {
+            let failed = self.live.refresh().await;
+            let published = self.live.published();
+            let seen = self.seen.swap(published.edition, Ordering::Relaxed);
+            let news = published.news.iter().filter(|(edition, _)| *edition > seen);
+            let notices = news.flat_map(|(_, news)| news.iter().cloned()).chain(failed).collect();
+            let set = Arc::clone(&published.built.set);
+            *self.set.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&set);
+            RuleUpdate { set, notices }
+        })
+    }
+}
+
+/// What happened to files, in one line; `None` where nothing did.
+fn summary(changes: &[FileChange]) -> Option<String> {
+    let named = |what: &str, wanted: &dyn Fn(&FileChange) -> bool| {
+        let files: Vec<&str> = changes.iter().filter(|one| wanted(one)).map(|one| one.file.as_str()).collect();
+        let more = files.len().saturating_sub(8);
+        let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!files.is_empty())
+            .then(|| format!("{} {what} ({}{tail})", files.len(), files[..files.len() - more].join(", ")))
+    };
+    let of = |kind| move |one: &FileChange| one.kind == kind && !one.refused;
+    let parts = [
+        named("added", &of(ChangeKind::Added)),
+        named("edited", &of(ChangeKind::Edited)),
+        named("removed", &of(ChangeKind::Removed)),
+        named("refused, their last good rule stays in force", &|one| one.refused && one.kept),
+        named("refused", &|one| one.refused && !one.kept),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("rules reloaded: {}", parts.join("; ")))
+}

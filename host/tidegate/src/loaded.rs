@@ -1,0 +1,134 @@
+//! What is loaded, to be looked at: plugins, their order, rules, and what is not as it should be.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use config::Diagnostic;
+use flow::{CallbackKind, Permission, PluginId};
+use rules::RuleSet;
+use sandbox::{Sandbox, SandboxHost};
+use turn::ports::{ExtensionHost, Tools};
+
+use crate::guidance::{Guidance, Ordered};
+use crate::live::{LiveRules, SessionRules};
+use crate::rulebook::WithRulebook;
+use crate::sources::Built;
+
+/// Plugins and rules, loaded and checked; enough to look at, not to run.
+pub struct Loaded {
+    pub(crate) extensions: Arc<SandboxHost>,
+    pub(crate) live: Arc<LiveRules>,
+    /// The rules when the host was opened.
+    pub(crate) built: Arc<Built>,
+    /// `None` only where a check goes on without one.
+    pub(crate) sandbox: Option<Sandbox>,
+    pub(crate) plugins: Vec<config::Plugin>,
+    /// What is wrong beside the rules.
+    pub(crate) warnings: Vec<Diagnostic>,
+    pub(crate) tools: Arc<dyn Tools>,
+    pub(crate) guidance: Arc<Guidance>,
+    /// Rule folders that are there and not read, each with why.
+    pub(crate) unread: Vec<(String, String)>,
+    /// Who may read rules.
+    pub(crate) read_rule: Permission,
+    pub(crate) settings: turn::Settings,
+}
+
+/// One loaded plugin.
+#[derive(Clone, Debug)]
+pub struct PluginInfo {
+    /// Its id.
+    pub id: PluginId,
+    /// Its version.
+    pub version: String,
+    /// What it is, in one line.
+    pub description: String,
+    /// The folder of its manifest.
+    pub folder: PathBuf,
+    /// Its callbacks with their priorities, the operator's word already applied. Empty for a plugin of rules and prompts.
+    pub callbacks: Vec<(CallbackKind, u8)>,
+    /// Powers that it asked for and was granted.
+    pub powers: Vec<String>,
+    /// How many stream rules its manifest has.
+    pub rules: usize,
+    /// How many prompt additions its manifest has.
+    pub prompts: usize,
+}
+
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loaded").field("plugins", &self.plugins.len()).finish_non_exhaustive()
+    }
+}
+
+impl Loaded {
+    /// The plugins, in order of registration.
+    pub fn plugins(&self) -> Vec<PluginInfo> {
+        self.plugins.iter().map(|plugin| self.describe(plugin)).collect()
+    }
+
+    /// Who is called for a callback, in order: highest priority first, ties in order of registration.
+    pub fn chain(&self, callback: CallbackKind) -> Vec<(PluginId, u8)> {
+        let mut chain: Vec<(PluginId, u8)> = Vec::new();
+        for one in self.extensions.registrations() {
+            let of_kind = one.callbacks.iter().filter(|(registered, _)| registered.kind() == callback);
+            chain.extend(of_kind.map(|(_, priority)| (one.plugin.clone(), *priority)));
+        }
+        chain.sort_by_key(|(_, priority)| std::cmp::Reverse(*priority));
+        chain
+    }
+
+    /// The rules as they were when the host was opened, those that are not used included. Sessions go by what the files
+    /// say when a turn begins.
+    pub fn rules(&self) -> &RuleSet {
+        &self.built.set
+    }
+
+    /// What is not as it should be and did not stop the host: rules that were refused or can never fire, and what the
+    /// sandbox could not have.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        self.built.warnings().into_iter().chain(self.other_warnings()).collect()
+    }
+
+    /// Those of them that no rule causes.
+    pub(crate) fn other_warnings(&self) -> impl Iterator<Item = Diagnostic> {
+        let report = self.sandbox.as_ref().map(|sandbox| sandbox.report().clone()).unwrap_or_default();
+        let pooling = |why| format!("instances are not pooled, which makes starting them slower: {why}");
+        let cache = |why| format!("compiled plugins are not kept: {why}");
+        let lacking = report.pooling.map(pooling).into_iter().chain(report.cache.map(cache));
+        self.warnings.iter().cloned().chain(lacking.map(Diagnostic::warning))
+    }
+
+    /// The tools of a session that goes by these rules.
+    pub(crate) fn tools(&self, rules: &Arc<SessionRules>) -> Arc<dyn Tools> {
+        let tools = WithRulebook {
+            tools: Arc::clone(&self.tools),
+            rules: Arc::clone(rules),
+            permission: self.read_rule.clone(),
+        };
+        Arc::new(Ordered { tools: Arc::new(tools), guidance: Arc::clone(&self.guidance) })
+    }
+
+    /// Components compiled and components found compiled since the host was opened.
+    pub fn compiled_and_loaded(&self) -> (u64, u64) {
+        let counts = self.sandbox.as_ref().map(Sandbox::counts);
+        counts.map_or((0, 0), |counts| (counts.compiled, counts.loaded))
+    }
+
+    fn describe(&self, plugin: &config::Plugin) -> PluginInfo {
+        let manifest = &plugin.manifest;
+        let registered = self.extensions.registrations().into_iter().find(|one| one.plugin == manifest.id);
+        let callbacks = registered.map(|one| one.callbacks.iter().map(|(one, at)| (one.kind(), *at)).collect());
+        let powers = config::Power::ALL.into_iter().filter(|power| plugin.may(*power));
+        PluginInfo {
+            id: manifest.id.clone(),
+            version: manifest.version.clone(),
+            description: manifest.description.clone(),
+            folder: manifest.folder.clone(),
+            callbacks: callbacks.unwrap_or_default(),
+            powers: powers.map(|power| power.as_str().to_owned()).collect(),
+            rules: manifest.rules.len(),
+            prompts: manifest.prompts.len(),
+        }
+    }
+}

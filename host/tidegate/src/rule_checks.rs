@@ -1,0 +1,76 @@
+//! The doctor's word on rules: where they come from, and for each whether it can fire.
+
+use config::{FolderReport, FolderState};
+use rules::{Bucket, RuleInfo, RuleState};
+
+use crate::sources::Built;
+use crate::{Check, Health, Loaded};
+
+/// Checks the folders, the files, every rule, and the engine.
+pub(crate) fn rule_checks(loaded: &Loaded) -> Vec<Check> {
+    let built = loaded.live.built();
+    let mut checks: Vec<Check> = loaded.live.folders().iter().map(folder).collect();
+    checks.extend(loaded.unread.iter().map(|(shown, detail)| Check::good(format!("rule folder {shown}"), detail)));
+    checks.extend(built.about_files.iter().map(|one| Check::of("rules", one)));
+    // A rule that another of its name shadows is told of with that other.
+    let told = built.set.rules().filter(|info| !matches!(info.state, RuleState::Shadowed(_)));
+    checks.extend(told.map(|info| rule(&built, &info)));
+    checks.push(engine(&built));
+    checks
+}
+
+fn folder(report: &FolderReport) -> Check {
+    let detail = match report.state {
+        FolderState::Absent => "not there".to_owned(),
+        FolderState::Unreadable => "cannot be read; its rules stay as they were".to_owned(),
+        FolderState::Twice => "read already, under another name".to_owned(),
+        FolderState::Read => format!("{} files, {} of them refused", report.files, report.refused),
+    };
+    let health = match report.state {
+        FolderState::Unreadable => Health::Bad,
+        FolderState::Twice => Health::Warning,
+        FolderState::Absent | FolderState::Read => Health::Good,
+    };
+    Check { what: format!("rule folder {}", report.shown), health, detail }
+}
+
+/// One rule: what it watches or why it cannot, and what else is to be known of it.
+fn rule(built: &Built, info: &RuleInfo<'_>) -> Check {
+    let idle = built.idle.iter().find(|(rule, _)| rule.name == info.rule.name && rule.source == info.rule.source);
+    let (health, mut detail) = match (info.state, info.rule.bucket) {
+        (RuleState::Disabled(why), _) => (Health::Good, format!("switched off: {why}")),
+        (RuleState::Shadowed(by), _) => (Health::Warning, format!("not used: {by}")),
+        (RuleState::Unreachable(why), _) => (Health::Bad, format!("can never fire: {why}")),
+        (RuleState::Active, Bucket::AlwaysApply) => (Health::Good, "joins the system prompt".to_owned()),
+        (RuleState::Active, Bucket::Rulebook) => (Health::Good, "is listed in the rulebook".to_owned()),
+        (RuleState::Active, Bucket::Stream) => match idle {
+            Some((_, why)) => (Health::Warning, format!("cannot fire: {why}")),
+            None => (Health::Good, format!("watches {}", info.scopes.join(", "))),
+        },
+    };
+    let of_this = |one: &&rules::Diagnostic| one.rule == info.rule.name && one.source == info.rule.source;
+    let more: Vec<&rules::Diagnostic> = built.about_set.iter().filter(of_this).collect();
+    for one in &more {
+        // Of a rule that can never fire it is what was said already.
+        if !detail.contains(&one.message) {
+            detail = format!("{detail}; {}", one.message);
+        }
+        detail.extend(one.help.iter().map(|help| format!("; {help}")));
+    }
+    let health = if health == Health::Good && !more.is_empty() { Health::Warning } else { health };
+    Check { what: format!("rule {}", info.rule.name), health, detail: format!("{detail} ({})", info.rule.source) }
+}
+
+/// What the automata hold by now. A host that has just been opened has seen no text yet.
+fn engine(built: &Built) -> Check {
+    let engines = built.set.engines();
+    let bytes: usize = engines.iter().map(|engine| engine.bytes).sum();
+    let patterns: usize = engines.iter().map(|engine| engine.patterns).sum();
+    let frozen = engines.iter().filter(|engine| engine.frozen).count();
+    let detail = format!("{patterns} patterns in {} automata, {} KiB", engines.len(), bytes.div_ceil(1024));
+    if frozen == 0 {
+        return Check::good("rule engine", detail);
+    }
+    let detail = format!("{detail}; {frozen} of them step slowly, because their rows took too much room too often");
+    Check { what: "rule engine".to_owned(), health: Health::Warning, detail }
+}

@@ -1,0 +1,90 @@
+//! The tool `read_rule`: the rulebook's entries, read on demand. It is offered only while there are any.
+
+use std::sync::Arc;
+
+use flow::{Permission, ToolCall, ToolOutput, ToolSpec};
+use rules::READ_RULE;
+use tools::{PermissionMode, PermissionRule};
+use turn::ports::{BoxFuture, Tools};
+
+use crate::HostError;
+use crate::live::SessionRules;
+
+/// What the model is told of the tool.
+pub(crate) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: READ_RULE.to_owned(),
+        description: "Reads a rule of this project by its name. The system prompt lists the rules there are."
+            .to_owned(),
+        parameters: serde_json::json!({
+            "type": "object",
+            "properties": { "name": { "type": "string", "description": "The rule's name, as it is listed." } },
+            "required": ["name"],
+            "additionalProperties": false,
+        }),
+    }
+}
+
+/// A session's tools with `read_rule` among them.
+pub(crate) struct WithRulebook {
+    pub(crate) tools: Arc<dyn Tools>,
+    pub(crate) rules: Arc<SessionRules>,
+    pub(crate) permission: Permission,
+}
+
+impl Tools for WithRulebook {
+    fn specs(&self) -> Vec<ToolSpec> {
+        let mut all = self.tools.specs();
+        all.extend(self.rules.set().has_rulebook().then(spec));
+        all
+    }
+
+    fn permission(&self, call: &ToolCall) -> Permission {
+        if call.name == READ_RULE { self.permission.clone() } else { self.tools.permission(call) }
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, progress: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput> {
+        if call.name != READ_RULE {
+            return self.tools.run(call, progress);
+        }
+        let output = match name_in(&call.arguments).and_then(|name| self.rules.set().read(&name)) {
+            Ok(content) => ToolOutput { content, diff: None, is_error: false },
+            Err(content) => ToolOutput { content, diff: None, is_error: true },
+        };
+        Box::pin(std::future::ready(output))
+    }
+}
+
+fn name_in(arguments: &str) -> Result<String, String> {
+    let read = serde_json::from_str::<serde_json::Value>(arguments).ok();
+    let name = read.as_ref().and_then(|value| value.get("name")?.as_str());
+    name.map(str::to_owned).ok_or_else(|| {
+        format!("the arguments of `{READ_RULE}` are not usable: it takes an object with `name` (string)")
+    })
+}
+
+/// Takes the permissions that are about `read_rule` out of the tools' settings. It only reads what the operator put
+/// there, so it is allowed where neither they nor one about `*` say otherwise.
+///
+/// # Errors
+/// One has a pattern, and there is nothing to hold it against.
+pub(crate) fn permission(settings: &mut tools::ToolSettings) -> Result<Permission, HostError> {
+    let rules = &mut settings.permissions;
+    let own: Vec<PermissionRule> = rules.extract_if(.., |rule| rule.tool == READ_RULE).collect();
+    if let Some((rule, pattern)) = own.iter().find_map(|rule| Some((rule, rule.pattern.as_ref()?))) {
+        let (key, origin) = (format!("{READ_RULE}({pattern})"), &rule.origin);
+        let message =
+            format!("the permission `{key}` has a pattern ({origin}); `{READ_RULE}` takes none: leave it out");
+        return Err(HostError::Setup(message));
+    }
+    let any = rules.iter().filter(|rule| rule.tool == "*").max_by_key(|rule| rule.mode);
+    let rule = own.iter().max_by_key(|rule| rule.mode).or(any);
+    Ok(match rule.map(|rule| (rule.mode, format!("the permission `{}` ({})", rule.tool, rule.origin))) {
+        None | Some((PermissionMode::Allow, _)) => Permission::Allow,
+        Some((PermissionMode::Ask, set)) => Permission::Ask { reason: format!("set by {set}") },
+        Some((PermissionMode::Deny, set)) => {
+            let change = "the operator can set it to \"ask\" or \"allow\"";
+            Permission::Deny { reason: format!("`{READ_RULE}` is denied here by {set}; {change}") }
+        }
+    })
+}

@@ -1,0 +1,201 @@
+//! Where rules come from: folders of the project and of the user, manifests of plugins, the built-in pack; and what is
+//! wrong with the rules that come of it. Nothing of it stops a host: what can be used is used.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use config::{Diagnostic, Operator, RuleFiles, RuleFolder};
+use rules::{Bucket, Layer, READ_RULE, Rule, RuleSet, RuleState, Scope};
+
+/// Where a project has its rule files.
+pub(crate) const PROJECT_FOLDER: &str = ".tidegate/rules";
+
+/// The agent of every session.
+const AGENT: &str = "main";
+
+/// Where the user has rule files: `tidegate/rules` in the configuration folder. `None` where the user has no home.
+pub(crate) fn user_folder() -> Option<PathBuf> {
+    use etcetera::base_strategy::{BaseStrategy, Xdg};
+    Xdg::new().ok().map(|base| base.config_dir().join("tidegate").join("rules"))
+}
+
+/// The rule folders, highest priority first. `workspace` is as it was given, `real` where it really is.
+pub(crate) fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<&Path>) -> Vec<RuleFolder> {
+    let wanted = &operator.rule_folders;
+    let project = RuleFolder {
+        layer: Layer::Project,
+        path: workspace.strip_prefix(".").unwrap_or(workspace).join(PROJECT_FOLDER),
+        shown: PROJECT_FOLDER.to_owned(),
+        fence: Some(real.to_owned()),
+        asked: None,
+    };
+    let named = wanted.more.iter().map(|one| RuleFolder {
+        path: one.path.clone(),
+        shown: one.typed.trim_end_matches('/').to_owned(),
+        fence: None,
+        asked: one.place.clone(),
+        ..project.clone()
+    });
+    let user = user.filter(|_| wanted.user).map(|path| RuleFolder {
+        layer: Layer::User,
+        path: path.to_owned(),
+        shown: from_home(path),
+        fence: None,
+        asked: None,
+    });
+    let mut all: Vec<RuleFolder> = if wanted.project { vec![project.clone()] } else { Vec::new() };
+    all.extend(named);
+    all.extend(user);
+    all
+}
+
+/// A path as people write it: with `~` for the user's own folder, whose name concerns nobody.
+fn from_home(path: &Path) -> String {
+    let home = etcetera::home_dir().ok();
+    match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.display().to_string(),
+    }
+}
+
+/// Where other hosts have rule files in a project.
+const FOREIGN: [&str; 6] =
+    [".omp/rules", ".agents/rules", ".cursor/rules", ".windsurf/rules", ".clinerules", ".github/instructions"];
+
+/// Rule files that are there and are not read, and what would read them.
+pub(crate) fn unread(operator: &Operator, workspace: &Path, user: Option<&Path>) -> Vec<(String, String)> {
+    let wanted = &operator.rule_folders;
+    let named = |folder: &Path| {
+        let real = |path: &Path| path.canonicalize().ok();
+        real(folder).is_some_and(|folder| wanted.more.iter().any(|one| real(&one.path).as_ref() == Some(&folder)))
+    };
+    let mut unread = Vec::new();
+    let mut note = |shown: String, folder: &Path, how: String| {
+        let files = rule_files(folder);
+        if files > 0 && !named(folder) {
+            unread.push((shown, format!("{files} files are not read: {how}")));
+        }
+    };
+    if !wanted.project {
+        note(PROJECT_FOLDER.to_owned(), &workspace.join(PROJECT_FOLDER), "`project_rules` is false".to_owned());
+    }
+    if let Some(folder) = user.filter(|_| !wanted.user) {
+        note(from_home(folder), folder, "`user_rules` is false".to_owned());
+    }
+    for name in FOREIGN {
+        let how =
+            format!("they are another host's; `folders = [\"{name}\"]` under `[rules]` in tidegate.toml reads them");
+        note(name.to_owned(), &workspace.join(name), how);
+    }
+    unread
+}
+
+fn rule_files(folder: &Path) -> usize {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let is_rule = |path: PathBuf| path.extension().is_some_and(|extension| extension == "md" || extension == "mdc");
+    entries.filter(|entry| is_rule(entry.path())).count()
+}
+
+/// All that rules are made of, but their files.
+pub(crate) struct Sources {
+    /// Those of plugins, in order of registration, and the built-in pack.
+    fixed: Vec<Rule>,
+    /// What is wrong with those.
+    found: Vec<Diagnostic>,
+    settings: rules::Settings,
+    workspace: String,
+    /// Names of the tools that are always there.
+    tools: Vec<String>,
+}
+
+/// Rules that can be used.
+#[derive(Clone)]
+pub(crate) struct Built {
+    pub(crate) set: Arc<RuleSet>,
+    /// What is wrong with how they fit together.
+    pub(crate) about_set: Vec<rules::Diagnostic>,
+    /// What is wrong with files, manifests and settings.
+    pub(crate) about_files: Vec<Diagnostic>,
+    /// Rules that wait for what cannot come here, each with why.
+    pub(crate) idle: Vec<(Rule, String)>,
+}
+
+impl Sources {
+    pub(crate) fn new(operator: &Operator, plugins: &[config::Plugin], workspace: &Path, tools: Vec<String>) -> Self {
+        let (mut fixed, builtin) = rules::builtin();
+        let mut found: Vec<Diagnostic> = builtin.iter().map(diagnostic).collect();
+        for plugin in plugins {
+            fixed.extend(plugin.manifest.rules.iter().cloned());
+            found.extend(plugin.manifest.findings.iter().cloned());
+        }
+        Self { fixed, found, settings: operator.rules.clone(), workspace: workspace.display().to_string(), tools }
+    }
+
+    /// Puts all rules together.
+    pub(crate) fn build(&self, files: &RuleFiles) -> Built {
+        let all = files.rules().chain(&self.fixed).cloned().collect();
+        let (set, about_set) = RuleSet::build(all, self.settings.clone(), &self.workspace);
+        let tools = self.tools_with(&set);
+        let active = set.rules().filter(|info| *info.state == RuleState::Active && info.rule.bucket == Bucket::Stream);
+        let idle = active.filter_map(|info| Some((info.rule.clone(), idle(info.rule, &tools)?))).collect();
+        let about_files = self.about_files(files, &set);
+        Built { set, about_set, about_files, idle }
+    }
+
+    /// What is wrong with files, manifests and settings.
+    pub(crate) fn about_files(&self, files: &RuleFiles, set: &RuleSet) -> Vec<Diagnostic> {
+        files.findings().chain(&self.found).cloned().chain(self.unknown_rules(set)).collect()
+    }
+
+    fn tools_with(&self, set: &RuleSet) -> Vec<String> {
+        let reads = set.has_rulebook().then(|| READ_RULE.to_owned());
+        self.tools.iter().cloned().chain(reads).collect()
+    }
+
+    /// Names in `disabled_rules` that no rule has: a rule that was to be off is on.
+    fn unknown_rules(&self, set: &RuleSet) -> Vec<Diagnostic> {
+        let named = self.settings.disabled_rules.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+        let unknown = named.filter(|name| !set.rules().any(|info| info.rule.name == *name));
+        let help = "`tidegate rules list` shows the names";
+        let warning = |name| format!("`disabled_rules` names `{name}`, and there is no such rule");
+        unknown.map(|name| Diagnostic::warning(warning(name)).help(help)).collect()
+    }
+}
+
+impl Built {
+    /// All that is wrong, for people.
+    pub(crate) fn warnings(&self) -> Vec<Diagnostic> {
+        let idle = self.idle.iter().map(|(rule, why)| {
+            Diagnostic::warning(format!("rule `{}` ({}) cannot fire: {why}", rule.name, rule.source))
+        });
+        self.about_files.iter().cloned().chain(self.about_set.iter().map(diagnostic)).chain(idle).collect()
+    }
+}
+
+/// Why an active rule waits for what cannot come here: the tools it watches are not `offered`, or it names other agents.
+fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
+    let missing = |scope: &Scope| match scope {
+        Scope::Tool { name: Some(name), .. } if !offered.iter().any(|tool| scope.takes_tool(tool)) => {
+            Some(name.clone())
+        }
+        _ => None,
+    };
+    let missing: Option<Vec<String>> = rule.scopes.iter().map(missing).collect();
+    if let Some(names) = missing.filter(|names| !names.is_empty()) {
+        return Some(format!("it watches the tool {}, and the tools are {}", names.join(", "), offered.join(", ")));
+    }
+    let elsewhere = !rule.watches_agent(AGENT);
+    elsewhere.then(|| format!("its `agents` leave out `{AGENT}`, the only agent there is"))
+}
+
+fn diagnostic(from: &rules::Diagnostic) -> Diagnostic {
+    let message = format!("rule `{}` ({}): {}", from.rule, from.source, from.message);
+    let one = match from.severity {
+        rules::Severity::Error => Diagnostic::error(message),
+        rules::Severity::Warning => Diagnostic::warning(message),
+    };
+    match &from.help {
+        Some(help) => one.help(help.clone()),
+        None => one,
+    }
+}
