@@ -14,6 +14,7 @@ use flow::{
     BlockKind, Callback, Delta, ErrorClass, Event, EventKind, Message, ModelError, OutputMode, StopReason, TagPattern,
     TextUnit, TurnStatus,
 };
+use rules::ContextMode;
 use support::{Plugin, Script, ScriptedModel, blocks, rule_set, tool};
 use tidegate_turn as turn;
 use turn::ports::{BoxFuture, Clock};
@@ -44,7 +45,7 @@ impl Clock for Trigger {
 /// that run, ask and are denied, a tag, and two steps.
 fn scripts() -> Vec<Script> {
     let slow = |deltas: Vec<Delta>| Script::Slow(deltas.into_iter().map(|delta| (1, delta)).collect());
-    let stopped = [(BlockKind::Thinking, "Hm, so."), (BlockKind::Text, "Well, FORBIDDEN it is.")];
+    let stopped = [(BlockKind::Thinking, "Hm, so."), (BlockKind::Text, "Well.\nSo, FORBIDDEN it is.")];
     let working = [
         (BlockKind::Text, "A MILD word.\n"),
         (tool("1", "read"), r#"{"path":"a"}"#),
@@ -82,16 +83,20 @@ struct Scene {
     cancel: Cancel,
 }
 
-fn scene(mode: OutputMode, at: usize) -> Scene {
+fn scene(mode: (OutputMode, ContextMode), at: usize) -> Scene {
+    let (mode, context) = mode;
     let rules = rule_set(
         &[
             ("hard", "+++\ncondition = \"FORBIDDEN\"\n+++\nNo."),
             ("soft", "+++\ncondition = \"MILD\"\nscope = \"text\"\ninterrupt = \"never\"\n+++\nMildly."),
             ("call", "+++\ncondition = \"MILD\"\nscope = \"tool\"\ninterrupt = \"never\"\n+++\nMildly."),
         ],
-        |settings| settings.retry_delay_ms = 20,
+        |settings| {
+            settings.retry_delay_ms = 20;
+            settings.context_mode = context;
+        },
     );
-    let model = ScriptedModel::new(scripts());
+    let model = ScriptedModel::going_on(scripts());
     let cancel = Cancel::new();
     let clock = Trigger { reads: AtomicUsize::new(0), at, cancel: cancel.clone() };
     let parts = turn::Parts { clock: Arc::new(clock), ..support::parts(&model, plugins(mode), rules) };
@@ -125,8 +130,16 @@ impl Scene {
     }
 }
 
+/// What extensions do with whole outputs, and what becomes of a stopped answer.
+const MODES: [(OutputMode, ContextMode); 4] = [
+    (OutputMode::Observe, ContextMode::Discard),
+    (OutputMode::Observe, ContextMode::Rewind),
+    (OutputMode::Rewrite, ContextMode::Discard),
+    (OutputMode::Rewrite, ContextMode::Rewind),
+];
+
 /// When the whole turn has ended.
-async fn length(mode: OutputMode) -> usize {
+async fn length(mode: (OutputMode, ContextMode)) -> usize {
     let mut scene = scene(mode, usize::MAX - 1);
     let report = scene.session.run(vec![Message::user("go")], &scene.cancel).await;
     assert_eq!((report.status, report.interrupts), (TurnStatus::Completed, 1));
@@ -141,7 +154,7 @@ async fn length(mode: OutputMode) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_may_be_cancelled_at_any_event() {
-    for mode in [OutputMode::Observe, OutputMode::Rewrite] {
+    for mode in MODES {
         let length = length(mode).await;
         assert!(length > 60, "a turn of {length} ticks is no long one");
         // The first reading is the thread's own start.
@@ -183,7 +196,7 @@ fn belongs(events: &[Event], injection: &Event, at: usize) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn the_future_of_a_turn_may_be_dropped_at_any_point() {
-    for mode in [OutputMode::Observe, OutputMode::Rewrite] {
+    for mode in MODES {
         let mut finished = false;
         let mut polls = 0;
         while !finished {
@@ -210,7 +223,7 @@ async fn the_future_of_a_turn_may_be_dropped_at_any_point() {
 
 #[tokio::test]
 async fn a_turn_cancelled_before_it_began_asks_nobody() {
-    let mut scene = scene(OutputMode::Observe, usize::MAX - 1);
+    let mut scene = scene(MODES[0], usize::MAX - 1);
     scene.cancel.cancel();
     let report = scene.session.run(vec![Message::user("go")], &scene.cancel).await;
     assert_eq!((report.status, scene.model.asked()), (TurnStatus::Cancelled, 0));

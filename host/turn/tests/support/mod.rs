@@ -95,11 +95,18 @@ pub struct ScriptedModel {
     pub scripts: Mutex<Vec<Script>>,
     pub prompts: Mutex<Vec<Prompt>>,
     pub open: Arc<AtomicUsize>,
+    /// It goes on from a beginning of its answer.
+    pub prefill: bool,
 }
 
 impl ScriptedModel {
     pub fn new(scripts: impl IntoIterator<Item = Script>) -> Arc<Self> {
         Arc::new(Self { scripts: Mutex::new(scripts.into_iter().collect()), ..Self::default() })
+    }
+
+    /// A model that goes on from a beginning of its answer.
+    pub fn going_on(scripts: impl IntoIterator<Item = Script>) -> Arc<Self> {
+        Arc::new(Self { scripts: Mutex::new(scripts.into_iter().collect()), prefill: true, ..Self::default() })
     }
 
     /// How often it was asked.
@@ -120,6 +127,10 @@ impl Model for ScriptedModel {
 
     fn name(&self) -> &str {
         "script-1"
+    }
+
+    fn prefill(&self) -> bool {
+        self.prefill
     }
 
     fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
@@ -446,7 +457,10 @@ pub struct Scene {
 
 impl Scene {
     pub fn new(scripts: impl IntoIterator<Item = Script>, plugins: Vec<Plugin>, rules: Arc<rules::RuleSet>) -> Self {
-        let model = ScriptedModel::new(scripts);
+        Self::of(ScriptedModel::new(scripts), plugins, rules)
+    }
+
+    pub fn of(model: Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rules::RuleSet>) -> Self {
         let session = session(&model, plugins, rules);
         let events = session.subscribe();
         Self { model, session, events }
@@ -457,8 +471,28 @@ impl Scene {
         let report = self.session.run(vec![Message::user(input)], &turn::Cancel::new()).await;
         assert_eq!(self.model.open.load(Ordering::SeqCst), 0, "a stream is left open");
         assert_valid(&self.session.history());
-        (report, drain(&mut self.events))
+        let events = drain(&mut self.events);
+        assert_eq!(kept_on_screen(&events), report.text, "what a front end keeps is what the report says");
+        (report, events)
     }
+}
+
+/// What a front end has on its screen at the end that takes back what is void: it adds each piece, and cuts back to what
+/// stands when an answer did not come to its end.
+pub fn kept_on_screen(events: &[Event]) -> String {
+    let (mut accepted, mut answer) = (String::new(), String::new());
+    for event in events {
+        match &event.kind {
+            flow::EventKind::CognitionOutDelta { text, .. } => answer.push_str(text),
+            flow::EventKind::CognitionOut { partial: Some(partial), .. } => {
+                assert_eq!(partial.shown_bytes, answer.len() as u64, "shown: {answer:?}");
+                answer.truncate(usize::try_from(partial.stands_bytes).unwrap());
+            }
+            flow::EventKind::CognitionOut { partial: None, .. } => accepted.push_str(&std::mem::take(&mut answer)),
+            _ => {}
+        }
+    }
+    accepted
 }
 
 /// The callbacks' reports, as `plugin callback outcome`.
