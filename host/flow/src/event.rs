@@ -3,8 +3,8 @@
 //! Names and payloads follow the thread-event specification; `turn::transcript` gives each its record.
 
 use crate::{
-    Action, Annotation, CallFailure, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Role, RuleMatch,
-    RuleRecord, SessionId, StopReason, StreamKind, Usage,
+    Action, Annotation, BlockKind, CallFailure, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Role,
+    RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, Usage,
 };
 
 /// One thing that happened.
@@ -75,6 +75,21 @@ pub struct Partial {
     /// That many bytes of what was shown, from the answer's beginning, stay: the next attempt goes on from there. The
     /// rest of it is void; 0: all of it.
     pub stands_bytes: u64,
+}
+
+/// A block of an answer as it came, so that the answer can be taken apart again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerBlock {
+    /// What it holds.
+    pub kind: BlockKind,
+    /// Its bytes; those of text blocks joined are the answer's text, those of thinking blocks its reasoning.
+    pub bytes: u64,
+    /// That many of them, from its start, stood when the attempt began: an earlier attempt wrote them.
+    pub stood_bytes: u64,
+    /// For a tool: the arguments as far as they came.
+    pub arguments: Option<String>,
+    /// It came to its end.
+    pub complete: bool,
 }
 
 /// How the last hold of a block ended.
@@ -196,6 +211,8 @@ pub enum EventKind {
         model: Option<String>,
         /// Set where the answer did not come to its end.
         partial: Option<Partial>,
+        /// What it consisted of, in order; empty for an answer that no model gave.
+        blocks: Vec<AnswerBlock>,
         /// What extensions noted, by their id.
         annotations: Vec<(PluginId, Annotation)>,
         /// What extensions made of the text, in order: each one's id and its result.

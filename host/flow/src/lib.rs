@@ -18,7 +18,9 @@ mod verdict;
 
 pub use delta::{BlockId, BlockKind, Delta, StopReason, Usage};
 pub use error::{ErrorClass, ModelError};
-pub use event::{CallbackOutcome, CallbackReport, Event, EventKind, HoldOutcome, Partial, Place, TurnStatus};
+pub use event::{
+    AnswerBlock, CallbackOutcome, CallbackReport, Event, EventKind, HoldOutcome, Partial, Place, TurnStatus,
+};
 pub use extension::{
     Annotation, CallFailure, Callback, CallbackKind, DEFAULT_PRIORITY, FailureCause, InputAnswer, ModelOutput,
     OutputAnswer, OutputMode, Registration, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, TextUnit,

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use flow::{
-    BlockId, BlockKind, EventKind, HoldOutcome, Message, ModelOutput, Origin, Part, Partial, Role, StopReason,
-    StreamKind, ToolCall, Usage,
+    AnswerBlock, BlockId, BlockKind, EventKind, HoldOutcome, Message, ModelOutput, Origin, Part, Partial, Role,
+    StopReason, StreamKind, ToolCall, Usage,
 };
 use tokio::time::Instant;
 
@@ -39,6 +39,8 @@ pub(crate) struct Block {
     pub(crate) signature: Option<String>,
     pub(crate) redacted: bool,
     pub(crate) ended: bool,
+    /// Bytes of `text` that an earlier attempt left.
+    pub(crate) stood: usize,
     /// Bytes of `text` that the gate has let through.
     pub(crate) released: usize,
     /// The pieces that are held back, oldest first: where each ends, and when it came.
@@ -114,6 +116,7 @@ impl Answer {
             signature: None,
             redacted: false,
             ended: false,
+            stood: 0,
             released: 0,
             held: VecDeque::new(),
             holds: None,
@@ -252,9 +255,22 @@ impl Answer {
             text: self.text(),
             model: self.model.clone(),
             partial: Some(Partial { error: error.to_owned(), shown_bytes: self.shown.len() as u64, stands_bytes }),
+            blocks: self.listed(),
             annotations: Vec::new(),
             rewrites: Vec::new(),
         });
+    }
+
+    /// Its blocks, for the transcript.
+    pub(crate) fn listed(&self) -> Vec<AnswerBlock> {
+        let list = |block: &Block| AnswerBlock {
+            kind: block.kind.clone(),
+            bytes: block.text.len() as u64,
+            stood_bytes: block.stood as u64,
+            arguments: block.kind.is_tool().then(|| block.text.clone()),
+            complete: block.ended,
+        };
+        self.blocks.iter().map(list).collect()
     }
 
     /// The transcript gets the reasoning, where there was some.

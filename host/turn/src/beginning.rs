@@ -80,6 +80,7 @@ impl Beginning {
             answer.begin(BEGINNING, BlockKind::Text);
             if let Some(block) = answer.block(BEGINNING) {
                 block.text.clone_from(&self.text);
+                block.stood = self.text.len();
                 block.released = self.released;
             }
         }

@@ -317,6 +317,7 @@ impl<'a> Turn<'a> {
             text: self.answer.text(),
             model: self.answer.model.clone(),
             partial: None,
+            blocks: self.answer.listed(),
             annotations: processed.annotations,
             rewrites: processed.rewrites,
         });
@@ -349,6 +350,7 @@ impl<'a> Turn<'a> {
             text: self.answer.text(),
             model: None,
             partial: None,
+            blocks: Vec::new(),
             annotations: processed.annotations,
             rewrites: processed.rewrites,
         });

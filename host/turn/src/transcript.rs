@@ -6,7 +6,7 @@
 
 mod rules;
 
-use flow::{CallbackOutcome, Confirmation, Event, EventKind, StopReason, TurnStatus, Usage};
+use flow::{AnswerBlock, BlockKind, CallbackOutcome, Confirmation, Event, EventKind, StopReason, TurnStatus, Usage};
 use serde_json::{Map, Value, json};
 
 pub use self::rules::kept_rules;
@@ -102,7 +102,7 @@ fn cognition(kind: &EventKind) -> (&'static str, Value) {
         EventKind::CognitionIn { role, text, hidden } => {
             ("cognition_in", json!({"text": text, "role": role.as_str(), "hidden": hidden}))
         }
-        EventKind::CognitionOut { text, model, partial, annotations, rewrites } => {
+        EventKind::CognitionOut { text, model, partial, blocks, annotations, rewrites } => {
             let mut payload = json!({"text": text, "is_partial": partial.is_some(), "truncated": partial.is_some()});
             if let Some(model) = model {
                 payload["model"] = json!(model);
@@ -111,6 +111,9 @@ fn cognition(kind: &EventKind) -> (&'static str, Value) {
                 payload["error"] = json!(partial.error);
                 payload["shown_bytes"] = json!(partial.shown_bytes);
                 payload["stands_bytes"] = json!(partial.stands_bytes);
+            }
+            if !blocks.is_empty() {
+                payload["blocks"] = blocks.iter().map(block).collect();
             }
             if !annotations.is_empty() {
                 let notes = annotations
@@ -133,6 +136,22 @@ fn cognition(kind: &EventKind) -> (&'static str, Value) {
         EventKind::CognitionReasoningDelta { text } => ("cognition_reasoning_delta", json!({"text": text})),
         _ => unknown(),
     }
+}
+
+/// A block of an answer: how many bytes of `text` (or of the reasoning) it is, and for a tool its arguments as they came.
+fn block(block: &AnswerBlock) -> Value {
+    let mut listed = match &block.kind {
+        BlockKind::Text => json!({"stream": "text", "bytes": block.bytes}),
+        BlockKind::Thinking => json!({"stream": "thinking", "bytes": block.bytes}),
+        BlockKind::Tool { call, name } => {
+            json!({"stream": "tool", "call_id": call.as_str(), "tool": name, "arguments": block.arguments})
+        }
+    };
+    listed["complete"] = json!(block.complete);
+    if block.stood_bytes > 0 {
+        listed["stood_bytes"] = json!(block.stood_bytes);
+    }
+    listed
 }
 
 fn tool(kind: &EventKind) -> (&'static str, Value) {

@@ -6,9 +6,9 @@ mod support;
 use std::collections::BTreeSet;
 
 use flow::{
-    Action, Annotation, BlockKind, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport,
-    Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial, Place, PluginId,
-    Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, TextUnit, TurnStatus, Usage,
+    Action, Annotation, AnswerBlock, BlockKind, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome,
+    CallbackReport, Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial,
+    Place, PluginId, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, TextUnit, TurnStatus, Usage,
 };
 use serde_json::Value;
 use support::{Plugin, Scene, Script, blocks, calls, drain, rule_set, shown, text};
@@ -274,6 +274,13 @@ fn samples() -> Vec<EventKind> {
             text: text.clone(),
             model: Some("m".into()),
             partial: Some(Partial { error: "gone".into(), shown_bytes: 3, stands_bytes: 2 }),
+            blocks: vec![AnswerBlock {
+                kind: BlockKind::Tool { call: call.clone(), name: "t".into() },
+                bytes: 2,
+                stood_bytes: 0,
+                arguments: Some("{}".into()),
+                complete: false,
+            }],
             annotations: vec![(plugin(), Annotation { key: "k".into(), value: Value::Bool(true) })],
             rewrites: vec![(plugin(), "new".into())],
         },
@@ -281,6 +288,7 @@ fn samples() -> Vec<EventKind> {
             text: text.clone(),
             model: None,
             partial: None,
+            blocks: vec![],
             annotations: vec![],
             rewrites: vec![],
         },
