@@ -41,6 +41,9 @@ pub(crate) struct RuleCase {
 pub(crate) struct Turn {
     /// The rules were edited before this turn: these are all there are now.
     pub(crate) rule: Option<Vec<RuleCase>>,
+    /// The program was started again before this turn: the session is a new one that takes up what was kept.
+    #[serde(default)]
+    pub(crate) resumed: bool,
     /// The answers it gives, request by request. All must be asked for, and no more.
     pub(crate) answer: Vec<Answer>,
     /// `between`: the user interrupts between an abort and its retry.

@@ -12,8 +12,8 @@ use flow::{
 };
 use providers::{Decoder, HttpConfig, Wire};
 use turn::ports::{
-    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, RuleSource,
-    RuleUpdate, SessionView, Tools, TtsrEvent,
+    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, RuleSource, RuleUpdate,
+    SessionView, Tools, TtsrEvent,
 };
 
 use crate::case::Answer;
@@ -63,6 +63,10 @@ impl Model for WireModel {
 
     fn name(&self) -> &str {
         "m"
+    }
+
+    fn prefill(&self) -> bool {
+        self.prefill
     }
 
     fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {

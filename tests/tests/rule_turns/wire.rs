@@ -13,8 +13,7 @@ pub(crate) enum Cut {
     Random(u64),
 }
 
-pub(crate) const CUTS: [Cut; 6] =
-    [Cut::Whole, Cut::One, Cut::Twelve, Cut::Random(1), Cut::Random(2), Cut::Random(3)];
+pub(crate) const CUTS: [Cut; 6] = [Cut::Whole, Cut::One, Cut::Twelve, Cut::Random(1), Cut::Random(2), Cut::Random(3)];
 
 /// Lengths, one after the other.
 struct Lengths(Cut);
@@ -84,11 +83,9 @@ fn anthropic(answer: &Answer, cut: Cut) -> Vec<String> {
             Block { thinking: Some(_), .. } => {
                 (json!({"type": "thinking", "thinking": "", "signature": ""}), "thinking_delta", "thinking")
             }
-            Block { tool, call, .. } => (
-                json!({"type": "tool_use", "id": call, "name": tool, "input": {}}),
-                "input_json_delta",
-                "partial_json",
-            ),
+            Block { tool, call, .. } => {
+                (json!({"type": "tool_use", "id": call, "name": tool, "input": {}}), "input_json_delta", "partial_json")
+            }
         };
         out.push(named(&json!({"type": "content_block_start", "index": index, "content_block": begin})));
         for piece in pieces(block.words(), cut) {
@@ -115,7 +112,8 @@ fn anthropic(answer: &Answer, cut: Cut) -> Vec<String> {
 fn openai_chat(answer: &Answer, cut: Cut) -> Vec<String> {
     let chunk = |delta: Value, finish: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
-        let data = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]});
+        let data =
+            json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]});
         format!("data: {data}\n\n")
     };
     let mut out = vec![chunk(json!({"role": "assistant", "content": null}), Value::Null)];
@@ -152,7 +150,8 @@ fn openai_chat(answer: &Answer, cut: Cut) -> Vec<String> {
 }
 
 fn openai_responses(answer: &Answer, cut: Cut) -> Vec<String> {
-    let response = |status: &str| json!({"id": "r", "object": "response", "model": "m", "status": status, "output": []});
+    let response =
+        |status: &str| json!({"id": "r", "object": "response", "model": "m", "status": status, "output": []});
     let mut out = vec![named(&json!({"type": "response.created", "response": response("in_progress")}))];
     for (at, block) in answer.block.iter().enumerate() {
         assert!(!block.anew, "this format cannot begin anew: name the wires of the case");
