@@ -81,37 +81,20 @@ impl Gate {
     }
 
     /// Takes more of a block. A block that was not begun is not watched: all of it may be shown.
-    #[inline]
+    // Not inlined elsewhere: all that a delta passes through is compiled here, as one.
+    #[inline(never)]
     pub fn piece(&mut self, block: BlockId, text: &str) -> Fed {
         let Some(block) = self.blocks.iter_mut().find(|known| known.id == block) else {
             return Fed { safe: u64::MAX, ..Fed::default() };
         };
         block.length += text.len() as u64;
-        match &mut block.watch {
-            None => {
-                block.safe = block.length;
-                Fed { safe: block.safe, ..Fed::default() }
-            }
-            Some(Kind::Prose(watch)) => {
-                let stopped = watch.feed(text.as_bytes());
-                let Some(fired) = watch.take_fired() else {
-                    let released = block.advance(None, self.set.settings());
-                    return Fed { matches: Vec::new(), safe: block.safe, released };
-                };
-                // Of what came together, only a rule that stops the stream keeps its words from being shown.
-                let stopping = fired.iter().filter(|one| stopped && watch.stops(one.local));
-                let first = stopping.map(|one| one.evidence.start).min();
-                let matches = block.matches(fired, &self.set);
-                let released = block.advance(first, self.set.settings());
-                Fed { matches, safe: block.safe, released }
-            }
-            Some(Kind::Call(call)) => {
-                let mut matches = Vec::new();
-                call.feed(text, &self.set, &block.stream, &mut matches);
-                block.safe = block.length;
-                Fed { matches, safe: block.safe, released: 0 }
-            }
+        if let Some(Kind::Prose(watch)) = &mut block.watch
+            && !watch.feed(text.as_bytes())
+        {
+            let released = block.advance(None, self.set.settings());
+            return Fed { matches: Vec::new(), safe: block.safe, released };
         }
+        block.other_piece(text, &self.set)
     }
 
     /// The block is complete.
@@ -183,6 +166,28 @@ impl Block {
             StreamKind::Thinking => set.groups.thinking(),
             StreamKind::Tool { name, .. } => set.groups.tool(&name.to_lowercase()),
         }
+    }
+
+    /// A piece in which a rule has fired, or of a block that is no prose.
+    #[cold]
+    #[inline(never)]
+    fn other_piece(&mut self, text: &str, set: &RuleSet) -> Fed {
+        let mut matches = Vec::new();
+        match &mut self.watch {
+            Some(Kind::Prose(watch)) => {
+                let (stopped, fired) = (watch.has_stopped(), watch.take_fired().unwrap_or_default());
+                // Of what came together, only a rule that stops the stream keeps its words from being shown.
+                let stopping = fired.iter().filter(|one| stopped && watch.stops(one.local));
+                let first = stopping.map(|one| one.evidence.start).min();
+                let matches = self.matches(fired, set);
+                let released = self.advance(first, set.settings());
+                return Fed { matches, safe: self.safe, released };
+            }
+            Some(Kind::Call(call)) => call.feed(text, set, &self.stream, &mut matches),
+            None => {}
+        }
+        self.safe = self.length;
+        Fed { matches, safe: self.safe, released: 0 }
     }
 
     fn matches(&self, fired: Vec<Fired>, set: &RuleSet) -> Vec<RuleMatch> {

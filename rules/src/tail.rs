@@ -13,7 +13,7 @@ const MOST_ROOM: usize = 4 * TAIL_BYTES;
 /// The last bytes of a block, at least `TAIL_BYTES` once there are so many.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    /// What is kept, and room behind it.
+    /// What is kept, and room of at least a byte behind it.
     bytes: Vec<u8>,
     used: usize,
     /// Where in the block `bytes` begins.
@@ -28,17 +28,16 @@ impl Tail {
     #[inline]
     pub(crate) fn push(&mut self, part: &[u8]) {
         let end = self.used + part.len();
-        if end > self.bytes.len() {
+        if end >= self.bytes.len() {
             return self.push_into_new_room(part);
         }
         let room = &mut self.bytes[self.used..end];
-        // A delta is mostly a few bytes: as numbers they are copied without a call.
-        match part.len() {
-            4..=8 => {
-                let last = part.len() - 4;
-                let (low, high): ([u8; 4], [u8; 4]) = (word(&part[..4]), word(&part[last..]));
-                room[..4].copy_from_slice(&low);
-                room[last..].copy_from_slice(&high);
+        match (part.first_chunk::<4>(), part.last_chunk::<4>(), part.len()) {
+            // A delta is mostly a few bytes: as two numbers they are copied without a call.
+            (Some(first), Some(last), 4..=8) => {
+                room[..4].copy_from_slice(first);
+                let rest = room.len() - 4;
+                room[rest..].copy_from_slice(last);
             }
             _ => room.copy_from_slice(part),
         }
@@ -52,8 +51,8 @@ impl Tail {
             self.drop_old();
         }
         let end = self.used + part.len();
-        if end > self.bytes.len() {
-            self.bytes.resize(end.next_power_of_two().max(256), 0);
+        if end >= self.bytes.len() {
+            self.bytes.resize((end + 1).next_power_of_two().max(256), 0);
         }
         self.bytes[self.used..end].copy_from_slice(part);
         self.used = end;
@@ -68,10 +67,12 @@ impl Tail {
         self.start += drop as u64;
     }
 
+    #[inline]
     fn kept(&self) -> &[u8] {
         &self.bytes[..self.used]
     }
 
+    #[inline]
     fn index(&self, at: u64) -> Option<usize> {
         at.checked_sub(self.start).map(|at| at as usize).filter(|at| *at <= self.used)
     }
@@ -98,10 +99,10 @@ impl Tail {
     #[inline]
     pub(crate) fn char_start(&self, at: u64) -> Option<u64> {
         let index = self.index(at)?;
-        match self.kept().get(index) {
-            Some(byte) if is_continuation(*byte) => self.char_start_before(index),
-            _ => Some(at),
-        }
+        // Whether anything is held changes with every few bytes; a branch on it would be guessed wrong as often. So the
+        // byte behind the text is read too, and does not count.
+        let inside = is_continuation(self.bytes.get(index).copied().unwrap_or(0)) & (index < self.used);
+        if inside { self.char_start_before(index) } else { Some(at) }
     }
 
     #[cold]
@@ -111,17 +112,12 @@ impl Tail {
     }
 }
 
-fn word(bytes: &[u8]) -> [u8; 4] {
-    let mut out = [0; 4];
-    out.copy_from_slice(bytes);
-    out
-}
-
 fn count_lines(bytes: &[u8]) -> u32 {
     bytes.iter().filter(|b| **b == b'\n').count() as u32
 }
 
 /// Whether a byte goes on with a character of UTF-8.
+#[inline]
 pub(crate) fn is_continuation(byte: u8) -> bool {
     byte & 0xC0 == 0x80
 }

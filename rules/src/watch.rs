@@ -62,16 +62,20 @@ impl Watch {
         }
     }
 
-    /// Takes the next bytes. Tells whether a rule that stops the stream has fired.
+    /// Takes the next bytes. Tells whether a rule has fired.
     #[inline]
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
         // Further bytes after a match that stops: somebody has let it pass.
         self.stopped_at = None;
-        if bytes.len() <= TAIL_BYTES {
-            return self.feed_part(bytes);
+        if bytes.len() > TAIL_BYTES {
+            return self.feed_long(bytes);
         }
-        // Hits are settled while the tail still holds what came before them.
-        bytes.chunks(TAIL_BYTES).fold(false, |stopped, part| self.feed_part(part) | stopped)
+        self.tail.push(bytes);
+        let passed = self.cursor.pass(bytes);
+        if passed == bytes.len() && self.hits.is_empty() {
+            return false;
+        }
+        self.feed_rest(&bytes[passed..])
     }
 
     /// The rules that have fired since the last time.
@@ -80,19 +84,40 @@ impl Watch {
         if self.fired.is_empty() { None } else { Some(std::mem::take(&mut self.fired)) }
     }
 
-    #[inline]
-    fn feed_part(&mut self, part: &[u8]) -> bool {
-        self.tail.push(part);
-        let (live, slots, hits) = (&self.live, &self.group.slots, &mut self.hits);
-        self.cursor.feed(part, |hit| note(hit, live, slots, hits));
-        !self.hits.is_empty() && self.settle(false)
+    /// Hits are settled while the tail still holds what came before them.
+    #[cold]
+    #[inline(never)]
+    fn feed_long(&mut self, bytes: &[u8]) -> bool {
+        for part in bytes.chunks(TAIL_BYTES) {
+            self.tail.push(part);
+            self.feed_rest(part);
+        }
+        !self.fired.is_empty()
     }
 
-    /// The block is complete.
+    #[cold]
+    #[inline(never)]
+    fn feed_rest(&mut self, part: &[u8]) -> bool {
+        let (live, slots, hits) = (&self.live, &self.group.slots, &mut self.hits);
+        self.cursor.feed(part, |hit| note(hit, live, slots, hits));
+        if !self.hits.is_empty() {
+            self.settle(false);
+        }
+        !self.fired.is_empty()
+    }
+
+    /// The block is complete. Tells whether a rule that stops the stream has fired with that.
     pub(crate) fn finish(&mut self) -> bool {
+        self.stopped_at = None;
         let (live, slots, hits) = (&self.live, &self.group.slots, &mut self.hits);
         self.cursor.finish(|hit| note(hit, live, slots, hits));
-        self.settle(true)
+        self.settle(true);
+        self.has_stopped()
+    }
+
+    /// Whether a rule that stops the stream has fired in what was fed last.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.stopped_at.is_some()
     }
 
     /// Bytes from the block's start that no match in progress can include, cut at a character. `None`: it cannot be
@@ -121,20 +146,18 @@ impl Watch {
     }
 
     /// Turns hits into fired rules, in the order in which they were known; where several came with one byte, `unless`
-    /// has the first word. Tells whether a rule that stops has fired.
+    /// has the first word.
     #[cold]
     #[inline(never)]
-    fn settle(&mut self, ended: bool) -> bool {
+    fn settle(&mut self, ended: bool) {
         let mut hits = std::mem::take(&mut self.hits);
         let slots = &self.group.slots;
         hits.sort_by_key(|hit| (hit.seen, slots[hit.pattern as usize].1 != Role::Unless));
-        let mut stopped = false;
         for hit in &hits {
             let (local, _) = self.group.slots[hit.pattern as usize];
             if self.live[local as usize] && self.completes(hit.pattern) {
                 self.live[local as usize] = false;
                 if self.stops[local as usize] {
-                    stopped = true;
                     // What was held just before the match was known stays held: longer matches may have begun there.
                     self.stopped_at = self.stopped_at.or(Some(hit.held_from));
                 }
@@ -143,7 +166,6 @@ impl Watch {
         }
         hits.clear();
         self.hits = hits;
-        stopped
     }
 
     /// Notes a pattern's match and tells whether its rule has all it needs.

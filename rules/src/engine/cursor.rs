@@ -28,7 +28,7 @@ pub struct Cursor {
     ways: Arc<Ways>,
     view: Option<Arc<View>>,
     row: u32,
-    /// How far back a match in progress of a holder may reach.
+    /// One more than how far back a match in progress of a holder may reach.
     reach: u32,
     position: u64,
     /// The cell of the last row whose hits nobody wanted: it is passed without looking them up again.
@@ -73,7 +73,7 @@ impl Cursor {
             ways,
             view,
             row: UNKNOWN,
-            reach: 0,
+            reach: 1,
             position: 0,
             dull: UNKNOWN,
             asked: 0,
@@ -107,36 +107,39 @@ impl Cursor {
     /// before it. Never moves back, and is the same for every way to cut the text.
     #[inline]
     pub fn held_from(&self) -> u64 {
-        // Without holders the reach is 0.
-        self.position - u64::from(self.reach).min(self.position)
+        // Without holders the reach stays 1.
+        (self.position + 1).saturating_sub(u64::from(self.reach))
     }
 
     /// Takes the next bytes of UTF-8 text; any split of it gives the same hits. `on_hit` answers whether the hit was of use.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8], mut on_hit: impl FnMut(Hit) -> bool) {
-        let mut at = self.run(bytes);
+        let mut at = self.pass(bytes);
         while at < bytes.len() {
             self.hard_step(bytes[at], &mut on_hit);
             at += 1;
-            at += self.run(&bytes[at..]);
+            at += self.pass(&bytes[at..]);
         }
     }
 
-    /// The fast loop: follows filled cells without hits; the number of bytes passed.
+    /// The fast loop: takes bytes as long as cells are filled and have no hits; the number of bytes taken. The rest is to be
+    /// given to [`feed`](Self::feed).
     #[inline]
-    fn run(&mut self, bytes: &[u8]) -> usize {
+    pub(crate) fn pass(&mut self, bytes: &[u8]) -> usize {
         let ways = &*self.ways;
-        let (mut row, mut reach, mut passed) = (self.row, self.reach, 0);
+        let (mut row, mut passed) = (self.row, 0);
         if let Some(view) = &self.view {
+            let mut reach = self.reach;
             for byte in bytes {
                 let cell = ways.cell(row, *byte);
-                // Off the way from cell to cell, which is what takes the time.
-                let depth = view.depths.get(ways.index(cell));
-                if cell & PLAIN == 0 || depth == 0 {
+                // Off the way from cell to cell, which is what takes the time. Rows with hits have no reach.
+                let limit = view.reaches.get(ways.index(cell));
+                if limit == 0 {
                     break;
                 }
-                (row, reach, passed) = (cell, reach.saturating_add(1).min(depth - 1), passed + 1);
+                (row, reach, passed) = (cell, (reach + 1).min(limit), passed + 1);
             }
+            self.reach = reach;
         } else {
             for byte in bytes {
                 let cell = ways.cell(row, *byte);
@@ -146,7 +149,7 @@ impl Cursor {
                 (row, passed) = (cell, passed + 1);
             }
         }
-        (self.row, self.reach) = (row, reach);
+        self.row = row;
         self.position += passed as u64;
         passed
     }
@@ -249,8 +252,9 @@ impl Cursor {
     fn let_loose(&mut self, mut scratch: Scratch) -> Key {
         let key = std::mem::take(&mut scratch.key);
         let set = Parts::of(&key).set;
-        let depth = self.view.as_ref().map_or(0, |view| self.automaton.depth_of(set, |p| view.holders.counts(p)));
-        self.reach = self.reach.saturating_add(1).min(depth);
+        if let Some(view) = &self.view {
+            self.reach = (self.reach + 1).min(self.limit(set, view));
+        }
         // No row has this name: its cells are never filled.
         self.row = UNKNOWN;
         let hits = Key::new(&key);
@@ -266,18 +270,26 @@ impl Cursor {
         }
     }
 
-    /// Goes on to a row. Finds its depth where nobody has.
+    /// Goes on to a row. Finds how far back it may reach, where nobody has.
     fn enter(&mut self, row: u32) {
         self.row = row;
         let Some(view) = &self.view else { return };
         let at = self.ways.index(row);
-        let mut depth = view.depths.get(at);
-        if depth == 0 {
+        let mut limit = view.reaches.get(at);
+        if limit == 0 {
             let key = self.table.rows().key(row);
-            depth = self.automaton.depth_of(key.parts().set, |p| view.holders.counts(p)).saturating_add(1);
-            view.depths.set(at, depth);
+            limit = self.limit(key.parts().set, view);
+            // The fast loop is to stop at rows with hits.
+            if !key.parts().has_hits() {
+                view.reaches.set(at, limit);
+            }
         }
-        self.reach = self.reach.saturating_add(1).min(depth - 1);
+        self.reach = (self.reach + 1).min(limit);
+    }
+
+    /// One more than the greatest depth of a holder's states in `set`. There is room above for one more.
+    fn limit(&self, set: &[u32], view: &View) -> u32 {
+        self.automaton.depth_of(set, |pattern| view.holders.counts(pattern)).min(u32::MAX - 2) + 1
     }
 
     /// The block is complete: hits of patterns that end with it.

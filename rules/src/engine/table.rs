@@ -182,8 +182,8 @@ impl Holders {
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) holders: Arc<Holders>,
-    /// One more than the depth, 0 where nobody has looked yet.
-    pub(crate) depths: Numbers,
+    /// One more than the depth; 0 where nobody has looked yet, and for rows with hits.
+    pub(crate) reaches: Numbers,
 }
 
 /// All rows of one generation. When they take too much room, the automaton begins a new table; streams that stand in
@@ -274,14 +274,14 @@ impl Rows {
     /// The view of `holders`, as long as the cells of now.
     pub(crate) fn view(&mut self, holders: &Arc<Holders>) -> Arc<View> {
         let rows = self.ways.cells.0.len() >> self.ways.stride2;
-        self.views.retain(|view| view.depths.0.len() == rows);
+        self.views.retain(|view| view.reaches.0.len() == rows);
         if let Some(view) = self.views.iter().find(|view| view.holders == *holders) {
             return Arc::clone(view);
         }
         if self.views.len() == MAX_VIEWS {
             self.views.remove(0);
         }
-        let view = Arc::new(View { holders: Arc::clone(holders), depths: Numbers::new(rows) });
+        let view = Arc::new(View { holders: Arc::clone(holders), reaches: Numbers::new(rows) });
         self.views.push(Arc::clone(&view));
         view
     }
