@@ -57,6 +57,7 @@ fn tidegate(folder: &Path, arguments: &[&str], input: &str) -> Output {
         .args(arguments)
         .current_dir(folder)
         .env("XDG_CACHE_HOME", folder.join("cache"))
+        .env("XDG_CONFIG_HOME", folder.join("config"))
         .env_remove("ANTHROPIC_API_KEY")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -235,13 +236,46 @@ fn lists_and_the_doctor_tell_what_is_loaded() {
     let doctor = place.run(&["doctor"]);
     assert_eq!(doctor.status.code(), Some(0), "{}", out(&doctor));
     assert!(
-        out(&doctor).contains("recording of 1 requests") && out(&doctor).contains("rule no-secret-word"),
+        out(&doctor).contains("recording of 1 request to") && out(&doctor).contains("rule no-secret-word"),
         "{}",
         out(&doctor)
     );
     let away = place.run(&["doctor", "--provider", "openai-chat", "--model", "m", "--base-url", "http://127.0.0.1:9"]);
     assert_eq!(away.status.code(), Some(1), "{}", err(&away));
     assert!(out(&away).contains("BAD  provider"), "{}", out(&away));
+}
+
+#[test]
+fn rule_files_are_found_and_a_broken_one_is_shown_with_its_line_and_caret() {
+    let place = Place::new(&[&[Say::Text("mine, theirs")], &[Say::Text("fine")]], "");
+    place.write(".tidegate/rules/mine.md", "+++\ncondition = 'mine'\nscope = \"text\"\n+++\nDo not say it.\n");
+    place.write(".tidegate/rules/broken.md", "+++\ncondition = 'a(b'\n+++\nNever used.\n");
+    place.write("config/tidegate/rules/no-end-word.md", "+++\ncondition = 'theirs'\n+++\nDo not say it.\n");
+    let listed = place.run(&["rules", "list"]);
+    assert_eq!(listed.status.code(), Some(0), "{}", err(&listed));
+    assert!(out(&listed).contains("mine  active") && out(&listed).contains("no-end-word  shadowed: user, "));
+    let shown = " --> .tidegate/rules/broken.md:2:15\n  |\n2 | condition = 'a(b'\n  |               ^";
+    assert!(err(&listed).contains(shown), "{}", err(&listed));
+    let run = place.run(&["run", "go"]);
+    assert_eq!(out(&run), "fine\n", "{}", err(&run));
+    assert!(err(&run).contains("▲ rule mine stopped the model") && err(&run).contains(shown), "{}", err(&run));
+}
+
+#[test]
+fn the_doctor_goes_on_without_a_provider_and_past_a_plugin_that_cannot_be_loaded() {
+    let place = Place::new(&[], "");
+    place.write("empty.toml", "");
+    let doctor = place.run(&["doctor", "--config", "empty.toml", "--plugin", "nowhere", "--plugin", "rules"]);
+    let said = out(&doctor);
+    assert_eq!(doctor.status.code(), Some(1), "{said}{}", err(&doctor));
+    for part in [
+        "BAD  provider: no provider is chosen",
+        "BAD  plugin nowhere: cannot read",
+        "ok   plugin rules: 0.1.0",
+        "ok   rule no-end-word",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in {said}");
+    }
 }
 
 #[test]
@@ -274,6 +308,7 @@ fn a_reader_that_leaves_is_no_panic_and_ends_the_turn() {
             .args(arguments)
             .current_dir(place.0.path())
             .env("XDG_CACHE_HOME", place.path("cache"))
+            .env("XDG_CONFIG_HOME", place.path("config"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

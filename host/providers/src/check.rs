@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::config::{HttpConfig, ProviderConfig, ProviderError};
 use crate::failure;
-use crate::http::Http;
-use crate::recording::Replay;
+use crate::http::{Http, MAX_MODELS_BYTES};
+use crate::recording::{Replay, requests};
 
 /// A check waits no longer than this.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,8 +22,8 @@ pub async fn check(config: &ProviderConfig) -> Result<String, ProviderError> {
     match config {
         ProviderConfig::Recording(config) => {
             let replay = Replay::open(config)?;
-            let (requests, wire, model) = (replay.requests(), replay.wire().as_str(), replay.model());
-            Ok(format!("recording of {requests} requests to {model} ({wire}): {}", config.path.display()))
+            let (wire, model) = (replay.wire().as_str(), replay.model());
+            Ok(format!("recording of {} to {model} ({wire}): {}", requests(replay.requests()), config.path.display()))
         }
         ProviderConfig::Http(config) => server(config).await,
     }
@@ -35,6 +35,11 @@ async fn server(config: &HttpConfig) -> Result<String, ProviderError> {
     let place = http.place();
     let unreachable = |message: String| ProviderError::Unreachable { message };
     let (status, body) = http.models().await.map_err(|error| unreachable(error.message))?;
+    let Some(body) = body else {
+        return Err(unreachable(format!(
+            "{place} sent more than {MAX_MODELS_BYTES} bytes where its list of models was expected (HTTP {status}); check `base_url`"
+        )));
+    };
     match status {
         200 => Ok(known(&config.model, &body, &place)),
         // Many servers have no list; that they answer is what counts.
@@ -60,7 +65,9 @@ fn known(model: &str, body: &[u8], place: &str) -> String {
     } else if ids.is_empty() {
         format!("{place} answers; its list of models is empty or in another shape")
     } else {
-        let some: Vec<&str> = ids.iter().copied().take(5).collect();
-        format!("{place} answers; {model} is not on its list of {} models ({}, …)", ids.len(), some.join(", "))
+        let some: Vec<String> = ids.iter().take(5).map(|id| failure::shortened(id, 100)).collect();
+        let models = if ids.len() == 1 { " model" } else { " models" };
+        let more = if ids.len() > some.len() { ", …" } else { "" };
+        format!("{place} answers; {model} is not on its list of {}{} ({}{})", ids.len(), models, some.join(", "), more)
     }
 }

@@ -4,8 +4,9 @@ use std::collections::{HashSet, VecDeque};
 
 use flow::{BlockId, BlockKind, CallId, Delta, ErrorClass, ModelError, StopReason, Usage};
 
+use crate::limits::{Limits, exceeded};
 use crate::sse::{SseDecoder, SseEvent, TooLarge};
-use crate::{Wire, anthropic, openai_chat, openai_responses};
+use crate::{Wire, anthropic, failure, openai_chat, openai_responses};
 
 /// Decodes one answer. The deltas are the same for every way its bytes are cut into chunks, but for the cuts between
 /// pieces that the provider itself made.
@@ -14,27 +15,42 @@ pub struct Decoder {
     sse: SseDecoder,
     format: Format,
     answer: Answer,
+    /// Bytes of the body so far.
+    read: usize,
 }
 
 impl Decoder {
-    /// A decoder at the beginning of an answer.
+    /// A decoder at the beginning of an answer, with the default [`Limits`].
     pub fn new(wire: Wire) -> Self {
+        Self::with_limits(wire, Limits::default())
+    }
+
+    /// A decoder at the beginning of an answer that may become so large.
+    pub fn with_limits(wire: Wire, limits: Limits) -> Self {
         let format = match wire {
             Wire::Anthropic => Format::Anthropic(anthropic::Decode::default()),
             Wire::OpenAiChat => Format::OpenAiChat(openai_chat::Decode::default()),
             Wire::OpenAiResponses => Format::OpenAiResponses(openai_responses::Decode::default()),
         };
-        Self { sse: SseDecoder::new(), format, answer: Answer::default() }
+        Self { sse: SseDecoder::new(), format, answer: Answer { limits, ..Answer::default() }, read: 0 }
     }
 
     /// Reads the next bytes. What they complete is given by [`Decoder::next_delta`], also when this fails.
     ///
     /// # Errors
-    /// The provider reported an error inside the stream, an event cannot be read, or it is too large. The answer has
-    /// ended then.
+    /// The provider reported an error inside the stream, an event cannot be read, or something is larger than its
+    /// limit. The answer has ended then.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
         let (format, answer) = (&mut self.format, &mut self.answer);
-        self.sse.push(bytes, |event| format.event(event, answer))
+        // What lies within the limit counts, however the bytes were cut.
+        let most = answer.limits.wire_bytes;
+        let fits = bytes.len().min(most - self.read);
+        self.read += fits;
+        self.sse.push(&bytes[..fits], |event| format.event(event, answer))?;
+        if fits < bytes.len() && !answer.stopped {
+            return Err(exceeded("wire_bytes", "bytes came over the wire", most + 1, most));
+        }
+        Ok(())
     }
 
     /// The stream has ended.
@@ -82,11 +98,13 @@ impl Format {
         if answer.stopped {
             return Ok(()); // the answer was complete: nothing after its end changes it
         }
-        match self {
+        let taken = match self {
             Self::Anthropic(decode) => decode.event(event, answer),
             Self::OpenAiChat(decode) => decode.event(event, answer),
             Self::OpenAiResponses(decode) => decode.event(event, answer),
-        }
+        };
+        // What goes over a limit is the cause of whatever else the event did.
+        answer.over.take().map_or(taken, Err)
     }
 }
 
@@ -98,10 +116,22 @@ pub(crate) struct Answer {
     started: bool,
     stopped: bool,
     next: BlockId,
-    /// Blocks that began and did not end, oldest first.
-    open: Vec<BlockId>,
+    /// Blocks that began and did not end, oldest first, and their bytes so far.
+    open: Vec<(BlockId, usize)>,
     /// Ids of the calls so far.
     calls: HashSet<CallId>,
+    limits: Limits,
+    /// Blocks, calls and bytes so far. An answer that begins anew goes on counting: it may do so without end.
+    counted: Counted,
+    /// The first limit that was exceeded; nothing is given after it.
+    over: Option<ModelError>,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    blocks: usize,
+    calls: usize,
+    bytes: usize,
 }
 
 impl Answer {
@@ -124,7 +154,11 @@ impl Answer {
         }
         let block = self.next;
         self.next += 1;
-        self.open.push(block);
+        self.count_block(matches!(kind, BlockKind::Tool { .. }));
+        if self.over.is_some() {
+            return block;
+        }
+        self.open.push((block, 0));
         let kind = self.told_apart(block, kind);
         self.out.push_back(Delta::BlockStart { block, kind });
         block
@@ -142,20 +176,20 @@ impl Answer {
     }
 
     pub(crate) fn piece(&mut self, block: BlockId, text: impl AsRef<str> + Into<String>) {
-        if !text.as_ref().is_empty() {
+        if !text.as_ref().is_empty() && self.fits(block, text.as_ref().len()) {
             self.out.push_back(Delta::Piece { block, text: text.into() });
         }
     }
 
     pub(crate) fn signature(&mut self, block: BlockId, data: String, redacted: bool) {
-        if !data.is_empty() {
+        if !data.is_empty() && self.fits(block, data.len()) {
             self.out.push_back(Delta::Signature { block, data, redacted });
         }
     }
 
     /// Ends a block; a second end of the same block is passed over.
     pub(crate) fn end(&mut self, block: BlockId) {
-        if let Some(at) = self.open.iter().position(|open| *open == block) {
+        if let Some(at) = self.open.iter().position(|(open, _)| *open == block) {
             self.open.remove(at);
             self.out.push_back(Delta::BlockEnd { block });
         }
@@ -169,28 +203,70 @@ impl Answer {
 
     /// The answer is complete: what is still open ends, then comes the stop.
     pub(crate) fn stop(&mut self, reason: StopReason) {
-        if self.stopped {
+        if self.stopped || self.over.is_some() {
             return;
         }
         if !self.started {
             self.start(None);
         }
-        while let Some(block) = self.open.first().copied() {
+        while let Some((block, _)) = self.open.first().copied() {
             self.end(block);
         }
         self.stopped = true;
         self.out.push_back(Delta::Stop { reason });
+    }
+
+    /// For what a format keeps back until it knows where it belongs: so many things, so many bytes of one of them.
+    pub(crate) fn keeps(&mut self, things: usize, bytes: usize) {
+        let Limits { blocks, block_bytes, .. } = self.limits;
+        if things > blocks {
+            self.exceed("blocks", "blocks began", things, blocks);
+        }
+        if bytes > block_bytes {
+            self.exceed("block_bytes", "bytes in one block", bytes, block_bytes);
+        }
+    }
+
+    fn count_block(&mut self, call: bool) {
+        let Limits { blocks, calls, .. } = self.limits;
+        self.counted.blocks += 1;
+        self.counted.calls += usize::from(call);
+        if self.counted.blocks > blocks {
+            self.exceed("blocks", "blocks began", self.counted.blocks, blocks);
+        }
+        if self.counted.calls > calls {
+            self.exceed("calls", "tools were called", self.counted.calls, calls);
+        }
+    }
+
+    /// Counts bytes of a block and says whether they may be given.
+    fn fits(&mut self, block: BlockId, bytes: usize) -> bool {
+        let Limits { block_bytes, answer_bytes, .. } = self.limits;
+        self.counted.bytes += bytes;
+        let open = self.open.iter_mut().find(|(open, _)| *open == block);
+        let in_block = open.map_or(bytes, |(_, count)| {
+            *count += bytes;
+            *count
+        });
+        if in_block > block_bytes {
+            self.exceed("block_bytes", "bytes in one block", in_block, block_bytes);
+        }
+        if self.counted.bytes > answer_bytes {
+            self.exceed("answer_bytes", "bytes in all blocks", self.counted.bytes, answer_bytes);
+        }
+        self.over.is_none()
+    }
+
+    fn exceed(&mut self, limit: &str, what: &str, measured: usize, most: usize) {
+        self.over.get_or_insert_with(|| exceeded(limit, what, measured, most));
     }
 }
 
 /// Reads an event's JSON.
 pub(crate) fn parse<'de, T: serde::Deserialize<'de>>(event: &'de SseEvent<'_>) -> Result<T, ModelError> {
     serde_json::from_str(&event.data).map_err(|cause| {
-        let begin: String = event.data.chars().take(120).collect();
-        ModelError::new(
-            ErrorClass::Permanent,
-            format!("cannot read an event of the stream: {cause}; it begins {begin:?}"),
-        )
+        let begin = failure::excerpt(event.data.as_bytes());
+        ModelError::new(ErrorClass::Permanent, format!("cannot read an event of the stream: {cause}; it begins: {begin}"))
     })
 }
 

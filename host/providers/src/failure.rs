@@ -43,13 +43,13 @@ pub(crate) fn refused(status: u16, headers: &[(String, String)], body: &[u8]) ->
         (ErrorClass::Transient | ErrorClass::RateLimited, Some(false)) => ErrorClass::Permanent,
         (class, _) => class,
     };
-    let said = words.message.unwrap_or_else(|| excerpt(body));
+    let said = words.said().unwrap_or_else(|| excerpt(body));
     let advice = advice(status, class);
     ModelError {
         class,
         message: format!("the provider answered HTTP {status}: {said}{advice}"),
         status: Some(status),
-        code: words.code,
+        code: words.code.map(|code| shortened(&code, MAX_CODE)),
         retry_after_ms: hints.retry_after_ms,
     }
 }
@@ -58,24 +58,37 @@ pub(crate) fn refused(status: u16, headers: &[(String, String)], body: &[u8]) ->
 pub(crate) fn in_stream(data: &str) -> ModelError {
     let words = Words::of_body(data.as_bytes());
     let class = words.class().or_else(|| words.status.map(of_status)).unwrap_or(ErrorClass::Transient);
-    let said = words.message.unwrap_or_else(|| excerpt(data.as_bytes()));
+    let said = words.said().unwrap_or_else(|| excerpt(data.as_bytes()));
     ModelError {
         class,
         message: format!("the provider reported an error inside its answer: {said}"),
         status: words.status,
-        code: words.code,
+        code: words.code.map(|code| shortened(&code, MAX_CODE)),
         retry_after_ms: None,
     }
 }
 
-/// The first bytes of something unexpected, as one line.
+/// The most characters of what a provider says about its failure; enough for any cause, and it reaches screens.
+const MAX_SAID: usize = 2000;
+
+/// The most characters of a provider's word for a failure.
+const MAX_CODE: usize = 100;
+
+/// The first bytes of something unexpected, as one line. What was cut off is marked as in [`shortened`].
 pub(crate) fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(400)]);
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(200) {
-        _ if line.is_empty() => "(no body)".to_owned(),
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if body.len() > 400 {
+        line.push('…');
+    }
+    if line.is_empty() { "(no body)".to_owned() } else { shortened(&line, 200) }
+}
+
+/// The text, or its beginning and `…`: by that mark, whoever masks secrets knows that one may have been cut there.
+pub(crate) fn shortened(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -130,6 +143,10 @@ impl Words {
             code: text("code").or(kind),
             status: number("code").or_else(|| number("status")).filter(|status| (400..600).contains(status)),
         }
+    }
+
+    fn said(&self) -> Option<String> {
+        self.message.as_deref().map(|said| shortened(said, MAX_SAID))
     }
 
     /// What the words alone say.

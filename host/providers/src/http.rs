@@ -16,6 +16,9 @@ use turn::ports::BoxFuture;
 use crate::config::{HttpConfig, KeySource, ProviderError, Secret, Secrets, Wire};
 use crate::model::{Chunks, Reply, Transport};
 
+/// The most bytes that are read of a list of models; those of the largest gateways have less than one MiB.
+pub(crate) const MAX_MODELS_BYTES: usize = 8 << 20;
+
 /// A server.
 pub(crate) struct Http {
     /// Made when first needed: reading the machine's certificates takes longer than all else at the start of a program.
@@ -68,13 +71,19 @@ impl Http {
         &self.secrets
     }
 
-    /// Asks for the list of models: status and body.
-    pub(crate) async fn models(&self) -> Result<(u16, Vec<u8>), ModelError> {
+    /// Asks for the list of models: status, and the body where it is no larger than [`MAX_MODELS_BYTES`].
+    pub(crate) async fn models(&self) -> Result<(u16, Option<Vec<u8>>), ModelError> {
         let client = self.client()?;
         let send = async {
-            let response = client.get(self.models_url.clone()).headers(self.headers.clone()).send().await?;
-            let status = response.status().as_u16();
-            Ok((status, response.bytes().await?.to_vec()))
+            let mut response = client.get(self.models_url.clone()).headers(self.headers.clone()).send().await?;
+            let (status, mut body) = (response.status().as_u16(), Vec::new());
+            while let Some(bytes) = response.chunk().await? {
+                if body.len() + bytes.len() > MAX_MODELS_BYTES {
+                    return Ok((status, None));
+                }
+                body.extend_from_slice(&bytes);
+            }
+            Ok((status, Some(body)))
         };
         match timeout(self.idle, send).await {
             Ok(answer) => answer.map_err(|cause| self.failed(&cause)),

@@ -13,6 +13,7 @@ mod conversation;
 mod decode;
 mod failure;
 mod http;
+mod limits;
 mod loose;
 mod model;
 mod openai_chat;
@@ -25,6 +26,7 @@ pub use self::config::{
     HttpConfig, KeySource, Kind, ProviderConfig, ProviderError, ReplayConfig, UnknownKind, Wire, connect,
 };
 pub use self::decode::Decoder;
+pub use self::limits::Limits;
 pub use self::model::encode;
 pub use self::recording::{
     End, Expect, RecordedAnswer, RecordingError, RecordingReader, RecordingWriter, RequestNumber,

@@ -2,8 +2,6 @@
 
 mod request;
 
-use std::collections::VecDeque;
-
 use flow::{BlockId, BlockKind, CallId, ModelError, StopReason, Usage};
 use serde::Deserialize;
 
@@ -36,8 +34,8 @@ struct Call {
     id: String,
     /// `None` until the name is known.
     block: Option<BlockId>,
-    /// Pieces that came before the name.
-    early: VecDeque<String>,
+    /// What came before the name.
+    early: String,
 }
 
 impl Decode {
@@ -132,12 +130,15 @@ impl Decode {
             let kind =
                 BlockKind::Tool { call: CallId::new(call.id.as_str()), name: piece.function.name.0.into_owned() };
             let block = answer.begin(kind);
-            call.early.drain(..).for_each(|text| answer.piece(block, text));
+            answer.piece(block, std::mem::take(&mut call.early));
             call.block = Some(block);
         }
         match call.block {
             Some(block) => answer.piece(block, piece.function.arguments.0),
-            None => call.early.push_back(piece.function.arguments.0.into_owned()),
+            None => {
+                call.early.push_str(&piece.function.arguments.0);
+                answer.keeps(self.calls.len(), self.calls[at].early.len());
+            }
         }
     }
 
@@ -155,7 +156,7 @@ impl Decode {
             // An id is minted where the server gives none: the result must name the call.
             let id = if id.is_empty() { format!("call_{at}") } else { id.to_owned() };
             let index = piece.index.0.unwrap_or(at as u64);
-            self.calls.push(Call { index, id, block: None, early: VecDeque::new() });
+            self.calls.push(Call { index, id, block: None, early: String::new() });
             at
         })
     }

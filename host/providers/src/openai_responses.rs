@@ -31,10 +31,48 @@ struct Item {
     kind: ItemKind,
     /// The block under way. A message has one for each of its parts, the others one in all.
     block: Option<BlockId>,
-    /// Which part of the item the block holds.
-    part: u64,
-    /// Something of the item (of the part, in a message) was streamed: what is repeated whole at its end is not taken.
-    streamed: bool,
+    /// What was given of its parts, the latest last: what is repeated whole at their end is not taken again.
+    parts: Vec<Part>,
+    /// Every event told which part it speaks of.
+    numbered: bool,
+    /// The item has ended, but for what only the end of the answer may bring.
+    done: bool,
+}
+
+/// What was given of one part of an item.
+#[derive(Debug)]
+struct Part {
+    number: u64,
+    len: usize,
+    /// Tells whether a text begins with what was given, without keeping it (FNV-1a).
+    hash: u64,
+}
+
+impl Part {
+    fn new(number: u64) -> Self {
+        Self { number, len: 0, hash: fnv(0xcbf2_9ce4_8422_2325, "") }
+    }
+
+    fn add(&mut self, text: &str) {
+        self.len += text.len();
+        self.hash = fnv(self.hash, text);
+    }
+
+    /// What a whole text has beyond what was given; `None` where it begins otherwise.
+    fn rest_of<'t>(&self, whole: &'t str) -> Option<&'t str> {
+        let (given, rest) = whole.split_at_checked(self.len)?;
+        (fnv(Self::new(0).hash, given) == self.hash).then_some(rest)
+    }
+}
+
+fn fnv(hash: u64, text: &str) -> u64 {
+    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+impl Item {
+    fn streamed(&self) -> bool {
+        !self.parts.is_empty()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +100,7 @@ impl Decode {
         let kind = if wire.kind.is_empty() { event.name.as_ref() } else { wire.kind.as_str() };
         match kind {
             "response.created" | "response.in_progress" | "response.queued" => start(&wire.response, answer),
-            "response.output_item.added" => self.added(&wire, answer),
+            "response.output_item.added" => drop(self.added(&wire.item, wire.output_index.0, answer)),
             "response.output_text.delta" => self.part(ItemKind::Message, &wire, &wire.delta, answer),
             "response.output_text.done" => self.whole_part(ItemKind::Message, &wire, &wire.text, answer),
             "response.refusal.delta" => {
@@ -80,7 +118,11 @@ impl Decode {
                 self.whole_part(ItemKind::Call, &wire, &wire.arguments, answer);
             }
             "response.output_item.done" => self.done(&wire, answer),
-            "response.completed" | "response.incomplete" => self.complete(&wire.response, answer),
+            "response.completed" | "response.incomplete" => {
+                start(&wire.response, answer);
+                self.fill_in(&event.data, answer)?;
+                self.complete(&wire.response, answer);
+            }
             "response.failed" | "error" => return Err(failure::in_stream(&event.data)),
             _ => {}
         }
@@ -92,59 +134,49 @@ impl Decode {
         Err(ended_without("response.completed"))
     }
 
-    fn added(&mut self, wire: &Event<'_>, answer: &mut Answer) {
-        let kind = wire.item.kind();
-        let mut item = Item {
-            id: wire.item.id.as_str().to_owned(),
-            call_id: wire.item.call_id.as_str().to_owned(),
-            index: wire.output_index.0,
+    fn added(&mut self, item: &WireItem<'_>, index: Option<u64>, answer: &mut Answer) -> usize {
+        let kind = item.kind();
+        let mut new = Item {
+            id: item.id.as_str().to_owned(),
+            call_id: item.call_id.as_str().to_owned(),
+            index,
             kind,
             block: None,
-            part: 0,
-            streamed: false,
+            parts: Vec::new(),
+            numbered: true,
+            done: false,
         };
         match kind {
             ItemKind::Call => {
                 self.called = true;
-                let call = if item.call_id.is_empty() { &item.id } else { &item.call_id };
-                let kind =
-                    BlockKind::Tool { call: CallId::new(call.as_str()), name: wire.item.name.as_str().to_owned() };
-                item.block = Some(answer.begin(kind));
+                let call = if new.call_id.is_empty() { &new.id } else { &new.call_id };
+                let kind = BlockKind::Tool { call: CallId::new(call.as_str()), name: item.name.as_str().to_owned() };
+                new.block = Some(answer.begin(kind));
             }
             // A stretch of reasoning may be nothing but its encrypted content; a message's parts begin by themselves.
-            ItemKind::Reasoning => item.block = Some(answer.begin(BlockKind::Thinking)),
+            ItemKind::Reasoning => new.block = Some(answer.begin(BlockKind::Thinking)),
             ItemKind::Message | ItemKind::Unknown => {}
         }
-        self.items.push(item);
+        self.items.push(new);
+        answer.keeps(self.items.len(), 0);
+        self.items.len() - 1
     }
 
     /// More of an item.
     fn part(&mut self, kind: ItemKind, wire: &Event<'_>, text: &Text<'_>, answer: &mut Answer) {
-        if text.is_empty() {
-            return;
+        if let Some(at) = self.position(kind, wire) {
+            let item = &mut self.items[at];
+            item.numbered &= wire.part().is_some();
+            item.give(wire.part().unwrap_or(0), text.as_str(), answer);
         }
-        let Some(item) = self.find(kind, wire) else { return };
-        let part = wire.content_index.0.or(wire.summary_index.0).unwrap_or(0);
-        let next_part = item.streamed && item.part != part;
-        if let Some(open) = item.block.filter(|_| next_part) {
-            if kind == ItemKind::Message {
-                answer.end(open);
-                item.block = None;
-            } else {
-                answer.piece(open, "\n\n"); // summaries are paragraphs
-            }
-        }
-        item.part = part;
-        item.streamed = true;
-        let block = *item.block.get_or_insert_with(|| answer.begin(BlockKind::Text));
-        answer.piece(block, text.as_str());
     }
 
-    /// The end of a part that repeats it whole: taken where nothing of it was streamed.
+    /// The end of a part that repeats it whole: what of it was not streamed is taken.
     fn whole_part(&mut self, kind: ItemKind, wire: &Event<'_>, text: &Text<'_>, answer: &mut Answer) {
-        let part = wire.content_index.0.or(wire.summary_index.0).unwrap_or(0);
-        if self.find(kind, wire).is_some_and(|item| !item.streamed || item.part < part) {
-            self.part(kind, wire, text, answer);
+        if let Some(at) = self.position(kind, wire) {
+            let item = &mut self.items[at];
+            item.numbered &= wire.part().is_some();
+            item.give_rest(wire.part().unwrap_or(0), text.as_str(), answer);
         }
     }
 
@@ -153,40 +185,73 @@ impl Decode {
         if kind == ItemKind::Unknown {
             return;
         }
-        if self.position(kind, wire).is_none() {
-            self.added(wire, answer); // it comes whole, without having been announced
-        }
-        self.fill(kind, wire, answer);
-        let Some(at) = self.position(kind, wire) else { return };
-        let item = self.items.remove(at);
-        let Some(block) = item.block else { return };
-        if kind == ItemKind::Reasoning && !wire.item.encrypted_content.is_empty() {
-            let id = wire.item.id.given().unwrap_or(&item.id).to_owned();
-            let sealed = Sealed { id, encrypted_content: wire.item.encrypted_content.as_str().to_owned() };
+        // It may come whole, without having been announced.
+        let at = self.position(kind, wire);
+        let at = at.unwrap_or_else(|| self.added(&wire.item, wire.output_index.0, answer));
+        self.finish_item(at, &wire.item, answer);
+    }
+
+    /// Takes what the finished item holds beyond what was streamed of it, and ends it.
+    fn finish_item(&mut self, at: usize, whole: &WireItem<'_>, answer: &mut Answer) {
+        let item = &mut self.items[at];
+        self.refused |= item.fill(whole, answer);
+        item.done = true;
+        let Some(block) = item.block.take() else { return };
+        if item.kind == ItemKind::Reasoning && !whole.encrypted_content.is_empty() {
+            let id = whole.id.given().unwrap_or(&item.id).to_owned();
+            let sealed = Sealed { id, encrypted_content: whole.encrypted_content.as_str().to_owned() };
             // Two texts always become JSON.
-            answer.signature(block, serde_json::to_string(&sealed).unwrap_or_default(), !item.streamed);
+            answer.signature(block, serde_json::to_string(&sealed).unwrap_or_default(), !item.streamed());
         }
         answer.end(block);
     }
 
-    /// Takes what the finished item holds where nothing of it was streamed.
-    fn fill(&mut self, kind: ItemKind, wire: &Event<'_>, answer: &mut Answer) {
-        if self.find(kind, wire).is_none_or(|item| item.streamed) {
-            return;
-        }
-        match kind {
-            ItemKind::Call => self.part(kind, wire, &wire.item.arguments, answer),
-            ItemKind::Message | ItemKind::Reasoning => {
-                let parts = if kind == ItemKind::Message { &wire.item.content } else { &wire.item.summary };
-                let text: Vec<&str> = parts.iter().filter_map(|part| part.text.given()).collect();
-                self.part(kind, wire, &Text(text.join("\n\n").into()), answer);
+    /// The end of the answer repeats all of its items. What was not told before is taken, and nothing twice: an item is
+    /// new only where more of its kind are there than were told, since some servers give other ids in the end.
+    fn fill_in(&mut self, data: &str, answer: &mut Answer) -> Result<(), ModelError> {
+        let output = match serde_json::from_str::<Finished<'_>>(data) {
+            Ok(finished) => finished.response.output,
+            // A shape that we do not know takes nothing away from what was streamed.
+            Err(_) if !self.items.is_empty() => return Ok(()),
+            Err(cause) => {
+                let message = format!("cannot read the output of the finished answer: {cause}");
+                return Err(ModelError::new(flow::ErrorClass::Permanent, message));
             }
-            ItemKind::Unknown => {}
+        };
+        let mut told: Vec<bool> = vec![false; self.items.len()];
+        let known: Vec<Option<usize>> = output.iter().map(|item| self.told_as(item, &mut told)).collect();
+        for (item, known) in output.iter().zip(known) {
+            let mut in_order = || {
+                let at = (0..told.len()).find(|at| !told[*at] && self.items[*at].kind == item.kind())?;
+                told[at] = true;
+                Some(at)
+            };
+            let at = match known.or_else(&mut in_order) {
+                _ if item.kind() == ItemKind::Unknown => continue,
+                Some(at) => at,
+                None => self.added(item, None, answer),
+            };
+            // A call or a stretch of reasoning that has ended stays as it is.
+            if !self.items[at].done || self.items[at].kind == ItemKind::Message {
+                self.finish_item(at, item, answer);
+            }
         }
+        Ok(())
+    }
+
+    /// Which of the items told so far bears this one's id.
+    fn told_as(&self, item: &WireItem<'_>, told: &mut [bool]) -> Option<usize> {
+        let same = |at: &usize| {
+            let known = &self.items[*at];
+            let id = item.id.given().is_some_and(|id| known.id == id);
+            known.kind == item.kind() && (id || item.call_id.given().is_some_and(|id| known.call_id == id))
+        };
+        let at = (0..told.len()).filter(|at| !told[*at]).find(same)?;
+        told[at] = true;
+        Some(at)
     }
 
     fn complete(&mut self, response: &Response<'_>, answer: &mut Answer) {
-        start(response, answer);
         answer.usage((&response.usage).into());
         answer.stop(match response.incomplete_details.reason.as_str() {
             "max_output_tokens" => StopReason::MaxTokens,
@@ -198,14 +263,10 @@ impl Decode {
         });
     }
 
-    fn find(&mut self, kind: ItemKind, wire: &Event<'_>) -> Option<&mut Item> {
-        self.position(kind, wire).map(|at| &mut self.items[at])
-    }
-
     /// The item an event speaks of: by id, else by index, else the latest of its kind that goes on.
     fn position(&self, kind: ItemKind, wire: &Event<'_>) -> Option<usize> {
         let named = |id: &str| {
-            let same = |item: &Item| item.kind == kind && (item.id == id || item.call_id == id);
+            let same = |item: &Item| !item.done && item.kind == kind && (item.id == id || item.call_id == id);
             self.items.iter().rposition(same)
         };
         for id in [wire.item_id.given(), wire.item.id.given(), wire.item.call_id.given()].into_iter().flatten() {
@@ -214,9 +275,81 @@ impl Decode {
             }
         }
         if let Some(index) = wire.output_index.0 {
-            return self.items.iter().rposition(|item| item.kind == kind && item.index == Some(index));
+            return self.items.iter().rposition(|item| !item.done && item.kind == kind && item.index == Some(index));
         }
-        self.items.iter().rposition(|item| item.kind == kind && item.index.is_none())
+        self.items.iter().rposition(|item| !item.done && item.kind == kind && item.index.is_none())
+    }
+}
+
+impl Item {
+    /// Gives more of one part.
+    fn give(&mut self, number: u64, text: &str, answer: &mut Answer) {
+        if text.is_empty() {
+            return;
+        }
+        let next_part = self.parts.last().is_some_and(|last| last.number != number);
+        if let Some(open) = self.block.filter(|_| next_part) {
+            if self.kind == ItemKind::Message {
+                answer.end(open);
+                self.block = None;
+            } else {
+                answer.piece(open, "\n\n"); // summaries are paragraphs
+            }
+        }
+        let at = self.parts.iter().position(|part| part.number == number);
+        let mut part = at.map_or_else(|| Part::new(number), |at| self.parts.remove(at));
+        part.add(text);
+        self.parts.push(part);
+        answer.keeps(self.parts.len(), 0);
+        let block = *self.block.get_or_insert_with(|| answer.begin(BlockKind::Text));
+        answer.piece(block, text);
+    }
+
+    /// Gives what a whole part has beyond what was given of it; says whether all of it has been given then.
+    fn give_rest(&mut self, number: u64, whole: &str, answer: &mut Answer) -> bool {
+        let Some(part) = self.parts.iter().find(|part| part.number == number) else {
+            // An earlier part than the one under way had its time.
+            let later = self.parts.last().is_none_or(|last| last.number < number);
+            if later {
+                self.give(number, whole, answer);
+            }
+            return later;
+        };
+        let latest = self.parts.last().is_some_and(|last| last.number == number);
+        match part.rest_of(whole) {
+            Some("") => true,
+            Some(rest) if latest => {
+                self.give(number, rest, answer);
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Gives what the finished item has beyond what was streamed of it; says whether that is a refusal.
+    fn fill(&mut self, whole: &WireItem<'_>, answer: &mut Answer) -> bool {
+        let parts = match self.kind {
+            ItemKind::Call => {
+                self.give_rest(0, whole.arguments.as_str(), answer);
+                return false;
+            }
+            // Summary and full text are told by the same numbers: which part was streamed is not known.
+            ItemKind::Reasoning if self.streamed() => return false,
+            ItemKind::Reasoning if whole.summary.is_empty() => &whole.content,
+            ItemKind::Reasoning => &whole.summary,
+            ItemKind::Message => &whole.content,
+            ItemKind::Unknown => return false,
+        };
+        let mut refused = false;
+        for (number, part) in (0..).zip(parts) {
+            let text = part.text.given().unwrap_or(part.refusal.as_str());
+            refused |= !part.refusal.is_empty();
+            // Where parts are not as they were streamed, their borders are not known.
+            if !self.give_rest(number, text, answer) || !self.numbered {
+                break;
+            }
+        }
+        refused
     }
 }
 
@@ -271,6 +404,13 @@ struct WireItem<'a> {
     summary: Vec<WirePart<'a>>,
 }
 
+impl Event<'_> {
+    /// The part of its item that it speaks of.
+    fn part(&self) -> Option<u64> {
+        self.content_index.0.or(self.summary_index.0)
+    }
+}
+
 impl WireItem<'_> {
     fn kind(&self) -> ItemKind {
         match self.kind.as_str() {
@@ -286,6 +426,8 @@ impl WireItem<'_> {
 struct WirePart<'a> {
     #[serde(borrow, default)]
     text: Text<'a>,
+    #[serde(borrow, default)]
+    refusal: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -296,6 +438,19 @@ struct Response<'a> {
     usage: WireUsage,
     #[serde(borrow, default, deserialize_with = "or_default")]
     incomplete_details: Incomplete<'a>,
+}
+
+/// The last event once more, for its output: so an output of another shape does not make the rest of it unreadable.
+#[derive(Debug, Deserialize)]
+struct Finished<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    response: Output<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Output<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    output: Vec<WireItem<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

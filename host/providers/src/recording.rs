@@ -39,4 +39,4 @@ pub use self::read::{RecordedAnswer, RecordingReader};
 pub use self::writer::{RecordingWriter, RequestNumber};
 
 pub(crate) use self::recorder::{Recorder, Taken};
-pub(crate) use self::replay::Replay;
+pub(crate) use self::replay::{Replay, requests};

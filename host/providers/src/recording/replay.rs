@@ -50,7 +50,7 @@ impl Replay {
     async fn answer(&self, body: Vec<u8>) -> Result<Reply, ModelError> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
         let Some(recorded) = self.recording.requests.get(at) else {
-            return Err(diverged(at, &format!("the recording holds {} requests", self.requests())));
+            return Err(diverged(at, &format!("the recording holds {}", requests(self.requests()))));
         };
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         judge(recorded, &body, self.strict).map_err(|why| diverged(at, &why))?;
@@ -131,6 +131,11 @@ fn end_error(end: &End) -> Option<ModelError> {
         )),
         End::Failed { class, message } => Some(ModelError::new(*class, message.clone())),
     }
+}
+
+/// A number of requests, in words.
+pub(crate) fn requests(count: usize) -> String {
+    if count == 1 { "1 request".to_owned() } else { format!("{count} requests") }
 }
 
 fn diverged(at: usize, why: &str) -> ModelError {
