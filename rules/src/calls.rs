@@ -27,10 +27,13 @@ pub(crate) struct CallWatch {
 #[derive(Debug)]
 struct Values {
     group: Arc<Group>,
+    declared: Vec<String>,
     tool: String,
     live: Vec<bool>,
     current: Option<Value>,
     paths: Vec<CallPath>,
+    /// Why not all paths of the call are known in full.
+    unread: Option<String>,
     waiting: Vec<Waiting>,
     /// Found in the piece at hand, not yet asked for files.
     found: Vec<Waiting>,
@@ -63,21 +66,25 @@ struct Waiting {
 }
 
 impl CallWatch {
-    pub(crate) fn new(group: &Arc<Group>, tool: String, live: Vec<bool>) -> Self {
+    /// `declared`: the arguments that the tool says name files; empty where it says nothing.
+    pub(crate) fn new(group: &Arc<Group>, declared: Vec<String>, tool: String, live: Vec<bool>) -> Self {
         let values = Values {
             group: Arc::clone(group),
+            declared,
             tool,
             live,
             current: None,
             paths: Vec::new(),
+            unread: None,
             waiting: Vec::new(),
             found: Vec::new(),
         };
         Self { decoder: Decoder::default(), values }
     }
 
+    /// Why rules could not see all of the call, if so.
     pub(crate) fn error(&self) -> Option<&str> {
-        self.decoder.error()
+        self.decoder.error().or(self.values.unread.as_deref())
     }
 
     pub(crate) fn feed(&mut self, text: &str, set: &RuleSet, stream: &StreamKind, out: &mut Vec<RuleMatch>) {
@@ -109,6 +116,26 @@ impl Values {
                     out.push(RuleMatch { rule, stream, evidence: waiting.evidence });
                 }
             }
+        }
+    }
+
+    /// Whether a value names a file: what the tool declares, else by its key.
+    fn names_a_file(&self, place: &Place, field: &String) -> bool {
+        if self.declared.is_empty() { is_path(place) } else { self.declared.contains(field) }
+    }
+
+    /// Takes a path of the call. What is beyond the bounds is said, not dropped in silence.
+    fn know(&mut self, path: Option<CallPath>) {
+        let Some(path) = path.filter(|path| !path.text.is_empty()) else { return };
+        if path.full {
+            let message = format!("a file path of more than {MAX_PATH_BYTES} bytes, of which rules see no more");
+            self.unread.get_or_insert(message);
+        }
+        if self.paths.len() < MAX_PATHS {
+            self.paths.push(path);
+        } else {
+            let message = format!("more than {MAX_PATHS} file paths: rules that ask for a file see the first of them");
+            self.unread.get_or_insert(message);
         }
     }
 
@@ -178,7 +205,7 @@ impl Sink for Reading<'_> {
         // Arguments are used when the call is complete, so nothing in them is held.
         let stops = vec![false; live.len()];
         let watch = live.contains(&true).then(|| Watch::new(&values.group, live, stops));
-        let path = is_path(place).then(|| CallPath { owner: place.owner(), text: String::new(), full: false });
+        let path = values.names_a_file(place, &field).then(|| CallPath { owner: place.owner(), text: String::new(), full: false });
         values.current = Some(Value { watch, field, exact, path });
     }
 
@@ -200,9 +227,7 @@ impl Sink for Reading<'_> {
             watch.finish();
             self.values.take(watch.take_fired(), &field, &exact);
         }
-        if self.values.paths.len() < MAX_PATHS {
-            self.values.paths.extend(path.filter(|path| !path.text.is_empty()));
-        }
+        self.values.know(path);
     }
 }
 

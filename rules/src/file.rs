@@ -5,105 +5,208 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use crate::yaml::{self, Entry, Value};
+use crate::places::{Key, Places, suggestion};
+use crate::spec::{KEYS, LIST_KEYS};
+use crate::yaml::{self, Entry, Scalar, Value};
 use crate::{Diagnostic, Rule, RuleSpec, Severity, Source};
 
 /// Reads a rule file. `name` is the file's name without its extension. The diagnostics tell what was refused; their
 /// spans are bytes of `text`.
 pub fn parse_rule_file(name: &str, source: &Source, text: &str) -> (Option<Rule>, Vec<Diagnostic>) {
-    let mut found = Vec::new();
-    let mut reader = |diagnostic: Diagnostic| found.push(diagnostic);
-    let report = |message: String| Diagnostic::new(Severity::Error, name, source, message);
-    let Some(parts) = split(text) else {
-        let help = "begin it with a line `+++`, the keys in TOML, and a line `+++`";
-        reader(report("the file has no front matter".into()).help(help).at(Some(0..0)));
-        return (None, found);
-    };
-    let front = &text[parts.front.clone()];
-    let read = match parts.fence {
-        Fence::Toml => toml::from_str(front).map_err(|error| (error.message().to_owned(), error.span())),
-        Fence::Yaml => from_yaml(front, |message, span| {
-            let place = parts.front.start + span.start..parts.front.start + span.end;
-            reader(Diagnostic::new(Severity::Warning, name, source, message).at(Some(place)));
-        }),
-    };
-    let mut spec: RuleSpec = match read {
-        Ok(spec) => spec,
-        Err((message, span)) => {
-            let place = span.map(|span| parts.front.start + span.start..parts.front.start + span.end);
-            reader(report(message).at(place));
-            return (None, found);
-        }
-    };
-    if spec.name.is_some() || spec.body.is_some() {
-        let help = "the name is the file's name, the body is what follows the front matter";
-        reader(report("`name` and `body` are not read in a rule file".into()).help(help));
-        return (None, found);
-    }
-    spec.body = Some(text[parts.body].to_owned());
-    let (rule, more) = Rule::from_spec(name, source, &spec, Some(text));
-    found.extend(more);
-    (rule, found)
+    let mut file = File { name, source, found: Vec::new() };
+    let rule = file.read(text);
+    (rule, file.found)
 }
 
-type ReadError = (String, Option<Range<usize>>);
+struct File<'f> {
+    name: &'f str,
+    source: &'f Source,
+    found: Vec<Diagnostic>,
+}
 
-/// Turns YAML entries into the keys they stand for. Keys that rules do not have are reported and passed over, so that
-/// files written for other hosts load.
-fn from_yaml(front: &str, mut warn: impl FnMut(String, Range<usize>)) -> Result<RuleSpec, ReadError> {
-    let (entries, strange) = yaml::parse(front);
-    for span in strange {
-        warn("this line is no `key: value` and is not read".into(), span);
-    }
-    let mut table = toml::Table::new();
-    for Entry { key, span, value } in entries {
-        let key = if key == "applyTo" { "globs".to_owned() } else { key };
-        match typed(&key, value) {
-            Some(Ok(value)) => {
-                table.insert(key, value);
+impl File<'_> {
+    fn read(&mut self, text: &str) -> Option<Rule> {
+        let parts = match split(text) {
+            Ok(parts) => parts,
+            Err(Broken { message, help, span }) => {
+                self.error(message, Some(help.into()), Some(span));
+                return None;
             }
-            Some(Err(message)) => return Err((message, Some(span))),
-            None => warn(unknown(&key), span),
+        };
+        let read = match parts.fence {
+            Fence::Toml => self.toml(text, parts.front),
+            Fence::Yaml => self.yaml(text, parts.front),
+        };
+        let (mut spec, places) = read?;
+        if spec.name.is_some() || spec.body.is_some() {
+            let help = "the name is the file's name, the body is what follows the front matter";
+            let place = places.key(&["name", "body"]);
+            self.error("`name` and `body` are not read in a rule file".into(), Some(help.into()), place);
+            return None;
+        }
+        spec.body = Some(text[parts.body].to_owned());
+        let (rule, more) = Rule::from_places(self.name, self.source, &spec, &places);
+        self.found.extend(more);
+        rule
+    }
+
+    fn toml<'t>(&mut self, text: &'t str, front: Range<usize>) -> Option<(RuleSpec, Places<'t>)> {
+        let places = Places::of_toml(text, front.clone());
+        let mut fine = true;
+        for key in places.keys() {
+            if !KEYS.contains(&key.name.as_str()) {
+                let help = suggestion(&key.name, KEYS).or_else(|| about(&key.name).map(str::to_owned));
+                self.error(format!("unknown key `{}`", key.name), help, Some(key.span.clone()));
+                fine = false;
+            }
+        }
+        if !fine {
+            return None;
+        }
+        match toml::from_str(&text[front.clone()]) {
+            Ok(spec) => Some((spec, places)),
+            Err(error) => {
+                let place = error.span().map(|span| front.start + span.start..front.start + span.end);
+                self.error(error.message().to_owned(), None, place);
+                None
+            }
         }
     }
-    RuleSpec::deserialize(table).map_err(|error| (error.message().to_owned(), None))
-}
 
-fn unknown(key: &str) -> String {
-    match key {
-        "question" | "astCondition" | "judge" => {
-            format!("`{key}` is not supported: the rule is judged by its `condition` alone")
+    /// Turns YAML entries into the keys they stand for. Keys that rules do not have are reported and passed over, so that
+    /// files written for other hosts load.
+    fn yaml<'t>(&mut self, text: &'t str, front: Range<usize>) -> Option<(RuleSpec, Places<'t>)> {
+        let (entries, strange) = yaml::parse(&text[front.clone()]);
+        let place = |span: &Range<usize>| front.start + span.start..front.start + span.end;
+        for span in strange {
+            let help = "a key, a colon and a blank stand before a value; what goes on is indented";
+            self.warn("this line is no `key: value` and is not read".into(), Some(help.into()), place(&span));
         }
-        _ => format!("`{key}` is no key of a rule and is not read"),
+        let mut table = toml::Table::new();
+        let mut keys: Vec<Key> = Vec::new();
+        for Entry { key, span, value } in entries {
+            let name = if key == "applyTo" { "globs" } else { key.as_str() };
+            if !KEYS.contains(&name) || matches!(name, "name" | "body") {
+                let help = about(&key).map(str::to_owned).or_else(|| suggestion(&key, KEYS));
+                self.warn(format!("`{key}` is no key of a rule and is not read"), help, place(&span));
+                continue;
+            }
+            let values = match &value {
+                Value::One(one) => vec![(one.text.clone(), place(&one.span))],
+                Value::Many(many) => many.iter().map(|one| (one.text.clone(), place(&one.span))).collect(),
+            };
+            self.note_class(name, &value, &values);
+            let key = Key { name: name.to_owned(), span: place(&span), values };
+            if let Some(before) = keys.iter().position(|known| canonical(&known.name) == canonical(name)) {
+                let before = keys.remove(before);
+                let message = format!("`{}` is given twice: this one is not read", before.name);
+                self.warn(message, None, before.span);
+                table.remove(&before.name);
+            }
+            match typed(name, &value).and_then(|value| fits(name, value)) {
+                Ok(value) => drop(table.insert(name.to_owned(), value)),
+                Err(message) => {
+                    let at = key.values.first().map(|(_, span)| span.clone()).filter(|span| !span.is_empty());
+                    self.error(message, None, at.or(Some(key.span)));
+                    return None;
+                }
+            }
+            keys.push(key);
+        }
+        match RuleSpec::deserialize(table) {
+            Ok(spec) => Some((spec, Places::new(text, keys))),
+            Err(error) => {
+                self.error(error.message().to_owned(), None, None);
+                None
+            }
+        }
+    }
+
+    /// `condition: [a-z]` is a list of one entry to YAML.
+    fn note_class(&mut self, name: &str, value: &Value, values: &[(String, Range<usize>)]) {
+        let (Value::Many(many), [(text, span)]) = (value, values) else { return };
+        let is_class = matches!(many.as_slice(), [Scalar { quoted: false, .. }])
+            && matches!(canonical(name), "condition" | "all" | "unless")
+            && (text.contains('-') || text.starts_with('^'));
+        if is_class {
+            let help = format!("for a class of characters write `'[{text}]'`, in quotes");
+            self.warn("brackets without quotes are a list".into(), Some(help), span.clone());
+        }
+    }
+
+    fn error(&mut self, message: String, help: Option<String>, span: Option<Range<usize>>) {
+        self.report(Severity::Error, message, help, span);
+    }
+
+    fn warn(&mut self, message: String, help: Option<String>, span: Range<usize>) {
+        self.report(Severity::Warning, message, help, Some(span));
+    }
+
+    fn report(&mut self, severity: Severity, message: String, help: Option<String>, span: Option<Range<usize>>) {
+        let mut diagnostic = Diagnostic::new(severity, self.name, self.source, message).at(span);
+        diagnostic.help = help;
+        self.found.push(diagnostic);
     }
 }
 
-/// The value as the key wants it; nothing for a key that rules do not have.
-fn typed(key: &str, value: Value) -> Option<Result<toml::Value, String>> {
-    let one = |value: Value| match value {
-        Value::One(text) => text,
-        Value::Many(items) => items.join(", "),
-    };
+/// What is to be said of a key that other hosts know.
+fn about(key: &str) -> Option<&'static str> {
     Some(match key {
-        "condition" | "ttsr_trigger" | "ttsrTrigger" | "all" | "unless" | "scope" | "globs" | "field" | "agents" => {
-            Ok(match value {
-                Value::One(text) => text.into(),
-                Value::Many(items) => items.into(),
-            })
-        }
-        "alwaysApply" | "always_apply" | "enabled" => match one(value).to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" => Ok(true.into()),
-            "false" | "no" | "off" | "" => Ok(false.into()),
-            other => Err(format!("`{key}` is true or false, not `{other}`")),
-        },
-        "gap" | "repeatGap" | "repeat_gap" | "max_interrupts" | "maxInterrupts" => {
-            let text = one(value);
-            text.parse::<u32>().map(|n| i64::from(n).into()).map_err(|_| format!("`{key}` is a number, not `{text}`"))
-        }
-        "interrupt" | "interruptMode" | "interrupt_mode" | "repeat" | "repeatMode" | "repeat_mode" | "context"
-        | "contextMode" | "context_mode" | "action" | "description" => Ok(one(value).into()),
+        "question" | "judge" => "no second model judges a rule here: it is judged by its `condition` alone",
+        "astCondition" | "ast_condition" => "syntax trees are not matched: it is judged by its `condition` alone",
+        "tags" | "title" | "version" | "author" => "it changes nothing about the rule",
+        "name" | "body" => "the name is the file's name, the body is what follows the front matter",
+        "paths" | "files" | "glob" => "files are named by `globs`",
+        "trigger" => "write `condition`, `globs` or `alwaysApply: true`",
+        "level" | "severity" => "what a match does is said by `interruptMode` and `action`",
         _ => return None,
     })
+}
+
+/// One name for the ways to write a key.
+fn canonical(key: &str) -> &str {
+    match key {
+        "alwaysApply" => "always_apply",
+        "interruptMode" | "interrupt_mode" => "interrupt",
+        "repeatMode" | "repeat_mode" => "repeat",
+        "repeatGap" | "repeat_gap" => "gap",
+        "contextMode" | "context_mode" => "context",
+        "maxInterrupts" => "max_interrupts",
+        other => other,
+    }
+}
+
+/// The value as the key wants it.
+fn typed(key: &str, value: &Value) -> Result<toml::Value, String> {
+    let one = |value: &Value| match value {
+        Value::One(one) => one.text.clone(),
+        Value::Many(many) => many.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(", "),
+    };
+    if LIST_KEYS.contains(&key) {
+        return Ok(match value {
+            Value::One(one) => one.text.as_str().into(),
+            Value::Many(many) => many.iter().map(|one| one.text.clone()).collect::<Vec<_>>().into(),
+        });
+    }
+    let text = one(value);
+    Ok(match canonical(key) {
+        "always_apply" | "enabled" => match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" => true.into(),
+            "false" | "no" | "off" | "" => false.into(),
+            other => return Err(format!("`{key}` is true or false, not `{other}`")),
+        },
+        "gap" | "max_interrupts" => {
+            let number = text.parse::<u32>().map_err(|_| format!("`{key}` is a number, not `{text}`"))?;
+            i64::from(number).into()
+        }
+        _ => text.into(),
+    })
+}
+
+/// The value, where the key takes it.
+fn fits(key: &str, value: toml::Value) -> Result<toml::Value, String> {
+    let alone = toml::Table::from_iter([(key.to_owned(), value.clone())]);
+    RuleSpec::deserialize(alone).map(|_| value).map_err(|error| format!("`{key}`: {}", error.message()))
 }
 
 #[derive(Clone, Copy)]
@@ -118,20 +221,38 @@ struct Parts {
     body: Range<usize>,
 }
 
-/// Finds the front matter between two fences; a byte order mark before it is passed over.
-fn split(text: &str) -> Option<Parts> {
+struct Broken {
+    message: String,
+    help: &'static str,
+    span: Range<usize>,
+}
+
+/// Finds the front matter between two fences; a byte order mark and empty lines before it are passed over.
+fn split(text: &str) -> Result<Parts, Broken> {
     let begin = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut lines = text[begin..].split_inclusive('\n').scan(begin, |at, line| {
         let start = *at;
         *at += line.len();
         Some((start, line))
     });
-    let (start, first) = lines.next()?;
-    let fence = match first.trim_end() {
-        "+++" => Fence::Toml,
-        "---" => Fence::Yaml,
-        _ => return None,
+    let first = lines.find(|(_, line)| !line.trim().is_empty());
+    let fence = match first.map(|(_, line)| line.trim_end()) {
+        Some("+++") => Fence::Toml,
+        Some("---") => Fence::Yaml,
+        _ => {
+            let help = "begin it with a line `+++`, the keys in TOML, and a line `+++`";
+            return Err(Broken { message: "the file has no front matter".into(), help, span: begin..begin });
+        }
     };
-    let (end, last) = lines.find(|(_, line)| line.trim_end() == first.trim_end())?;
-    Some(Parts { fence, front: start + first.len()..end, body: end + last.len()..text.len() })
+    let (start, first) = first.unwrap_or((begin, ""));
+    let ends = |line: &str| match fence {
+        Fence::Toml => line.trim_end() == "+++",
+        Fence::Yaml => matches!(line.trim_end(), "---" | "..."),
+    };
+    let Some((end, last)) = lines.find(|(_, line)| ends(line)) else {
+        let sign = first.trim_end();
+        let message = format!("the front matter does not end: there is no second line `{sign}`");
+        return Err(Broken { message, help: "put it between the keys and the body", span: start..start + sign.len() });
+    };
+    Ok(Parts { fence, front: start + first.len()..end, body: end + last.len()..text.len() })
 }

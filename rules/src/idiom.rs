@@ -13,17 +13,19 @@ pub(crate) struct Parts {
 /// Takes a condition apart; nothing when it is not one of the idioms.
 ///
 /// `^(?=.*a)(?!.*b)c` matches where `^.*a` and `^c` match and `^.*b` does not. Without `^` only a pattern of nothing but
-/// positive look-aheads is one, and stands at the beginning of the text. With `(?m)` a line is meant, which neither
-/// `all` nor `unless` can say.
+/// positive look-aheads over the whole text is one: where one place does, the beginning of the text does. With `(?m)` a
+/// line is meant, which neither `all` nor `unless` can say. What is none of these is translated by the dialect, if at all.
 pub(crate) fn split(pattern: &str) -> Option<Parts> {
     let (flags, rest) = flags(pattern)?;
     let anchored = ["^", r"\A"].iter().find_map(|anchor| rest.strip_prefix(anchor));
     let mut rest = anchored.unwrap_or(rest);
-    let mut parts = Parts::default();
+    let (mut parts, mut whole_text) = (Parts::default(), true);
     while let Some(group) = rest.strip_prefix("(?=").or_else(|| rest.strip_prefix("(?!")) {
         let end = group_end(group)?;
         let wanted = if rest.starts_with("(?=") { &mut parts.all } else { &mut parts.unless };
-        wanted.push(from_start(flags, &group[..end]));
+        let part = anywhere(flags, &group[..end]);
+        whole_text &= part.is_some();
+        wanted.push(part.unwrap_or_else(|| format!("{flags}\\A(?:{})", &group[..end])));
         rest = &group[end + 1..];
     }
     if parts.all.is_empty() && parts.unless.is_empty() {
@@ -35,7 +37,7 @@ pub(crate) fn split(pattern: &str) -> Option<Parts> {
     }
     // What must not be there cannot be known to be missing before the block ends.
     let positive = parts.condition.is_some() || !parts.all.is_empty();
-    let placed = anchored.is_some() || (trivial && parts.unless.is_empty());
+    let placed = anchored.is_some() || (trivial && whole_text && parts.unless.is_empty());
     (positive && placed).then_some(parts)
 }
 
@@ -50,16 +52,13 @@ fn flags(pattern: &str) -> Option<(&str, &str)> {
     fine.then(|| pattern.split_at(letters + 3))
 }
 
-/// The look-ahead's inside as a condition from the text's beginning. Where it begins with "anything", it is the rest
-/// of it anywhere, which holds no text back.
-fn from_start(flags: &str, inside: &str) -> String {
+/// The inside of a look-ahead that begins with "anything", as the rest of it anywhere: that holds no text back.
+fn anywhere(flags: &str, inside: &str) -> Option<String> {
     let dot = flags.contains('s').then_some(".*");
     let anything = [r"[\s\S]*", r"[\S\s]*", r"[^]*", r"(?:.|\n)*"].into_iter().chain(dot);
     let free = if inside.contains('|') { None } else { anything.into_iter().find_map(|a| inside.strip_prefix(a)) };
-    match free.map(|rest| rest.trim_start_matches('?')) {
-        Some(rest) if !rest.is_empty() => format!("{flags}(?:{rest})"),
-        _ => format!("{flags}\\A(?:{inside})"),
-    }
+    let rest = free?.trim_start_matches('?');
+    (!rest.is_empty()).then(|| format!("{flags}(?:{rest})"))
 }
 
 /// Where the group that `text` stands in ends.

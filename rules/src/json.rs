@@ -143,12 +143,15 @@ impl Decoder {
 
     /// Takes the next piece.
     pub fn feed(&mut self, text: &str, sink: &mut impl Sink) {
-        let mut rest = text;
+        // What is beyond the bound is not read, so that it makes no difference how the text is cut.
+        let room = usize::try_from(MAX_BYTES - self.bytes).unwrap_or(usize::MAX);
+        let mut rest = &text[..text.floor_char_boundary(room)];
+        let cut = rest.len() < text.len();
+        self.bytes = (self.bytes + text.len() as u64).min(MAX_BYTES);
         while !rest.is_empty() && self.state != State::Broken {
             rest = if self.state == State::InString { self.run(rest, sink) } else { self.step(rest, sink) };
         }
-        self.bytes += text.len() as u64;
-        if self.bytes > MAX_BYTES && self.state != State::Broken {
+        if cut && self.state != State::Broken {
             self.fail(format!("more than {MAX_BYTES} bytes"));
         }
     }

@@ -50,6 +50,7 @@ mod gate;
 mod group;
 mod idiom;
 pub mod json;
+mod places;
 mod remind;
 mod rule;
 mod scope;

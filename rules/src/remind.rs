@@ -68,7 +68,7 @@ fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&Ru
         let shown = if path.starts_with('/') { path.rsplit('/').next().unwrap_or_default() } else { &path };
         let _ = write!(out, " path=\"{}\">\n{}\n{}\n\n", escape(shown), lead(rule, &found.stream), evidence(found));
         // The body is the user's own text; only what would close the element is made harmless.
-        let _ = write!(out, "{}\n</{element}>", rule.body.replace("</system-", "&lt;/system-"));
+        let _ = write!(out, "{}\n</{element}>", rule.told().replace("</system-", "&lt;/system-"));
     }
     out
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use flow::PluginId;
 
-use crate::dialect::PatternError;
+use crate::dialect::{self, PatternError};
 use crate::engine::Pattern;
 use crate::example::{self, Example};
 use crate::idiom;
+use crate::places::Places;
 use crate::scope::{looks_like_glob, split_tokens};
 use crate::spec::Strings;
 use crate::{ContextMode, Diagnostic, Glob, InterruptMode, RepeatMode, RuleAction, RuleSpec, Scope, Severity};
@@ -69,6 +70,8 @@ pub struct Rule {
     pub bucket: Bucket,
     /// The reminder.
     pub body: String,
+    /// What the model is told instead of the body when the rule fires.
+    pub reminder: Option<String>,
     /// One line for people.
     pub description: Option<String>,
     /// Any of these must match.
@@ -112,9 +115,25 @@ impl Rule {
         spec: &RuleSpec,
         file: Option<&str>,
     ) -> (Option<Self>, Vec<Diagnostic>) {
-        let mut reader = Reader { name, source, file, found: Vec::new() };
+        let places = file.map(|text| Places::of_toml(text, 0..text.len())).unwrap_or_default();
+        Self::from_places(name, source, spec, &places)
+    }
+
+    /// The same for a rule whose values' places are known.
+    pub(crate) fn from_places(
+        name: &str,
+        source: &Source,
+        spec: &RuleSpec,
+        places: &Places<'_>,
+    ) -> (Option<Self>, Vec<Diagnostic>) {
+        let mut reader = Reader { name, source, places, found: Vec::new() };
         let rule = reader.rule(spec);
         (rule, reader.found)
+    }
+
+    /// What the model is told when the rule fires: the `reminder`, else the body.
+    pub fn told(&self) -> &str {
+        self.reminder.as_deref().unwrap_or(&self.body)
     }
 
     /// A number for what the rule matches, the same as long as only its body and description are edited. Kept in
@@ -150,7 +169,7 @@ impl Rule {
 struct Reader<'a> {
     name: &'a str,
     source: &'a Source,
-    file: Option<&'a str>,
+    places: &'a Places<'a>,
     found: Vec<Diagnostic>,
 }
 
@@ -158,7 +177,7 @@ impl Reader<'_> {
     fn rule(&mut self, spec: &RuleSpec) -> Option<Rule> {
         let name = self.name.trim();
         if name.is_empty() || name.chars().any(char::is_control) {
-            self.error("a rule needs a name without control characters", None);
+            self.error("a rule needs a name without control characters", Some("rename it"));
             return None;
         }
         let written = [&spec.condition, &spec.ttsr_trigger, &spec.ttsr_trigger_old].into_iter().find(|s| !s.is_empty());
@@ -186,26 +205,32 @@ impl Reader<'_> {
             max_interrupts: spec.max_interrupts,
             enabled: spec.enabled.unwrap_or(true),
             examples,
+            reminder: self.reminder(spec),
             body,
         };
-        if rule.body.is_empty() {
-            self.error("the rule has no body: there is nothing to tell the model", None);
+        if rule.told().is_empty() || (!watched && rule.body.is_empty()) {
+            let help = "write it after the front matter";
+            self.error("the rule has no body: there is nothing to tell the model", Some(help));
             return None;
         }
-        rule.globs = self.globs(&spec.globs)?;
-        rule.agents = self.globs(&Strings::from_iter(split_all(&spec.agents).iter().map(|a| a.to_lowercase())))?;
+        rule.globs = self.globs(&spec.globs, &["globs"])?;
+        let agents = Strings::from_iter(split_all(&spec.agents).iter().map(|agent| agent.to_lowercase()));
+        rule.agents = self.globs(&agents, &["agents"])?;
         if !watched {
             return self.without_condition(rule, spec.always_apply);
         }
         rule.scopes = self.scopes(spec, &globs)?;
-        let (mut all, mut unless) = (spec.all.clean(), spec.unless.clean());
+        let regexes: Vec<Written> = regexes.into_iter().map(|text| Written::new(text, CONDITION)).collect();
+        let mut all: Vec<Written> = spec.all.clean().into_iter().map(|text| Written::new(text, &["all"])).collect();
+        let mut unless: Vec<Written> =
+            spec.unless.clean().into_iter().map(|text| Written::new(text, &["unless"])).collect();
         // With several conditions, what one of them asks for cannot be asked of the rule.
         let regexes = match regexes.as_slice() {
-            [one] => match idiom::split(one) {
+            [one] => match idiom::split(&one.text) {
                 Some(parts) => {
-                    all.extend(parts.all);
-                    unless.extend(parts.unless);
-                    parts.condition.into_iter().collect()
+                    all.extend(parts.all.into_iter().map(|part| one.part(part)));
+                    unless.extend(parts.unless.into_iter().map(|part| one.part(part)));
+                    parts.condition.into_iter().map(|part| one.part(part)).collect()
                 }
                 None => regexes,
             },
@@ -221,12 +246,34 @@ impl Reader<'_> {
             return None;
         }
         if rule.conditions.is_empty() && rule.all.is_empty() {
-            rule.conditions = self.patterns(&[".*".to_owned()]);
+            rule.conditions = Pattern::new(".*").map(Arc::new).into_iter().collect();
         }
         Some(rule)
     }
 
+    /// The text to tell the model instead of the body; one that is too long is not used.
+    fn reminder(&mut self, spec: &RuleSpec) -> Option<String> {
+        let text = spec.reminder.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
+        if text.len() > MAX_REMINDER_BYTES {
+            let message =
+                format!("`reminder` has {} bytes, {MAX_REMINDER_BYTES} are allowed: it is not read", text.len());
+            let help = "shorten it, or leave it out: then the model is told the body";
+            self.report(Severity::Error, message, Some(help.into()), self.places.key(&["reminder"]));
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
     fn without_condition(&mut self, mut rule: Rule, always_apply: bool) -> Option<Rule> {
+        let unused: Vec<&str> = ["scope", "globs", "field", "unless"]
+            .into_iter()
+            .filter(|key| self.places.key(&[*key]).is_some())
+            .collect();
+        if let Some(key) = unused.first() {
+            let message = format!("`{}` changes nothing: the rule has no `condition`", unused.join("`, `"));
+            let span = self.places.key(&[*key]);
+            self.report(Severity::Warning, message, Some(WITHOUT_HELP.into()), span);
+        }
         rule.bucket = match (always_apply, &rule.description) {
             (true, _) => Bucket::AlwaysApply,
             (false, Some(_)) => Bucket::Rulebook,
@@ -257,27 +304,28 @@ impl Reader<'_> {
             match Scope::parse(token) {
                 Ok(scope) => scopes.push(scope),
                 Err(message) => {
-                    let span = self.place(token, 0..token.len());
+                    let span = self.places.find(&["scope"], token, 0..token.len());
                     self.report(Severity::Error, message, Some(SCOPE_HELP.into()), span);
                 }
             }
         }
         if scopes.is_empty() {
-            self.error("the rule is not used: none of its scopes names a stream", Some(SCOPE_HELP));
+            let message = "the rule is not used: none of its scopes names a stream".to_owned();
+            self.report(Severity::Error, message, Some(SCOPE_HELP.into()), self.places.key(&["scope"]));
             return None;
         }
         Some(scopes)
     }
 
     /// None where something was asked for and nothing of it is left: an empty list would mean "no matter".
-    fn globs(&mut self, globs: &Strings) -> Option<Vec<Glob>> {
+    fn globs(&mut self, globs: &Strings, key: &[&str]) -> Option<Vec<Glob>> {
         let mut out = Vec::new();
         let texts = split_all(globs);
         for text in &texts {
             match Glob::new(text) {
                 Ok(glob) => out.push(glob),
                 Err(message) => {
-                    let span = self.place(text, 0..text.len());
+                    let span = self.places.find(key, text, 0..text.len());
                     self.report(Severity::Error, message, None, span);
                 }
             }
@@ -289,13 +337,17 @@ impl Reader<'_> {
         Some(out)
     }
 
-    fn patterns(&mut self, texts: &[String]) -> Vec<Arc<Pattern>> {
+    fn patterns(&mut self, texts: &[Written]) -> Vec<Arc<Pattern>> {
         let mut out = Vec::new();
-        for text in texts {
+        for written in texts {
+            let text = &written.text;
             match Pattern::new(text) {
-                Ok(pattern) => out.push(Arc::new(pattern)),
+                Ok(pattern) => {
+                    self.notes(written, &pattern);
+                    out.push(Arc::new(pattern));
+                }
                 Err(PatternError { message, help, span }) => {
-                    let place = self.place(text, span);
+                    let place = self.place(written, span);
                     self.report(Severity::Error, format!("condition `{text}` is not usable: {message}"), help, place);
                 }
             }
@@ -303,11 +355,33 @@ impl Reader<'_> {
         out
     }
 
-    /// Where `part` of `text` stands in the rule's file. Where the file escapes it, the whole file's first line that
-    /// comes near cannot be told, and there is no place.
-    fn place(&self, text: &str, part: Range<usize>) -> Option<Range<usize>> {
-        let at = self.file?.find(text)?;
-        Some(at + part.start..at + part.end)
+    /// What works, but perhaps not as meant.
+    fn notes(&mut self, written: &Written, pattern: &Pattern) {
+        let text = &written.text;
+        for PatternError { message, help, span } in dialect::notes(text) {
+            let place = self.place(written, span);
+            self.report(Severity::Warning, format!("condition `{text}`: {message}"), help, place);
+        }
+        if pattern.matches_empty() {
+            let place = self.place(written, 0..text.len());
+            let (message, help) = if written.keys == ["unless"] {
+                ("matches the empty text, so the rule never fires", "ask for at least one character")
+            } else {
+                let help = "ask for at least one character, such as `+` in place of `*`; for \"any call that edits such a \
+                            file\" write a glob such as `*.rs`";
+                ("matches the empty text, so it fires before the first byte of every block", help)
+            };
+            self.report(Severity::Warning, format!("condition `{text}` {message}"), Some(help.into()), place);
+        }
+    }
+
+    /// Where a part of a condition stands in the rule's file.
+    fn place(&self, written: &Written, part: Range<usize>) -> Option<Range<usize>> {
+        match &written.whole {
+            // A part that was made of the condition stands nowhere by itself.
+            Some(whole) => self.places.find(written.keys, whole, 0..whole.len()),
+            None => self.places.find(written.keys, &written.text, part),
+        }
     }
 
     fn error(&mut self, message: &str, help: Option<&str>) {
@@ -320,6 +394,31 @@ impl Reader<'_> {
         self.found.push(diagnostic);
     }
 }
+
+/// A condition with the keys that it may stand under.
+struct Written {
+    text: String,
+    keys: &'static [&'static str],
+    /// What was written, where `text` was made of it.
+    whole: Option<String>,
+}
+
+impl Written {
+    fn new(text: String, keys: &'static [&'static str]) -> Self {
+        Self { text, keys, whole: None }
+    }
+
+    fn part(&self, text: String) -> Self {
+        Self { text, keys: self.keys, whole: Some(self.text.clone()) }
+    }
+}
+
+const CONDITION: &[&str] = &["condition", "ttsr_trigger", "ttsrTrigger"];
+
+/// The most bytes of `reminder`.
+const MAX_REMINDER_BYTES: usize = 1024;
+
+const WITHOUT_HELP: &str = "give the rule a `condition` to watch for, or leave the key out";
 
 const SCOPE_HELP: &str =
     "scopes are `text`, `thinking`, `tool`, `tool:NAME`, `tool:NAME(GLOB)`, `tool(GLOB)`, `NAME`, `NAME(GLOB)`";

@@ -138,30 +138,62 @@ impl Glob {
         &self.text
     }
 
-    /// Tries every way to write `path`: as given, without `./`, absolute, relative to `workspace`, base name alone.
+    /// Tries every way to write `path`: as given, without `./`, absolute, relative to `workspace`, base name alone; `.`,
+    /// `..` and doubled separators are resolved by the text alone.
     pub fn matches(&self, path: &str, workspace: &str) -> bool {
-        let path = path.replace('\\', "/");
-        let relative = relative_path(&path, workspace);
+        let given = path.replace('\\', "/");
+        let relative = relative_path(&given, workspace);
         let base = relative.rsplit('/').next().unwrap_or(&relative);
-        let absolute = || format!("{}/{relative}", workspace.replace('\\', "/").trim_end_matches('/'));
-        self.matcher.is_match(&path)
+        let absolute = || {
+            let partial = !workspace.is_empty() && !is_absolute(&relative);
+            partial.then(|| normal(&format!("{}/{relative}", root(workspace))))
+        };
+        self.matcher.is_match(&given)
+            || self.matcher.is_match(normal(&given))
             || self.matcher.is_match(&relative)
             || self.matcher.is_match(base)
-            || (!workspace.is_empty() && !relative.starts_with('/') && self.matcher.is_match(absolute()))
+            || absolute().is_some_and(|absolute| self.matcher.is_match(absolute))
     }
 }
 
-/// `path` as it is shown: `/` between parts, no `./` in front, relative to `workspace` where it lies in it.
+/// `path` as it is shown: `/` between parts, without `.`, `..` and doubled separators, relative to `workspace` where it
+/// lies in it.
 pub(crate) fn relative_path(path: &str, workspace: &str) -> String {
-    let path = path.replace('\\', "/");
-    let workspace = workspace.replace('\\', "/");
-    let workspace = workspace.trim_end_matches('/');
-    let inside = path.strip_prefix(workspace).filter(|_| !workspace.is_empty()).and_then(|rest| rest.strip_prefix('/'));
-    let mut rest = inside.unwrap_or(&path);
-    while let Some(shorter) = rest.strip_prefix("./") {
-        rest = shorter.trim_start_matches('/');
+    let path = normal(&path.replace('\\', "/"));
+    let workspace = root(workspace);
+    if workspace.is_empty() {
+        return path;
     }
-    rest.to_owned()
+    // `../work/a` may lead back into the workspace.
+    let full = if path.starts_with("../") { normal(&format!("{workspace}/{path}")) } else { path.clone() };
+    let inside = full.strip_prefix(&workspace).and_then(|rest| rest.strip_prefix('/'));
+    inside.map_or(path, str::to_owned)
+}
+
+/// The workspace without a `/` at its end.
+fn root(workspace: &str) -> String {
+    let root = normal(&workspace.replace('\\', "/"));
+    root.trim_end_matches('/').to_owned()
+}
+
+fn is_absolute(path: &str) -> bool {
+    path.starts_with('/') || path.as_bytes().get(1) == Some(&b':')
+}
+
+/// A path without `.`, `..` and doubled separators, as far as its text tells: never above the root, and a relative one
+/// that leads up keeps its `..` in front.
+fn normal(path: &str) -> String {
+    let rooted = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        match (part, parts.last()) {
+            ("..", Some(last)) if *last != ".." => drop(parts.pop()),
+            ("..", _) if rooted => {}
+            _ => parts.push(part),
+        }
+    }
+    let joined = parts.join("/");
+    if rooted { format!("/{joined}") } else { joined }
 }
 
 /// Whether a condition is really a file glob, by the rule that rule files have always been read with.

@@ -1,7 +1,12 @@
 //! YAML front matter, as far as rule files use it: keys with scalars and lists. It is read as leniently as the files
 //! have always been: what is no YAML (`condition: *.rs`, `scope: "text","thinking"`) is taken as it stands.
 
+mod scalar;
+
 use std::ops::Range;
+
+pub(crate) use scalar::Scalar;
+use scalar::{Piece, scalar};
 
 /// One key with its value.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,10 +18,17 @@ pub(crate) struct Entry {
 }
 
 /// A value; words such as `true` are not told from other text here.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    One(String),
-    Many(Vec<String>),
+    One(Scalar),
+    Many(Vec<Scalar>),
+}
+
+/// A line of the text, without its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'t> {
+    at: usize,
+    text: &'t str,
 }
 
 /// Reads the entries in order. Lines that are none are passed over and given back with their places.
@@ -24,129 +36,103 @@ pub(crate) fn parse(text: &str) -> (Vec<Entry>, Vec<Range<usize>>) {
     let mut lines = Vec::new();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        lines.push((at, line.trim_end_matches(['\n', '\r'])));
+        lines.push(Line { at, text: line.trim_end_matches(['\n', '\r']) });
         at += line.len();
     }
-    let (mut entries, mut strange, mut next) = (Vec::new(), Vec::new(), 0);
+    let (mut entries, mut strange, mut next): (Vec<Entry>, _, _) = (Vec::new(), Vec::new(), 0);
+    let mut anchors: Vec<(String, Value)> = Vec::new();
     while next < lines.len() {
-        let (start, line) = lines[next];
+        let line = lines[next];
         next += 1;
-        if line.trim().is_empty() || line.trim_start().starts_with('#') {
+        if line.text.trim().is_empty() || line.text.trim_start().starts_with('#') {
             continue;
         }
-        let Some((key, rest)) = split_key(line) else {
-            strange.push(start..start + line.len());
+        let Some((key, after)) = split_key(line.text) else {
+            strange.push(line.at..line.at + line.text.len());
             continue;
         };
-        let below = lines[next..].iter().take_while(|(_, line)| belongs_to_key(line)).count();
-        let block: Vec<&str> = lines[next..next + below].iter().map(|(_, line)| *line).collect();
+        let below = lines[next..].iter().take_while(|line| belongs_to_key(line.text)).count();
+        let first = Piece { at: line.at + after, text: &line.text[after..] }.trimmed();
+        let value = anchored(first, &lines[next..next + below], &mut anchors);
         next += below;
-        let value = value(rest.trim(), &block);
-        entries.push(Entry { key: key.to_owned(), span: start..start + key.len(), value });
+        let span = line.at..line.at + key.len();
+        entries.push(Entry { key: key.trim_matches(['"', '\'']).to_owned(), span, value });
     }
     (entries, strange)
 }
 
-/// A key begins at the line's first byte and ends at a colon before a blank or the line's end.
-fn split_key(line: &str) -> Option<(&str, &str)> {
-    let (key, rest) = line.split_once(':')?;
-    let fine = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    (fine && (rest.is_empty() || rest.starts_with([' ', '\t']))).then_some((key, rest))
+/// The key, which begins at the line's first byte, and where its value begins: after a colon before a blank or the
+/// line's end.
+fn split_key(line: &str) -> Option<(&str, usize)> {
+    let colon = line.find(':')?;
+    let key = line[..colon].trim_end();
+    let quoted = ['"', '\''].iter().find_map(|quote| key.strip_prefix(*quote)?.strip_suffix(*quote));
+    let name = quoted.unwrap_or(key);
+    let fine = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    let rest = &line[colon + 1..];
+    (fine && !name.starts_with('-') && (rest.is_empty() || rest.starts_with([' ', '\t']))).then_some((key, colon + 1))
 }
 
-/// Whether a line goes on with the value above it: it is indented, empty, or an entry of a list.
+/// Whether a line goes on with the value above it: it is indented, empty, a comment, or an entry of a list.
 fn belongs_to_key(line: &str) -> bool {
-    line.trim().is_empty() || line.starts_with([' ', '\t']) || line == "-" || line.starts_with("- ")
+    line.trim().is_empty() || line.starts_with([' ', '\t', '#']) || is_item(line)
 }
 
-fn value(first: &str, below: &[&str]) -> Value {
-    match first.as_bytes().first() {
-        Some(b'|' | b'>') if first.len() <= 3 => Value::One(block_scalar(first, below)),
-        Some(b'[') => flow_list(&joined(first, below)).map_or_else(|| Value::One(first.to_owned()), Value::Many),
-        None | Some(b'#') => {
-            let items = below.iter().map(|line| line.trim());
-            let items: Vec<&str> = items.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-            if !items.is_empty() && items.iter().all(|item| item.starts_with('-')) {
-                Value::Many(items.iter().map(|item| scalar(item[1..].trim())).collect())
-            } else {
-                Value::One(scalar(&items.join(" ")))
-            }
-        }
-        Some(_) => Value::One(scalar(&joined(first, below))),
+fn is_item(line: &str) -> bool {
+    line.trim_start().strip_prefix('-').is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
+/// A value that may carry a name (`&name …`) or be another's (`*name`); what says its type (`!!str …`) is dropped.
+fn anchored(first: Piece<'_>, below: &[Line<'_>], anchors: &mut Vec<(String, Value)>) -> Value {
+    let word = first.text.split_whitespace().next().unwrap_or_default();
+    let rest = Piece { at: first.at + word.len(), text: &first.text[word.len()..] }.trimmed();
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    if let Some(name) = word.strip_prefix('*')
+        && rest.is_empty()
+        && let Some((_, known)) = anchors.iter().find(|(known, _)| known == name)
+    {
+        return known.clone();
     }
-}
-
-fn joined(first: &str, below: &[&str]) -> String {
-    let more = below.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-    std::iter::once(first).chain(more).collect::<Vec<_>>().join(" ")
-}
-
-fn block_scalar(head: &str, below: &[&str]) -> String {
-    let indent = |line: &&str| line.len() - line.trim_start().len();
-    let depth = below.iter().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);
-    let lines = below.iter().map(|line| line.get(depth..).unwrap_or_default());
-    let by = if head.starts_with('|') { "\n" } else { " " };
-    lines.collect::<Vec<_>>().join(by).trim_end().to_owned()
-}
-
-/// A scalar: quotes are taken away when they stand around the whole of it, a comment after a blank is dropped.
-fn scalar(text: &str) -> String {
-    if let Some((inside, rest)) = quoted(text) {
-        if rest.is_empty() || rest.trim_start().starts_with('#') {
-            return inside;
-        }
-        return text.to_owned();
+    let more = !rest.is_empty() || below.iter().any(|line| !is_blank(line.text));
+    if let Some(name) = word.strip_prefix('&').filter(|name| is_name(name) && more) {
+        let value = value(rest, below);
+        anchors.push((name.to_owned(), value.clone()));
+        return value;
     }
-    text.split(" #").next().unwrap_or(text).trim_end().to_owned()
+    let is_type = word.strip_prefix('!').is_some_and(|name| is_name(name.trim_start_matches('!')));
+    value(if is_type && more { rest } else { first }, below)
 }
 
-/// A quoted scalar at the beginning of `text`, and what follows it.
-fn quoted(text: &str) -> Option<(String, &str)> {
-    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    let (mut out, mut chars) = (String::new(), text.char_indices().skip(1).peekable());
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\'' if quote == '\'' && chars.peek().is_some_and(|(_, c)| *c == '\'') => {
-                chars.next();
-                out.push('\'');
-            }
-            c if c == quote => return Some((out, &text[at + 1..])),
-            '\\' if quote == '"' => match chars.next()?.1 {
-                'n' => out.push('\n'),
-                't' => out.push('\t'),
-                'r' => out.push('\r'),
-                c @ ('"' | '\\' | '/') => out.push(c),
-                // `"\b"` is a backspace in YAML and a word boundary to whoever wrote the rule.
-                c => out.extend(['\\', c]),
-            },
-            c => out.push(c),
-        }
-    }
-    None
+fn is_blank(line: &str) -> bool {
+    line.trim().is_empty() || line.trim_start().starts_with('#')
 }
 
-/// `[a, "b", c]`; nothing when it is not one list to its end.
-fn flow_list(text: &str) -> Option<Vec<String>> {
-    let mut rest = text.strip_prefix('[')?.trim_start();
-    let mut out = Vec::new();
-    loop {
-        if let Some(end) = rest.strip_prefix(']') {
-            let end = end.trim();
-            return (end.is_empty() || end.starts_with('#')).then_some(out);
-        }
-        let after = if let Some((inside, after)) = quoted(rest) {
-            out.push(inside);
-            after
-        } else {
-            let end = rest.find([',', ']'])?;
-            out.push(rest[..end].trim().to_owned());
-            &rest[end..]
-        };
-        rest = after.trim_start();
-        rest = match rest.strip_prefix(',') {
-            Some(more) => more.trim_start(),
-            None if rest.starts_with(']') => rest,
-            None => return None,
-        };
+fn value(first: Piece<'_>, below: &[Line<'_>]) -> Value {
+    if first.text.starts_with('[')
+        && let Some(items) = scalar::flow_list(first, below)
+    {
+        return Value::Many(items);
     }
+    let nothing = first.is_empty() || first.text.starts_with('#');
+    let head = below.iter().find(|line| !is_blank(line.text));
+    if nothing && head.is_some_and(|line| is_item(line.text)) {
+        return Value::Many(items(below));
+    }
+    Value::One(scalar(first, below))
+}
+
+/// The entries of a list, each with the lines that go on with it.
+fn items(lines: &[Line<'_>]) -> Vec<Scalar> {
+    let depth = |line: &Line<'_>| line.text.len() - line.text.trim_start().len();
+    let own = lines.iter().find(|line| is_item(line.text)).map_or(0, depth);
+    let begins = |line: &Line<'_>| is_item(line.text) && depth(line) <= own;
+    let starts: Vec<usize> = (0..lines.len()).filter(|at| begins(&lines[*at])).collect();
+    let ends = starts.iter().skip(1).copied().chain([lines.len()]);
+    let one = |(start, end): (usize, usize)| {
+        let line = lines[start];
+        let after = depth(&line) + 1;
+        let first = Piece { at: line.at + after, text: &line.text[after..] }.trimmed();
+        scalar(first, &lines[start + 1..end])
+    };
+    starts.iter().copied().zip(ends).map(one).collect()
 }

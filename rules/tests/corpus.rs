@@ -88,7 +88,8 @@ fn all_cases() {
     let mut ran = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "toml") {
+        // The dialect has a shape and a runner of its own.
+        if path.extension().is_none_or(|extension| extension != "toml") || path.ends_with("dialect.toml") {
             continue;
         }
         let file: File = toml::from_str(&std::fs::read_to_string(&path).unwrap())
@@ -100,7 +101,7 @@ fn all_cases() {
             ran += 1;
         }
     }
-    assert!(ran >= 71, "only {ran} cases were found");
+    assert!(ran >= 75, "only {ran} cases were found");
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,142 @@
+//! Takes look-around out of a condition: what remains matches in the same texts, and is known to at the same byte.
+//!
+//! What a look-ahead asks of the text is asked of the rest of the condition instead, and, where it asks for more than
+//! the rest takes, of what follows; what a look-behind asks, of the part before it. So an end or a beginning of a match
+//! may stand some characters further out than the condition as written would have it.
+
+use std::ops::Range;
+
+use regex_syntax::hir::Hir;
+
+use super::PatternError;
+use super::product::{Failure, Side, both};
+use super::syntax::{Branches, Item};
+
+/// The most alternatives that groups with look-around are written out into.
+const MAX_LISTS: usize = 64;
+
+/// One alternative, in the order of the text.
+type List = Vec<Part>;
+
+#[derive(Clone)]
+enum Part {
+    Re(Hir),
+    Look { ahead: bool, negated: bool, inner: Hir, span: Range<usize> },
+}
+
+/// The condition without look-around; `len` is its length.
+pub(super) fn eliminate(branches: &Branches, len: usize) -> Result<Hir, PatternError> {
+    let lists = lists(branches, "", len)?;
+    let without = lists.into_iter().map(free).collect::<Result<Vec<_>, _>>()?;
+    Ok(Hir::alternation(without))
+}
+
+/// The alternatives, with groups that hold look-around written out.
+fn lists(branches: &Branches, flags: &str, len: usize) -> Result<Vec<List>, PatternError> {
+    let mut out = Vec::new();
+    // Flags hold from where they stand to the group's end, past a `|` too.
+    let mut flags = flags.to_owned();
+    for branch in branches {
+        let mut found: Vec<List> = vec![Vec::new()];
+        for item in branch {
+            let next: Vec<List> = match item {
+                Item::Flags(text) => {
+                    flags.push_str(text.as_str());
+                    continue;
+                }
+                Item::Plain(text) => vec![vec![Part::Re(text.parse(&flags, len)?)]],
+                Item::Look { ahead, negated, branches, span } => {
+                    let inner = inside(branches, *ahead, &flags, span, len)?;
+                    vec![vec![Part::Look { ahead: *ahead, negated: *negated, inner, span: span.clone() }]]
+                }
+                Item::Group { flags: own, branches, optional } => {
+                    let own = if own.is_empty() { String::new() } else { format!("(?{own})") };
+                    let mut inner = lists(branches, &format!("{flags}{own}"), len)?;
+                    inner.extend(optional.then(Vec::new));
+                    inner
+                }
+            };
+            found = found
+                .iter()
+                .flat_map(|left| next.iter().map(|right| left.iter().chain(right).cloned().collect()))
+                .collect();
+            if found.len() + out.len() > MAX_LISTS {
+                let help = "split the condition into a list of several";
+                return Err(PatternError::new(0..len, "look-around stands in too many alternatives", help));
+            }
+        }
+        out.extend(found);
+    }
+    Ok(out)
+}
+
+/// What a look-around asks for. One within it may only look on in the same direction.
+fn inside(branches: &Branches, ahead: bool, flags: &str, span: &Range<usize>, len: usize) -> Result<Hir, PatternError> {
+    let lists = lists(branches, flags, len)?;
+    let other = |part: &Part| matches!(part, Part::Look { ahead: inner, .. } if *inner != ahead);
+    if lists.iter().flatten().any(other) {
+        return Err(refused(span.clone(), "looks both ways"));
+    }
+    Ok(Hir::alternation(lists.into_iter().map(free).collect::<Result<Vec<_>, _>>()?))
+}
+
+/// One alternative without look-around.
+fn free(mut list: List) -> Result<Hir, PatternError> {
+    loop {
+        sort(&mut list);
+        let is_look = |part: &Part| matches!(part, Part::Look { .. });
+        let (Some(first), Some(last)) = (list.iter().position(is_look), list.iter().rposition(is_look)) else {
+            return Ok(joined(list));
+        };
+        list = match (list[first].clone(), list[last].clone()) {
+            (_, Part::Look { ahead: true, negated, inner, span }) => {
+                let rest = joined(list.split_off(last + 1));
+                list.truncate(last);
+                list.push(Part::Re(combined(rest, inner, negated, Side::After, span)?));
+                list
+            }
+            (Part::Look { ahead: false, negated, inner, span }, _) => {
+                let rest = list.split_off(first + 1);
+                list.truncate(first);
+                let before = combined(joined(list), inner, negated, Side::Before, span)?;
+                std::iter::once(Part::Re(before)).chain(rest).collect()
+            }
+            (Part::Look { span, .. }, _) => return Err(refused(span, "has a look-behind after it")),
+            (Part::Re(_), _) => return Ok(joined(list)),
+        };
+    }
+}
+
+/// Of two at the same place the one that looks back comes first: the order makes no difference there.
+fn sort(list: &mut List) {
+    for at in (1..list.len()).rev() {
+        let swapped = matches!(&list[at - 1..=at], [Part::Look { ahead: true, .. }, Part::Look { ahead: false, .. }]);
+        if swapped {
+            list.swap(at - 1, at);
+        }
+    }
+}
+
+fn joined(list: List) -> Hir {
+    let only = |part| if let Part::Re(hir) = part { Some(hir) } else { None };
+    Hir::concat(list.into_iter().filter_map(only).collect())
+}
+
+fn combined(rest: Hir, inner: Hir, negated: bool, side: Side, span: Range<usize>) -> Result<Hir, PatternError> {
+    both(rest, inner, negated, side).map_err(|failure| match failure {
+        Failure::Assertion => refused(span, "has an assertion (`^`, `$`, `\\b`) inside"),
+        Failure::Bytes => refused(span, "stands beside bytes that are no characters"),
+        Failure::TooLarge => refused(span, "is too large together with what stands beside it"),
+        Failure::Never => {
+            PatternError::new(span, "with this look-around the condition never matches", "leave it out, or mend it")
+        }
+    })
+}
+
+fn refused(span: Range<usize>, why: &str) -> PatternError {
+    PatternError::new(
+        span,
+        format!("this look-around {why} and cannot be translated: look-ahead and look-behind are supported in part"),
+        "put what must also match into `all` and what must not match into `unless`; the rest stays as the condition",
+    )
+}

@@ -1,0 +1,397 @@
+//! Reads a condition as it is written and spells it in Rust's own syntax; look-around is kept apart for `around`.
+
+use std::ops::Range;
+
+use regex_syntax::hir::Hir;
+
+use super::{PatternError, class, escape};
+
+/// The deepest nesting of groups.
+const MAX_DEPTH: u32 = 100;
+
+/// A condition as read.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) branches: Branches,
+    /// What may mean something else than its author thinks.
+    pub(super) notes: Vec<PatternError>,
+}
+
+/// What stands between `|`.
+pub(super) type Branches = Vec<Vec<Item>>;
+
+/// A part of a condition.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// Anything without look-around.
+    Plain(Text),
+    /// `(?i)` and the like, in a condition with look-around.
+    Flags(Text),
+    /// A group with look-around inside; the flags that it sets, and whether it may be left out.
+    Group { flags: String, branches: Branches, optional: bool },
+    /// Look-around.
+    Look { ahead: bool, negated: bool, branches: Branches, span: Range<usize> },
+}
+
+/// Text in Rust's syntax that knows where each piece of it came from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Text {
+    text: String,
+    /// Where a piece begins: here, and in the condition.
+    places: Vec<(usize, usize)>,
+}
+
+impl Text {
+    pub(super) fn push(&mut self, from: usize, text: &str) {
+        self.places.push((self.text.len(), from));
+        self.text.push_str(text);
+    }
+
+    pub(super) fn append(&mut self, other: &Self) {
+        let shift = self.text.len();
+        self.places.extend(other.places.iter().map(|(here, from)| (here + shift, *from)));
+        self.text.push_str(&other.text);
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Parses it after `flags`; `len` is the condition's length.
+    pub(super) fn parse(&self, flags: &str, len: usize) -> Result<Hir, PatternError> {
+        let mut parser = regex_syntax::ParserBuilder::new().utf8(false).build();
+        parser.parse(&format!("{flags}{}", self.text)).map_err(|error| {
+            let (message, span) = match &error {
+                regex_syntax::Error::Parse(error) => (error.kind().to_string(), Some(error.span())),
+                regex_syntax::Error::Translate(error) => (error.kind().to_string(), Some(error.span())),
+                other => (other.to_string(), None),
+            };
+            let at = |offset: usize| offset.saturating_sub(flags.len());
+            let span = span.map(|span| self.origin(at(span.start.offset)..at(span.end.offset), len));
+            let help = if message.starts_with("repetition") {
+                "a literal `{`, `*`, `+` or `?` is written with a backslash before it"
+            } else {
+                ""
+            };
+            PatternError::new(span.unwrap_or(0..len), message, help)
+        })
+    }
+
+    /// Where a part of it stands in the condition.
+    fn origin(&self, part: Range<usize>, len: usize) -> Range<usize> {
+        let start = self.places.iter().rfind(|(here, _)| *here <= part.start).map_or(0, |(_, from)| *from);
+        let next = |end: usize| self.places.iter().find(|(here, _)| *here >= end).map_or(len, |(_, from)| *from);
+        start..next(part.end.max(part.start + 1)).max(start)
+    }
+}
+
+/// Reads a condition.
+pub(super) fn read(pattern: &str) -> Result<Read, PatternError> {
+    let mut reader = Reader { source: pattern, at: 0, depth: 0, extended: false, notes: Vec::new() };
+    let mut branches = reader.branches()?;
+    // A bracket that closes nothing: handed on, so that it is named with its place.
+    while reader.at < pattern.len() {
+        let last = branches.last_mut().map(plain_end);
+        if let Some(text) = last {
+            text.push(reader.at, ")");
+        }
+        reader.at += 1;
+        let more = reader.branches()?;
+        branches.extend(more);
+    }
+    Ok(Read { branches, notes: reader.notes })
+}
+
+/// The whole as one text, where nothing looks around.
+pub(super) fn plain(branches: &Branches) -> Option<Text> {
+    let mut out = Text::default();
+    for (number, branch) in branches.iter().enumerate() {
+        if number > 0 {
+            let from = branch.iter().find_map(|item| match item {
+                Item::Plain(text) | Item::Flags(text) => text.places.first().map(|(_, from)| *from),
+                _ => None,
+            });
+            out.push(from.unwrap_or_else(|| out.places.last().map_or(0, |(_, from)| *from)), "|");
+        }
+        for item in branch {
+            match item {
+                Item::Plain(text) | Item::Flags(text) => out.append(text),
+                Item::Group { .. } | Item::Look { .. } => return None,
+            }
+        }
+    }
+    Some(out)
+}
+
+fn plain_end(seq: &mut Vec<Item>) -> &mut Text {
+    if !matches!(seq.last(), Some(Item::Plain(_))) {
+        seq.push(Item::Plain(Text::default()));
+    }
+    match seq.last_mut() {
+        Some(Item::Plain(text)) => text,
+        _ => unreachable!("the last item was made plain"),
+    }
+}
+
+/// The place in a condition that is being read.
+#[derive(Debug)]
+pub(super) struct Reader<'p> {
+    pub(super) source: &'p str,
+    pub(super) at: usize,
+    depth: u32,
+    /// Within `(?x)`.
+    extended: bool,
+    pub(super) notes: Vec<PatternError>,
+}
+
+impl Reader<'_> {
+    pub(super) fn rest(&self) -> &str {
+        &self.source[self.at..]
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// Passes a character.
+    pub(super) fn next(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    pub(super) fn refuse<T>(&self, from: usize, message: impl Into<String>, help: &str) -> Result<T, PatternError> {
+        Err(PatternError::new(from..self.at, message, help))
+    }
+
+    /// Up to the bracket that closes the group, or the end.
+    fn branches(&mut self) -> Result<Branches, PatternError> {
+        let mut out: Branches = vec![Vec::new()];
+        while let Some(c) = self.peek() {
+            let from = self.at;
+            match (c, out.last_mut()) {
+                (')', _) | (_, None) => break,
+                ('|', _) => {
+                    self.at += 1;
+                    out.push(Vec::new());
+                }
+                (_, Some(seq)) => {
+                    self.item(seq)?;
+                    self.repetitions(from, seq)?;
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn item(&mut self, seq: &mut Vec<Item>) -> Result<(), PatternError> {
+        let from = self.at;
+        match self.peek() {
+            Some('(') => return self.group(seq),
+            Some('[') => return class::read(self, plain_end(seq)),
+            Some('\\') => {
+                let atom = escape::outside(self)?;
+                plain_end(seq).push(from, &atom);
+                return Ok(());
+            }
+            Some('#') if self.extended => {
+                self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+            }
+            // A brace that counts nothing is itself.
+            Some(brace @ ('{' | '}' | ']')) if brace != '{' || count(self.rest()).is_none() => {
+                if let Some(len) = open_count(self.rest()) {
+                    let span = from..from + len;
+                    let help = "write `{0,` for \"at most\"";
+                    self.notes.push(PatternError::new(
+                        span,
+                        "a count without its first number is read as itself",
+                        help,
+                    ));
+                }
+                self.at += 1;
+                plain_end(seq).push(from, &format!("\\{brace}"));
+                return Ok(());
+            }
+            _ => drop(self.next()),
+        }
+        plain_end(seq).push(from, &self.source[from..self.at]);
+        Ok(())
+    }
+
+    /// What repeats the item before it.
+    fn repetitions(&mut self, from: usize, seq: &mut Vec<Item>) -> Result<(), PatternError> {
+        loop {
+            let mark = self.at;
+            self.at += match self.peek() {
+                Some('*' | '+' | '?') => 1,
+                Some('{') => match count(self.rest()) {
+                    Some(len) => len,
+                    None => return Ok(()),
+                },
+                _ => return Ok(()),
+            };
+            if self.peek() == Some('+') {
+                self.at += 1;
+                let help = "leave the last `+` out: a condition only asks whether there is a match";
+                return self.refuse(mark, "a repetition that gives nothing back is not supported", help);
+            }
+            self.at += usize::from(self.peek() == Some('?'));
+            match seq.last_mut() {
+                Some(Item::Group { optional, .. }) if self.source[mark..].starts_with('?') => *optional = true,
+                Some(Item::Group { .. } | Item::Look { .. }) => {
+                    let help = "take the look-around out of what is repeated, or use `all` and `unless`";
+                    return self.refuse(from, "look-around within a repetition is not supported", help);
+                }
+                _ => {
+                    let text = self.source[mark..self.at].to_owned();
+                    plain_end(seq).push(mark, &text);
+                }
+            }
+        }
+    }
+
+    fn group(&mut self, seq: &mut Vec<Item>) -> Result<(), PatternError> {
+        let from = self.at;
+        let kind = self.opening()?;
+        if let Opening::Flags(flags) = &kind {
+            let mut text = Text::default();
+            text.push(from, flags);
+            seq.push(Item::Flags(text));
+            return Ok(());
+        }
+        if self.depth == MAX_DEPTH {
+            return self.refuse(from, format!("groups are nested deeper than {MAX_DEPTH}"), "split the condition");
+        }
+        let extended = self.extended;
+        if let Opening::Plain(flags) = &kind {
+            self.extended = sets(flags, 'x').unwrap_or(extended);
+        }
+        self.depth += 1;
+        let branches = self.branches()?;
+        (self.depth, self.extended) = (self.depth - 1, extended);
+        let closed = self.peek() == Some(')');
+        self.at += usize::from(closed);
+        match kind {
+            Opening::Look { ahead, negated } if closed => {
+                let item = Item::Look { ahead, negated, branches, span: from..self.at };
+                match half_boundary(&item) {
+                    Some(boundary) => plain_end(seq).push(from, boundary),
+                    None => seq.push(item),
+                }
+            }
+            Opening::Look { .. } => return self.refuse(from, "unclosed group", ""),
+            Opening::Plain(flags) => match plain(&branches) {
+                Some(inner) => {
+                    let text = plain_end(seq);
+                    text.push(from, &format!("(?{flags}:"));
+                    text.append(&inner);
+                    if closed {
+                        text.push(self.at - 1, ")");
+                    }
+                }
+                None if closed => seq.push(Item::Group { flags, branches, optional: false }),
+                None => return self.refuse(from, "unclosed group", ""),
+            },
+            Opening::Flags(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What a bracket opens. Names of groups are dropped: nothing can refer to them.
+    fn opening(&mut self) -> Result<Opening, PatternError> {
+        let from = self.at;
+        self.at += 1;
+        let looks = [("?=", true, false), ("?!", true, true), ("?<=", false, false), ("?<!", false, true)];
+        for (sign, ahead, negated) in looks {
+            if self.rest().starts_with(sign) {
+                self.at += sign.len();
+                return Ok(Opening::Look { ahead, negated });
+            }
+        }
+        if !self.rest().starts_with('?') {
+            return Ok(Opening::Plain(String::new()));
+        }
+        for (sign, message, help) in REFUSED {
+            if self.rest().starts_with(sign) {
+                self.at += sign.len();
+                return self.refuse(from, *message, help);
+            }
+        }
+        if let Some(name) = ["?<", "?P<"].iter().find(|sign| self.rest().starts_with(**sign)) {
+            let Some(end) = self.rest().find('>').filter(|end| *end > name.len()) else {
+                self.at += name.len();
+                return self.refuse(from, "the name of a group lacks its `>`", "");
+            };
+            self.at += end + 1;
+            return Ok(Opening::Plain(String::new()));
+        }
+        let letters = self.rest()[1..].find(|c: char| !c.is_ascii_alphabetic() && c != '-').unwrap_or(0);
+        let flags = self.rest()[1..=letters].to_owned();
+        self.at += letters + 2;
+        match self.source[..self.at].chars().next_back() {
+            Some(')') => {
+                self.extended = sets(&flags, 'x').unwrap_or(self.extended);
+                Ok(Opening::Flags(format!("(?{flags})")))
+            }
+            Some(':') => Ok(Opening::Plain(flags)),
+            _ => {
+                self.at = self.at.min(self.source.len());
+                self.refuse(from, "this kind of group is not known", "`(?:…)` groups without a name")
+            }
+        }
+    }
+}
+
+enum Opening {
+    Look {
+        ahead: bool,
+        negated: bool,
+    },
+    /// With the flags that it sets for its inside.
+    Plain(String),
+    /// No group: flags for what follows.
+    Flags(String),
+}
+
+/// Groups that the dialect does not have.
+const REFUSED: &[(&str, &str, &str)] = &[
+    ("?>", "an atomic group is not supported", "write `(?:…)`: a condition only asks whether there is a match"),
+    ("?#", "a comment within a condition is not supported", "leave it out, or put it in the front matter after a `#`"),
+    ("?|", "a branch reset is not supported", "write `(?:…)`"),
+    ("?(", "a group on condition is not supported", "write both cases out with `|`"),
+    ("?P=", BACK, BACK_HELP),
+    ("?P>", "a recursion is not supported", "write the repeated part out"),
+    ("?&", "a recursion is not supported", "write the repeated part out"),
+    ("?0", "a recursion is not supported", "write the repeated part out"),
+    ("?1", "a recursion is not supported", "write the repeated part out"),
+];
+
+pub(super) const BACK: &str = "backreferences are not supported";
+pub(super) const BACK_HELP: &str = "a condition cannot refer back to a group: write the repeated text out";
+
+/// Whether `flags` switch `flag` on or off.
+fn sets(flags: &str, flag: char) -> Option<bool> {
+    let (on, off) = flags.split_once('-').unwrap_or((flags, ""));
+    if off.contains(flag) { Some(false) } else { on.contains(flag).then_some(true) }
+}
+
+/// The length of a count (`{2}`, `{2,}`, `{2,5}`) at the beginning of `text`.
+fn count(text: &str) -> Option<usize> {
+    let (inside, _) = text.strip_prefix('{')?.split_once('}')?;
+    let (low, high) = inside.split_once(',').unwrap_or((inside, ""));
+    let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    (!low.is_empty() && digits(low) && digits(high)).then_some(inside.len() + 2)
+}
+
+/// The length of `{,5}`.
+fn open_count(text: &str) -> Option<usize> {
+    let (inside, _) = text.strip_prefix("{,")?.split_once('}')?;
+    (!inside.is_empty() && inside.chars().all(|c| c.is_ascii_digit())).then_some(inside.len() + 3)
+}
+
+/// `(?<!\w)` and `(?!\w)` are assertions of their own.
+fn half_boundary(look: &Item) -> Option<&'static str> {
+    let Item::Look { ahead, negated: true, branches, .. } = look else { return None };
+    let word = plain(branches).is_some_and(|text| matches!(text.as_str(), escape::WORD | "[0-9A-Za-z_]"));
+    word.then_some(if *ahead { r"(?-u:\b{end-half})" } else { r"(?-u:\b{start-half})" })
+}

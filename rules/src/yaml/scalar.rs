@@ -1,0 +1,166 @@
+//! Scalars of YAML: plain ones, quoted ones, blocks, and lists in brackets, each with its place.
+
+use std::ops::Range;
+
+use super::{Line, is_blank};
+
+/// A value with the place that it was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Scalar {
+    pub(crate) text: String,
+    pub(crate) span: Range<usize>,
+    /// It stood in quotes.
+    pub(crate) quoted: bool,
+}
+
+/// A part of a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece<'t> {
+    pub(super) at: usize,
+    pub(super) text: &'t str,
+}
+
+impl Piece<'_> {
+    pub(super) fn trimmed(self) -> Self {
+        let text = self.text.trim_start();
+        Self { at: self.at + self.text.len() - text.len(), text: text.trim_end() }
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.text.is_empty()
+    }
+
+    fn end(self) -> usize {
+        self.at + self.text.len()
+    }
+}
+
+/// A scalar that begins with `first` and goes on in the lines `below`.
+pub(super) fn scalar(first: Piece<'_>, below: &[Line<'_>]) -> Scalar {
+    if let Some(fold) = block_head(first.text) {
+        return block(first, fold, below);
+    }
+    let nothing = first.is_empty() || first.text.starts_with('#');
+    let mut pieces = if nothing { Vec::new() } else { vec![first] };
+    pieces.extend(below.iter().map(|line| Piece { at: line.at, text: line.text }.trimmed()));
+    pieces.retain(|piece| !is_blank(piece.text));
+    let Some((head, last)) = pieces.first().zip(pieces.last()) else {
+        return Scalar { text: String::new(), span: first.at..first.end(), quoted: false };
+    };
+    let span = head.at..last.end();
+    let joined = pieces.iter().map(|piece| piece.text).collect::<Vec<_>>().join(" ");
+    if let Some((text, rest)) = quoted(&joined) {
+        if is_blank(rest) {
+            return Scalar { text, span, quoted: true };
+        }
+        return Scalar { text: joined, span, quoted: false };
+    }
+    let text = match pieces.iter().map(|piece| without_comment(piece.text)).collect::<Vec<_>>().join(" ") {
+        text if matches!(text.as_str(), "~" | "null" | "Null" | "NULL") => String::new(),
+        text => text,
+    };
+    Scalar { text, span, quoted: false }
+}
+
+/// What stands before a `#` after a blank.
+fn without_comment(text: &str) -> &str {
+    let comment = text.match_indices('#').find(|(at, _)| text[..*at].ends_with([' ', '\t']));
+    comment.map_or(text, |(at, _)| &text[..at]).trim_end()
+}
+
+/// Whether a value is a block (`|`, `>-`, `|2 # why`), and if so, whether its lines are joined.
+fn block_head(text: &str) -> Option<bool> {
+    let signs = without_comment(text);
+    let fold = signs.starts_with('>');
+    let rest = signs.strip_prefix(['|', '>'])?;
+    (rest.len() <= 2 && rest.chars().all(|c| matches!(c, '-' | '+' | '1'..='9'))).then_some(fold)
+}
+
+fn block(head: Piece<'_>, fold: bool, below: &[Line<'_>]) -> Scalar {
+    // A comment that is not indented belongs to no block.
+    let below: Vec<Line<'_>> = below.iter().filter(|line| !line.text.starts_with('#')).copied().collect();
+    let indent = |line: &Line<'_>| line.text.len() - line.text.trim_start().len();
+    let full = |line: &&Line<'_>| !line.text.trim().is_empty();
+    let depth = below.iter().filter(full).map(indent).min().unwrap_or(0);
+    let mut text = String::new();
+    for line in below.iter().map(|line| line.text.get(depth..).unwrap_or_default().trim_end()) {
+        // Where lines are joined, an empty one is a line end.
+        let joins = fold && !line.is_empty();
+        match text.is_empty() {
+            true => {}
+            false if joins && text.ends_with('\n') => {}
+            false => text.push(if joins { ' ' } else { '\n' }),
+        }
+        text.push_str(line);
+    }
+    let first = below.iter().find(full).map_or(head.at, |line| line.at + depth);
+    let last = below.iter().rfind(full).map_or(head.end(), |line| line.at + line.text.len());
+    Scalar { text: text.trim_end().to_owned(), span: first..last, quoted: false }
+}
+
+/// A quoted scalar at the beginning of `text`, and what follows it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let (mut out, mut chars) = (String::new(), text.char_indices().skip(1).peekable());
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\'' if quote == '\'' && chars.peek().is_some_and(|(_, c)| *c == '\'') => {
+                chars.next();
+                out.push('\'');
+            }
+            c if c == quote => return Some((out, &text[at + 1..])),
+            '\\' if quote == '"' => match chars.next()?.1 {
+                'n' => out.push('\n'),
+                't' => out.push('\t'),
+                'r' => out.push('\r'),
+                c @ ('"' | '\\' | '/') => out.push(c),
+                // `"\b"` is a backspace in YAML and a word boundary to whoever wrote the rule.
+                c => out.extend(['\\', c]),
+            },
+            c => out.push(c),
+        }
+    }
+    None
+}
+
+/// `[a, "b", c]`, also over several lines; nothing when it is not one list to its end.
+pub(super) fn flow_list(first: Piece<'_>, below: &[Line<'_>]) -> Option<Vec<Scalar>> {
+    let mut pieces = vec![first];
+    pieces.extend(below.iter().map(|line| Piece { at: line.at, text: line.text }.trimmed()));
+    pieces.retain(|piece| !is_blank(piece.text));
+    // Where each piece begins in the joined text, and in the file.
+    let (mut joined, mut places) = (String::new(), Vec::new());
+    for piece in &pieces {
+        places.push((joined.len(), piece.at));
+        let text = if piece.text.contains(['"', '\'']) { piece.text } else { without_comment(piece.text) };
+        joined.push_str(text);
+        joined.push(' ');
+    }
+    let origin = |at: usize| {
+        let place = places.iter().rfind(|(here, _)| *here <= at);
+        place.map_or(first.at, |(here, from)| from + (at - here))
+    };
+    let mut rest = joined.strip_prefix('[')?.trim_start();
+    let mut out = Vec::new();
+    loop {
+        if let Some(end) = rest.strip_prefix(']') {
+            return is_blank(end).then_some(out);
+        }
+        let start = joined.len() - rest.len();
+        let (text, after, quoted) = match quoted(rest) {
+            Some((inside, after)) => (inside, after, true),
+            None => {
+                let end = rest.find([',', ']'])?;
+                (rest[..end].trim().to_owned(), &rest[end..], false)
+            }
+        };
+        let end = start + rest[..rest.len() - after.len()].trim_end().len();
+        out.push(Scalar { text, span: origin(start)..origin(end.max(start + 1) - 1) + 1, quoted });
+        rest = after.trim_start();
+        rest = match rest.strip_prefix(',') {
+            Some(more) => more.trim_start(),
+            None if rest.starts_with(']') => rest,
+            None => return None,
+        };
+    }
+}
