@@ -21,6 +21,9 @@ use crate::workspace::Workspace;
 /// The file that holds the permissions themselves: changing it is never allowed by a tool's general permission.
 const OPERATOR_FILE: &str = "tidegate.toml";
 
+/// The folder of the rules that watch the model, guarded in the same way.
+const OPERATOR_FOLDER: &str = ".tidegate";
+
 /// May a tool run? Ordered from the most lenient to the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PermissionMode {
@@ -131,14 +134,11 @@ impl Policy {
             same.max_by_key(|(rule, _)| rule.mode).map(|(rule, _)| rule)
         };
         let by_glob = fitting.max_by_key(|(rule, _)| rule.mode).map(|(rule, _)| rule);
-        if by_glob.is_none() && tool.writes() && subject.is(OPERATOR_FILE) && tool != Builtin::Shell {
+        if let Some(words) = subject.operators().filter(|_| by_glob.is_none() && tool.writes()) {
             let general = named(tool.name()).or_else(|| named("*"));
             if general.is_none_or(|rule| rule.mode != PermissionMode::Deny) {
-                let reason = format!(
-                    "`{OPERATOR_FILE}` holds the permissions; only `{}({OPERATOR_FILE})` allows it",
-                    tool.name()
-                );
-                return Permission::Ask { reason };
+                let (holds, glob) = words;
+                return Permission::Ask { reason: format!("{holds}; only `{}({glob})` allows it", tool.name()) };
             }
         }
         match by_glob.or_else(|| named(tool.name())).or_else(|| named("*")) {
@@ -180,8 +180,15 @@ fn forms(workspace: &Workspace, subject: &Subject) -> Forms {
 }
 
 impl Forms {
-    fn is(&self, path: &str) -> bool {
-        matches!(self, Self::Path(forms) if forms.iter().any(|form| form == path))
+    /// Where the path is the operator's own: what is there, and the glob for it.
+    fn operators(&self) -> Option<(String, String)> {
+        let Self::Path(forms) = self else { return None };
+        let inside = |form: &String| form.strip_prefix(OPERATOR_FOLDER).is_some_and(|rest| rest.starts_with('/'));
+        if forms.iter().any(|form| form == OPERATOR_FILE) {
+            return Some((format!("`{OPERATOR_FILE}` holds the permissions"), OPERATOR_FILE.to_owned()));
+        }
+        let words = || (format!("`{OPERATOR_FOLDER}` holds the rules"), format!("{OPERATOR_FOLDER}/**"));
+        forms.iter().any(inside).then(words)
     }
 
     fn fits(&self, rule: &PermissionRule, glob: &GlobMatcher) -> bool {

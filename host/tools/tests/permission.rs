@@ -128,6 +128,12 @@ fn the_file_of_permissions_is_not_changed_by_a_general_permission() {
     write(&general, "docs/tidegate.toml", "allow");
     check(&general, "edit_file", json!({"path": "tidegate.toml", "old_text": "x", "new_text": "y"}), "ask");
     write(&world(&[("write_file(tidegate.toml)", Allow)]), "tidegate.toml", "allow");
+    // So are the rules that watch the model.
+    write(&general, ".tidegate/rules/new.md", "ask");
+    write(&general, "docs/../.tidegate/rules/new.md", "ask");
+    write(&general, ".tidegate-notes/a.md", "allow");
+    write(&general, "docs/.tidegate/a.md", "allow");
+    write(&world(&[("write_file(.tidegate/**)", Allow)]), ".tidegate/rules/new.md", "allow");
     write(&world(&[("write_file", Deny)]), "tidegate.toml", "deny");
 }
 
