@@ -1,5 +1,6 @@
 //! One attempt under watch: its blocks, each with a monitor of its own, and what may be shown of them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use flow::{BlockId, BlockKind, RuleMatch, StreamKind};
@@ -36,6 +37,8 @@ pub(crate) struct Standing {
 #[derive(Debug)]
 pub struct Gate {
     set: Arc<RuleSet>,
+    /// By lower-case name of a tool: the arguments that it declares to name files.
+    path_fields: Arc<HashMap<String, Vec<String>>>,
     standings: Vec<Standing>,
     idle: bool,
     blocks: Vec<Block>,
@@ -57,9 +60,14 @@ enum Kind {
 }
 
 impl Gate {
-    pub(crate) fn new(set: &Arc<RuleSet>, standings: Vec<Standing>) -> Self {
+    pub(crate) fn new(
+        set: &Arc<RuleSet>,
+        path_fields: &Arc<HashMap<String, Vec<String>>>,
+        standings: Vec<Standing>,
+    ) -> Self {
         let idle = !standings.iter().any(|s| s.eligible);
-        Self { set: Arc::clone(set), standings, idle, blocks: Vec::new() }
+        let path_fields = Arc::clone(path_fields);
+        Self { set: Arc::clone(set), path_fields, standings, idle, blocks: Vec::new() }
     }
 
     /// Whether no rule can fire in this attempt: then nothing need be fed, and everything may be shown.
@@ -155,7 +163,11 @@ impl Gate {
         let tool = name.to_lowercase();
         let group = self.set.groups.tool(&tool)?;
         let live: Vec<bool> = group.rules.iter().map(|at| self.standings[*at as usize].eligible).collect();
-        live.contains(&true).then(|| Kind::Call(Box::new(CallWatch::new(group, tool, live))))
+        if !live.contains(&true) {
+            return None;
+        }
+        let declared = self.path_fields.get(&tool).cloned().unwrap_or_default();
+        Some(Kind::Call(Box::new(CallWatch::new(group, declared, tool, live))))
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Session {
     told: HashSet<(StreamKind, String)>,
     interrupts: u32,
     rule_interrupts: HashMap<String, u32>,
+    /// By lower-case name of a tool: the arguments that it says name files.
+    path_fields: Arc<HashMap<String, Vec<String>>>,
 }
 
 /// That a rule was injected, in the form that a resumed session needs.
@@ -73,6 +75,7 @@ impl Session {
             told: HashSet::new(),
             interrupts: 0,
             rule_interrupts: HashMap::new(),
+            path_fields: Arc::default(),
         }
     }
 
@@ -86,6 +89,14 @@ impl Session {
         self.set = set;
         let records = std::mem::take(&mut self.records);
         self.restore(records.into_values(), self.completed);
+    }
+
+    /// The arguments that name files, for tools that say so themselves ([`flow::ToolSpec::declared_paths`]). Of any other
+    /// tool an argument names a file when its key is or ends with `path`, or it stands in a list whose key is or ends
+    /// with `paths`.
+    pub fn declare_paths<'t>(&mut self, tools: impl IntoIterator<Item = &'t flow::ToolSpec>) {
+        let declared = tools.into_iter().map(|tool| (tool.name.to_lowercase(), tool.declared_paths()));
+        self.path_fields = Arc::new(declared.filter(|(_, fields)| !fields.is_empty()).collect());
     }
 
     /// A turn begins: its budgets are full.
@@ -121,7 +132,7 @@ impl Session {
                 standing.stops_prose = matches!(self.action(rule, false), Action::Interrupt | Action::Stop);
             }
         }
-        Gate::new(&self.set, standings)
+        Gate::new(&self.set, &self.path_fields, standings)
     }
 
     /// Decides what is done about matches that came together. Counts an interrupt when that is the answer.

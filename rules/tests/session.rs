@@ -312,3 +312,24 @@ fn a_path_longer_than_is_read_is_the_same_however_it_is_cut() {
         assert_eq!(cut_up, whole, "in pieces of {cut}");
     }
 }
+
+#[test]
+fn a_tool_says_itself_which_arguments_name_files() {
+    let tool = |schema: &str| flow::ToolSpec {
+        name: "Patch".into(),
+        description: String::new(),
+        parameters: serde_json::from_str(schema).unwrap(),
+    };
+    let fires = |session: &Session, arguments: &str| {
+        let mut gate = session.gate();
+        gate.block_start(0, &BlockKind::Tool { call: CallId::new("1"), name: "patch".into() });
+        gate.piece(0, arguments).matches.first().map(|found| found.evidence.path.clone().unwrap_or_default())
+    };
+    let mut session = session("condition = 'x'\nscope = 'tool(*.ts)'");
+    let (by_key, by_tool) = (r#"{"path":"a.ts","text":"x"}"#, r#"{"into":"b.ts","path":"no file","text":"x"}"#);
+    assert_eq!((fires(&session, by_key), fires(&session, by_tool)), (Some("a.ts".into()), None));
+    session.declare_paths(&[tool(r#"{"properties":{"into":{"type":"string","format":"path"}}}"#)]);
+    assert_eq!((fires(&session, by_key), fires(&session, by_tool)), (None, Some("b.ts".into())));
+    session.declare_paths(&[tool(r#"{"properties":{"path":{"type":"string"}}}"#)]);
+    assert_eq!(fires(&session, by_key), Some("a.ts".into()));
+}

@@ -5,6 +5,7 @@
 //! knows no wire format: each edge (provider, transcript, contract) owns its own types and converts here.
 #![forbid(unsafe_code)]
 
+mod declared;
 mod delta;
 mod error;
 mod event;

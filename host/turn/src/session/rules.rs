@@ -61,6 +61,7 @@ impl Session {
         } else {
             notices.into_iter().for_each(|message| self.hub.emit(EventKind::Notice { message }));
         }
+        self.rules.declare_paths(&self.parts.tools.specs());
         if !self.asked.rules {
             self.restore().await;
             self.asked.rules = true;

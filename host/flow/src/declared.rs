@@ -1,0 +1,83 @@
+//! Which arguments of a tool name files, where the tool's own schema says so.
+
+use serde_json::Value;
+
+use crate::ToolSpec;
+
+/// How deep a schema is followed.
+const MAX_DEPTH: u32 = 16;
+
+impl ToolSpec {
+    /// The arguments that name files, such as `target` or `edits[].file`: string properties of the format `path`,
+    /// `file-path` or `directory-path` in the schema. Sorted; empty where the schema declares none.
+    pub fn declared_paths(&self) -> Vec<String> {
+        fields(&self.parameters)
+    }
+}
+
+fn fields(schema: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    walk(schema, schema, "", 0, &mut out);
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+fn walk(root: &Value, schema: &Value, at: &str, depth: u32, out: &mut Vec<String>) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    if matches!(schema["format"].as_str(), Some("path" | "file-path" | "directory-path")) && !at.is_empty() {
+        out.push(at.to_owned());
+    }
+    // Definitions of the schema itself; others cannot be looked up here.
+    if let Some(pointer) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'))
+        && let Some(definition) = root.pointer(pointer)
+    {
+        walk(root, definition, at, depth + 1, out);
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let inside = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+        walk(root, property, &inside, depth + 1, out);
+    }
+    if schema["items"].is_object() {
+        walk(root, &schema["items"], &format!("{at}[]"), depth + 1, out);
+    }
+    for choice in ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema[key].as_array()).flatten() {
+        walk(root, choice, at, depth + 1, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::fields;
+
+    #[test]
+    fn paths_are_found_wherever_the_schema_declares_them() {
+        let schema = json!({
+            "type": "object",
+            "$defs": { "File": { "type": "string", "format": "file-path" } },
+            "properties": {
+                "target": { "type": "string", "format": "path" },
+                "path": { "type": "string" },
+                "maybe": { "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/File" }] },
+                "files": { "type": "array", "items": { "$ref": "#/$defs/File" } },
+                "edits": { "type": "array", "items": {
+                    "type": "object", "properties": { "into": { "type": "string", "format": "directory-path" } },
+                } },
+            },
+        });
+        assert_eq!(fields(&schema), ["edits[].into", "files[]", "maybe", "target"]);
+        assert!(fields(&json!({ "properties": { "path": { "type": "string" } } })).is_empty());
+    }
+
+    #[test]
+    fn a_schema_that_holds_itself_is_followed_for_a_while() {
+        let schema = json!({ "$ref": "#/$defs/node", "$defs": { "node": {
+            "properties": { "file": { "format": "path" }, "next": { "$ref": "#/$defs/node" } },
+        } } });
+        assert!(fields(&schema).contains(&"next.file".to_owned()));
+    }
+}
