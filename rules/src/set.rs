@@ -123,6 +123,12 @@ impl RuleSet {
         self.groups.all().iter().map(|group| group.automaton.stats()).collect()
     }
 
+    /// What an operator should know of the automata's memory, in one line that says what to do; none if all is well. Rules
+    /// fire at the right byte in any case: without room for rows each byte costs many times as much, never a rescan.
+    pub fn engine_trouble(&self) -> Option<String> {
+        self.groups.all().iter().find_map(|group| group.trouble(&self.rules))
+    }
+
     pub(crate) fn with_states(&self) -> impl Iterator<Item = (&Rule, &RuleState)> {
         self.rules.iter().zip(&self.states)
     }

@@ -2,13 +2,13 @@
 //! byte of a match is let go before the verdict, for every way to cut the text.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
+mod judge;
+
 use std::sync::Arc;
 
+use judge::{Judge, Random};
 use proptest::prelude::*;
-use regex_automata::nfa::thompson::pikevm::PikeVM;
-use regex_automata::util::syntax;
-use regex_automata::{Anchored, Input, MatchKind, meta};
-use rules::engine::{Automaton, Cursor, Pattern};
+use rules::engine::{Automaton, Cursor, Hit, Pattern};
 use rules::{Hold, Layer, Rule, RuleSet, RuleSpec, Session, Settings, Source};
 use tidegate_rules as rules;
 
@@ -91,62 +91,37 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
 }
 
-/// The judge: what the `regex` crate wraps, told where a search may end while it still sees what follows.
-struct Judge {
-    any: meta::Regex,
-    longest: PikeVM,
-}
-
-impl Judge {
-    fn new(pattern: &str) -> Self {
-        let syntax = syntax::Config::new().utf8(false);
-        let any = meta::Regex::builder().syntax(syntax).configure(meta::Config::new().utf8_empty(false)).build(pattern);
-        let thompson = regex_automata::nfa::thompson::Config::new().utf8(false);
-        let config = PikeVM::config().match_kind(MatchKind::All);
-        let longest = PikeVM::builder().configure(config).syntax(syntax).thompson(thompson).build(pattern).unwrap();
-        Self { any: any.unwrap(), longest }
-    }
-
-    /// The smallest end of any match.
-    fn first_end(&self, text: &[u8]) -> Option<usize> {
-        (0..=text.len()).find(|end| self.any.is_match(Input::new(text).span(0..*end)))
-    }
-
-    /// The smallest start of any match that has bytes.
-    fn first_start(&self, text: &[u8]) -> Option<usize> {
-        let mut cache = self.longest.create_cache();
-        (0..text.len()).find(|start| {
-            let input = Input::new(text).span(*start..text.len()).anchored(Anchored::Yes);
-            self.longest.find_iter(&mut cache, input).next().is_some_and(|found| found.end() > *start)
-        })
-    }
-}
-
-/// Pieces of `bytes`: whole, single bytes, and cut at random.
+/// Where to cut `len` bytes: nowhere, at random, and behind every byte.
 fn cuts(len: usize, seed: u64) -> Vec<Vec<usize>> {
-    let (mut random, mut at, mut state) = (Vec::new(), 0, seed | 1);
+    let (mut random, mut at, mut numbers) = (Vec::new(), 0, Random(seed | 1));
     while at < len {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        at = (at + 1 + (state >> 60) as usize % 5).min(len);
+        at = (at + 1 + numbers.below(5)).min(len);
         random.push(at);
     }
-    vec![vec![len], (1..=len).collect(), random]
+    vec![vec![len], random, (1..=len).collect()]
 }
 
-fn fires(automaton: &Arc<Automaton>, bytes: &[u8], cut: &[usize]) -> Vec<Option<(u64, u64)>> {
+/// The first hit of each pattern, and what was held after each cut.
+fn fires(automaton: &Arc<Automaton>, bytes: &[u8], cut: &[usize]) -> (Vec<Option<Hit>>, Vec<(usize, u64)>) {
     let mut out = vec![None; automaton.patterns().len()];
-    let mut cursor = Cursor::new(automaton);
-    let mut from = 0;
-    let mut note = |hit: rules::engine::Hit| {
-        out[hit.pattern as usize].get_or_insert((hit.end, hit.seen));
+    let mut cursor = Cursor::holding(automaton, vec![true; out.len()]);
+    let (mut from, mut held) = (0, Vec::new());
+    let mut note = |hit: Hit| {
+        out[hit.pattern as usize].get_or_insert(hit);
         true
     };
     for &to in cut {
         cursor.feed(&bytes[from..to], &mut note);
         from = to;
+        held.push((to, cursor.held_from()));
     }
     cursor.finish(&mut note);
-    out
+    (out, held)
+}
+
+/// Notes a hit if it is the pattern's first; the answer tells whether it was of use.
+fn first(found: &mut [Option<u64>], hit: Hit) -> bool {
+    found[hit.pattern as usize].is_none() && found[hit.pattern as usize].replace(hit.end).is_none()
 }
 
 proptest! {
@@ -169,19 +144,87 @@ proptest! {
             let expected: Vec<_> = pairs.iter().map(|p| Judge::new(&p.theirs).first_end(bytes)).collect();
             let mut seen = None;
             for cut in cuts(bytes.len(), seed) {
-                let found = fires(&automaton, bytes, &cut);
+                let (found, _) = fires(&automaton, bytes, &cut);
                 for ((pattern, expected), found) in patterns.iter().zip(&expected).zip(&found) {
                     if pattern.matches_empty() {
                         prop_assert_eq!(*expected, Some(0));
                         continue;
                     }
-                    let end = found.map(|(end, _)| end as usize);
+                    let end = found.map(|hit| hit.end as usize);
                     prop_assert_eq!(end, *expected, "{} on {:?} cut {:?}", pattern.as_str(), text, cut);
-                    if let Some((end, seen)) = found {
-                        prop_assert!(*seen == *end || *seen == *end + 1);
+                    if let Some(Hit { end, seen, .. }) = *found {
+                        prop_assert!(seen == end || seen == end + 1);
                     }
                 }
                 prop_assert_eq!(seen.get_or_insert_with(|| found.clone()), &found, "another cut, other bytes");
+            }
+        }
+    }
+
+    /// What is held reaches back to the start of any match that is still to come, is the same at a place however the bytes
+    /// before it were cut, even inside a character, never moves back, and is no longer than the longest match.
+    #[test]
+    fn what_is_held_is_no_longer_than_the_longest_match(
+        pairs in prop::collection::vec(pattern(), 1..5),
+        text in text(),
+        seed in any::<u64>(),
+        tiny in any::<bool>(),
+    ) {
+        let patterns: Vec<Arc<Pattern>> = pairs.iter().map(|p| Arc::new(Pattern::new(&p.ours).unwrap())).collect();
+        let patterns: Vec<_> = patterns.into_iter().filter(|pattern| !pattern.matches_empty()).collect();
+        let judges: Vec<Judge> = pairs.iter().map(|p| Judge::new(&p.theirs)).collect();
+        let room = if tiny { 9_000 } else { 1 << 20 };
+        let automaton = Automaton::with_room(patterns.clone(), room);
+        let longest = patterns.iter().map(|pattern| pattern.max_len()).try_fold(0, |most, len| Some(most.max(len?)));
+        let bytes = text.as_bytes();
+        let starts = judges.iter().filter(|judge| judge.first_end(&[]) != Some(0)).filter_map(|judge| judge.first_start(bytes));
+        let first_start = starts.min().unwrap_or(bytes.len()) as u64;
+        let mut places = vec![None; bytes.len() + 1];
+        for cut in cuts(bytes.len(), seed) {
+            let (found, held) = fires(&automaton, bytes, &cut);
+            let verdict = found.iter().flatten().map(|hit| hit.seen).min().unwrap_or(u64::MAX);
+            let mut last = 0;
+            for (to, from) in held {
+                prop_assert!(from >= last && from <= to as u64, "{pairs:?} on {text:?}: from {from} at {to}");
+                last = from;
+                prop_assert_eq!(*places[to].get_or_insert(from), from, "{:?} on {:?} at {}, another cut", &pairs, &text, to);
+                if let Some(longest) = longest {
+                    prop_assert!(to as u64 - from <= u64::from(longest), "{pairs:?} on {text:?}: {from}..{to} held");
+                }
+                if (to as u64) < verdict {
+                    prop_assert!(from <= first_start, "{pairs:?} on {text:?}: {from} at {to}, a match at {first_start}");
+                }
+            }
+        }
+    }
+
+    /// Streams that take turns on one automaton that has next to no room for rows find what each finds alone.
+    #[test]
+    fn streams_that_take_turns_do_not_disturb_each_other(
+        pairs in prop::collection::vec(pattern(), 1..5),
+        texts in prop::collection::vec(text(), 2..5),
+        seed in any::<u64>(),
+    ) {
+        let patterns: Vec<Arc<Pattern>> = pairs.iter().map(|p| Arc::new(Pattern::new(&p.ours).unwrap())).collect();
+        let automaton = Automaton::with_room(patterns.clone(), 3_000);
+        let mut streams: Vec<(Cursor, &[u8], Vec<Option<u64>>)> = texts
+            .iter()
+            .map(|text| (Cursor::new(&automaton), text.as_bytes(), vec![None; patterns.len()]))
+            .collect();
+        let mut numbers = Random(seed);
+        while streams.iter().any(|(_, rest, _)| !rest.is_empty()) {
+            let at = numbers.below(streams.len());
+            let (cursor, rest, found) = &mut streams[at];
+            let (piece, later) = rest.split_at(rest.len().min(1 + numbers.below(3)));
+            *rest = later;
+            cursor.feed(piece, |hit| first(found, hit));
+            prop_assert!(automaton.stats().bytes < 3_000 + 3_000);
+        }
+        for (text, (mut cursor, _, mut found)) in texts.iter().zip(streams) {
+            cursor.finish(|hit| first(&mut found, hit));
+            for (pair, (pattern, found)) in pairs.iter().zip(patterns.iter().zip(found)).filter(|(_, (p, _))| !p.matches_empty()) {
+                let expected = Judge::new(&pair.theirs).first_end(text.as_bytes());
+                prop_assert_eq!(found.map(|end| end as usize), expected, "{} on {:?}", pattern.as_str(), text);
             }
         }
     }
@@ -236,8 +279,8 @@ proptest! {
                 // The first start of what was known at that byte: a match of the same end that an assertion has still to
                 // allow may begin earlier.
                 let start = m.evidence.start as usize;
-                let exact = Input::new(&text).span(start..end).anchored(Anchored::Yes);
-                prop_assert!(judges[at].any.is_match(exact), "{pairs:?} on {text:?}: no match at {start}..{end}");
+                let exact = judges[at].is_match_at(text.as_bytes(), start, end);
+                prop_assert!(exact, "{pairs:?} on {text:?}: no match at {start}..{end}");
             }
             // All of a delta go together, so later cuts may hold more; the first to fire is the same.
             prop_assert_eq!(first.get_or_insert_with(|| matches.first().cloned()), &matches.first().cloned());
@@ -245,24 +288,76 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), ..ProptestConfig::default() })]
+
+    /// A rule with `all` fires where the last of what it asks for ends, and not where an `unless` came first.
+    #[test]
+    fn all_and_unless_are_judged_at_the_same_byte(
+        any in prop::collection::vec(pattern(), 1..3),
+        all in prop::collection::vec(pattern(), 0..3),
+        unless in prop::collection::vec(pattern(), 0..2),
+        text in text(),
+        seed in any::<u64>(),
+    ) {
+        let list = |pairs: &[Pair]| pairs.iter().map(|p| format!("(?:{})", p.ours)).collect::<rules::Strings>();
+        let spec = RuleSpec { condition: list(&any), all: list(&all), unless: list(&unless), ..RuleSpec::default() };
+        let set = set_of(vec![rule("r", spec)], Settings::default());
+        let ends = |pairs: &[Pair]| pairs.iter().map(|p| Judge::new(&p.theirs).first_end(text.as_bytes())).collect::<Vec<_>>();
+        let condition = ends(&any).into_iter().flatten().min();
+        let wanted = ends(&all).into_iter().chain([condition]).try_fold(0, |most, end| Some(most.max(end?)));
+        let veto = ends(&unless).into_iter().flatten().min();
+        // At the same byte `unless` has the first word; which of two comes first, of which one waits for the next byte and
+        // ends a byte earlier, is for the other tests.
+        prop_assume!(wanted.zip(veto).is_none_or(|(wanted, veto)| wanted == veto || wanted.abs_diff(veto) > 1));
+        prop_assume!(wanted != veto || wanted.is_none() || ![&any, &all, &unless].iter().any(|p| p.iter().any(looks)));
+        let expected = wanted.filter(|wanted| veto.is_none_or(|veto| *wanted < veto));
+        for cut in cuts(text.len(), seed) {
+            let mut gate = Session::new(Arc::clone(&set)).gate();
+            gate.block_start(7, &flow::BlockKind::Text);
+            let (mut from, mut matches) = (0, Vec::new());
+            for to in cut.into_iter().filter(|to| text.is_char_boundary(*to)) {
+                matches.extend(gate.piece(7, &text[from..to]).matches);
+                from = to;
+            }
+            matches.extend(gate.block_end(7).matches);
+            prop_assert!(matches.len() <= 1);
+            let end = matches.first().map(|found| found.evidence.end as usize);
+            prop_assert_eq!(end, expected, "{:?} all {:?} unless {:?} on {:?}", &any, &all, &unless, &text);
+        }
+    }
+}
+
+/// Whether a pattern has an assertion that may have to wait for the next byte.
+fn looks(pair: &Pair) -> bool {
+    pair.ours.contains(['$', '^']) || [r"\b", r"\B", r"\z"].iter().any(|look| pair.ours.contains(look))
+}
+
 fn rule_set(pairs: &[Pair], hold: Hold, quiet: Option<usize>) -> Arc<RuleSet> {
-    let source = Source { layer: Layer::Project, path: "test".into() };
     let rules = pairs.iter().enumerate().map(|(at, pair)| {
         let spec = RuleSpec {
             // Within a group a condition is never taken for a file glob.
             condition: [format!("(?:{})", pair.ours)].into_iter().collect(),
-            scope: ["text"].into_iter().collect(),
-            body: Some("Do not.".into()),
             interrupt: (Some(at) == quiet).then_some(rules::InterruptMode::Never),
             ..RuleSpec::default()
         };
-        let (rule, mut found) = Rule::from_spec(&format!("r{at}"), &source, &spec, None);
-        // Some of the patterns match without a byte, which is told.
-        found.retain(|one| !one.message.contains("matches the empty text"));
-        assert_eq!(found, []);
-        rule.unwrap()
+        rule(&format!("r{at}"), spec)
     });
-    let (set, found) = RuleSet::build(rules.collect(), Settings { hold, ..Settings::default() }, "/w");
+    set_of(rules.collect(), Settings { hold, ..Settings::default() })
+}
+
+fn rule(name: &str, spec: RuleSpec) -> Rule {
+    let source = Source { layer: Layer::Project, path: "test".into() };
+    let spec = RuleSpec { scope: ["text"].into_iter().collect(), body: Some("Do not.".into()), ..spec };
+    let (rule, mut found) = Rule::from_spec(name, &source, &spec, None);
+    // Some of the patterns match without a byte, which is told.
+    found.retain(|one| !one.message.contains("matches the empty text"));
+    assert_eq!(found, []);
+    rule.unwrap()
+}
+
+fn set_of(rules: Vec<Rule>, settings: Settings) -> Arc<RuleSet> {
+    let (set, found) = RuleSet::build(rules, settings, "/w");
     assert_eq!(found, []);
     set
 }

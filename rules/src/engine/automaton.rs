@@ -56,6 +56,8 @@ struct Counts {
     /// Bytes that had been stepped without rows when a pause ends.
     thaw_at: AtomicU64,
     uncached: AtomicU64,
+    steps: AtomicU64,
+    step_states: AtomicU64,
     /// Bytes fed since the last clear, as far as streams have told.
     fed: AtomicU64,
 }
@@ -86,6 +88,10 @@ pub struct EngineStats {
     pub freezes: u64,
     /// Bytes of text stepped without rows.
     pub uncached_bytes: u64,
+    /// How often it was worked out what follows a row and a byte; all other bytes were looked up.
+    pub steps: u64,
+    /// States alive before and after these steps, summed up: the work they took.
+    pub step_states: u64,
 }
 
 /// Which contexts the patterns can tell apart; the others are `Other`.
@@ -161,6 +167,8 @@ impl Automaton {
             frozen: self.frozen(),
             freezes: count(&self.counts.freezes),
             uncached_bytes: count(&self.counts.uncached),
+            steps: count(&self.counts.steps),
+            step_states: count(&self.counts.step_states),
         }
     }
 
@@ -181,7 +189,7 @@ impl Automaton {
     }
 
     fn note_clear(&self, rows: u64) {
-        let Counts { clears, worthless, freezes, thaw_at, uncached, fed } = &self.counts;
+        let Counts { clears, worthless, freezes, thaw_at, uncached, fed, .. } = &self.counts;
         clears.fetch_add(1, Ordering::Relaxed);
         if fed.swap(0, Ordering::Relaxed) >= rows * WORTH_BYTES_PER_ROW {
             worthless.store(0, Ordering::Relaxed);
@@ -193,6 +201,12 @@ impl Automaton {
 
     fn frozen(&self) -> bool {
         self.counts.uncached.load(Ordering::Relaxed) < self.counts.thaw_at.load(Ordering::Relaxed)
+    }
+
+    /// What follows a row was worked out.
+    pub(crate) fn count_step(&self, states: usize) {
+        self.counts.steps.fetch_add(1, Ordering::Relaxed);
+        self.counts.step_states.fetch_add(states as u64, Ordering::Relaxed);
     }
 
     /// A byte was stepped without rows.

@@ -97,7 +97,9 @@ impl Program {
 
     /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.steps.capacity() * size_of::<Step>() + self.ranges.capacity() * size_of::<Range>() + self.depth.capacity() * 4
+        self.steps.capacity() * size_of::<Step>()
+            + self.ranges.capacity() * size_of::<Range>()
+            + self.depth.capacity() * 4
     }
 }
 
@@ -123,11 +125,9 @@ impl Compiler {
     fn node(&mut self, hir: &Hir, next: u32, depth: u32) -> Result<u32, TooLarge> {
         match hir.kind() {
             HirKind::Empty => Ok(next),
-            HirKind::Literal(literal) => {
-                literal.0.iter().enumerate().rev().try_fold(next, |to, (at, byte)| {
-                    self.push(Step::Byte { low: *byte, high: *byte, to }, depth.saturating_add(at as u32))
-                })
-            }
+            HirKind::Literal(literal) => literal.0.iter().enumerate().rev().try_fold(next, |to, (at, byte)| {
+                self.push(Step::Byte { low: *byte, high: *byte, to }, depth.saturating_add(at as u32))
+            }),
             HirKind::Class(Class::Bytes(class)) => {
                 let ranges: Vec<Range> = class.ranges().iter().map(|r| (r.start(), r.end(), next)).collect();
                 self.bytes(&ranges, depth)
@@ -222,9 +222,8 @@ impl Compiler {
 
     /// All characters beyond ASCII. The text is UTF-8, so the lead byte alone tells how many bytes follow.
     fn any_wide(&mut self, next: u32, depth: u32) -> Result<[Range; 3], TooLarge> {
-        let mut follow = |to: u32, before: u32| {
-            self.push(Step::Byte { low: 0x80, high: 0xBF, to }, depth.saturating_add(before))
-        };
+        let mut follow =
+            |to: u32, before: u32| self.push(Step::Byte { low: 0x80, high: 0xBF, to }, depth.saturating_add(before));
         let last = follow(next, 3)?;
         let last_two = follow(last, 2)?;
         let last_three = follow(last_two, 1)?;

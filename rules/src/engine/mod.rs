@@ -13,8 +13,9 @@
 //! **Why no byte of a match is let go.** A state's depth is the most bytes that any way from the pattern's start to it takes
 //! (no bound behind a loop). A match in progress has a state alive, so it began at most that state's depth ago, and at most
 //! as many bytes ago as it did one byte earlier, and one more. [`Cursor::held_from`] is what both say, for the deepest of
-//! the states alive: nothing that is before it belongs to a match that is still to come. What is held of a pattern without
-//! loops is therefore at most the longest match of it, and one byte where an assertion waits for it.
+//! the states alive: nothing that is before it belongs to a match that is still to come. A state in which an assertion
+//! waits for the next byte is as deep as the match is long. What is held of a pattern without loops is therefore at most
+//! its longest match; the settings bound the rest.
 
 mod automaton;
 mod compile;

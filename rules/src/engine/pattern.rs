@@ -72,6 +72,11 @@ impl Pattern {
         (self.program.max_len != UNBOUNDED).then_some(self.program.max_len)
     }
 
+    /// How many states it has; at most 10,000.
+    pub fn states(&self) -> usize {
+        self.program.steps.len()
+    }
+
     /// Whether it matches at any place without a byte and without an assertion.
     pub fn matches_empty(&self) -> bool {
         self.begin.empty
@@ -82,7 +87,8 @@ impl Pattern {
     pub fn start_of_match(&self, window: &[u8], before: Context, next: Next) -> Option<usize> {
         let end = window.len();
         // Threads are kept in order of their start, so the first that reaches a state is the earliest.
-        let mut walk = Walk { program: &self.program, seen: vec![usize::MAX; self.program.steps.len()], stack: Vec::new() };
+        let mut walk =
+            Walk { program: &self.program, seen: vec![usize::MAX; self.program.steps.len()], stack: Vec::new() };
         let (mut threads, mut arrived) = (Vec::new(), Vec::new());
         let first = self.max_len().map_or(0, |max| end.saturating_sub(max as usize));
         for at in first..=end {
@@ -92,7 +98,8 @@ impl Pattern {
             arrived.push((self.program.start, at));
             let mut matched = None;
             for (state, start) in arrived.drain(..) {
-                let ends = walk.close(state, at, |look| next.allows(look, context), |state| threads.push((state, start)));
+                let ends =
+                    walk.close(state, at, |look| next.allows(look, context), |state| threads.push((state, start)));
                 matched = matched.or(ends.then_some(start));
             }
             if at == end {
@@ -111,11 +118,16 @@ impl Begin {
         let mut out = Self::default();
         let mut walk = Walk { program, seen: vec![usize::MAX; program.steps.len()], stack: Vec::new() };
         out.empty = walk.close(program.start, 0, |_| false, |_| {});
-        out.asserts_only = walk.close(program.start, 1, |_| true, |state| {
-            for (low, high, _) in program.ranges_of(state) {
-                (low..=high).for_each(|byte| out.bytes[usize::from(byte >> 6)] |= 1 << (byte & 63));
-            }
-        });
+        out.asserts_only = walk.close(
+            program.start,
+            1,
+            |_| true,
+            |state| {
+                for (low, high, _) in program.ranges_of(state) {
+                    (low..=high).for_each(|byte| out.bytes[usize::from(byte >> 6)] |= 1 << (byte & 63));
+                }
+            },
+        );
         out
     }
 

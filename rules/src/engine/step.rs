@@ -74,6 +74,7 @@ impl Automaton {
         }
         // Mostly two sorted runs, which a stable sort merges.
         set.sort();
+        self.count_step(from.set.len() + set.len());
         Parts { context, before, after, set }.write(key);
     }
 
@@ -88,13 +89,7 @@ impl Automaton {
 
     /// Judges the assertions that waited for `next`; fills `active` with states that take bytes, `before` with
     /// patterns that have ended.
-    fn resolve(
-        &self,
-        from: impl Iterator<Item = u32>,
-        context: Context,
-        next: Option<u8>,
-        scratch: &mut Scratch,
-    ) {
+    fn resolve(&self, from: impl Iterator<Item = u32>, context: Context, next: Option<u8>, scratch: &mut Scratch) {
         scratch.begin(self.state_count());
         scratch.active.clear();
         scratch.before.clear();

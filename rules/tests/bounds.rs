@@ -1,0 +1,142 @@
+//! Conditions made to be hard: the work stays linear, the memory within its bound, and the verdicts right.
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
+
+mod judge;
+
+use std::sync::Arc;
+
+use judge::{Judge, Random};
+use rules::engine::{Automaton, Cursor, EngineStats, Pattern, Room};
+use rules::{Layer, RuleSet, Session, Settings, Source, parse_rule_file};
+use tidegate_rules as rules;
+
+/// Feeds a text in deltas of four bytes; the first end of each pattern.
+fn feed(automaton: &Arc<Automaton>, text: &[u8]) -> Vec<Option<usize>> {
+    let mut ends = vec![None; automaton.patterns().len()];
+    let mut cursor = Cursor::holding(automaton, vec![true; ends.len()]);
+    let mut note = |hit: rules::engine::Hit| {
+        let end = &mut ends[hit.pattern as usize];
+        end.is_none() && end.replace(hit.end as usize).is_none()
+    };
+    text.chunks(4).for_each(|piece| cursor.feed(piece, &mut note));
+    cursor.finish(&mut note);
+    ends
+}
+
+fn automaton(patterns: &[String], room: usize) -> Arc<Automaton> {
+    Automaton::with_room(patterns.iter().map(|text| Arc::new(Pattern::new(text).unwrap())).collect(), room)
+}
+
+/// Runs half a text and the whole, with little room and with much: verdicts are the judge's, twice the text takes about
+/// twice the work, and no more than the bound is used.
+fn holds_up(patterns: &[String], text: &[u8]) -> EngineStats {
+    let expected: Vec<_> = patterns.iter().map(|pattern| Judge::new(pattern).first_end(text)).collect();
+    for room in [1 << 17, 1 << 24] {
+        let work = |text: &[u8]| {
+            let automaton = automaton(patterns, room);
+            let ends = feed(&automaton, text);
+            let stats = automaton.stats();
+            let row = 4 * stats.pattern_states + 4096;
+            assert!(stats.room_used <= room + row && stats.bytes <= room + row, "{stats:?}");
+            let states = stats.pattern_states as u64;
+            assert!(stats.step_states <= (text.len() as u64 + 1) * 2 * states, "{stats:?}");
+            (ends, stats)
+        };
+        let (_, half) = work(&text[..text.len() / 2]);
+        let (ends, whole) = work(text);
+        assert!(ends == expected, "{:?}", patterns.first());
+        // Gaps fill up in the first half, so it is the easier one; with a square it would be four times the work.
+        assert!(whole.step_states <= half.step_states * 3, "{half:?} {whole:?}");
+    }
+    let little = automaton(patterns, 1 << 17);
+    feed(&little, text);
+    little.stats()
+}
+
+#[test]
+fn counting_what_may_begin_anywhere() {
+    let mut numbers = Random(1);
+    let mut text: Vec<u8> = (0..120_000).map(|_| b"ab"[numbers.below(2)]).collect();
+    text.extend(b"abbbbbbbbbbbbbbc");
+    let stats = holds_up(&["[ab]*a[ab]{14}c".into(), "[ab]*a[ab]{13}c".into()], &text);
+    assert!(stats.freezes > 0 && stats.uncached_bytes > 50_000, "it is there to need more than there is: {stats:?}");
+}
+
+#[test]
+fn a_wide_gap_that_begins_again_and_again() {
+    let mut numbers = Random(2);
+    let mut text = Vec::new();
+    while text.len() < 60_000 {
+        text.extend(["foo ", "fo o", "x\ny ", "é ", "barn"][numbers.below(5)].replace("barn", "ba r").bytes());
+    }
+    text.extend(b"foo here is the bar");
+    holds_up(&[r"(?-u:\b)foo[\s\S]{0,300}bar".into(), r"(?-u:\b)foo(?s:.){0,300}baz".into()], &text);
+}
+
+#[test]
+fn a_thousand_gaps_at_once() {
+    let patterns: Vec<String> = (0..1000).map(|n| format!("fo.{{0,200}}end{n}x")).collect();
+    let mut numbers = Random(3);
+    let mut text = Vec::new();
+    while text.len() < 3_000 {
+        text.extend(["fo", "xyz yz", " end", "42", "e\n"][numbers.below(5)].bytes());
+    }
+    text.extend(b"fo end7x");
+    let stats = holds_up(&patterns, &text);
+    assert!(stats.clears > 0, "{stats:?}");
+}
+
+#[test]
+fn a_pause_ends() {
+    let automaton = automaton(&["[ab]*a[ab]{14}c".into()], 1 << 16);
+    let mut numbers = Random(4);
+    let hard: Vec<u8> = (0..1_600_000).map(|_| b"ab"[numbers.below(2)]).collect();
+    feed(&automaton, &hard);
+    let first = automaton.stats();
+    assert!(first.freezes > 0 && first.uncached_bytes > 1 << 20, "{first:?}");
+    // Easy text has no rows either until the pause is over; then it soon needs no more.
+    let easy = b"nothing of the kind, only words; ".repeat(36_000);
+    feed(&automaton, &easy);
+    let then = automaton.stats();
+    assert!(then.uncached_bytes > first.uncached_bytes && !then.frozen, "{first:?} {then:?}");
+    feed(&automaton, &easy);
+    assert_eq!(automaton.stats().uncached_bytes, then.uncached_bytes);
+}
+
+#[test]
+fn automata_share_their_room_and_each_has_its_part() {
+    let room = Room::of(1 << 20);
+    let pattern = || vec![Arc::new(Pattern::new("[ab]*a[ab]{14}c").unwrap())];
+    let automata: Vec<_> = (0..4).map(|_| Automaton::sharing(pattern(), &room)).collect();
+    let mut numbers = Random(5);
+    let hard: Vec<u8> = (0..40_000).map(|_| b"ab"[numbers.below(2)]).collect();
+    for automaton in &automata {
+        feed(automaton, &hard);
+        // The first took all; a later one still gets a quarter.
+        assert!(automaton.stats().bytes >= (1 << 20) / 4, "{:?}", automaton.stats());
+        assert!(room.used() <= 2 << 20);
+    }
+    assert_eq!(room.used(), automata.iter().map(|automaton| automaton.stats().bytes).sum::<usize>());
+    drop(automata);
+    assert_eq!(room.used(), 0);
+}
+
+#[test]
+fn a_rule_set_says_when_its_memory_was_too_small() {
+    let source = Source { layer: Layer::Project, path: "rules/hard.md".into() };
+    let file = "+++\ncondition = 'fo[\\s\\S]{0,900}[xy]{900}end'\nscope = 'text'\n+++\nNo.\n";
+    let (rule, found) = parse_rule_file("hard", &source, file);
+    assert!(found.is_empty(), "{found:?}");
+    let (set, _) = RuleSet::build(vec![rule.unwrap()], Settings::default(), "/w");
+    assert_eq!(set.engine_trouble(), None);
+    let mut gate = Session::new(Arc::clone(&set)).gate();
+    gate.block_start(0, &flow::BlockKind::Text);
+    let mut numbers = Random(6);
+    for _ in 0..80_000 {
+        gate.piece(0, ["fo", "x", "y", "xxxxy"][numbers.below(4)]);
+    }
+    let trouble = set.engine_trouble().unwrap();
+    assert!(trouble.contains("`hard`") && trouble.contains("disable the rule"), "{trouble}");
+    assert!(!trouble.contains('\n'));
+    assert!(set.engines()[0].room_used < 48 << 20);
+}
