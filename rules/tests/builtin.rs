@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use rules::{BUILTIN_FILES, InterruptMode, Rule, RuleAction, RuleSet, Settings, builtin, check_examples};
+use flow::{BlockKind, CallId};
+use rules::{BUILTIN_FILES, InterruptMode, Rule, RuleAction, RuleSet, Session, Settings, builtin, check_examples};
 use tidegate_rules as rules;
 
 /// The least number of rules that is worth being called a pack.
@@ -111,4 +112,29 @@ fn what_an_edit_removes_never_fires() {
         assert_eq!(tools, !rule.fields.is_empty(), "{} says which arguments it reads", rule.name);
         assert!(!rule.fields.iter().any(|field| removed.contains(&field.as_str())), "{}", rule.name);
     }
+}
+
+#[test]
+fn every_argument_that_a_rule_names_is_watched() {
+    let mut watched = 0;
+    for rule in builtin().0 {
+        let Some(example) = rule.examples.iter().find(|one| one.fires && one.stream.starts_with("tool:")) else {
+            continue;
+        };
+        let mut words = example.stream["tool:".len()..].split(' ');
+        let tool = words.next().unwrap();
+        let path = words.find_map(|word| word.strip_prefix("path=")).unwrap_or("a");
+        let (set, _) = RuleSet::build(vec![rule.clone()], Settings::default(), "");
+        for field in &rule.fields {
+            let mut gate = Session::new(set.clone()).gate();
+            gate.block_start(0, &BlockKind::Tool { call: CallId::new("1"), name: tool.into() });
+            let value = match field.split_once("[].") {
+                Some((list, key)) => serde_json::json!({ "path": path, list: [{ key: example.text }] }),
+                None => serde_json::json!({ "path": path, field: example.text }),
+            };
+            assert_eq!(gate.piece(0, &value.to_string()).matches.len(), 1, "{} on {field}", rule.name);
+            watched += 1;
+        }
+    }
+    assert!(watched > 200, "{watched} arguments");
 }
