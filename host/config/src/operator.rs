@@ -54,6 +54,8 @@ pub struct Provider {
     pub connect_timeout: Duration,
     /// How long an answer may stand still.
     pub idle_timeout: Duration,
+    /// Whether the model can go on from a beginning of its answer; `None` = known by its name.
+    pub prefill: Option<bool>,
     /// The recording to replay; there is one exactly where `kind` is [`ProviderKind::Recording`].
     pub recording: Option<PathBuf>,
 }
@@ -436,6 +438,7 @@ impl Provider {
             max_tokens: typed.max_tokens,
             connect_timeout: Duration::from_millis(typed.connect_timeout_ms),
             idle_timeout: Duration::from_millis(typed.idle_timeout_ms),
+            prefill: typed.prefill,
             recording: typed.recording.map(|file| folder.join(file)),
         }
     }

@@ -32,7 +32,7 @@ fn every_value_arrives() {
     let provider = &operator.provider;
     assert_eq!((provider.kind, provider.max_tokens), (Some(ProviderKind::Anthropic), Some(1024)));
     assert_eq!(provider.key, KeySource::Env("MY_KEY".to_owned()));
-    assert_eq!(provider.idle_timeout, Duration::from_secs(30));
+    assert_eq!((provider.idle_timeout, provider.prefill), (Duration::from_secs(30), Some(false)));
     assert_eq!(operator.system.as_deref(), Some("Answer in one sentence."));
     let [plugin] = operator.plugins.as_slice() else { panic!("the plugin that is switched off is there") };
     assert_eq!(plugin.folder, Path::new("folder/plugins/redact-secrets"));

@@ -1,10 +1,12 @@
 //! The Anthropic Messages wire format: the events of its stream, and its request.
 
+mod prefill;
 mod request;
 
 use flow::{BlockId, BlockKind, CallId, ModelError, StopReason, Usage};
 use serde::Deserialize;
 
+pub(crate) use self::prefill::goes_on;
 pub(crate) use self::request::encode;
 use crate::decode::{Answer, ended_without, parse};
 use crate::failure;

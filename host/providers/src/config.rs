@@ -42,6 +42,9 @@ pub struct HttpConfig {
     pub thinking_budget: Option<u32>,
     /// How hard to reason: `low`, `medium`, `high` (OpenAI formats only).
     pub effort: Option<String>,
+    /// Whether the model can go on from a beginning of its answer (Anthropic's format only, and never with thinking). None
+    /// = known by the model's name: those up to Claude 4.5 can, later ones refuse it.
+    pub prefill: Option<bool>,
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How long the server may be silent: before the answer's head, and between two chunks of it.
@@ -62,6 +65,7 @@ impl HttpConfig {
             max_tokens: None,
             thinking_budget: None,
             effort: None,
+            prefill: None,
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(90),
             record: None,
@@ -233,6 +237,7 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ProviderError>
                 thinking_budget: config.thinking_budget,
                 effort: config.effort.clone(),
                 vendor: http.is_vendor(),
+                prefill: config.prefill,
             };
             let (name, secrets) = (config.model.clone(), http.secrets().clone());
             WireModel::new(config.wire.as_str(), name, config.wire, options, Box::new(http), recorder).hiding(secrets)
@@ -253,6 +258,8 @@ pub(crate) struct Options {
     pub(crate) effort: Option<String>,
     /// The server is the vendor's own, not one that imitates it.
     pub(crate) vendor: bool,
+    /// What is said of the model; none = what is known of it.
+    pub(crate) prefill: Option<bool>,
 }
 
 /// Something that must not be printed.

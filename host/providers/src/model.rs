@@ -24,6 +24,7 @@ pub fn encode(config: &HttpConfig, prompt: &Prompt) -> serde_json::Result<Vec<u8
         thinking_budget: config.thinking_budget,
         effort: config.effort.clone(),
         vendor: config.base_url.is_none(),
+        prefill: config.prefill,
     };
     encode_with(config.wire, prompt, &config.model, &options)
 }
@@ -115,6 +116,10 @@ impl Model for WireModel {
 
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn prefill(&self) -> bool {
+        self.wire == Wire::Anthropic && anthropic::goes_on(&self.name, &self.options)
     }
 
     fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {

@@ -43,7 +43,14 @@ fn prompt(messages: Vec<Message>) -> Prompt {
 
 /// The conversations, by name.
 fn conversations() -> Vec<(&'static str, Prompt)> {
-    vec![("plain", plain()), ("tools", tools()), ("reminders", reminders()), ("kept", kept()), ("odd", odd())]
+    vec![
+        ("plain", plain()),
+        ("tools", tools()),
+        ("reminders", reminders()),
+        ("kept", kept()),
+        ("odd", odd()),
+        ("rewound", rewound()),
+    ]
 }
 
 fn plain() -> Prompt {
@@ -109,6 +116,15 @@ fn kept() -> Prompt {
     ])
 }
 
+/// An answer that was stopped, the reminder before what stands of it, from which the model goes on.
+fn rewound() -> Prompt {
+    prompt(vec![
+        Message::user("Tell me."),
+        reminder("Do not say high."),
+        message(Role::Assistant, vec![text("The tide comes and goes.")]),
+    ])
+}
+
 /// What providers refuse: blank words, arguments that are no object, ids and seals of another provider.
 fn odd() -> Prompt {
     prompt(vec![
@@ -154,7 +170,7 @@ fn bodies_are_those_of_the_corpus() {
             read += 1;
         }
     }
-    assert_eq!(read, 15);
+    assert_eq!(read, 18);
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub(crate) fn provider(from: &Provider, record: Option<&Path>) -> Result<Provide
         max_tokens: from.max_tokens,
         connect_timeout: from.connect_timeout,
         idle_timeout: from.idle_timeout,
+        prefill: from.prefill,
         record: record.map(Path::to_owned),
         ..HttpConfig::new(wire, model)
     }))

@@ -50,6 +50,9 @@ pub(crate) struct ProviderFile {
     /// Milliseconds an answer may stand still before it counts as lost.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) idle_timeout_ms: u64,
+    /// Whether the model can go on from a beginning of its answer, which is how `context_mode = "rewind"` continues best.
+    /// Where it is not said, this is known by the model's name. Other formats than Anthropic's have no way to say it.
+    pub(crate) prefill: Option<bool>,
     /// The recording to replay, relative to this file; only with `kind = "recording"`.
     pub(crate) recording: Option<String>,
 }
@@ -64,6 +67,7 @@ impl Default for ProviderFile {
             max_tokens: None,
             connect_timeout_ms: 10_000,
             idle_timeout_ms: 120_000,
+            prefill: None,
             recording: None,
         }
     }

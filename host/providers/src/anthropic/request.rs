@@ -10,7 +10,7 @@ use crate::conversation::{Exchange, arguments, exchanges, is_blank};
 /// What is asked for when nobody says: the format demands a number.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 /// The least the provider accepts for thinking.
-const MIN_THINKING: u32 = 1024;
+pub(super) const MIN_THINKING: u32 = 1024;
 
 /// The request's body.
 pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
@@ -25,7 +25,8 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
     let last = exchanges.len().saturating_sub(1);
     let mut messages: Vec<WireMessage<'_>> =
         exchanges.iter().enumerate().filter_map(|(at, turn)| message(turn, at == last)).collect();
-    if let Some(last) = messages.last_mut().filter(|message| message.role == "user") {
+    // A beginning of the answer comes after what the next request has too.
+    if let Some(last) = messages.iter_mut().rfind(|message| message.role == "user") {
         mark(&mut last.content);
     }
     serde_json::to_vec(&Request {
