@@ -28,8 +28,10 @@ pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
     for path in &common.plugin {
         let mut entry = PluginEntry::of_path(path);
         // Only what the manifest asks for: a grant on the command line is for several plugins at once.
-        let asked = config::Manifest::load(&entry.folder.join(config::MANIFEST_FILE))?.capabilities;
-        entry.grants = grants.iter().copied().filter(|power| asked.contains_key(power)).collect();
+        // A manifest that cannot be read is told of when the plugin is loaded.
+        if let Ok(manifest) = config::Manifest::load(&entry.folder.join(config::MANIFEST_FILE)) {
+            entry.grants = grants.iter().copied().filter(|power| manifest.capabilities.contains_key(power)).collect();
+        }
         operator.plugins.push(entry);
     }
     Ok(operator)
