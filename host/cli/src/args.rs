@@ -18,7 +18,8 @@ pub(crate) struct Args {
 const EXIT_CODES: &str = "\
 Exit codes:
     0  the turn was completed; every check was good
-    1  the turn failed, or a check was not good
+    1  the turn failed, or a check was not good; for `rules test` the rule did not fire, for `rules replay` what --fail-on
+       names was found
     2  the command line, a file or a plugin is wrong; nothing was run
     3  a plugin rejected the input
     4  a rule ended the turn
@@ -74,7 +75,162 @@ pub(crate) enum PluginCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum RulesCommand {
     /// Print every rule: its state, source, scope and mode, and why it cannot fire where it cannot
-    List,
+    #[command(
+        after_help = "Example:\n    tidegate rules list --json | jq '.rules[] | select(.state != \"active\") | .name'"
+    )]
+    List(RulesList),
+    /// Check rule files before they are switched on: what is wrong at its place, their examples, what keeps them from firing
+    #[command(after_help = CHECK_HELP)]
+    Check(RulesCheck),
+    /// Try a rule on words or a tool call: where it fires, what is done then, and why not where it does not
+    #[command(after_help = TEST_HELP)]
+    Test(RulesTest),
+    /// Ask what rules would have done in old sessions: recordings and transcripts, compared with what happened
+    #[command(after_help = REPLAY_HELP)]
+    Replay(RulesReplay),
+    /// Print everything about one rule: what it looks for and where, what it does and why, what the model is told
+    #[command(after_help = "Example:\n    tidegate rules explain ts-as-any")]
+    Explain(RulesExplain),
+}
+
+const CHECK_HELP: &str = "\
+Examples:
+    tidegate rules check .tidegate/rules plugins/team-guard/plugin.toml --deny-warnings
+    tidegate rules check - < no-print.md
+
+Exit codes: 0 nothing wrong, 1 an error (or with --deny-warnings a warning), 2 something cannot be read.";
+
+const TEST_HELP: &str = "\
+Examples:
+    tidegate rules test ts-as-any --tool edit_file --arg path=src/main.ts --arg 'new_text=load() as any'
+    tidegate rules test ts-as-any --file src/main.ts
+    tidegate rules test rules/no-guess.md --text 'It should probably work.' --verbose
+
+Exit codes: 0 it fires (with --expect-none: it does not), 1 the other way round, 2 wrong use.";
+
+const REPLAY_HELP: &str = "\
+Examples:
+    tidegate rules replay sessions/*.jsonl
+    tidegate rules replay sessions/*.jsonl --rule rules/no-guess.md --verbose
+    tidegate rules replay golden.jsonl --fail-on disagreement
+
+A file is a recording (`tidegate run --record FILE`) or a transcript (`tidegate run --output stream-json > FILE`). What was
+said is fixed: where a rule stops an answer now, the rest of that answer is left out. Tokens marked ~ are estimates.
+Now and then: `same` rule and place and action; `only now`; `only then`; `other action`; `unreached`: in what would not
+have been written now; `not recorded`; `unknown`: recordings do not say which rules fired.
+
+Exit codes: 0 done, 1 what --fail-on names was found, 2 a file cannot be read.";
+
+/// What `rules list` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RulesList {
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print several lines a rule
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) verbose: bool,
+}
+
+/// What `rules check` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RulesCheck {
+    /// Rule files (.md, .mdc), manifests (plugin.toml), folders that hold either; `-` is a rule file on standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// A warning is as bad as an error
+    #[arg(long)]
+    pub(crate) deny_warnings: bool,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `rules test` takes.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("input").required(true).args(["text", "thinking", "file", "tool"]))]
+pub(crate) struct RulesTest {
+    /// The name of a rule, or the path of a rule file
+    pub(crate) rule: String,
+    /// Words of the model for the user; `-` reads them from standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) text: Option<String>,
+    /// Words of the model's reasoning; `-` reads them from standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) thinking: Option<String>,
+    /// A text file, as if the model wrote it: with write_file, and with edit_file. Relative to the workspace, as tools are
+    #[arg(long, value_name = "PATH")]
+    pub(crate) file: Option<PathBuf>,
+    /// A call of this tool; its arguments are given by --arg or --json-args
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// An argument of the call that is a text
+    #[arg(long, value_name = "KEY=VALUE", requires = "tool", conflicts_with = "json_args", allow_hyphen_values = true)]
+    pub(crate) arg: Vec<String>,
+    /// All arguments of the call, as a JSON object
+    #[arg(long, value_name = "JSON", requires = "tool")]
+    pub(crate) json_args: Option<String>,
+    /// The agent that writes
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub(crate) agent: String,
+    /// That it does not fire is good, that it fires is not
+    #[arg(long)]
+    pub(crate) expect_none: bool,
+    /// Print what the model is told, too
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `rules replay` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RulesReplay {
+    /// Recordings and transcripts
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Only this rule: a name, or the path of a rule file. Tried even where it is switched off; can be given again
+    #[arg(long, value_name = "RULE")]
+    pub(crate) rule: Vec<String>,
+    /// Count every block in which a rule matches, whatever was injected before; nothing interrupts, nothing is compared
+    #[arg(long)]
+    pub(crate) every: bool,
+    /// The agent whose sessions these are
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub(crate) agent: String,
+    /// What makes the exit code 1
+    #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "WHAT")]
+    pub(crate) fail_on: FailOn,
+    /// Print every match
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// Print a JSON object, every match in it
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What makes `rules replay` fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Nothing
+    Never,
+    /// A match
+    Fire,
+    /// A match that would stop an answer
+    Interrupt,
+    /// Now differs from then
+    Disagreement,
+}
+
+/// What `rules explain` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RulesExplain {
+    /// The name of a rule, or the path of a rule file
+    pub(crate) rule: String,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Which model answers.

@@ -1,4 +1,4 @@
-//! `tidegate plugin list` and `tidegate rules list`.
+//! `tidegate plugin list`.
 
 use std::io::{Write, stdout};
 
@@ -31,36 +31,6 @@ pub(crate) async fn plugins(common: &Common) -> Result<Exit, Failure> {
             let names: Vec<String> = chain.iter().map(|(id, priority)| format!("{id} ({priority})")).collect();
             writeln!(out, "  {:<18} {}", callback.as_str(), names.join(" → "))?;
         }
-    }
-    print::warnings(&host);
-    Ok(Exit::Completed)
-}
-
-/// Prints the rules.
-pub(crate) async fn rules(common: &Common) -> Result<Exit, Failure> {
-    let host = load(common).await?;
-    let mut out = stdout().lock();
-    for info in host.rules().rules() {
-        let state = match info.state {
-            tidegate::RuleState::Active => style::out(style::GOOD, "active"),
-            tidegate::RuleState::Disabled(why) => format!("{}: {why}", style::out(style::DIM, "disabled")),
-            tidegate::RuleState::Shadowed(by) => format!("{}: {by}", style::out(style::WARNING, "shadowed")),
-            tidegate::RuleState::Unreachable(why) => format!("{}: {why}", style::out(style::BAD, "cannot fire")),
-        };
-        writeln!(out, "{}  {state}", style::out(style::STRONG, &info.rule.name))?;
-        if let Some(description) = &info.rule.description {
-            writeln!(out, "  {description}")?;
-        }
-        let gap =
-            if info.repeat == tidegate::RepeatMode::AfterGap { format!(" {} turns", info.gap) } else { String::new() };
-        let action = match info.rule.action {
-            Some(tidegate::RuleAction::Remind) => "remind".to_owned(),
-            Some(tidegate::RuleAction::Block) => "block".to_owned(),
-            Some(tidegate::RuleAction::Stop) => "stop".to_owned(),
-            Some(tidegate::RuleAction::Interrupt) | None => format!("interrupt ({})", info.interrupt.as_str()),
-        };
-        writeln!(out, "  watches {}; action {action}; repeats {}{gap}", info.scopes.join(", "), info.repeat.as_str())?;
-        writeln!(out, "  from {}", print::tidy_path(&info.rule.source.to_string()))?;
     }
     print::warnings(&host);
     Ok(Exit::Completed)

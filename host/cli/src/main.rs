@@ -11,6 +11,7 @@ mod list;
 mod open;
 mod plugin;
 mod print;
+mod rules;
 mod run;
 mod say;
 mod style;
@@ -19,7 +20,7 @@ mod trouble;
 
 use clap::Parser;
 
-use crate::args::{Args, Command, PluginCommand, RulesCommand};
+use crate::args::{Args, Command, PluginCommand};
 use crate::exit::{Exit, Failure};
 
 fn main() -> std::process::ExitCode {
@@ -41,7 +42,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Command::Doctor(provider) => doctor::run(&args.common, &provider).await,
         Command::Plugin { command: PluginCommand::List } => list::plugins(&args.common).await,
         Command::Plugin { command: PluginCommand::Build { folder } } => plugin::build(&folder),
-        Command::Rules { command: RulesCommand::List } => list::rules(&args.common).await,
+        Command::Rules { command } => rules::run(&args.common, command).await,
     }
 }
 

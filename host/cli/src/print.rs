@@ -68,7 +68,9 @@ impl Printer {
                     Action::Stop => "ended the turn",
                     Action::Block => "keeps the tool from running",
                     Action::Remind => "reminds the model",
-                    Action::Pass => "matched, and nothing more is done: a budget is spent, or its reminder is on its way",
+                    Action::Pass => {
+                        "matched, and nothing more is done: a budget is spent, or its reminder is on its way"
+                    }
                 };
                 let text = shorten(&found.evidence.text, 80);
                 self.line(&format!("{} {what}: {text:?}", err(style::WARNING, &format!("▲ rule {}", found.rule))))?;

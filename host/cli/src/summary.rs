@@ -28,7 +28,9 @@ impl Summary {
                 self.troubles.begin_turn();
                 Vec::new()
             }
-            EventKind::ExtensionCallback(report) => self.troubles.take(report).map(|(line, _)| line).into_iter().collect(),
+            EventKind::ExtensionCallback(report) => {
+                self.troubles.take(report).map(|(line, _)| line).into_iter().collect()
+            }
             EventKind::Notice { message } => vec![message.clone()],
             EventKind::RulesReloaded { notices, .. } => notices.clone(),
             _ => Vec::new(),

@@ -37,10 +37,12 @@ mod rule_checks;
 mod rulebook;
 mod sources;
 mod stale;
+pub mod trial;
 
 pub use clock::SystemClock;
 pub use config::{
     Diagnostic, Diagnostics, KeySource, Operator, PermissionMode, PermissionRule, PluginEntry, Power, ProviderKind,
+    Severity,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
@@ -51,6 +53,9 @@ pub use flow::{
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
-pub use rules::{RepeatMode, RuleAction, RuleSet, RuleState};
+pub use rules::{
+    Bucket as RuleBucket, Glob as RuleGlob, Layer as RuleLayer, RepeatMode, RuleAction, RuleSet, RuleState,
+    Source as RuleSource,
+};
 pub use turn::ports::{BoxFuture, Clock, Confirm};
 pub use turn::{Cancel, Session, Subscription, TurnReport, transcript};

@@ -173,7 +173,7 @@ impl Built {
 }
 
 /// Why an active rule waits for what cannot come here: the tools it watches are not `offered`, or it names other agents.
-fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
+pub(crate) fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
     let missing = |scope: &Scope| match scope {
         Scope::Tool { name: Some(name), .. } if !offered.iter().any(|tool| scope.takes_tool(tool)) => {
             Some(name.clone())
@@ -188,7 +188,8 @@ fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
     elsewhere.then(|| format!("its `agents` leave out `{AGENT}`, the only agent there is"))
 }
 
-fn diagnostic(from: &rules::Diagnostic) -> Diagnostic {
+/// A diagnostic of the engine's, for people.
+pub(crate) fn diagnostic(from: &rules::Diagnostic) -> Diagnostic {
     let message = format!("rule `{}` ({}): {}", from.rule, from.source, from.message);
     let one = match from.severity {
         rules::Severity::Error => Diagnostic::error(message),

@@ -1,0 +1,103 @@
+//! `tidegate rules check`.
+
+use std::io::{Read, Write, stdin, stdout};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tidegate::trial::{Catalogue, Checked, check};
+
+use super::{count, json as shapes};
+use crate::args::RulesCheck;
+use crate::exit::{Exit, Failure};
+use crate::{say, style};
+
+/// A rule file on standard input has at most this many bytes, as any rule file.
+const MAX_INPUT: u64 = 1 << 20;
+
+/// Checks rule files. Findings go to standard output: they are what was asked for.
+///
+/// JSON is one object:
+/// ```json
+/// {"files": 3, "rules": ["no-print"], "examples": 4, "errors": 1, "warnings": 0,
+///  "findings": [{"rule": "no-print", "severity": "error", "message": "…", "file": "rules/no-print.md", "line": 2,
+///    "column": 14, "help": "…"}],
+///  "unreadable": [{"file": "rules/gone.md", "cause": "…"}]}
+/// ```
+pub(super) fn run(catalogue: &Catalogue, args: &RulesCheck) -> Result<Exit, Failure> {
+    let (input, paths): (Vec<PathBuf>, Vec<PathBuf>) =
+        args.files.iter().cloned().partition(|file| file == Path::new("-"));
+    if input.len() > 1 {
+        return Err(Failure::setup("standard input can be read once: give `-` once only"));
+    }
+    let texts = if input.is_empty() { Vec::new() } else { vec![("stdin.md".to_owned(), read_input()?)] };
+    let checked = check(catalogue, &paths, &texts);
+    let mut out = stdout().lock();
+    if args.json {
+        writeln!(out, "{}", as_json(&checked))?;
+    } else {
+        text(&mut out, &checked)?;
+    }
+    let (errors, warnings) = checked.counts();
+    Ok(match (checked.unreadable.is_empty(), errors > 0 || (args.deny_warnings && warnings > 0)) {
+        (false, _) => Exit::Wrong,
+        (true, true) => Exit::Failed,
+        (true, false) => Exit::Completed,
+    })
+}
+
+fn read_input() -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = stdin().take(MAX_INPUT + 1).read_to_string(&mut text);
+    match read {
+        Err(error) => Err(Failure::setup(format_args!("cannot read the rule file on standard input: {error}"))),
+        Ok(bytes) if bytes as u64 > MAX_INPUT => {
+            Err(Failure::setup(format_args!("the rule file on standard input has more than {MAX_INPUT} bytes")))
+        }
+        Ok(_) => Ok(text),
+    }
+}
+
+fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
+    for finding in &checked.findings {
+        writeln!(out, "{}\n", finding.diagnostic.render(style::stdout_has_colour()))?;
+    }
+    for one in &checked.unreadable {
+        say::note(format_args!(
+            "{} cannot read `{}`: {}",
+            style::err(style::BAD, "error:"),
+            one.path.display(),
+            one.cause
+        ));
+    }
+    let (errors, warnings) = checked.counts();
+    writeln!(
+        out,
+        "{} with {} and {} checked: {}, {}",
+        count(checked.files as u64, "file", "files"),
+        count(checked.rules.len() as u64, "rule", "rules"),
+        count(checked.examples as u64, "example", "examples"),
+        count(errors as u64, "error", "errors"),
+        count(warnings as u64, "warning", "warnings")
+    )?;
+    Ok(())
+}
+
+fn as_json(checked: &Checked) -> Value {
+    let (errors, warnings) = checked.counts();
+    let finding = |one: &tidegate::trial::Finding| {
+        let mut value = shapes::finding(&one.diagnostic);
+        value["rule"] = one.rule.clone().into();
+        value
+    };
+    let unreadable =
+        |one: &tidegate::trial::Unreadable| json!({"file": one.path.display().to_string(), "cause": one.cause});
+    json!({
+        "files": checked.files,
+        "rules": checked.rules,
+        "examples": checked.examples,
+        "errors": errors,
+        "warnings": warnings,
+        "findings": checked.findings.iter().map(finding).collect::<Vec<_>>(),
+        "unreadable": checked.unreadable.iter().map(unreadable).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,101 @@
+//! What several commands print of the same things, as JSON.
+
+use serde_json::{Value, json};
+use tidegate::trial::Entry;
+use tidegate::{Diagnostic, RuleMatch, RuleSource, Severity, StreamKind};
+
+/// A finding: `{"severity", "message", "file", "line", "column", "help"}`; what is not known is `null`.
+pub(super) fn finding(finding: &Diagnostic) -> Value {
+    let place = finding.place.as_ref().map(|(place, _)| place);
+    json!({
+        "severity": severity(finding.severity),
+        "message": finding.message,
+        "file": place.map(|place| place.source.path.display().to_string().replace('\\', "/")),
+        "line": place.map(config::Place::line),
+        "column": place.map(column),
+        "help": finding.help,
+    })
+}
+
+pub(super) fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}
+
+/// The column a place begins in, in characters, from 1.
+pub(super) fn column(place: &config::Place) -> usize {
+    let before = &place.source.text[..place.source.text.floor_char_boundary(place.span.start)];
+    before.rsplit('\n').next().unwrap_or_default().chars().count() + 1
+}
+
+/// Where a rule comes from: `{"layer", "path"}`, for a plugin's rule with `"plugin"`.
+pub(super) fn source(source: &RuleSource) -> Value {
+    use tidegate::RuleLayer;
+    let (layer, plugin) = match &source.layer {
+        RuleLayer::Project => ("project", None),
+        RuleLayer::User => ("user", None),
+        RuleLayer::Plugin(id) => ("plugin", Some(id.as_str())),
+        RuleLayer::Builtin => ("builtin", None),
+    };
+    let mut value = json!({"layer": layer, "path": crate::print::tidy_path(&source.path)});
+    if let Some(plugin) = plugin {
+        value["plugin"] = plugin.into();
+    }
+    value
+}
+
+/// A rule with its state, as `rules list --json` and `rules explain --json` give it.
+pub(super) fn entry(entry: &Entry) -> Value {
+    use tidegate::RuleBucket;
+    let rule = &entry.rule;
+    let bucket = match rule.bucket {
+        RuleBucket::Stream => "stream",
+        RuleBucket::AlwaysApply => "always_apply",
+        RuleBucket::Rulebook => "rulebook",
+    };
+    let globs = |globs: &[tidegate::RuleGlob]| globs.iter().map(|glob| glob.as_str().to_owned()).collect::<Vec<_>>();
+    let stream = rule.bucket == RuleBucket::Stream;
+    json!({
+        "name": rule.name,
+        "description": rule.description,
+        "state": entry.standing.as_str(),
+        "reason": entry.standing.reason(),
+        "bucket": bucket,
+        "source": source(&rule.source),
+        "scope": if stream { entry.scopes.clone() } else { Vec::new() },
+        "globs": globs(&rule.globs),
+        "field": rule.fields,
+        "agents": globs(&rule.agents),
+        "action": stream.then(|| entry.action()),
+        "interrupt": stream.then(|| entry.interrupt.as_str()),
+        "repeat": stream.then(|| entry.repeat.as_str()),
+        "gap": (stream && entry.repeat == tidegate::RepeatMode::AfterGap).then_some(entry.gap),
+        "conditions": rule.conditions.len(),
+        "all": rule.all.len(),
+        "unless": rule.unless.len(),
+        "longest_match": entry.longest_match.filter(|_| stream),
+        "examples": rule.examples.len(),
+        "findings": entry.findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}
+
+/// A match: the stream, for tools with `"tool"`, `"field"` and `"path"`, and what was found where, in bytes of its block.
+pub(super) fn found(found: &RuleMatch) -> Value {
+    let evidence = &found.evidence;
+    let mut value = json!({
+        "stream": found.stream.as_str(),
+        "pattern": evidence.pattern,
+        "text": evidence.text,
+        "start": evidence.start,
+        "end": evidence.end,
+        "line": evidence.line,
+    });
+    if let StreamKind::Tool { name, .. } = &found.stream {
+        value["tool"] = name.as_str().into();
+        value["field"] = evidence.field.clone().into();
+        value["path"] = evidence.path.clone().into();
+    }
+    value
+}

@@ -1,0 +1,150 @@
+//! `tidegate rules list`.
+
+use std::io::{Write, stdout};
+
+use serde_json::json;
+use tidegate::RuleBucket;
+use tidegate::trial::{Catalogue, Entry, Standing};
+
+use super::table::{self, Cell};
+use super::{count, json as shapes, warn};
+use crate::args::RulesList;
+use crate::exit::{Exit, Failure};
+use crate::print::{shorten, tidy_path};
+use crate::style;
+
+/// What is shown of a rule's scopes in the table, in characters.
+const SCOPES: usize = 60;
+
+/// Prints the rules.
+///
+/// JSON is one object; `reason` says why a rule cannot fire, and `findings` at the top are all that were made, those about
+/// rules that were refused included:
+/// ```json
+/// {"rules": [{"name": "ts-as-any", "description": "…", "state": "active", "reason": null, "bucket": "stream",
+///   "source": {"layer": "builtin", "path": "rules/builtin/ts-as-any.md"}, "scope": ["tool(*.ts)"], "globs": [],
+///   "field": ["new_text"], "agents": [], "action": "remind", "interrupt": "never", "repeat": "once", "gap": null,
+///   "conditions": 1, "all": 0, "unless": 0, "longest_match": 6, "examples": 2, "findings": []}],
+///  "findings": [{"severity": "error", "message": "…", "file": "rules/a.md", "line": 2, "column": 14, "help": null}]}
+/// ```
+/// States: `active`, `idle` (what it watches is not here), `disabled`, `shadowed`, `unreachable`. Buckets: `stream`,
+/// `always_apply`, `rulebook`.
+pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failure> {
+    let entries = catalogue.entries();
+    let mut out = stdout().lock();
+    if args.json {
+        let rules: Vec<_> = entries.iter().map(shapes::entry).collect();
+        let findings: Vec<_> = catalogue.warnings().iter().map(shapes::finding).collect();
+        writeln!(out, "{}", json!({"rules": rules, "findings": findings}))?;
+        return Ok(Exit::Completed);
+    }
+    if args.verbose {
+        entries.iter().try_for_each(|entry| long(&mut out, entry))?;
+    } else {
+        short(&mut out, &entries)?;
+    }
+    warn(&catalogue.warnings());
+    Ok(Exit::Completed)
+}
+
+fn short(out: &mut impl Write, entries: &[Entry]) -> std::io::Result<()> {
+    let rows: Vec<Vec<Cell>> = entries.iter().map(row).collect();
+    for line in table::lines(&["RULE", "STATE", "ACTION", "REPEATS", "LONGEST", "FROM", "WATCHES"], &rows) {
+        writeln!(out, "{line}")?;
+    }
+    let why = |entry: &&Entry| entry.standing != Standing::Active;
+    for entry in entries.iter().filter(why) {
+        writeln!(out, "{}: {}", style::out(style::STRONG, &entry.rule.name), entry.standing)?;
+    }
+    let active = entries.iter().filter(|entry| entry.standing == Standing::Active).count() as u64;
+    writeln!(
+        out,
+        "{}, {active} active; --verbose tells more, `tidegate rules explain RULE` all",
+        count(entries.len() as u64, "rule", "rules")
+    )
+}
+
+fn row(entry: &Entry) -> Vec<Cell> {
+    let rule = &entry.rule;
+    let look = look(&entry.standing);
+    let name = Cell(rule.name.clone(), style::STRONG);
+    let state = Cell(entry.standing.as_str().to_owned(), look);
+    let from = match &rule.source.layer {
+        tidegate::RuleLayer::Project => "project".to_owned(),
+        tidegate::RuleLayer::User => "user".to_owned(),
+        tidegate::RuleLayer::Plugin(id) => id.to_string(),
+        tidegate::RuleLayer::Builtin => "built-in".to_owned(),
+    };
+    let blank = || Cell::from("-");
+    match rule.bucket {
+        RuleBucket::AlwaysApply => {
+            vec![name, state, blank(), blank(), blank(), from.into(), "(in the system prompt)".into()]
+        }
+        RuleBucket::Rulebook => vec![name, state, blank(), blank(), blank(), from.into(), "(in the rulebook)".into()],
+        RuleBucket::Stream => vec![
+            name,
+            state,
+            entry.action().into(),
+            repeats(entry).into(),
+            entry.longest_match.map_or_else(|| "no bound".to_owned(), |bytes| format!("{bytes} B")).into(),
+            from.into(),
+            shorten(&entry.scopes.join(", "), SCOPES).into(),
+        ],
+    }
+}
+
+fn repeats(entry: &Entry) -> String {
+    match entry.repeat {
+        tidegate::RepeatMode::AfterGap => format!("after {}", count(entry.gap, "turn", "turns")),
+        other => other.as_str().to_owned(),
+    }
+}
+
+pub(super) fn look(standing: &Standing) -> anstyle::Style {
+    match standing {
+        Standing::Active => style::GOOD,
+        Standing::Disabled(_) => style::DIM,
+        Standing::Shadowed(_) | Standing::Idle(_) => style::WARNING,
+        Standing::Unreachable(_) => style::BAD,
+    }
+}
+
+fn long(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
+    let rule = &entry.rule;
+    let state = style::out(look(&entry.standing), entry.standing.as_str());
+    let why = entry.standing.reason().map(|why| format!(": {why}")).unwrap_or_default();
+    writeln!(out, "{}  {state}{why}", style::out(style::STRONG, &rule.name))?;
+    if let Some(description) = &rule.description {
+        writeln!(out, "  {description}")?;
+    }
+    match rule.bucket {
+        RuleBucket::Stream => {
+            let action = match entry.action() {
+                "interrupt" => format!("interrupt ({})", entry.interrupt.as_str()),
+                other => other.to_owned(),
+            };
+            writeln!(out, "  watches {}; action {action}; repeats {}", entry.scopes.join(", "), repeats(entry))?;
+            let longest = entry.longest_match.map_or_else(|| "no bound".to_owned(), |bytes| format!("{bytes} bytes"));
+            let parts = [(&rule.conditions, "conditions"), (&rule.all, "all"), (&rule.unless, "unless")];
+            let parts: Vec<String> = parts
+                .iter()
+                .filter(|(patterns, _)| !patterns.is_empty())
+                .map(|(patterns, word)| format!("{word} {}", patterns.len()))
+                .collect();
+            writeln!(out, "  {}; longest match {longest}", parts.join(", "))?;
+        }
+        RuleBucket::AlwaysApply => writeln!(out, "  has no condition: its body is part of the system prompt")?,
+        RuleBucket::Rulebook => writeln!(out, "  has no condition: the model reads it when it wants")?,
+    }
+    writeln!(out, "  from {}", tidy_path(&rule.source.to_string()))?;
+    let (errors, warnings) = entry.counts();
+    if errors + warnings > 0 {
+        writeln!(
+            out,
+            "  {}, {}",
+            count(errors as u64, "error", "errors"),
+            count(warnings as u64, "warning", "warnings")
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! `tidegate rules`: what rules are, whether they can be trusted, and what they would have done. Text and JSON; what is
+//! said is the library's, `tidegate::trial`.
+
+mod check;
+mod explain;
+mod json;
+mod list;
+mod replay;
+mod table;
+mod test;
+
+use tidegate::trial::{Catalogue, NotFound, Subject};
+
+use crate::args::{Common, RulesCommand};
+use crate::exit::{Exit, Failure};
+use crate::{open, say, style};
+
+/// Runs one of the commands. Their work is the disk's and the processor's, so it goes on a thread of its own.
+pub(crate) async fn run(common: &Common, command: RulesCommand) -> Result<Exit, Failure> {
+    let operator = open::operator(common)?;
+    let workspace = common.workspace.clone();
+    let work = move || {
+        let catalogue = Catalogue::load(&operator, &workspace)?;
+        match command {
+            RulesCommand::List(args) => list::run(&catalogue, &args),
+            RulesCommand::Check(args) => check::run(&catalogue, &args),
+            RulesCommand::Test(args) => test::run(&catalogue, &workspace, &args),
+            RulesCommand::Replay(args) => replay::run(&catalogue, &args),
+            RulesCommand::Explain(args) => explain::run(&catalogue, &args),
+        }
+    };
+    let cut_off = |error| Failure::setup(format_args!("the command was cut off: {error}"));
+    tokio::task::spawn_blocking(work).await.map_err(cut_off)?
+}
+
+/// The rule of this name or file; what is wrong with it is told.
+fn find(catalogue: &Catalogue, wanted: &str) -> Result<Subject, Failure> {
+    match catalogue.find(wanted) {
+        Ok(subject) => {
+            warn(&subject.entry.findings);
+            Ok(subject)
+        }
+        Err(error) => {
+            if let NotFound::File { findings, .. } = &error {
+                warn(findings);
+            }
+            Err(Failure::setup(error))
+        }
+    }
+}
+
+/// Findings on standard error, a blank line after each.
+fn warn(findings: &[tidegate::Diagnostic]) {
+    for finding in findings {
+        say::note(finding.render(style::stderr_has_colour()));
+        say::note("");
+    }
+}
+
+/// A number of things.
+fn count(number: impl Into<u64>, one: &str, many: &str) -> String {
+    let number = number.into();
+    format!("{number} {}", if number == 1 { one } else { many })
+}

@@ -1,0 +1,288 @@
+//! The rules of a host as an operator sees them: each with its state, and what keeps it from firing here.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use config::{Diagnostic, Operator, RuleFile, RuleFiles, Severity};
+use flow::ToolSpec;
+use rules::{Bucket, Layer, READ_RULE, Rule, RuleInfo, RuleSet, RuleState, Session, Settings, Source};
+use tools::BuiltinTools;
+use turn::ports::Tools;
+
+use crate::sources::{self, Built, Sources};
+use crate::{HostError, assemble, rulebook};
+
+/// The rules of a host, without anything else of it: no component is loaded and no provider is needed.
+pub struct Catalogue {
+    built: Built,
+    tools: Vec<String>,
+    specs: Arc<[ToolSpec]>,
+}
+
+impl fmt::Debug for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Catalogue").field("tools", &self.tools).finish_non_exhaustive()
+    }
+}
+
+/// One rule of a catalogue.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The rule as used.
+    pub rule: Rule,
+    /// Whether it can fire, and why not.
+    pub standing: Standing,
+    /// Its scopes, written in full.
+    pub scopes: Vec<String>,
+    /// The interrupt mode that counts for it.
+    pub interrupt: rules::InterruptMode,
+    /// The repeat mode that counts for it.
+    pub repeat: rules::RepeatMode,
+    /// The gap that counts for it, in completed turns.
+    pub gap: u32,
+    /// The most bytes that a match of it can have; none where there is no bound.
+    pub longest_match: Option<u32>,
+    /// What is wrong with it.
+    pub findings: Vec<Diagnostic>,
+}
+
+/// Whether a rule can fire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It can. For a rule without a condition: it is used.
+    Active,
+    /// It is used and waits for what is not here: a tool that nobody offers, another agent.
+    Idle(String),
+    /// It, or the settings, leave it out.
+    Disabled(String),
+    /// A rule of the same name is used instead; the text says which.
+    Shadowed(String),
+    /// It can never fire.
+    Unreachable(String),
+}
+
+impl Standing {
+    /// The word for it on every surface.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Idle(_) => "idle",
+            Self::Disabled(_) => "disabled",
+            Self::Shadowed(_) => "shadowed",
+            Self::Unreachable(_) => "unreachable",
+        }
+    }
+
+    /// Why, where it cannot fire.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Active => None,
+            Self::Idle(why) | Self::Disabled(why) | Self::Unreachable(why) | Self::Shadowed(why) => Some(why),
+        }
+    }
+}
+
+/// A rule that is looked at closely.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The rule and its state; of a file that the host does not read, as if it were one of the project's.
+    pub entry: Entry,
+    /// It was read from a file that was named, and is none of the host's.
+    pub from_file: bool,
+}
+
+/// There is no such rule, or its file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum NotFound {
+    /// No rule has the name.
+    #[error("there is no rule `{name}`{}", hint(nearest.as_deref()))]
+    Name {
+        /// What was asked for.
+        name: String,
+        /// The name that comes nearest.
+        nearest: Option<String>,
+    },
+    /// The file has no rule that can be used; the findings say why.
+    #[error("`{path}` holds no rule that can be used")]
+    File {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        findings: Vec<Diagnostic>,
+    },
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(name) => format!("; did you mean `{name}`?"),
+        None => "; `tidegate rules list` shows the names, and a file is named by its path".to_owned(),
+    }
+}
+
+impl Catalogue {
+    /// Reads the rule files of the project and of the user, the manifests of the plugins, and the built-in pack.
+    ///
+    /// # Errors
+    /// The operator's file or a manifest is wrong, or the workspace cannot be used.
+    pub fn load(operator: &Operator, workspace: &Path) -> Result<Self, HostError> {
+        let plugins = operator.load_plugins()?;
+        let mut settings = assemble::tools(operator, &[]);
+        rulebook::permission(&mut settings)?;
+        let builtin = BuiltinTools::new(workspace, settings)?;
+        let specs: Arc<[ToolSpec]> = builtin.specs().into();
+        let mut tools: Vec<String> = specs.iter().map(|tool| tool.name.clone()).collect();
+        let user = sources::user_folder();
+        let folders = sources::folders(operator, workspace, builtin.workspace(), user.as_deref());
+        let mut files = RuleFiles::new(folders);
+        files.look();
+        let built = Sources::new(operator, &plugins, builtin.workspace(), tools.clone()).build(&files);
+        if built.set.has_rulebook() {
+            tools.push(READ_RULE.to_owned());
+        }
+        Ok(Self { built, tools, specs })
+    }
+
+    /// The rules as the engine has them.
+    pub fn set(&self) -> &Arc<RuleSet> {
+        &self.built.set
+    }
+
+    /// The settings that count.
+    pub fn settings(&self) -> &Settings {
+        self.built.set.settings()
+    }
+
+    /// The tools that are offered to the model.
+    pub fn tools(&self) -> &[String] {
+        &self.tools
+    }
+
+    /// A session of these rules that knows the tools, as those of a host do.
+    pub(super) fn session(&self, set: &Arc<RuleSet>, agent: &str) -> Session {
+        session(set, &self.specs, agent)
+    }
+
+    pub(super) fn specs(&self) -> &Arc<[ToolSpec]> {
+        &self.specs
+    }
+
+    /// What is wrong with rules, those included that were refused and are no entry.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        self.built.warnings()
+    }
+
+    /// Every rule, used or not, highest layer first.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.built.set.rules().map(|info| self.own_entry(&info)).collect()
+    }
+
+    /// The rule of this name, the one in use before others; or the rule in the file of this path.
+    ///
+    /// # Errors
+    /// There is neither.
+    pub fn find(&self, wanted: &str) -> Result<Subject, NotFound> {
+        let named = || self.built.set.rules().filter(|info| info.rule.name == wanted);
+        let used = named().find(|info| *info.state == RuleState::Active).or_else(|| named().next());
+        if let Some(info) = used {
+            return Ok(Subject { entry: self.own_entry(&info), from_file: false });
+        }
+        let path = Path::new(wanted);
+        if path.is_file() || wanted.contains('/') || path.extension().is_some_and(|e| e == "md" || e == "mdc") {
+            return self.read(path);
+        }
+        let names: Vec<&str> = self.built.set.rules().map(|info| info.rule.name.as_str()).collect();
+        let near = names.into_iter().map(|name| (strsim::jaro_winkler(wanted, name), name));
+        let nearest = near.filter(|(likeness, _)| *likeness > 0.75).max_by(|a, b| a.0.total_cmp(&b.0));
+        Err(NotFound::Name { name: wanted.to_owned(), nearest: nearest.map(|(_, name)| name.to_owned()) })
+    }
+
+    /// The rule of a file, as if the file were in the project's rules folder.
+    fn read(&self, path: &Path) -> Result<Subject, NotFound> {
+        let shown = path.display().to_string().replace('\\', "/");
+        let RuleFile { rule, findings } = RuleFile::read(path, &Layer::Project, &shown);
+        let Some(rule) = rule else { return Err(NotFound::File { path: shown, findings }) };
+        let (set, more) = RuleSet::build(vec![rule], self.settings().clone(), self.built.set.workspace());
+        let mut findings = findings;
+        findings.extend(more.iter().map(sources::diagnostic));
+        let info = set.rules().next().map(|info| self.entry(&info, &findings));
+        match info {
+            Some(entry) => Ok(Subject { entry, from_file: true }),
+            None => Err(NotFound::File { path: shown, findings }),
+        }
+    }
+
+    /// The rules that this one keeps from being used.
+    pub fn shadowed_by(&self, name: &str) -> Vec<Source> {
+        let shadowed = |info: &RuleInfo<'_>| info.rule.name == name && matches!(info.state, RuleState::Shadowed(_));
+        self.built.set.rules().filter(shadowed).map(|info| info.rule.source.clone()).collect()
+    }
+
+    /// A rule of the host with what is wrong with it: in how rules fit together, and in its file.
+    fn own_entry(&self, info: &RuleInfo<'_>) -> Entry {
+        let mut entry = self.entry(info, &self.built.about_files);
+        let of_this = |one: &&rules::Diagnostic| one.rule == info.rule.name && one.source == info.rule.source;
+        entry.findings.extend(self.built.about_set.iter().filter(of_this).map(sources::diagnostic));
+        entry
+    }
+
+    pub(super) fn entry(&self, info: &RuleInfo<'_>, findings: &[Diagnostic]) -> Entry {
+        let standing = match info.state {
+            RuleState::Disabled(why) => Standing::Disabled(why.clone()),
+            RuleState::Shadowed(by) => Standing::Shadowed(by.clone()),
+            RuleState::Unreachable(why) => Standing::Unreachable(why.clone()),
+            RuleState::Active if info.rule.bucket != Bucket::Stream => Standing::Active,
+            RuleState::Active => sources::idle(info.rule, &self.tools).map_or(Standing::Active, Standing::Idle),
+        };
+        Entry {
+            rule: info.rule.clone(),
+            standing,
+            scopes: info.scopes.clone(),
+            interrupt: info.interrupt,
+            repeat: info.repeat,
+            gap: info.gap,
+            longest_match: info.longest_match,
+            findings: findings.iter().filter(|finding| concerns(finding, info.rule)).cloned().collect(),
+        }
+    }
+}
+
+impl Entry {
+    /// The word for what the rule asks for on a match.
+    pub fn action(&self) -> &'static str {
+        use rules::{InterruptMode, RuleAction};
+        match self.rule.action {
+            Some(RuleAction::Remind) => "remind",
+            Some(RuleAction::Block) => "block",
+            Some(RuleAction::Stop) => "stop",
+            Some(RuleAction::Interrupt) | None if self.interrupt == InterruptMode::Never => "remind",
+            Some(RuleAction::Interrupt) | None => "interrupt",
+        }
+    }
+
+    /// How many of its findings are errors, and how many are not.
+    pub fn counts(&self) -> (usize, usize) {
+        let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+        (errors, self.findings.len() - errors)
+    }
+}
+
+/// A session of these rules that knows the tools.
+pub(super) fn session(set: &Arc<RuleSet>, specs: &[ToolSpec], agent: &str) -> Session {
+    let mut session = Session::of_agent(Arc::clone(set), agent);
+    session.declare_paths(specs);
+    session
+}
+
+/// Whether a finding is about a rule: findings name their rule first, and where it comes from where they have no place.
+fn concerns(finding: &Diagnostic, rule: &Rule) -> bool {
+    let Some(rest) = finding.message.strip_prefix(&format!("rule `{}`", rule.name)) else { return false };
+    rest.strip_prefix(" (").is_none_or(|rest| rest.starts_with(&rule.source.to_string()))
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())?;
+        self.reason().map_or(Ok(()), |why| write!(f, ": {why}"))
+    }
+}

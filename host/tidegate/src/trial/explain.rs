@@ -1,0 +1,203 @@
+//! Everything about one rule: what it looks for, where, what it does, where each value comes from, what the model is told.
+
+use rules::{Bucket, Rule, Scope, Source};
+
+use super::feed::{alone, whole};
+use super::{Catalogue, Entry, Input, Subject};
+
+/// Everything about one rule.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The rule and its state.
+    pub entry: Entry,
+    /// The rules of the same name that are not used because of it.
+    pub shadows: Vec<Source>,
+    /// What it looks for, after look-arounds were taken apart: conditions, then `all`, then `unless`.
+    pub parts: Vec<Part>,
+    /// Where it looks.
+    pub scopes: Vec<ScopeReach>,
+    /// What happens on a match, and where each value comes from.
+    pub values: Vec<Value>,
+    /// The most bytes of text that can wait because of it; none where the settings alone bound it, 0 where none wait.
+    pub longest_hold: Option<u64>,
+    /// What the model is told.
+    pub explained: Explained,
+    /// Its examples, and whether each holds.
+    pub examples: Vec<ExampleResult>,
+}
+
+/// One pattern of a rule.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// `condition`, `all` or `unless`.
+    pub role: &'static str,
+    /// The pattern.
+    pub pattern: String,
+    /// The most bytes of a match; none where there is no bound.
+    pub longest: Option<u32>,
+    /// It matches where there is nothing.
+    pub matches_empty: bool,
+}
+
+/// One scope of a rule.
+#[derive(Clone, Debug)]
+pub struct ScopeReach {
+    /// The scope, written in full.
+    pub scope: String,
+    /// The tools that are offered here and that it takes in; none for text and thinking.
+    pub tools: Vec<String>,
+    /// It takes in nothing here.
+    pub empty: bool,
+}
+
+/// A value that counts for a rule.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// The key of a rule file.
+    pub key: &'static str,
+    /// What counts.
+    pub value: String,
+    /// The rule says so; else it is the operator's setting of this name.
+    pub setting: Option<&'static str>,
+}
+
+/// What the model is told.
+#[derive(Clone, Debug)]
+pub enum Explained {
+    /// The whole reminder, as it was rendered for the rule's first example that fires.
+    Reminder(String),
+    /// The body alone: there is no example to render it with.
+    Body(String),
+    /// The rule is no stream rule: the words that join the prompt, or are read on demand.
+    Prompt(String),
+}
+
+/// An example of a rule file.
+#[derive(Clone, Debug)]
+pub struct ExampleResult {
+    /// Whether the file says that the rule fires on it.
+    pub fires: bool,
+    /// The stream, as written.
+    pub stream: String,
+    /// The text.
+    pub text: String,
+    /// The rule does as the file says.
+    pub holds: bool,
+}
+
+/// Explains a rule.
+pub fn explain(catalogue: &Catalogue, subject: &Subject) -> Explanation {
+    let entry = &subject.entry;
+    let rule = &entry.rule;
+    let shadows = if subject.from_file { Vec::new() } else { catalogue.shadowed_by(&rule.name) };
+    Explanation {
+        shadows,
+        parts: parts(rule),
+        scopes: rule.scopes.iter().map(|scope| reach(scope, catalogue.tools())).collect(),
+        values: values(entry, catalogue),
+        longest_hold: longest_hold(entry, catalogue),
+        explained: explained(rule, catalogue),
+        examples: rule.examples.iter().map(|example| result(rule, example)).collect(),
+        entry: entry.clone(),
+    }
+}
+
+fn parts(rule: &Rule) -> Vec<Part> {
+    let of = |role, patterns: &[std::sync::Arc<rules::engine::Pattern>]| -> Vec<Part> {
+        let part = |pattern: &std::sync::Arc<rules::engine::Pattern>| Part {
+            role,
+            pattern: pattern.as_str().to_owned(),
+            longest: pattern.max_len(),
+            matches_empty: pattern.matches_empty(),
+        };
+        patterns.iter().map(part).collect()
+    };
+    [of("condition", &rule.conditions), of("all", &rule.all), of("unless", &rule.unless)].concat()
+}
+
+fn reach(scope: &Scope, offered: &[String]) -> ScopeReach {
+    let tools: Vec<String> = offered.iter().filter(|tool| scope.takes_tool(tool)).cloned().collect();
+    let empty = matches!(scope, Scope::Tool { .. }) && tools.is_empty();
+    ScopeReach { scope: scope.to_text(), tools, empty }
+}
+
+fn values(entry: &Entry, catalogue: &Catalogue) -> Vec<Value> {
+    let (rule, settings) = (&entry.rule, catalogue.settings());
+    if rule.bucket != Bucket::Stream {
+        return Vec::new();
+    }
+    let value = |key, value: String, setting| Value { key, value, setting };
+    let from = |own: bool, name| if own { None } else { Some(name) };
+    let context = rule.context.unwrap_or(settings.context_mode);
+    let mut values = vec![
+        value(
+            "action",
+            entry.action().to_owned(),
+            if rule.action.is_some() { None } else { from(rule.interrupt.is_some(), "interrupt_mode") },
+        ),
+        value("interrupt", entry.interrupt.as_str().to_owned(), from(rule.interrupt.is_some(), "interrupt_mode")),
+        value("repeat", entry.repeat.as_str().to_owned(), from(rule.repeat.is_some(), "repeat_mode")),
+    ];
+    if entry.repeat == rules::RepeatMode::AfterGap {
+        values.push(value("gap", format!("{} turns", entry.gap), from(rule.gap.is_some(), "repeat_gap")));
+    }
+    if entry.action() == "interrupt" {
+        values.push(value("context", context_word(context).to_owned(), from(rule.context.is_some(), "context_mode")));
+    }
+    if entry.action() == "interrupt" {
+        let most = rule.max_interrupts.unwrap_or(settings.max_interrupts_per_turn);
+        let from = from(rule.max_interrupts.is_some(), "max_interrupts_per_turn");
+        values.push(value("max_interrupts", format!("{most} a turn"), from));
+    }
+    values
+}
+
+fn context_word(mode: rules::ContextMode) -> &'static str {
+    match mode {
+        rules::ContextMode::Discard => "discard",
+        rules::ContextMode::Keep => "keep",
+        rules::ContextMode::Rewind => "rewind",
+    }
+}
+
+/// Bytes of text or thinking wait only for rules that stop the stream.
+fn longest_hold(entry: &Entry, catalogue: &Catalogue) -> Option<u64> {
+    if !holds_text(entry, catalogue) { Some(0) } else { entry.longest_match.map(u64::from) }
+}
+
+/// Whether text or thinking may wait for the rule.
+pub(super) fn holds_text(entry: &Entry, catalogue: &Catalogue) -> bool {
+    let rule = &entry.rule;
+    let prose = rule.scopes.iter().any(|scope| matches!(scope, Scope::Text | Scope::Thinking)) && rule.globs.is_empty();
+    let stops = match rule.action {
+        Some(rules::RuleAction::Remind) => false,
+        Some(rules::RuleAction::Stop) => true,
+        Some(rules::RuleAction::Interrupt | rules::RuleAction::Block) | None => entry.interrupt.allows(false),
+    };
+    rule.bucket == Bucket::Stream && prose && stops && catalogue.settings().hold != rules::Hold::Off
+}
+
+fn explained(rule: &Rule, catalogue: &Catalogue) -> Explained {
+    if rule.bucket != Bucket::Stream {
+        return Explained::Prompt(rule.body.clone());
+    }
+    let set = alone(rule, catalogue.settings(), catalogue.set().workspace());
+    let mut session = catalogue.session(&set, "main");
+    session.begin_turn();
+    let mut firing = rule.examples.iter().filter(|example| example.fires);
+    let matches = firing.find_map(|example| {
+        Some(whole(&session, &Input::of_example(example)).matches).filter(|matches| !matches.is_empty())
+    });
+    let Some(matches) = matches else { return Explained::Body(rule.told().to_owned()) };
+    let reminder = match session.judge(&matches).action {
+        flow::Action::Remind | flow::Action::Pass => session.tool_reminder(&matches),
+        _ => session.reminder(&matches),
+    };
+    Explained::Reminder(reminder)
+}
+
+fn result(rule: &Rule, example: &rules::Example) -> ExampleResult {
+    let one = Rule { examples: vec![example.clone()], ..rule.clone() };
+    let holds = rules::check_examples(&one).is_empty();
+    ExampleResult { fires: example.fires, stream: example.stream.clone(), text: example.text.clone(), holds }
+}

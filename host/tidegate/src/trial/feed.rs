@@ -1,0 +1,73 @@
+//! Feeds one input to one rule, whole and cut into single characters, and tells what fired and what was held.
+
+use std::sync::Arc;
+
+use flow::RuleMatch;
+use rules::{Rule, RuleSet, Session, Settings};
+
+use super::Input;
+
+/// What was held back on the way, fed character by character. Arguments of tools are never shown, so nothing is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The most bytes that waited at once.
+    pub most: u64,
+    /// Bytes of the input that had come then.
+    pub at: u64,
+    /// Bytes that had come and had not been shown when the rule fired: they never would be.
+    pub when_fired: u64,
+    /// Bytes let go because `hold_max_bytes` was reached.
+    pub released: u64,
+}
+
+/// What came of feeding.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fired {
+    pub(super) matches: Vec<RuleMatch>,
+    pub(super) held: Held,
+    /// Why the arguments of a call could not be decoded to their end.
+    pub(super) unreadable: Option<String>,
+}
+
+/// A rule alone under these settings: nothing shadows it, nothing switches it off.
+pub(super) fn alone(rule: &Rule, settings: &Settings, workspace: &str) -> Arc<RuleSet> {
+    let rule = Rule { enabled: true, ..rule.clone() };
+    let settings = Settings { enabled: true, builtin_rules: true, disabled_rules: Vec::new(), ..settings.clone() };
+    RuleSet::build(vec![rule], settings, workspace).0
+}
+
+/// Feeds the input as one piece.
+pub(super) fn whole(session: &Session, input: &Input) -> Fired {
+    feed(session, input, std::iter::once(input.text()))
+}
+
+/// Feeds the input character by character.
+pub(super) fn by_character(session: &Session, input: &Input) -> Fired {
+    let text = input.text();
+    feed(session, input, text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]))
+}
+
+fn feed<'a>(session: &Session, input: &Input, pieces: impl Iterator<Item = &'a str>) -> Fired {
+    let mut gate = session.gate();
+    gate.block_start(0, &input.kind());
+    let (mut fired, mut fed_bytes, prose) = (Fired::default(), 0, !input.is_call());
+    for piece in pieces.filter(|piece| !piece.is_empty()) {
+        fed_bytes += piece.len() as u64;
+        let fed = gate.piece(0, piece);
+        let held = fed_bytes.saturating_sub(fed.safe);
+        if prose && !fed.matches.is_empty() && fired.matches.is_empty() {
+            fired.held.when_fired = held;
+        } else if prose && held > fired.held.most && fired.matches.is_empty() {
+            (fired.held.most, fired.held.at) = (held, fed_bytes);
+        }
+        fired.held.released += fed.released;
+        fired.matches.extend(fed.matches);
+    }
+    fired.unreadable = gate.decode_error(0).map(str::to_owned);
+    let end = gate.block_end(0);
+    if prose && !end.matches.is_empty() && fired.matches.is_empty() {
+        fired.held.when_fired = fed_bytes.saturating_sub(end.safe);
+    }
+    fired.matches.extend(end.matches);
+    fired
+}

@@ -1,0 +1,69 @@
+//! One recorded attempt, whatever it was recorded in: what the model said, and what was done about it then.
+
+use flow::{BlockKind, Delta, StreamKind};
+
+use super::report::{Tokens, Where};
+
+/// The steps of a recorded session.
+#[derive(Debug)]
+pub(super) enum Step {
+    TurnStart,
+    Attempt(Box<Attempt>),
+    TurnEnd,
+}
+
+/// One recorded attempt.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) place: Where,
+    pub(super) deltas: Vec<Delta>,
+    /// The delta that holds what an earlier attempt left: it had its verdict then.
+    pub(super) stood: Option<usize>,
+    pub(super) outcome: Outcome,
+    /// Tokens of the answer as the provider counted them in the end.
+    pub(super) output_tokens: Option<u64>,
+    pub(super) past: Past,
+}
+
+/// How an attempt ended then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The answer was accepted.
+    Complete,
+    /// Our side ended it.
+    Stopped,
+    /// It broke off, or is void.
+    Broken,
+}
+
+/// What was done about an attempt then.
+#[derive(Debug)]
+pub(super) enum Past {
+    /// All that fired.
+    Fired(Vec<PastFire>),
+    /// Whether the answer was cut short, and the first delta of the last chunk that had come. Which rules fired is not
+    /// known.
+    Cut { cut: bool, last_chunk: usize },
+}
+
+/// A rule that fired then.
+#[derive(Clone, Debug)]
+pub(super) struct PastFire {
+    pub(super) rule: String,
+    /// For tools with the call's id.
+    pub(super) stream: StreamKind,
+    pub(super) action: String,
+    /// The end of the match in its block, where the blocks are known.
+    pub(super) end: Option<u64>,
+    /// What was thrown away because of it, where it was written down.
+    pub(super) tokens: Option<Tokens>,
+}
+
+/// The stream of a block.
+pub(super) fn stream_of(kind: &BlockKind) -> StreamKind {
+    match kind {
+        BlockKind::Text => StreamKind::Text,
+        BlockKind::Thinking => StreamKind::Thinking,
+        BlockKind::Tool { call, name } => StreamKind::Tool { call: call.clone(), name: name.clone() },
+    }
+}

@@ -1,0 +1,122 @@
+//! What rules would have done in old sessions: recordings of wire bytes (`--record`) and transcripts
+//! (`--output stream-json`), beside what was done then.
+//!
+//! Each attempt goes through [`rules::Session`] and [`rules::Gate`] as in a turn: repeat policies, gaps, budgets and the
+//! ends of turns count. What was said is fixed: where a rule stops an answer now that went on then, the rest of that
+//! answer is left out, and the session goes on with what was said next. A rule with `context = "rewind"` is judged anew
+//! on what stood of a stopped answer.
+//!
+//! A recording does not say which rules fired, only where an answer was cut short; and where a turn ended it says
+//! nothing at all: a turn is over when an answer asks for no tool and no reminder comes after it.
+
+mod attempt;
+mod drive;
+mod lines;
+mod recording;
+mod report;
+mod transcript;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flow::ToolSpec;
+use providers::RecordingError;
+use rules::{Rule, RuleAction, RuleSet};
+
+use super::{Catalogue, Subject};
+use attempt::Step;
+use drive::Driver;
+use lines::Lines;
+pub use report::{Agreement, Fire, Replay, RuleTally, Then, Tokens, Where};
+
+/// Which rules are replayed, and how.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    set: Arc<RuleSet>,
+    /// Not all rules of the host: what other rules did then is left out.
+    partial: bool,
+    /// Nothing stops an answer and nothing is used up.
+    every: bool,
+    agent: String,
+    specs: Arc<[ToolSpec]>,
+}
+
+/// A file cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// A recording.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// A transcript, or a file that is neither.
+    #[error(transparent)]
+    Line(#[from] BadLine),
+}
+
+/// A file, or a line of it, cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{}: {message}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
+pub struct BadLine {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1, where one is to blame.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Trial {
+    /// All rules of the host, or where there are any only `chosen`, as the agent of this name. `every`: each block in
+    /// which a rule matches counts, whatever was injected before; nothing interrupts.
+    pub fn new(catalogue: &Catalogue, chosen: &[Subject], agent: &str, every: bool) -> Self {
+        let partial = !chosen.is_empty();
+        let mut settings = catalogue.settings().clone();
+        let mut used: Vec<Rule> = if partial {
+            // Asked for by name: a rule that is switched off is tried all the same.
+            settings.enabled = true;
+            settings.builtin_rules = true;
+            settings.disabled_rules.clear();
+            chosen.iter().map(|subject| Rule { enabled: true, ..subject.entry.rule.clone() }).collect()
+        } else {
+            catalogue
+                .set()
+                .rules()
+                .filter(|info| *info.state == rules::RuleState::Active)
+                .map(|info| info.rule.clone())
+                .collect()
+        };
+        if every {
+            for rule in &mut used {
+                (rule.repeat, rule.action) = (Some(rules::RepeatMode::Always), Some(RuleAction::Remind));
+            }
+        }
+        let (set, _) = RuleSet::build(used, settings, catalogue.set().workspace());
+        Self { set, partial, every, agent: agent.to_owned(), specs: Arc::clone(catalogue.specs()) }
+    }
+}
+
+/// Replays files, each from its beginning; sessions in them share nothing.
+///
+/// # Errors
+/// A file cannot be read, is neither a recording nor a transcript, or has a line that is wrong. Nothing is passed over:
+/// what a killed program left of a last line is told in the notes.
+pub fn replay(trial: &Trial, files: &[PathBuf]) -> Result<Replay, ReplayError> {
+    let mut report = Replay::new(trial);
+    for file in files {
+        report.files += 1;
+        one(trial, file, &mut report)?;
+    }
+    Ok(report.finish())
+}
+
+fn one(trial: &Trial, file: &Path, report: &mut Replay) -> Result<(), ReplayError> {
+    let mut threads: HashMap<String, Driver<'_>> = HashMap::new();
+    let mut take = |thread: &str, step: Step, report: &mut Replay| {
+        let driver = threads.entry(thread.to_owned()).or_insert_with(|| Driver::new(trial, &trial.agent));
+        driver.take(step, report);
+    };
+    if lines::is_recording(file)? {
+        return Ok(recording::read(file, report, &mut take)?);
+    }
+    Ok(transcript::read(Lines::open(file)?, report, &mut take)?)
+}

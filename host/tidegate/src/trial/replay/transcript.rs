@@ -1,0 +1,342 @@
+//! A transcript as attempts: the records of one attempt, put together to what the model said and what was done about it.
+//!
+//! Where the record of an answer lists its blocks they are rebuilt exactly. In older ones they are not: then the texts
+//! of an answer are one block and come before its calls, and the arguments of a call that was stopped are not known.
+
+use std::collections::BTreeMap;
+
+use flow::{BlockKind, CallId, Delta, StreamKind};
+use serde_json::Value;
+
+use super::BadLine;
+use super::attempt::{Attempt, Outcome, Past, PastFire, Step};
+use super::lines::Lines;
+use super::report::{Replay, Tokens, Where};
+
+type Take<'t> = dyn FnMut(&str, Step, &mut Replay) + 't;
+
+/// Types of records that say nothing about what the model wrote or what rules did.
+const OTHERS: [&str; 28] = [
+    "thread_started",
+    "thread_completed",
+    "thread_error",
+    "thread_cancelled",
+    "step_start",
+    "cognition_in",
+    "cognition_out_delta",
+    "cognition_reasoning_delta",
+    "tool_call_progress",
+    "tool_call_result",
+    "tool_confirmation_requested",
+    "tool_confirmation_resolved",
+    "error_classified",
+    "retry_succeeded",
+    "rule_held",
+    "rule_hold_released",
+    "rules_reloaded",
+    "rule_metrics",
+    "ttsr_rearmed",
+    "custom_message",
+    "extension_registered",
+    "extension_unregistered",
+    "extension_callback",
+    "extension_state",
+    "extension_log",
+    "notice",
+    "rulebook_read",
+    "ttsr_triggered",
+];
+
+/// Reads a transcript and gives its steps, thread by thread.
+pub(super) fn read(mut lines: Lines, report: &mut Replay, take: &mut Take<'_>) -> Result<(), BadLine> {
+    let shown = lines.path.display().to_string();
+    let mut threads: BTreeMap<String, Thread> = BTreeMap::new();
+    let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
+    while let Some(line) = lines.next()? {
+        let record = match line {
+            Ok(record) => record,
+            Err(number) => {
+                report.notes.push(format!("{shown}, line {number}: is cut off and was not read"));
+                break;
+            }
+        };
+        let record = Record::of(&record, lines.number).map_err(|message| lines.wrong(message))?;
+        let thread = threads.entry(record.thread.to_owned()).or_insert_with(|| Thread::new(&shown, record.thread));
+        if let Some(gap) = thread.gap(&record) {
+            report.notes.push(format!("{shown}, line {}: {gap}", lines.number));
+        }
+        if !thread.take(&record, report, take).map_err(|message| lines.wrong(message))? {
+            *unknown.entry(record.kind.to_owned()).or_default() += 1;
+        }
+    }
+    for (kind, count) in unknown {
+        report.notes.push(format!("{shown}: {count} records of the unknown type `{kind}` were not read"));
+    }
+    threads.values_mut().for_each(|thread| thread.flush(None, report, take));
+    Ok(())
+}
+
+/// A record, looked into.
+struct Record<'a> {
+    line: usize,
+    thread: &'a str,
+    kind: &'a str,
+    seq: u64,
+    at: (u32, u32, u32),
+    payload: &'a Value,
+}
+
+impl<'a> Record<'a> {
+    fn of(value: &'a Value, line: usize) -> Result<Self, String> {
+        let text = |key: &str| value[key].as_str().ok_or_else(|| format!("is no record: `{key}` is missing"));
+        let number = |key: &str| {
+            let number = value[key].as_u64().and_then(|number| u32::try_from(number).ok());
+            number.ok_or_else(|| format!("is no record: `{key}` is missing"))
+        };
+        Ok(Self {
+            line,
+            thread: text("thread_id")?,
+            kind: text("type")?,
+            seq: value["seq"].as_u64().ok_or("is no record: `seq` is missing")?,
+            at: (number("turn")?, number("step")?, number("attempt")?),
+            payload: value.get("payload").ok_or("is no record: `payload` is missing")?,
+        })
+    }
+
+    fn text(&self, key: &str) -> Result<&'a str, String> {
+        self.payload[key].as_str().ok_or_else(|| format!("`{key}` of `{}` is missing", self.kind))
+    }
+}
+
+/// One thread, read so far.
+struct Thread {
+    file: String,
+    name: String,
+    last_seq: Option<u64>,
+    pending: Option<Pending>,
+}
+
+/// An attempt whose records are being read.
+#[derive(Default)]
+struct Pending {
+    line: usize,
+    at: (u32, u32, u32),
+    thinking: String,
+    /// The text, and whether the answer came to its end.
+    text: Option<(String, bool)>,
+    /// As the answer's record lists them; `None` where it does not.
+    blocks: Option<Vec<Piece>>,
+    /// Calls that were run.
+    calls: Vec<Piece>,
+    fires: Vec<PastFire>,
+}
+
+/// A block.
+struct Piece {
+    kind: BlockKind,
+    text: String,
+    /// Bytes of it that an earlier attempt left.
+    stood: usize,
+    complete: bool,
+}
+
+impl Thread {
+    fn new(file: &str, name: &str) -> Self {
+        Self { file: file.to_owned(), name: name.to_owned(), last_seq: None, pending: None }
+    }
+
+    /// Says where records are missing.
+    fn gap(&mut self, record: &Record<'_>) -> Option<String> {
+        let (now, before) = (record.seq, self.last_seq.replace(record.seq)?);
+        (now != before + 1)
+            .then(|| format!("record {now} of thread `{}` follows {before}: what is between is not there", self.name))
+    }
+
+    /// Takes a record. `Ok(false)`: its type is not known.
+    fn take(&mut self, record: &Record<'_>, report: &mut Replay, take: &mut Take<'_>) -> Result<bool, String> {
+        match record.kind {
+            "turn_start" => {
+                self.flush(None, report, take);
+                take(&self.name, Step::TurnStart, report);
+            }
+            "turn_finish" => {
+                self.flush(None, report, take);
+                take(&self.name, Step::TurnEnd, report);
+            }
+            "step_finish" => self.flush(record.payload["tokens"]["output_tokens"].as_u64(), report, take),
+            "rule_fired" | "cognition_reasoning" | "cognition_out" | "tool_call_start" | "ttsr_injection" => {
+                // What an extension answers in the model's place is no attempt, and no rule watches it.
+                if record.at.2 > 0 {
+                    self.part(record, report, take)?;
+                }
+            }
+            other => return Ok(OTHERS.contains(&other)),
+        }
+        Ok(true)
+    }
+
+    /// A record that is part of an attempt.
+    fn part(&mut self, record: &Record<'_>, report: &mut Replay, take: &mut Take<'_>) -> Result<(), String> {
+        let said = matches!(record.kind, "cognition_reasoning" | "cognition_out");
+        let done = |pending: &Pending| {
+            // A second text of one attempt: the provider began its answer anew, and the first is void.
+            pending.at != record.at || (said && pending.text.is_some())
+        };
+        if self.pending.as_ref().is_some_and(done) {
+            self.flush(None, report, take);
+        }
+        let new = || Pending { line: record.line, at: record.at, ..Pending::default() };
+        let pending = self.pending.get_or_insert_with(new);
+        match record.kind {
+            "rule_fired" => pending.fires.push(fired(record)?),
+            "cognition_reasoning" => pending.thinking.push_str(record.text("text")?),
+            "cognition_out" => {
+                let whole = !record.payload["is_partial"].as_bool().unwrap_or(false);
+                pending.text = Some((record.text("text")?.to_owned(), whole));
+                pending.blocks = blocks(record, &pending.thinking)?;
+            }
+            "tool_call_start" => pending.calls.push(call(record)?),
+            _ => pending.injected(record),
+        }
+        Ok(())
+    }
+
+    /// The attempt under way is complete: gives it. `tokens` are those of all attempts of its step.
+    fn flush(&mut self, tokens: Option<u64>, report: &mut Replay, take: &mut Take<'_>) {
+        let Some(pending) = self.pending.take() else { return };
+        let (turn, step, attempt) = pending.at;
+        let place =
+            Where { file: self.file.clone(), line: pending.line, thread: Some(self.name.clone()), turn, step, attempt };
+        let outcome = pending.outcome();
+        let first = attempt == 1 && outcome == Outcome::Complete;
+        let (deltas, stood, past) = pending.deltas();
+        let (output_tokens, past) = (tokens.filter(|_| first), Past::Fired(past));
+        let attempt = Attempt { place, deltas, stood, outcome, output_tokens, past };
+        take(&self.name, Step::Attempt(Box::new(attempt)), report);
+    }
+}
+
+impl Pending {
+    fn outcome(&self) -> Outcome {
+        let stopped = self.fires.iter().any(|fire| matches!(fire.action.as_str(), "interrupt" | "stop"));
+        match &self.text {
+            Some((_, true)) => Outcome::Complete,
+            _ if stopped => Outcome::Stopped,
+            _ => Outcome::Broken,
+        }
+    }
+
+    /// What was thrown away, rule by rule, where that was written down.
+    fn injected(&mut self, record: &Record<'_>) {
+        for one in record.payload["records"].as_array().into_iter().flatten() {
+            let Some(count) = one["tokens_discarded"].as_u64() else { continue };
+            let tokens = Tokens { count, estimated: one["tokens_estimated"].as_bool().unwrap_or(true) };
+            let rule = one["rule"].as_str().unwrap_or_default();
+            if let Some(fire) = self.fires.iter_mut().find(|fire| fire.rule == rule) {
+                fire.tokens = Some(tokens);
+            }
+        }
+    }
+
+    /// What the model said, which of it stood before, and what fired then.
+    fn deltas(mut self) -> (Vec<Delta>, Option<usize>, Vec<PastFire>) {
+        let whole = self.outcome() == Outcome::Complete;
+        let (pieces, exact) = match self.blocks.take() {
+            Some(blocks) => (blocks, true),
+            None => (self.guessed(whole), false),
+        };
+        let (mut deltas, mut stood) = (Vec::new(), None);
+        for (block, piece) in (0..).zip(pieces) {
+            deltas.push(Delta::BlockStart { block, kind: piece.kind });
+            let (before, new) = piece.text.split_at_checked(piece.stood).unwrap_or(("", &piece.text));
+            for (part, old) in [(before, true), (new, false)] {
+                if !part.is_empty() {
+                    stood = if old { Some(deltas.len()) } else { stood };
+                    deltas.push(Delta::Piece { block, text: part.to_owned() });
+                }
+            }
+            if piece.complete {
+                deltas.push(Delta::BlockEnd { block });
+            }
+        }
+        if !exact {
+            self.fires.iter_mut().for_each(|fire| fire.end = None);
+        }
+        (deltas, stood, self.fires)
+    }
+
+    /// The blocks of an answer whose record does not list them: its reasoning, its text, its calls.
+    fn guessed(&mut self, whole: bool) -> Vec<Piece> {
+        let text = self.text.take().map(|(text, _)| text).unwrap_or_default();
+        let thinking = std::mem::take(&mut self.thinking);
+        // Where a rule needs the end of a block, its match ends there.
+        let ends = |stream: StreamKind, length: usize| {
+            self.fires.iter().any(|fire| fire.stream == stream && fire.end == Some(length as u64))
+        };
+        let prose = [
+            (BlockKind::Thinking, ends(StreamKind::Thinking, thinking.len()) || !text.is_empty(), thinking),
+            (BlockKind::Text, ends(StreamKind::Text, text.len()), text),
+        ];
+        let prose = prose.into_iter().filter(|(_, _, text)| !text.is_empty());
+        let pieces = prose.map(|(kind, ended, text)| Piece { kind, text, stood: 0, complete: whole || ended });
+        pieces.chain(std::mem::take(&mut self.calls)).collect()
+    }
+}
+
+fn fired(record: &Record<'_>) -> Result<PastFire, String> {
+    let stream = match record.text("stream")? {
+        "text" => StreamKind::Text,
+        "thinking" => StreamKind::Thinking,
+        "tool" => {
+            StreamKind::Tool { call: CallId::new(record.text("call_id")?), name: record.text("tool")?.to_owned() }
+        }
+        other => return Err(format!("`{other}` is no stream")),
+    };
+    Ok(PastFire {
+        rule: record.text("rule")?.to_owned(),
+        stream,
+        action: record.text("action")?.to_owned(),
+        end: record.payload["evidence"]["end"].as_u64(),
+        tokens: None,
+    })
+}
+
+/// A call that was run.
+fn call(record: &Record<'_>) -> Result<Piece, String> {
+    let input = record.payload.get("input").ok_or("`input` of `tool_call_start` is missing")?;
+    // Arguments that are no object are kept as they were.
+    let raw = input.as_object().filter(|input| input.len() == 1).and_then(|input| input.get("raw")?.as_str());
+    let text = raw.map_or_else(|| input.to_string(), str::to_owned);
+    let kind = BlockKind::Tool { call: CallId::new(record.text("call_id")?), name: record.text("tool")?.to_owned() };
+    Ok(Piece { kind, text, stood: 0, complete: true })
+}
+
+/// The blocks of an answer, as its record lists them: text and thinking by their bytes, calls with their arguments.
+fn blocks(record: &Record<'_>, thinking: &str) -> Result<Option<Vec<Piece>>, String> {
+    let Some(list) = record.payload.get("blocks") else { return Ok(None) };
+    let wrong = || "`blocks` of `cognition_out` does not fit its text".to_owned();
+    let (mut text, mut thinking) = (record.text("text")?, thinking);
+    let mut pieces = Vec::new();
+    for block in list.as_array().ok_or_else(wrong)? {
+        let complete = block["complete"].as_bool().ok_or_else(wrong)?;
+        let cut = |from: &mut &str| {
+            let bytes = block["bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok())?;
+            let (piece, rest) = from.split_at_checked(bytes)?;
+            *from = rest;
+            Some(piece.to_owned())
+        };
+        let (kind, text) = match block["stream"].as_str() {
+            Some("text") => (BlockKind::Text, cut(&mut text)),
+            Some("thinking") => (BlockKind::Thinking, cut(&mut thinking)),
+            Some("tool") => {
+                let word = |key: &str| block[key].as_str().map(str::to_owned).ok_or_else(wrong);
+                let kind = BlockKind::Tool { call: CallId::new(word("call_id")?), name: word("tool")? };
+                (kind, Some(word("arguments")?))
+            }
+            _ => return Err(wrong()),
+        };
+        let stood = block["stood_bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+        pieces.push(Piece { kind, text: text.ok_or_else(wrong)?, stood, complete });
+    }
+    Ok(Some(pieces))
+}
