@@ -10,6 +10,7 @@ use flow::ModelError;
 use turn::ports::Model;
 
 use crate::http::Http;
+use crate::limits::Limits;
 use crate::model::WireModel;
 use crate::recording::{Recorder, RecordingError, Replay};
 
@@ -49,12 +50,15 @@ pub struct HttpConfig {
     pub connect_timeout: Duration,
     /// How long the server may be silent: before the answer's head, and between two chunks of it.
     pub idle_timeout: Duration,
-    /// Record the session to this file, which must not exist.
+    /// How large one answer may become.
+    pub limits: Limits,
+    /// Record the session to this file, which must not exist. It is complete when the model has been dropped.
     pub record: Option<PathBuf>,
 }
 
 impl HttpConfig {
-    /// The vendor's own address, its usual key, and the default time-outs: 10 s to connect, 90 s of silence.
+    /// The vendor's own address, its usual key, the default limits, and the default time-outs: 10 s to connect, 90 s of
+    /// silence.
     pub fn new(wire: Wire, model: impl Into<String>) -> Self {
         Self {
             wire,
@@ -68,6 +72,7 @@ impl HttpConfig {
             prefill: None,
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(90),
+            limits: Limits::default(),
             record: None,
         }
     }
@@ -240,7 +245,9 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ProviderError>
                 prefill: config.prefill,
             };
             let (name, secrets) = (config.model.clone(), http.secrets().clone());
-            WireModel::new(config.wire.as_str(), name, config.wire, options, Box::new(http), recorder).hiding(secrets)
+            WireModel::new(config.wire.as_str(), name, config.wire, options, Box::new(http), recorder)
+                .hiding(secrets)
+                .limited(config.limits)
         }
         ProviderConfig::Recording(config) => {
             let replay = Replay::open(config)?;

@@ -266,7 +266,10 @@ impl Answer {
 pub(crate) fn parse<'de, T: serde::Deserialize<'de>>(event: &'de SseEvent<'_>) -> Result<T, ModelError> {
     serde_json::from_str(&event.data).map_err(|cause| {
         let begin = failure::excerpt(event.data.as_bytes());
-        ModelError::new(ErrorClass::Permanent, format!("cannot read an event of the stream: {cause}; it begins: {begin}"))
+        ModelError::new(
+            ErrorClass::Permanent,
+            format!("cannot read an event of the stream: {cause}; it begins: {begin}"),
+        )
     })
 }
 

@@ -11,6 +11,7 @@ use turn::ports::{BoxFuture, Model, ModelStream};
 
 use crate::config::{HttpConfig, Options, Secrets, Wire};
 use crate::decode::Decoder;
+use crate::limits::Limits;
 use crate::recording::{End, Recorder, Taken};
 use crate::{anthropic, failure, openai_chat, openai_responses};
 
@@ -57,6 +58,7 @@ pub(crate) struct WireModel {
     transport: Box<dyn Transport>,
     recorder: Option<Recorder>,
     secrets: Secrets,
+    limits: Limits,
 }
 
 impl WireModel {
@@ -68,12 +70,26 @@ impl WireModel {
         transport: Box<dyn Transport>,
         recorder: Option<Recorder>,
     ) -> Self {
-        Self { provider, name, wire, options, transport, recorder, secrets: Secrets::default() }
+        Self {
+            provider,
+            name,
+            wire,
+            options,
+            transport,
+            recorder,
+            secrets: Secrets::default(),
+            limits: Limits::default(),
+        }
     }
 
     /// The same, and no error says any of these.
     pub(crate) fn hiding(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
+    }
+
+    /// The same, and no answer becomes larger.
+    pub(crate) fn limited(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     async fn answer(&self, prompt: &Prompt) -> Result<Box<dyn ModelStream>, ModelError> {
@@ -95,7 +111,7 @@ impl WireModel {
         let is_stream = is_stream(reply.status, &reply.headers);
         let mut stream = AnswerStream {
             body: Some(reply.body),
-            decoder: Decoder::new(self.wire),
+            decoder: Decoder::with_limits(self.wire, self.limits),
             failed: None,
             ended: false,
             taken,
@@ -104,7 +120,9 @@ impl WireModel {
         if is_stream {
             return Ok(Box::new(stream));
         }
-        let body = stream.read_refusal().await;
+        let mut body = Vec::new();
+        // A refusal whose body breaks off, or does not end, is still that refusal.
+        drop(timeout(REFUSAL_PATIENCE, stream.read_refusal(&mut body)).await);
         Err(self.secrets.mask(no_stream(reply.status, &reply.headers, &body)))
     }
 }
@@ -129,6 +147,9 @@ impl Model for WireModel {
 
 /// What is read of a body that is no stream: enough for any error report.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+
+/// How long it is read: a body that drips is not worth a turn's time.
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long the end of a complete answer's body is waited for.
 const GRACE: Duration = Duration::from_millis(500);
@@ -188,17 +209,11 @@ impl AnswerStream {
     }
 
     /// The body of an answer that is no stream, as far as it is worth reading.
-    async fn read_refusal(&mut self) -> Vec<u8> {
-        let mut read = Vec::new();
+    async fn read_refusal(&mut self, read: &mut Vec<u8>) {
         while read.len() < MAX_REFUSAL_BYTES {
-            match std::future::poll_fn(|cx| self.poll_body(cx)).await {
-                Some(Ok(bytes)) => read.extend(bytes),
-                // A refusal whose body breaks off is still that refusal.
-                Some(Err(_)) | None => break,
-            }
+            let Some(Ok(bytes)) = std::future::poll_fn(|cx| self.poll_body(cx)).await else { return };
+            read.extend(&bytes[..bytes.len().min(MAX_REFUSAL_BYTES - read.len())]);
         }
-        read.truncate(MAX_REFUSAL_BYTES);
-        read
     }
 }
 
@@ -237,12 +252,12 @@ fn content_type(headers: &[(String, String)]) -> Option<&str> {
     headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type")).map(|(_, value)| value.as_str())
 }
 
-/// A missing type is taken for a stream: the decoder will say if it is none.
 /// Whether an answer with this head is a stream.
 pub(crate) fn is_stream(status: u16, headers: &[(String, String)]) -> bool {
     status == 200 && is_event_stream(headers)
 }
 
+/// A missing type is taken for a stream: the decoder will say if it is none.
 fn is_event_stream(headers: &[(String, String)]) -> bool {
     content_type(headers).is_none_or(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
 }

@@ -27,11 +27,33 @@
 //! - `n`: the request a line belongs to, counted from 1; without it, the latest. Written where answers overlap.
 //!
 //! Where a replay is read beyond a `cut`, it fails: what would have come is not known.
+//!
+//! # Secrets
+//! A recording is its owner's alone (mode 0600), and secrets are masked before they reach the disk, a byte for a byte, so
+//! that chunks keep their boundaries and what decodes goes on to decode. Two kinds are secrets:
+//!
+//! - What was configured: the key and the values of headers, of 6 bytes or more. Their bytes become `*`.
+//! - Shapes that keys are known to have (`secrets`): prefixes of vendors, and private keys in PEM. What follows the prefix
+//!   becomes `x`, `X` and `0`, so that a rule that looks for the shape finds it in a replay, too.
+//!
+//! They are looked for in the strings of the request; in a refusal's body; and in a stream in what its events *say*: the
+//! pieces of one text are joined over all events, JSON's escapes are undone (those of a call's arguments a second time),
+//! and what is found there is masked where it is spelled. Names and types of events are never masked.
+//!
+//! A chunk is written when no secret can go on from it: an event that is not complete, and what may be the beginning of a
+//! secret, hold back the chunks from there on, with the times at which they came. The wait ends with the answer, after 64
+//! KiB (then what is there of a configured secret, 6 bytes or more, is masked by itself), and with an event of 8 MiB. A
+//! killed program loses what waited. Not found is what a model encodes otherwise (base64, one letter a line), and the part
+//! of a key that nothing completes in the middle of an answer.
 
+mod events;
 mod format;
+mod held;
 mod read;
 mod recorder;
 mod replay;
+mod secrets;
+mod watch;
 mod writer;
 
 pub use self::format::{End, Expect, RecordingError};

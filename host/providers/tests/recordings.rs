@@ -195,8 +195,8 @@ fn the_writer_writes_the_documented_lines() {
 {"request":{"a":1},"expect":{"contains":["x"]}}
 {"response":200,"headers":{"content-type":"text/event-stream"},"at_ms":5}
 {"text":"ä\n","at_ms":6}
-{"base64":"ww==","at_ms":7}
 {"request":{}}
+{"base64":"ww==","n":1,"at_ms":7}
 {"text":"late","n":1,"at_ms":8}
 {"end":"cut","n":1,"at_ms":9}
 {"end":"failed","class":"transient","message":"gone","at_ms":1}

@@ -1,4 +1,6 @@
 //! Writes a recording, line by line, each flushed; secrets are masked before they reach the disk.
+//!
+//! What is masked, and what waits for that, is told in the documentation of `recording`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -9,7 +11,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::format::{End, Expect, Line, VERSION};
+use super::held::{Chunk, Held, mask_text};
+use super::secrets::Masks;
 use crate::Wire;
+use crate::model::is_stream;
 
 /// Headers of an answer that are written down; no other can hold back a reader, and none of these holds a secret.
 const HEADERS: [&str; 7] =
@@ -19,9 +24,9 @@ const HEADERS: [&str; 7] =
 pub struct RecordingWriter {
     out: Box<dyn Write + Send>,
     begun: usize,
-    secrets: Vec<Vec<u8>>,
-    /// By request: the last chunks, kept back while a secret may have begun at their end.
-    waiting: HashMap<usize, Vec<(u64, Vec<u8>)>>,
+    masks: Masks,
+    /// By request: the last chunks, kept back while they may hold a part of a secret.
+    held: HashMap<usize, Held>,
 }
 
 /// Names a request of one recording: 1, 2, 3, ….
@@ -47,7 +52,7 @@ impl RecordingWriter {
     /// # Errors
     /// The first line cannot be written.
     pub fn new(out: impl Write + Send + 'static, wire: Wire, model: &str) -> io::Result<Self> {
-        let mut writer = Self { out: Box::new(out), begun: 0, secrets: Vec::new(), waiting: HashMap::new() };
+        let mut writer = Self { out: Box::new(out), begun: 0, masks: Masks::default(), held: HashMap::new() };
         writer.line(&Line {
             tidegate_recording: Some(VERSION),
             wire: Some(wire.as_str().to_owned()),
@@ -57,12 +62,10 @@ impl RecordingWriter {
         Ok(writer)
     }
 
-    /// From now on this text is masked with asterisks wherever it appears, in requests and answers, also where it is
-    /// cut by a chunk boundary. Texts of fewer than 6 bytes are no secrets.
+    /// From now on this text is masked with asterisks wherever it appears, in requests and answers, also where a model
+    /// spells it over many pieces. Texts of fewer than 6 bytes are no secrets. Known shapes of keys are always masked.
     pub fn hide(&mut self, secret: &str) {
-        if secret.len() >= 6 {
-            self.secrets.push(secret.as_bytes().to_vec());
-        }
+        self.masks.name(secret);
     }
 
     /// A request begins.
@@ -72,7 +75,7 @@ impl RecordingWriter {
     pub fn request(&mut self, body: &Value, expect: &Expect) -> io::Result<RequestNumber> {
         self.begun += 1;
         let mut body = body.clone();
-        self.mask_strings(&mut body);
+        mask_strings(&self.masks, &mut body);
         let expect = Some(expect.clone()).filter(|expect| *expect != Expect::default());
         self.line(&Line { request: Some(body), expect, ..Line::default() })?;
         Ok(RequestNumber(self.begun))
@@ -90,7 +93,12 @@ impl RecordingWriter {
         headers: impl IntoIterator<Item = (&'h str, &'h str)>,
     ) -> io::Result<()> {
         let kept = headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
-        let headers: BTreeMap<_, _> = kept.filter(|(name, _)| HEADERS.contains(&name.as_str())).collect();
+        let mut headers: BTreeMap<_, _> = kept.filter(|(name, _)| HEADERS.contains(&name.as_str())).collect();
+        headers.values_mut().for_each(|value| mask_text(&self.masks, value));
+        let list: Vec<_> = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        if !is_stream(status, &list) {
+            self.held.entry(request.0).or_default().is_plain();
+        }
         self.of(request, at_ms, Line { response: Some(status), headers: Some(headers), ..Line::default() })
     }
 
@@ -99,14 +107,8 @@ impl RecordingWriter {
     /// # Errors
     /// A line cannot be written.
     pub fn chunk(&mut self, request: RequestNumber, at_ms: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut waiting = self.waiting.remove(&request.0).unwrap_or_default();
-        waiting.push((at_ms, bytes.to_vec()));
-        let may_go_on = self.mask_chunks(&mut waiting);
-        if may_go_on {
-            self.waiting.insert(request.0, waiting);
-            return Ok(());
-        }
-        self.chunks(request, waiting)
+        let ready = self.held.entry(request.0).or_default().push(&self.masks, at_ms, bytes);
+        self.chunks(request, ready)
     }
 
     /// The answer ended.
@@ -114,12 +116,14 @@ impl RecordingWriter {
     /// # Errors
     /// A line cannot be written.
     pub fn end(&mut self, request: RequestNumber, at_ms: u64, end: &End) -> io::Result<()> {
-        let waiting = self.waiting.remove(&request.0).unwrap_or_default();
-        self.chunks(request, waiting)?;
-        self.of(request, at_ms, Line::end(end))
+        let rest = self.held.remove(&request.0).map(|held| held.finish(&self.masks));
+        self.chunks(request, rest.unwrap_or_default())?;
+        let mut line = Line::end(end);
+        line.message.iter_mut().for_each(|message| mask_text(&self.masks, message));
+        self.of(request, at_ms, line)
     }
 
-    fn chunks(&mut self, request: RequestNumber, chunks: Vec<(u64, Vec<u8>)>) -> io::Result<()> {
+    fn chunks(&mut self, request: RequestNumber, chunks: Vec<Chunk>) -> io::Result<()> {
         chunks.into_iter().try_for_each(|(at_ms, bytes)| self.of(request, at_ms, Line::chunk(&bytes)))
     }
 
@@ -134,45 +138,14 @@ impl RecordingWriter {
         self.out.write_all(&text)?;
         self.out.flush()
     }
+}
 
-    /// Masks every secret in these chunks, read as one; says whether one may go on in the next chunk.
-    fn mask_chunks(&self, chunks: &mut [(u64, Vec<u8>)]) -> bool {
-        let mut all: Vec<u8> = chunks.iter().flat_map(|(_, bytes)| bytes).copied().collect();
-        if self.mask(&mut all) {
-            let mut from = 0;
-            for (_, bytes) in chunks.iter_mut() {
-                let len = bytes.len();
-                bytes.copy_from_slice(&all[from..from + len]);
-                from += len;
-            }
-        }
-        self.secrets.iter().any(|secret| (1..secret.len()).any(|len| all.ends_with(&secret[..len])))
-    }
-
-    fn mask(&self, bytes: &mut [u8]) -> bool {
-        let mut found = false;
-        for secret in &self.secrets {
-            let places: Vec<usize> = memchr::memmem::find_iter(bytes, secret).collect();
-            for at in places {
-                bytes[at..at + secret.len()].fill(b'*');
-                found = true;
-            }
-        }
-        found
-    }
-
-    fn mask_strings(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => {
-                let mut bytes = text.clone().into_bytes();
-                if self.mask(&mut bytes) {
-                    *text = String::from_utf8_lossy(&bytes).into_owned();
-                }
-            }
-            Value::Array(list) => list.iter_mut().for_each(|value| self.mask_strings(value)),
-            Value::Object(map) => map.values_mut().for_each(|value| self.mask_strings(value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
+fn mask_strings(masks: &Masks, value: &mut Value) {
+    match value {
+        Value::String(text) => mask_text(masks, text),
+        Value::Array(list) => list.iter_mut().for_each(|value| mask_strings(masks, value)),
+        Value::Object(map) => map.values_mut().for_each(|value| mask_strings(masks, value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
