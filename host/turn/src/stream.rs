@@ -397,6 +397,9 @@ impl Attempt<'_> {
         for id in ids {
             let bytes = self.gate.release_held(id);
             self.tell_released(id, bytes, "hold_max_ms");
+            if let Some(block) = self.answer.block(id) {
+                block.waiting(0, Vec::new);
+            }
             self.release(id, u64::MAX).await?;
         }
         Ok(())

@@ -6,10 +6,10 @@ mod support;
 
 use std::sync::Arc;
 
-use flow::{BlockKind, Delta, Event, EventKind, StopReason};
+use flow::{BlockKind, Delta, Event, EventKind, HoldOutcome, StopReason, StreamKind};
 use proptest::prelude::*;
 use rules::{Hold, RepeatMode, RuleSet};
-use support::{CUTS, RANDOM, Scene, Script, rule_set, shown, text};
+use support::{CUTS, RANDOM, Scene, Script, blocks, rule_set, shown, text};
 
 /// One rule a pattern, all interrupting.
 fn patterns(patterns: &[&str], change: impl FnOnce(&mut rules::Settings)) -> Arc<RuleSet> {
@@ -150,4 +150,43 @@ async fn nothing_is_held_where_holding_is_off() {
     let mut scene = Scene::new([slow(&[(0, "FORB"), (100, "ID"), (100, "x")])], vec![], rules);
     let (_, events) = scene.turn("go").await;
     assert_eq!(timeline(&events), [at(0, "FORB"), at(100, "ID"), at(200, "x")]);
+}
+
+fn holds(events: &[Event]) -> Vec<EventKind> {
+    events.iter().map(|event| event.kind.clone()).filter(|kind| matches!(kind, EventKind::RuleHeld { .. })).collect()
+}
+
+fn held(rules: &[&str], numbers: (u32, u64, u64), outcome: HoldOutcome) -> EventKind {
+    let (rules, (holds, bytes_max, ms_max)) = (rules.iter().map(|&rule| rule.to_owned()).collect(), numbers);
+    EventKind::RuleHeld { stream: StreamKind::Text, rules, holds, bytes_max, ms_max, outcome }
+}
+
+/// One event for each block in which something waited over more than one delta: why, how often, how much, how long.
+#[tokio::test(start_paused = true)]
+async fn what_was_held_is_told_once_a_block() {
+    use HoldOutcome::{Cut, Matched, Released, RuledOut};
+    let rules = || patterns(&["A[a-z]*Z", "Abcx"], |_| {});
+    for (words, expected) in [
+        (vec![(0, "x A"), (100, "b"), (300, "! "), (100, "A"), (50, "!")], held(&["r0", "r1"], (2, 2, 400), RuledOut)),
+        (vec![(0, "x A"), (1000, "b"), (1000, "c"), (1000, "d!")], held(&["r0", "r1"], (2, 2, 1500), Released)),
+        (vec![(0, "x A"), (100, "b"), (100, "Z")], held(&["r0", "r1"], (1, 2, 200), Matched)),
+    ] {
+        let mut scene = Scene::new([slow(&words), text("ok", 1)], vec![], rules());
+        let (_, events) = scene.turn("go").await;
+        assert_eq!(holds(&events), [expected], "{words:?}");
+    }
+    let mut scene = Scene::new([slow(&[(0, "Abc no, AZ"), (5, " "), (5, "A")]), text("ok", 1)], vec![], rules());
+    let (_, events) = scene.turn("go").await;
+    assert_eq!(holds(&events), [], "a match that came in one piece held nothing");
+    let cut =
+        Script::Say(blocks(&[(BlockKind::Text, "so A")], 1, StopReason::EndTurn)[..6].to_vec(), Some(Err(gone())));
+    let (_, events) = Scene::new([cut], vec![], rules()).turn("go").await;
+    assert_eq!(holds(&events), [held(&["r0", "r1"], (1, 1, 0), Cut)]);
+    let whole = patterns(&["FORBIDDEN"], |settings| settings.hold = Hold::Block);
+    let (_, events) = Scene::new([slow(&[(0, "a"), (5000, "b"), (5000, "c")])], vec![], whole).turn("go").await;
+    assert_eq!(holds(&events), [held(&[], (1, 3, 10_000), RuledOut)]);
+}
+
+fn gone() -> flow::ModelError {
+    flow::ModelError::new(flow::ErrorClass::Permanent, "gone")
 }

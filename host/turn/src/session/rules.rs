@@ -15,7 +15,7 @@ use crate::ports::{EventSink, KeptRules, RuleUpdate};
 pub(super) struct Asked {
     /// It has had rules: others are a reload.
     rules: bool,
-    /// It was told that watching has become slow.
+    /// It was told what is wrong with the memory of these rules.
     trouble: bool,
     /// Its model refused to go on from a beginning.
     no_prefill: bool,
@@ -54,6 +54,7 @@ impl Session {
         if changed {
             self.frame.set_rules(set.system_blocks());
             self.rules.replace_rules(Arc::clone(&set));
+            self.asked.trouble = false;
         }
         if changed && self.asked.rules {
             let active = set.rules().filter(|info| *info.state == RuleState::Active).count();
@@ -95,10 +96,11 @@ impl Session {
             let message = format!("the end of the turn could not be kept for the gaps of stream rules: {why}");
             self.hub.emit(EventKind::Notice { message });
         }
-        if !self.asked.trouble && self.rules.rules().engines().iter().any(|engine| engine.frozen) {
+        if !self.asked.trouble
+            && let Some(message) = self.rules.rules().engine_trouble()
+        {
             self.asked.trouble = true;
-            let message = "the stream rules together need more memory than they may have: they are all watched, slower";
-            self.hub.emit(EventKind::Notice { message: message.into() });
+            self.hub.emit(EventKind::Notice { message });
         }
     }
 
