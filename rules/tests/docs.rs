@@ -129,8 +129,9 @@ fn other_fences_are_of_a_known_kind() {
 fn the_model_is_told_what_the_page_says() {
     let fences = fences(AUTHORS);
     let rule = rule_of(fences.iter().find(|fence| fence.language == "markdown").unwrap());
-    let stopping = Rule { interrupt: Some(InterruptMode::Always), ..rule.clone() };
-    let blocking = Rule { action: Some(RuleAction::Block), ..rule.clone() };
+    let (mut stopping, mut blocking) = (rule.clone(), rule.clone());
+    stopping.interrupt = Some(InterruptMode::Always);
+    blocking.action = Some(RuleAction::Block);
     let told = [(stopping, true), (blocking, true), (rule, false)].map(|(rule, stopped)| told(rule, stopped));
     let shown: Vec<&str> =
         fences.iter().filter(|fence| fence.language == "xml").map(|fence| fence.text.trim_end()).collect();
