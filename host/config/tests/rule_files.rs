@@ -202,6 +202,15 @@ fn what_is_too_large_or_no_file_is_refused_and_does_not_hang() {
 
 #[test]
 #[cfg(unix)]
+fn a_name_that_steers_a_terminal_is_written_out_and_not_read() {
+    let mut desk = Desk::new();
+    desk.rule("a\u{1b}[2J.md", "x");
+    assert_eq!(desk.look(), [""; 0]);
+    assert!(desk.only_finding().message.starts_with(r#""a\u{1b}[2J.md" in `"#), "{}", desk.only_finding());
+}
+
+#[test]
+#[cfg(unix)]
 fn a_link_out_of_the_fence_is_refused_and_one_within_is_read() {
     use std::os::unix::fs::symlink;
     let (outside, workspace) = (TempDir::new().unwrap(), TempDir::new().unwrap());

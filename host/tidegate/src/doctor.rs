@@ -68,6 +68,9 @@ impl Host {
     /// their own with small samples, so that real sessions are not touched. Of rules it tells how they are now.
     pub async fn doctor(&self) -> Vec<Check> {
         let mut checks = vec![check_provider(Ok(&self.provider)).await];
+        if let Some(failed) = self.loaded().live.refresh().await {
+            checks.push(Check { what: "rule folders".to_owned(), health: Health::Bad, detail: failed });
+        }
         checks.extend(check_loaded(self.loaded()).await);
         checks
     }
@@ -133,12 +136,14 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
     checks
 }
 
-/// A diagnostic with its place and what to do, in one line.
+/// A diagnostic with its place and what to do, in one line. Characters that steer a terminal are written out: rule files
+/// come from strangers.
 pub(crate) fn in_one_line(one: &Diagnostic) -> String {
     let shown = |place: &config::Place| format!(" ({}:{})", place.source.path.display(), place.line());
     let place = one.place.as_ref().map(|(place, _)| shown(place)).unwrap_or_default();
     let help = one.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-    format!("{}{place}{help}", one.message)
+    let line = format!("{}{place}{help}", one.message);
+    line.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 /// What an operator can do about a failure of this kind; `None` where only the plugin's author can.

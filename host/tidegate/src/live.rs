@@ -73,7 +73,7 @@ impl LiveRules {
     }
 
     /// Looks at the files, away from threads that serve others. What keeps it from looking comes back in words.
-    async fn refresh(self: &Arc<Self>) -> Option<String> {
+    pub(crate) async fn refresh(self: &Arc<Self>) -> Option<String> {
         let looking = async {
             let mut files = Arc::clone(&self.files).lock_owned().await;
             let live = Arc::clone(self);
@@ -163,4 +163,45 @@ fn summary(changes: &[FileChange]) -> Option<String> {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("rules reloaded: {}", parts.join("; ")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use config::Operator;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn folders_that_do_not_answer_leave_the_rules_as_they_were_and_do_not_pile_up() {
+        let sources = Sources::new(&Operator::default(), &[], "/work".as_ref(), Vec::new());
+        let live = LiveRules::open(sources, RuleFiles::new(Vec::new()));
+        let session = live.session();
+        let before = session.current().await;
+        assert_eq!(before.notices, [""; 0]);
+        // A look that never ends has it.
+        let stuck = Arc::clone(&live.files).lock_owned().await;
+        for _ in 0..2 {
+            let update = session.current().await;
+            assert!(Arc::ptr_eq(&update.set, &before.set));
+            assert_eq!(update.notices, ["the rule folders did not answer within 5 s; the rules stay as they were"]);
+        }
+        drop(stuck);
+        assert_eq!(session.current().await.notices, [""; 0]);
+    }
+
+    #[test]
+    fn many_files_are_told_in_one_line() {
+        let change = |index: usize| FileChange {
+            file: format!("r/{index}.md"),
+            kind: ChangeKind::Added,
+            refused: index == 0,
+            kept: false,
+        };
+        let changes: Vec<FileChange> = (0..11).map(change).collect();
+        let names: Vec<String> = (1..9).map(|index| format!("r/{index}.md")).collect();
+        let wanted = format!("rules reloaded: 10 added ({} and 2 more); 1 refused (r/0.md)", names.join(", "));
+        assert_eq!(summary(&changes).unwrap(), wanted);
+        assert_eq!(summary(&[]), None);
+    }
 }

@@ -1,7 +1,7 @@
 //! The doctor's word on rules: where they come from, and for each whether it can fire.
 
 use config::{FolderReport, FolderState};
-use rules::{Bucket, RuleInfo, RuleState};
+use rules::{Bucket, Layer, RuleInfo, RuleState};
 
 use crate::sources::Built;
 use crate::{Check, Health, Loaded};
@@ -14,7 +14,13 @@ pub(crate) fn rule_checks(loaded: &Loaded) -> Vec<Check> {
     checks.extend(built.about_files.iter().map(|one| Check::of("rules", one)));
     // A rule that another of its name shadows is told of with that other.
     let told = built.set.rules().filter(|info| !matches!(info.state, RuleState::Shadowed(_)));
+    // A pack that is off as a whole is told of as a whole.
+    let pack = built.set.settings().builtin_rules;
+    let told = told.filter(|info| pack || info.rule.source.layer != Layer::Builtin);
     checks.extend(told.map(|info| rule(&built, &info)));
+    if !pack {
+        checks.push(Check::good("built-in rules", "switched off: the setting `builtin_rules` is false"));
+    }
     checks.push(engine(&built));
     checks
 }
@@ -24,7 +30,12 @@ fn folder(report: &FolderReport) -> Check {
         FolderState::Absent => "not there".to_owned(),
         FolderState::Unreadable => "cannot be read; its rules stay as they were".to_owned(),
         FolderState::Twice => "read already, under another name".to_owned(),
-        FolderState::Read => format!("{} files, {} of them refused", report.files, report.refused),
+        FolderState::Read => match (report.files, report.refused) {
+            (0, _) => "no rule files".to_owned(),
+            (1, 0) => "1 rule file".to_owned(),
+            (files, 0) => format!("{files} rule files"),
+            (files, refused) => format!("{refused} of {files} rule files refused"),
+        },
     };
     let health = match report.state {
         FolderState::Unreadable => Health::Bad,

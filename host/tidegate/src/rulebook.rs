@@ -88,3 +88,50 @@ pub(crate) fn permission(settings: &mut tools::ToolSettings) -> Result<Permissio
         }
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    fn decide(rules: &[(&str, PermissionMode)]) -> (Permission, usize) {
+        let rule = |(tool, mode): &(&str, PermissionMode)| PermissionRule {
+            tool: (*tool).to_owned(),
+            pattern: None,
+            mode: *mode,
+            origin: "tidegate.toml".to_owned(),
+        };
+        let permissions = rules.iter().map(rule).collect();
+        let mut settings = tools::ToolSettings { permissions, ..tools::ToolSettings::default() };
+        (permission(&mut settings).unwrap(), settings.permissions.len())
+    }
+
+    #[test]
+    fn reading_rules_is_allowed_unless_it_is_said_otherwise() {
+        use PermissionMode::{Allow, Ask, Deny};
+        assert_eq!(decide(&[("shell", Deny)]), (Permission::Allow, 1));
+        assert_eq!(decide(&[("*", Deny), (READ_RULE, Allow)]), (Permission::Allow, 1));
+        let (asks, left) = decide(&[("*", Ask)]);
+        assert_eq!((asks, left), (Permission::Ask { reason: "set by the permission `*` (tidegate.toml)".into() }, 1));
+        let (denied, left) = decide(&[(READ_RULE, Deny)]);
+        let Permission::Deny { reason } = denied else { panic!("{denied:?}") };
+        assert!(reason.contains("denied here by the permission `read_rule` (tidegate.toml)") && left == 0, "{reason}");
+    }
+
+    #[test]
+    fn a_pattern_and_arguments_that_name_nothing_are_refused_in_words() {
+        let rule = PermissionRule {
+            tool: READ_RULE.to_owned(),
+            pattern: Some("a*".to_owned()),
+            mode: PermissionMode::Deny,
+            origin: "tidegate.toml".to_owned(),
+        };
+        let mut settings = tools::ToolSettings { permissions: vec![rule], ..tools::ToolSettings::default() };
+        let error = permission(&mut settings).unwrap_err().to_string();
+        assert!(error.contains("`read_rule(a*)` has a pattern (tidegate.toml)"), "{error}");
+        for arguments in ["", "[]", "{\"name\": 3}", "{\"nam"] {
+            assert!(name_in(arguments).unwrap_err().contains("an object with `name`"), "{arguments}");
+        }
+        assert_eq!(name_in("{\"name\": \"a\"}").unwrap(), "a");
+    }
+}

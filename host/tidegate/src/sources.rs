@@ -73,7 +73,8 @@ pub(crate) fn unread(operator: &Operator, workspace: &Path, user: Option<&Path>)
     let mut note = |shown: String, folder: &Path, how: String| {
         let files = rule_files(folder);
         if files > 0 && !named(folder) {
-            unread.push((shown, format!("{files} files are not read: {how}")));
+            let count = if files == 1 { "1 rule file is".to_owned() } else { format!("{files} rule files are") };
+            unread.push((shown, format!("{count} not read: {how}")));
         }
     };
     if !wanted.project {
@@ -83,8 +84,9 @@ pub(crate) fn unread(operator: &Operator, workspace: &Path, user: Option<&Path>)
         note(from_home(folder), folder, "`user_rules` is false".to_owned());
     }
     for name in FOREIGN {
-        let how =
-            format!("they are another host's; `folders = [\"{name}\"]` under `[rules]` in tidegate.toml reads them");
+        let how = format!(
+            "the folder is another host's; `folders = [\"{name}\"]` under `[rules]` in tidegate.toml reads them"
+        );
         note(name.to_owned(), &workspace.join(name), how);
     }
     unread

@@ -146,12 +146,13 @@ async fn the_doctor_tells_all_that_is_wrong_and_each_rule_once() {
         "Bad plugin without: plugin `without` has no component",
         "unknown key `versoin` (wrong/plugin.toml:2)",
         "Good plugin right: 0.1.0: no callbacks; 1 rules, 0 prompts",
-        "Good rule folder .tidegate/rules: 3 files, 1 of them refused",
-        "Good rule folder .cursor/rules: 1 files are not read",
+        "Good rule folder .tidegate/rules: 1 of 3 rule files refused",
+        "Good rule folder .cursor/rules: 1 rule file is not read: the folder is another host's; `folders",
         "condition `(x` is not usable",
         "Bad rule blind: can never fire: it can never fire on text: `globs` asks for a file",
         "Warning rule good: watches text; it is used instead of: user, user/good.md",
         "Good rule from-plugin: watches text, tool",
+        "Good built-in rules: switched off: the setting `builtin_rules` is false",
         "Good rule engine: ",
     ] {
         assert!(all.contains(wanted), "{wanted}\n-- is not in\n{all}");

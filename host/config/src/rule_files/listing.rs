@@ -34,8 +34,14 @@ impl Listing {
         }
         names.retain(|name| !name.as_encoded_bytes().starts_with(b"."));
         names.sort_unstable();
+        let (steering, names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| has_controls(name));
         let (names, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| has_extension(name, &EXTENSIONS));
         let mut listing = Self { names, findings: Vec::new() };
+        listing.findings.extend(steering.iter().map(|name| {
+            let message =
+                format!("{name:?} in `{}` has control characters in its name and is not read", named.display());
+            Diagnostic::error(message).help("rename it")
+        }));
         listing.near_misses(folder, named, &others);
         listing.cut(named);
         Ok(listing)
@@ -91,6 +97,11 @@ fn list(names: &[&OsString]) -> String {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
+}
+
+/// Whether a name would steer the terminal it is shown on.
+fn has_controls(name: &OsStr) -> bool {
+    name.to_string_lossy().chars().any(char::is_control)
 }
 
 fn has_extension(name: &OsStr, known: &[&str]) -> bool {
