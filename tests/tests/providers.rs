@@ -307,6 +307,7 @@ async fn a_real_model_speaks_all_three_formats() {
         assert!(answer.usage.input.is_some_and(|count| count > 5), "{wire:?}: {answer:?}");
         assert_eq!(answer.usage.output, Some(24), "{wire:?}");
 
+        drop(live); // its recording is complete then
         let replay = ReplayConfig { speed: 0.0, strict: true, ..ReplayConfig::new(&path) };
         let replayed = connect(&ProviderConfig::Recording(replay)).unwrap();
         assert_eq!(ask(&replayed, &prompt).await, answer, "{wire:?}: a replay is the session again");

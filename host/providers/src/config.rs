@@ -12,7 +12,7 @@ use turn::ports::Model;
 use crate::http::Http;
 use crate::limits::Limits;
 use crate::model::WireModel;
-use crate::recording::{Recorder, RecordingError, Replay};
+use crate::recording::{LEAST_BYTES, Recorder, RecordingError, Replay};
 
 /// A provider, ready to be connected.
 #[derive(Clone, Debug)]
@@ -289,14 +289,44 @@ impl Secrets {
     /// What a server says about a request may repeat what it was sent: errors reach screens, logs and transcripts. As
     /// in recordings, texts of fewer than 6 bytes are no secrets.
     pub(crate) fn mask(&self, mut error: ModelError) -> ModelError {
-        for secret in self.iter().filter(|secret| secret.len() >= 6) {
-            for text in std::iter::once(&mut error.message).chain(&mut error.code) {
-                if text.contains(secret) {
-                    *text = text.replace(secret, "***");
+        for secret in self.iter().filter(|secret| secret.len() >= LEAST_BYTES) {
+            for spelled in spellings(secret) {
+                for text in std::iter::once(&mut error.message).chain(&mut error.code) {
+                    mask_text(text, &spelled);
                 }
             }
         }
         error
+    }
+}
+
+/// The fewest characters of a secret that are masked where it was cut off.
+const LEAST_CUT: usize = 4;
+
+/// A secret as an error may repeat it: as it is, in JSON, and with its white space joined as in an excerpt.
+fn spellings(secret: &str) -> impl Iterator<Item = String> {
+    let json = serde_json::Value::from(secret).to_string();
+    let json = json.trim_matches('"').to_owned();
+    let joined = secret.split_whitespace().collect::<Vec<_>>().join(" ");
+    let others = [json, joined].into_iter().filter(move |other| other.len() >= LEAST_BYTES);
+    std::iter::once(secret.to_owned()).chain(others)
+}
+
+fn mask_text(text: &mut String, secret: &str) {
+    if text.contains(secret) {
+        *text = text.replace(secret, "***");
+    }
+    // Where a text was shortened, the secret may have been.
+    let cuts: Vec<usize> = text.match_indices('…').map(|(at, _)| at).collect();
+    for cut in cuts.into_iter().rev() {
+        let begun = secret
+            .char_indices()
+            .map(|(at, _)| at)
+            .skip(LEAST_CUT)
+            .filter(|len| text[..cut].ends_with(&secret[..*len]));
+        if let Some(len) = begun.max() {
+            text.replace_range(cut - len..cut, "***");
+        }
     }
 }
 

@@ -49,6 +49,7 @@ impl Http {
             let bad = |cause: String| ProviderError::Setting { key: "headers", cause: format!("{name:?}: {cause}") };
             let name = HeaderName::try_from(name).map_err(|cause| bad(cause.to_string()))?;
             headers.insert(name, secret_value(value).ok_or_else(|| bad("its value is no header value".to_owned()))?);
+            secrets.extend(scheme_less(value).map(|word| Secret(word.to_owned())));
             secrets.push(Secret(value.clone()));
         }
         Ok(Self {
@@ -221,6 +222,13 @@ fn authorize(wire: Wire, key: &Secret, headers: &mut HeaderMap) -> Result<(), Pr
         }
     }
     Ok(())
+}
+
+/// What follows the scheme in a value such as `Bearer WORD`: whoever repeats it need not repeat the scheme.
+fn scheme_less(value: &str) -> Option<&str> {
+    let (scheme, word) = value.split_once(' ')?;
+    let known = ["bearer", "basic", "token", "apikey", "key"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    known.then(|| word.trim())
 }
 
 fn secret_value(text: &str) -> Option<HeaderValue> {

@@ -62,3 +62,4 @@ pub use self::writer::{RecordingWriter, RequestNumber};
 
 pub(crate) use self::recorder::{Recorder, Taken};
 pub(crate) use self::replay::{Replay, requests};
+pub(crate) use self::secrets::LEAST_BYTES;

@@ -26,7 +26,7 @@ fn begin(wire: Wire, at: usize, call: bool) -> String {
         Wire::OpenAiChat if call => event(&json!({"choices": [{"delta": {"tool_calls":
             [{"index": at, "id": format!("c{at}"), "function": {"name": "t"}}]}}]})),
         // Text and thinking by turns are blocks of their own.
-        Wire::OpenAiChat if at % 2 == 0 => event(&json!({"choices": [{"delta": {"content": "a"}}]})),
+        Wire::OpenAiChat if at.is_multiple_of(2) => event(&json!({"choices": [{"delta": {"content": "a"}}]})),
         Wire::OpenAiChat => event(&json!({"choices": [{"delta": {"reasoning": "a"}}]})),
         Wire::OpenAiResponses => {
             let kind = if call { "function_call" } else { "reasoning" };

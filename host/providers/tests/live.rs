@@ -289,7 +289,7 @@ async fn a_server_that_repeats_the_key_does_not_get_it_into_an_error() {
         Script::plain(401, "application/json", &said),
     ])
     .await;
-    let headers = vec![("x-gate".to_owned(), "gate-word-1".to_owned())];
+    let headers = vec![("x-gate".to_owned(), "Bearer gate-word-1".to_owned())];
     let config = with_key(HttpConfig { headers, ..config(&server) }, "CARGO_PKG_NAME");
     let model = model(config.clone());
     for _ in 0..3 {
@@ -299,6 +299,56 @@ async fn a_server_that_repeats_the_key_does_not_get_it_into_an_error() {
     }
     let error = check(&ProviderConfig::Http(config)).await.unwrap_err().to_string();
     assert!(error.contains("no such key: *** (***)"), "{error}");
+}
+
+/// What is told of a long body is its beginning: a secret that is cut there is no less a secret.
+#[tokio::test]
+async fn an_excerpt_holds_no_part_of_a_key() {
+    let key = std::env::var("CARGO_PKG_NAME").unwrap();
+    let bodies: Vec<String> =
+        (170..200).map(|at| format!("{} {key} {}", ".".repeat(at), "and so on ".repeat(100))).collect();
+    let event = |body: &String| format!("data: {{{body}\n\n");
+    let mut scripts = Vec::new();
+    for body in &bodies {
+        scripts.push(Script::plain(500, "text/plain", body));
+        scripts.push(Script::stream([event(body)]));
+        scripts.push(Script::plain(500, "text/plain", &serde_json::json!({"message": body.repeat(9)}).to_string()));
+    }
+    let count = scripts.len();
+    let server = Fixture::start(scripts).await;
+    let model = model(with_key(config(&server), "CARGO_PKG_NAME"));
+    for _ in 0..count {
+        let error = ask(&model, "hi").await.1.unwrap();
+        assert!(error.message.contains("....") && error.message.chars().count() < 2200, "{error}");
+        assert!(!error.message.contains(&key[..4]), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_that_does_not_end_and_a_list_without_end_are_bounded() {
+    let many = Script::plain(200, "application/json", &"x".repeat(1 << 20));
+    let many = (0..8).fold(many, |script, _| script.then(Step::Send(vec![b'x'; 1 << 20])));
+    let server = Fixture::start([many, Script::plain(500, "text/plain", &"no ".repeat(40_000)).then(Step::Hang)]).await;
+    let error = check(&ProviderConfig::Http(config(&server))).await.unwrap_err().to_string();
+    assert!(error.contains("more than 8388608 bytes where its list of models was expected"), "{error}");
+    let error = ask(&model(config(&server)), "hi").await.1.unwrap();
+    assert!(error.message.starts_with("the provider answered HTTP 500: no no no"), "{error}");
+    server.dropped(1).await;
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_dropped_at_its_limit() {
+    let piece = br#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"0123456789"}}"#;
+    let piece = [piece.as_slice(), b"\n\n"].concat();
+    let begin: &[u8] = b"data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\"}}\n\n";
+    let endless = (0..60).fold(Script::stream([begin]), |script, _| script.then(Step::Send(piece.clone())));
+    let server = Fixture::start([endless.then(Step::Hang)]).await;
+    let limits = providers::Limits { block_bytes: 95, ..providers::Limits::default() };
+    let (deltas, error) = ask(&model(HttpConfig { limits, ..config(&server) }), "hi").await;
+    let error = error.unwrap();
+    assert_eq!((error.class, text_of(&deltas).len()), (ErrorClass::Permanent, 90));
+    assert!(error.message.contains("100 bytes in one block, and 95 is the most"), "{error}");
+    server.dropped(0).await;
 }
 
 #[tokio::test]
@@ -338,7 +388,7 @@ async fn a_check_says_what_it_found() {
     let server = Fixture::start(answers).await;
     let config = ProviderConfig::Http(config(&server));
     assert!(check(&config).await.unwrap().contains("knows claude-sonnet-4-5"));
-    assert!(check(&config).await.unwrap().contains("is not on its list of 1 models (other"));
+    assert!(check(&config).await.unwrap().contains("is not on its list of 1 model (other)"));
     assert!(check(&config).await.unwrap().contains("no list of models"));
     let error = check(&config).await.unwrap_err().to_string();
     assert!(error.contains("bad key") && error.contains("check the API key"), "{error}");
@@ -368,6 +418,7 @@ async fn a_session_is_recorded_and_replayed_as_it_was() {
         (true, false, true, true)
     );
     assert!(heard[3].0.len() > 1);
+    drop(live); // its recording is complete then
 
     let replayed = replay(&path, |_| {});
     assert_eq!((replayed.provider(), replayed.name()), ("recording", "claude-sonnet-4-5"));
@@ -390,18 +441,29 @@ async fn a_session_is_recorded_and_replayed_as_it_was() {
 async fn a_cancelled_session_is_a_good_recording() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
-    let server = Fixture::start([Script::stream([&TEXT[..700]]).then(Step::Hang), Script::stream([TEXT])]).await;
+    // A chunk with the beginning of an event waits for the rest of it: a secret may begin there.
+    let end = TEXT.windows(2).take(700).rposition(|two| two == b"\n\n").unwrap() + 2;
+    let hangs = Script::stream([&TEXT[..end], &TEXT[end..end + 9]]).then(Step::Hang);
+    let server = Fixture::start([hangs, Script::stream([TEXT])]).await;
     let live = model(HttpConfig { record: Some(path.clone()), ..config(&server) });
     let prompt = prompt("hi");
     let mut stream = live.start(&prompt).await.unwrap();
     read_until(&mut stream, "Hafen").await;
-    // Each line is on the disk as soon as it happened: a killed program leaves this.
-    let killed = std::fs::read(&path).unwrap();
+    // Each line is on the disk soon after it happened: a killed program leaves this.
+    let mut killed = Vec::new();
+    for _ in 0..100 {
+        killed = std::fs::read(&path).unwrap();
+        if String::from_utf8_lossy(&killed).contains("Hafen") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     drop(stream);
     // Whoever stops reading at the stop has the whole answer.
     let mut stream = live.start(&prompt).await.unwrap();
     while !matches!(next(&mut stream).await, Some(Ok(Delta::Stop { .. }))) {}
     drop(stream);
+    drop(live);
 
     let told = std::fs::read_to_string(&path).unwrap();
     let ends: Vec<&str> = told.lines().filter(|line| line.starts_with("{\"end\"")).collect();

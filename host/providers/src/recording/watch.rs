@@ -78,9 +78,9 @@ impl Watch {
 
     fn patch(&self, hits: &[Hit], bytes: &[u8], of: impl Fn(usize) -> Range<usize>, patches: &mut Vec<Patch>) {
         for hit in hits {
-            for at in hit.from..hit.to {
-                let fill = hit.fill.of(bytes[at]);
-                if fill != bytes[at] {
+            for (at, byte) in bytes.iter().enumerate().take(hit.to).skip(hit.from) {
+                let fill = hit.fill.of(*byte);
+                if fill != *byte {
                     patches.extend(self.places[of(at)].iter().map(|place| Patch { place: place.clone(), fill }));
                 }
             }
