@@ -46,11 +46,11 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
     }
 }
 
-/// Log lines go to standard error when `TIDEGATE_LOG` asks for them, such as `TIDEGATE_LOG=debug`.
+/// Log lines go to standard error: errors, and what `TIDEGATE_LOG` asks for, such as `TIDEGATE_LOG=debug`.
 fn start_logging() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("TIDEGATE_LOG");
     tracing_subscriber::fmt()
-        .with_env_filter(filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off")))
+        .with_env_filter(filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error")))
         .with_writer(std::io::stderr)
         .init();
 }
