@@ -1,6 +1,8 @@
 //! Decodes JSON text as it streams: gives the string values with their places, unescaped, for any split of the text.
 //!
-//! It is no validator: the tool that runs the call parses the complete arguments. Text that cannot be JSON stops it.
+//! It is no validator: the tool that runs the call parses the complete arguments. Text that cannot be JSON stops it, and so
+//! does text beyond a bound; both are said by [`Decoder::error`]. A key given twice gives both values. A `.` or `[]` in a key
+//! looks the same in a place as one between keys.
 
 use std::fmt::Write as _;
 
@@ -184,7 +186,7 @@ impl Decoder {
         match self.state {
             State::Escape => self.escape(c, sink),
             State::Unicode(digits) => self.unicode(digits, c, sink),
-            State::Literal if !matches!(c, ',' | ']' | '}' | ' ' | '\t' | '\r' | '\n') => {}
+            State::Literal if c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.') => {}
             State::Literal => {
                 self.after_value();
                 return text;

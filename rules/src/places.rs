@@ -63,6 +63,11 @@ impl<'t> Places<'t> {
         self.keys.iter().find(|key| keys.contains(&key.name.as_str())).map(|key| key.span.clone())
     }
 
+    /// Whether a key stands there with something behind it.
+    pub(crate) fn is_given(&self, key: &str) -> bool {
+        self.keys.iter().any(|known| known.name == key && known.values.iter().any(|(_, span)| !span.is_empty()))
+    }
+
     pub(crate) fn keys(&self) -> &[Key] {
         &self.keys
     }

@@ -102,6 +102,8 @@ pub struct Rule {
     pub max_interrupts: Option<u32>,
     /// `false`: left out.
     pub enabled: bool,
+    /// Where `globs` stands in the rule's file.
+    pub(crate) globs_at: Option<Range<usize>>,
     /// What the rule file says that it fires on, and what not. Not part of the body: the model never sees them.
     pub examples: Vec<Example>,
 }
@@ -204,6 +206,7 @@ impl Reader<'_> {
             action: spec.action,
             max_interrupts: spec.max_interrupts,
             enabled: spec.enabled.unwrap_or(true),
+            globs_at: self.places.key(&["globs"]),
             examples,
             reminder: self.reminder(spec),
             body,
@@ -220,6 +223,7 @@ impl Reader<'_> {
             return self.without_condition(rule, spec.always_apply);
         }
         rule.scopes = self.scopes(spec, &globs)?;
+        self.note_globs(spec, &globs, &regexes);
         let regexes: Vec<Written> = regexes.into_iter().map(|text| Written::new(text, CONDITION)).collect();
         let mut all: Vec<Written> = spec.all.clean().into_iter().map(|text| Written::new(text, &["all"])).collect();
         let mut unless: Vec<Written> =
@@ -242,13 +246,31 @@ impl Reader<'_> {
         let any_lost = rule.conditions.is_empty() && !regexes.is_empty();
         if any_lost || rule.all.len() < all.len() || rule.unless.len() < unless.len() {
             // Without one of these the rule would fire where it was never meant to.
-            self.error("the rule is not used: no condition of it is left that can be used as written", None);
+            let message = "the rule is not used: no condition of it is left that can be used as written".to_owned();
+            let span = [CONDITION, &["all"], &["unless"]].into_iter().find_map(|keys| self.places.key(keys));
+            self.report(Severity::Error, message, None, span);
             return None;
         }
         if rule.conditions.is_empty() && rule.all.is_empty() {
             rule.conditions = Pattern::new(".*").map(Arc::new).into_iter().collect();
         }
         Some(rule)
+    }
+
+    /// A glob as a condition asks for files only; where the scope takes more, everything there is a match.
+    fn note_globs(&mut self, spec: &RuleSpec, globs: &[String], regexes: &[String]) {
+        for glob in globs {
+            let (message, help) = if !dialect::notes(glob).is_empty() {
+                ("is read as a file glob", "a regular expression is written without slashes around it")
+            } else if regexes.is_empty() && spec.all.is_empty() && !spec.scope.is_empty() {
+                let help = "leave `scope` out: edits and writes of such files are the scope; or add a condition";
+                ("is a file glob, so that in the scopes given the rule fires on everything", help)
+            } else {
+                continue;
+            };
+            let place = self.places.find(CONDITION, glob, 0..glob.len());
+            self.report(Severity::Warning, format!("condition `{glob}` {message}"), Some(help.into()), place);
+        }
     }
 
     /// The text to tell the model instead of the body; one that is too long is not used.
@@ -265,10 +287,8 @@ impl Reader<'_> {
     }
 
     fn without_condition(&mut self, mut rule: Rule, always_apply: bool) -> Option<Rule> {
-        let unused: Vec<&str> = ["scope", "globs", "field", "unless"]
-            .into_iter()
-            .filter(|key| self.places.key(&[*key]).is_some())
-            .collect();
+        let unused: Vec<&str> =
+            ["scope", "globs", "field", "unless"].into_iter().filter(|key| self.places.is_given(key)).collect();
         if let Some(key) = unused.first() {
             let message = format!("`{}` changes nothing: the rule has no `condition`", unused.join("`, `"));
             let span = self.places.key(&[*key]);

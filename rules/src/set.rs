@@ -177,7 +177,11 @@ fn state_of(rule: &Rule, first: Option<&Rule>, settings: &Settings, found: &mut 
         return RuleState::Disabled("the setting `enabled` of stream rules is false".into());
     }
     if let Some((reason, all)) = unreachable(rule) {
-        found.push(Diagnostic::new(Severity::Warning, &rule.name, &rule.source, reason.clone()).help(GLOB_HELP));
+        found.push(
+            Diagnostic::new(Severity::Warning, &rule.name, &rule.source, reason.clone())
+                .help(GLOB_HELP)
+                .at(rule.globs_at.clone()),
+        );
         if all {
             return RuleState::Unreachable(reason);
         }

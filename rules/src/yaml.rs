@@ -73,9 +73,9 @@ fn split_key(line: &str) -> Option<(&str, usize)> {
     (fine && !name.starts_with('-') && (rest.is_empty() || rest.starts_with([' ', '\t']))).then_some((key, colon + 1))
 }
 
-/// Whether a line goes on with the value above it: it is indented, empty, a comment, or an entry of a list.
+/// Whether a line goes on with the value above it: it is indented, empty, a comment, an entry of a list, or its end.
 fn belongs_to_key(line: &str) -> bool {
-    line.trim().is_empty() || line.starts_with([' ', '\t', '#']) || is_item(line)
+    line.trim().is_empty() || line.starts_with([' ', '\t', '#', ']', '}']) || is_item(line)
 }
 
 fn is_item(line: &str) -> bool {

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
-use tidegate_rules::json::{Decoder, MAX_DEPTH, Place, Sink};
+use tidegate_rules::json::{Decoder, MAX_BYTES, MAX_DEPTH, MAX_KEY_BYTES, Place, Sink};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Strings {
@@ -109,6 +109,21 @@ proptest! {
         }
     }
 
+    /// Cut in three at every two places, within escapes, pairs, numbers and words.
+    #[test]
+    fn every_two_cuts(value in value(), escaped in any::<bool>()) {
+        let text = value.to_string();
+        let mut text = if escaped { escape_all(&text) } else { text };
+        text.truncate(text.floor_char_boundary(60));
+        let whole = decode(&[&text]);
+        let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        for (number, first) in places.iter().enumerate() {
+            for second in &places[number..] {
+                prop_assert_eq!(&decode(&[&text[..*first], &text[*first..*second], &text[*second..]]), &whole);
+            }
+        }
+    }
+
     /// Whatever comes, nothing panics, and any split gives the same.
     #[test]
     fn any_text_any_split(text in r#"[\[\]{}",:\\u0-9a-f tné]{0,40}"#) {
@@ -134,4 +149,64 @@ fn depth_and_nonsense_stop_it_with_a_reason() {
     assert_eq!(decode(&["[1]]"]).1.unwrap(), "unexpected ']'");
     let long_key = format!("{{\"{}\":1}}", "k".repeat(2000));
     assert_eq!(decode(&[&long_key]).1.unwrap(), "a key of more than 1024 bytes");
+}
+
+#[test]
+fn what_is_within_the_bounds_is_read() {
+    let deep = format!("{}\"x\"{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
+    let (found, error) = decode(&[&deep]);
+    assert_eq!((found.done.len(), error), (1, None));
+    let key = "k".repeat(MAX_KEY_BYTES);
+    let (found, error) = decode(&[&format!("{{\"{key}\":\"x\"}}")]);
+    assert_eq!((found.done[0].0.as_str(), error), (key.as_str(), None));
+}
+
+#[test]
+fn a_text_beyond_the_bound_is_the_same_however_it_is_cut() {
+    let mut text = String::from("[\"");
+    text.push_str(&"é".repeat(MAX_BYTES as usize / 2));
+    let whole = decode(&[&text]);
+    let half = text.floor_char_boundary(text.len() / 2 + 1);
+    assert_eq!(whole.1.as_deref(), Some("more than 67108864 bytes"));
+    assert_eq!(whole.0.open.as_ref().map(|(_, _, text)| text.len()), Some(MAX_BYTES as usize - 2));
+    assert!(whole == decode(&[&text[..half], &text[half..]]));
+    let last = text.floor_char_boundary(MAX_BYTES as usize);
+    assert!(whole == decode(&[&text[..last], &text[last..]]));
+}
+
+#[test]
+fn what_comes_after_the_end_or_beside_a_value_stops_it() {
+    for (text, error) in [
+        (r#"{"a":"x"} {"#, "unexpected '{'"),
+        (r#"["x"]""#, "unexpected '\"'"),
+        (r#"["x" "y"]"#, "unexpected '\"'"),
+        (r#"[1"y"]"#, "unexpected '\"'"),
+        (r#"{"a":tr"y"}"#, "unexpected '\"'"),
+        (r#"["x",}"#, "unexpected '}'"),
+        (r#"{"a","b"}"#, "unexpected ','"),
+        (r#""x",""#, "unexpected ','"),
+        (r#"["\u12g4"]"#, "'g' is no hexadecimal digit"),
+    ] {
+        let single: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
+        assert_eq!(decode(&[text]).1.as_deref(), Some(error), "{text}");
+        assert_eq!(decode(&[text]), decode(&single), "{text}");
+    }
+    assert_eq!(decode(&["{\"a\":1} \n\t"]).1, None);
+}
+
+#[test]
+fn places_within_lists_and_keys_given_twice() {
+    let (found, error) = decode(&[r#"{"edits":[{"new":"a"},[["b"]],{"new":"c"}],"k":"1","k":"2","":{"":"e"}}"#]);
+    assert_eq!(error, None);
+    let places: Vec<(&str, &str)> =
+        found.done.iter().map(|(exact, field, _)| (exact.as_str(), field.as_str())).collect();
+    let expected = [
+        ("edits[0].new", "edits[].new"),
+        ("edits[1][0][0]", "edits[][][]"),
+        ("edits[2].new", "edits[].new"),
+        ("k", "k"),
+        ("k", "k"),
+        ("", ""),
+    ];
+    assert_eq!(places, expected);
 }

@@ -327,17 +327,14 @@ impl Reader<'_> {
         }
         let letters = self.rest()[1..].find(|c: char| !c.is_ascii_alphabetic() && c != '-').unwrap_or(0);
         let flags = self.rest()[1..=letters].to_owned();
-        self.at += letters + 2;
-        match self.source[..self.at].chars().next_back() {
+        self.at += letters + 1;
+        match self.next() {
             Some(')') => {
                 self.extended = sets(&flags, 'x').unwrap_or(self.extended);
                 Ok(Opening::Flags(format!("(?{flags})")))
             }
             Some(':') => Ok(Opening::Plain(flags)),
-            _ => {
-                self.at = self.at.min(self.source.len());
-                self.refuse(from, "this kind of group is not known", "`(?:…)` groups without a name")
-            }
+            _ => self.refuse(from, "this kind of group is not known", "`(?:…)` groups without a name"),
         }
     }
 }

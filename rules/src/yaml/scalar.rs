@@ -68,6 +68,22 @@ fn without_comment(text: &str) -> &str {
     comment.map_or(text, |(at, _)| &text[..at]).trim_end()
 }
 
+/// What stands before a `#` after a blank, where neither is in quotes.
+fn outside_quotes(text: &str) -> &str {
+    let (mut quote, mut escaped, mut blank) = (None, false, true);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (None, '#') if blank => return text[..at].trim_end(),
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), _) if c == open && !escaped => quote = None,
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped && quote == Some('"');
+        blank = c.is_whitespace();
+    }
+    text
+}
+
 /// Whether a value is a block (`|`, `>-`, `|2 # why`), and if so, whether its lines are joined.
 fn block_head(text: &str) -> Option<bool> {
     let signs = without_comment(text);
@@ -132,8 +148,7 @@ pub(super) fn flow_list(first: Piece<'_>, below: &[Line<'_>]) -> Option<Vec<Scal
     let (mut joined, mut places) = (String::new(), Vec::new());
     for piece in &pieces {
         places.push((joined.len(), piece.at));
-        let text = if piece.text.contains(['"', '\'']) { piece.text } else { without_comment(piece.text) };
-        joined.push_str(text);
+        joined.push_str(outside_quotes(piece.text));
         joined.push(' ');
     }
     let origin = |at: usize| {

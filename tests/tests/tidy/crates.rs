@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 17] = [
+const MAP: [(&str, &[&str]); 18] = [
     ("flow", &[]),
     ("rules", &["flow"]),
     ("turn", &["flow", "rules"]),
@@ -27,6 +27,7 @@ const MAP: [(&str, &[&str]); 17] = [
     ("testkit", &["build", "flow", "sandbox", "turn"]),
     ("servers", &[]),
     ("xtask", &["build", "servers"]),
+    ("fuzz", &["rules"]),
     // The runners may look at anything.
     ("tests", &[]),
 ];

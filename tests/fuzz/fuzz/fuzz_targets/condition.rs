@@ -1,0 +1,4 @@
+//! The target `condition` under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| (tidegate_fuzz::target("condition").run)(bytes));

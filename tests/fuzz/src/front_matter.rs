@@ -1,0 +1,85 @@
+//! Rule files: whatever stands in one, it is a rule or something is said, and all that is said has a place in the text.
+
+use rules::{Bucket, Diagnostic, Layer, Rule, Severity, Source, parse_rule_file};
+
+pub(crate) const WORDS: &[&str] = &[
+    "---\n",
+    "+++\n",
+    "...\n",
+    "\u{feff}",
+    "\r\n",
+    "\t",
+    "condition: ",
+    "condition = ",
+    "scope: ",
+    "globs: ",
+    "- ",
+    "[",
+    "]",
+    "\"",
+    "'",
+    "'''",
+    "\"\"\"",
+    "|",
+    ">-",
+    "&a ",
+    "*a",
+    "!!str ",
+    "# ",
+    ": ",
+    "true",
+    "null",
+    "tool:edit(*.rs)",
+    "\\b",
+    "\\u00e9",
+    "interruptMode: never\n",
+    "repeatGap: 2\n",
+    "unless: ",
+    "all: ",
+    "(?!",
+    "(?<=",
+    "reminder: ",
+    "alwaysApply: yes\n",
+];
+
+pub(crate) fn run(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (rule, found) = read(&text);
+    for diagnostic in &found {
+        check(diagnostic, &text);
+    }
+    match &rule {
+        None => assert!(found.iter().any(|d| d.severity == Severity::Error), "refused in silence: {text:?}"),
+        Some(rule) => usable(rule),
+    }
+    // A byte order mark changes nothing but the places.
+    if !text.starts_with('\u{feff}') {
+        let (marked, more) = read(&format!("\u{feff}{text}"));
+        assert_eq!(summary(rule.as_ref()), summary(marked.as_ref()));
+        assert_eq!(found.len(), more.len());
+    }
+}
+
+fn read(text: &str) -> (Option<Rule>, Vec<Diagnostic>) {
+    let source = Source { layer: Layer::Project, path: "rules/r.md".into() };
+    parse_rule_file("r", &source, text)
+}
+
+fn check(diagnostic: &Diagnostic, text: &str) {
+    assert!(!diagnostic.message.is_empty());
+    if let Some(span) = &diagnostic.span {
+        assert!(text.get(span.clone()).is_some(), "{diagnostic} points at {span:?} of {} bytes", text.len());
+        let (line, column) = diagnostic.line_column(text).unwrap();
+        assert!(line > 0 && column > 0);
+    }
+}
+
+fn usable(rule: &Rule) {
+    assert!(!rule.told().is_empty());
+    assert!(!rule.scopes.is_empty());
+    assert!(rule.bucket != Bucket::Stream || !(rule.conditions.is_empty() && rule.all.is_empty()));
+}
+
+fn summary(rule: Option<&Rule>) -> Option<(u64, String, usize)> {
+    rule.map(|rule| (rule.content_hash(), rule.body.clone(), rule.scopes.len()))
+}
