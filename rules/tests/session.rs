@@ -333,3 +333,80 @@ fn a_tool_says_itself_which_arguments_name_files() {
     session.declare_paths(&[tool(r#"{"properties":{"path":{"type":"string"}}}"#)]);
     assert_eq!(fires(&session, by_key), Some("a.ts".into()));
 }
+
+#[test]
+fn of_rules_that_stop_together_the_one_that_leaves_least_has_its_way() {
+    use rules::ContextMode::{Discard, Keep, Rewind};
+    for (front, setting, expected) in [
+        (["context = 'keep'", "context = 'rewind'"], Discard, Rewind),
+        (["context = 'keep'", ""], Discard, Discard),
+        (["", "context = 'keep'"], Rewind, Rewind),
+        (["context = 'keep'", "context = 'keep'"], Discard, Keep),
+        // One that only reminds has no say.
+        (["context = 'keep'", "context = 'discard'\ninterrupt = 'never'"], Rewind, Keep),
+    ] {
+        let rules = [("a", front[0]), ("b", front[1])]
+            .map(|(name, front)| rule(name, &format!("condition = 'x'\n{front}"), "No."));
+        let settings = Settings { context_mode: setting, ..Settings::default() };
+        let mut session = Session::new(set(rules.into(), settings));
+        session.begin_turn();
+        let found = text(&session, "x");
+        assert_eq!(session.judge(&found).context, expected, "{front:?}");
+    }
+}
+
+#[test]
+fn a_turns_end_releases_what_waited_in_it() {
+    let mut session = session("condition = 'x'");
+    session.begin_turn();
+    let found = text(&session, "x");
+    assert_eq!(session.judge(&found).rules, ["r"]);
+    assert!(session.gate().is_idle(), "it waits for its reminder");
+    session.end_turn();
+    assert_eq!(text(&session, "x").len(), 1);
+}
+
+#[test]
+fn what_stands_of_a_stopped_answer_is_due_again_and_spends_no_budget() {
+    let settings = Settings { max_interrupts_per_turn: 1, ..Settings::default() };
+    let soft = rule("soft", "condition = 'x'\ninterrupt = 'never'", "Softly.");
+    let hard = rule("hard", "condition = 'x'\nrepeat = 'always'", "No.");
+    let mut session = Session::new(set(vec![soft, hard], settings));
+    session.begin_turn();
+    let due = session.due_again(text(&session, "x"));
+    assert_eq!(due.iter().map(|found| found.rule.as_str()).collect::<Vec<_>>(), ["soft"]);
+    assert_eq!(session.interrupts(), 0);
+    let again = text(&session, "x");
+    assert_eq!(again.iter().map(|found| found.rule.as_str()).collect::<Vec<_>>(), ["hard"], "the other waits");
+}
+
+#[test]
+fn the_latest_of_several_records_counts() {
+    let gapped = || session("condition = 'x'\nrepeat = 'after-gap'\ngap = 2");
+    let mut before = gapped();
+    let mut records = Vec::new();
+    for _ in 0..3 {
+        before.begin_turn();
+        records.extend(before.injected(&["r".into()]));
+        before.end_turn();
+    }
+    for records in [records.clone(), records.iter().rev().cloned().collect()] {
+        let mut after = gapped();
+        after.restore(records, 3);
+        assert_eq!(text(&after, "x"), []);
+        after.end_turn();
+        assert_eq!(text(&after, "x").len(), 1);
+    }
+}
+
+#[test]
+fn a_reminder_is_known_by_the_rules_whole_name() {
+    let rules = vec![rule("a&b", "condition = 'x'", "No."), rule("other", "condition = 'x'", "No.")];
+    let session = Session::new(set(rules, Settings::default()));
+    let found = text(&session, "x");
+    for said in [session.reminder(&found), session.tool_reminder(&found)] {
+        assert!(Session::holds_reminder(&said, "a&b") && Session::holds_reminder(&said, "other"), "{said}");
+        assert!(!Session::holds_reminder(&said, "othe") && !Session::holds_reminder(&said, "a&amp;b"));
+    }
+    assert!(!Session::holds_reminder("rule=\"other\"", "other"));
+}

@@ -274,6 +274,13 @@ async fn a_model_that_refuses_a_beginning_is_told_from_then_on() {
     assert!(request[3].1.starts_with("The beginning of your answer stands"), "{request:?}");
     assert_eq!(scene.turn("again").await.0.text, "One line.\n\nFine.");
     assert_eq!(scene.model.request(4).last().unwrap().0, Role::User, "it is sent none any more");
+
+    // Where outputs are rewritten whole the user has seen nothing of it, and the answer begins anew.
+    let refusal = ModelError { status: Some(400), ..ModelError::new(ErrorClass::Permanent, "no prefill here") };
+    let scripts = [text(WRONG, 3), Script::Refuse(refusal), text("Fine.", 3)];
+    let mut scene = going_on(scripts, handlers(OutputMode::Rewrite), plain());
+    assert_eq!(scene.turn("go").await.0.text, "Fine.");
+    assert!(scene.model.request(2).last().unwrap().1.ends_with("begin anew."));
 }
 
 #[tokio::test]

@@ -26,6 +26,9 @@ const GOES_ON: &str = "\n\nThe beginning of your answer, before the violation, s
 /// What a model is told that cannot go on from a beginning after all.
 const TOLD_LATE: &str = "The beginning of your answer stands; go on from there without repeating it.";
 
+/// What it is told where the user has seen nothing of the beginning: an answer that goes on from it would be without it.
+const LOST: &str = "The beginning of your answer does not stand after all; begin anew.";
+
 /// What becomes of a stopped answer.
 enum Left {
     Nothing,
@@ -185,6 +188,12 @@ impl Turn<'_> {
         let message = format!("the model does not go on from the beginning of an answer, so it is told: {error}");
         self.session.hub.emit(EventKind::Notice { message });
         let text = self.beginning.text.clone();
+        if self.session.caller.chains.has_rewriter() {
+            self.beginning = Beginning::default();
+            self.answer = Answer::default();
+            self.session.remember(hidden(Role::User, LOST.to_owned()));
+            return Ok(());
+        }
         let stands = self.stand(&text).await?;
         self.beginning = Beginning::told(stands);
         self.answer = Answer::default();
