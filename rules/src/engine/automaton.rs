@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use regex_syntax::hir::Look;
 
-use super::look::{Context, is_word};
+use super::classes::Classes;
+use super::look::Context;
 use super::pattern::Pattern;
 use super::room::Room;
 use super::step::{FromStart, Scratch};
@@ -28,9 +29,7 @@ pub struct Automaton {
     base: Vec<u32>,
     /// For each state, its pattern.
     owner: Vec<u32>,
-    pub(crate) classes: [u8; 256],
-    class_count: usize,
-    stride2: u32,
+    classes: Arc<Classes>,
     pub(crate) contexts: Contexts,
     /// What follows the start states alone, by context and byte class (the last class: the end of the block). Start
     /// states are always alive and therefore in no key.
@@ -123,19 +122,15 @@ impl Automaton {
             owner.resize(owner.len() + pattern.program.steps.len(), number as u32);
         }
         let contexts = Contexts::of(&patterns);
-        let (classes, class_count) = classes(&patterns, contexts);
-        // One cell more than classes (see `Ways::cell`); at least 4 cells, so that the low bits of offsets are free.
-        let stride2 = (class_count + 1).next_power_of_two().trailing_zeros().max(2);
-        let from_start = (0..Context::ALL.len() * (class_count + 1)).map(|_| OnceLock::new()).collect();
-        let current = Arc::new(Table::new(&classes, stride2, room));
+        let classes = Arc::new(Classes::of(&patterns, contexts.word));
+        let from_start = (0..Context::ALL.len() * (classes.count + 1)).map(|_| OnceLock::new()).collect();
+        let current = Arc::new(Table::new(&classes, room));
         room.join();
         Arc::new(Self {
             patterns,
             base,
             owner,
             classes,
-            class_count,
-            stride2,
             contexts,
             from_start,
             tables: Mutex::new(Tables { current, last: Weak::new() }),
@@ -182,7 +177,7 @@ impl Automaton {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         if Arc::ptr_eq(&tables.current, full) && tables.last.strong_count() == 0 && !self.frozen() {
             self.note_clear(full.rows().count() as u64);
-            let new = Arc::new(Table::new(&self.classes, self.stride2, &self.room));
+            let new = Arc::new(Table::new(&self.classes, &self.room));
             tables.last = Arc::downgrade(&std::mem::replace(&mut tables.current, new));
         }
         Arc::clone(&tables.current)
@@ -221,8 +216,8 @@ impl Automaton {
 
     /// What follows the start states alone.
     pub(crate) fn from_start(&self, context: Context, next: Option<u8>) -> &FromStart {
-        let class = next.map_or(self.class_count, |byte| usize::from(self.classes[usize::from(byte)]));
-        let slot = &self.from_start[context as usize * (self.class_count + 1) + class];
+        let class = next.map_or(self.classes.count, |byte| usize::from(self.classes.of[usize::from(byte)]));
+        let slot = &self.from_start[context as usize * (self.classes.count + 1) + class];
         slot.get_or_init(|| FromStart::find(self, context, next))
     }
 
@@ -307,32 +302,4 @@ impl Contexts {
         };
         if kept { context } else { Context::Other }
     }
-}
-
-/// Bytes that no pattern tells apart share a class.
-fn classes(patterns: &[Arc<Pattern>], contexts: Contexts) -> ([u8; 256], usize) {
-    // By byte: does a class end with it?
-    let mut ends = [false; 256];
-    for pattern in patterns {
-        pattern.program.cut(&mut ends);
-    }
-    let mut cut = |low: u8, high: u8| {
-        ends[usize::from(high)] = true;
-        ends[usize::from(low.wrapping_sub(1))] = true;
-    };
-    if patterns.iter().any(|pattern| pattern.program.looks().next().is_some()) {
-        cut(b'\n', b'\n');
-        cut(b'\r', b'\r');
-    }
-    if contexts.word {
-        let words: Vec<u8> = (0..=u8::MAX).filter(|byte| is_word(*byte)).collect();
-        words.chunk_by(|a, b| a + 1 == *b).for_each(|run| cut(run[0], run[run.len() - 1]));
-    }
-    let (mut classes, mut class) = ([0_u8; 256], 0_u8);
-    for byte in 0..255 {
-        classes[byte] = class;
-        class += u8::from(ends[byte]);
-    }
-    classes[255] = class;
-    (classes, usize::from(class) + 1)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::automaton::Automaton;
 use super::look::Context;
 use super::step::Scratch;
-use super::table::{Holders, Key, PLAIN, Parts, Rows, Table, UNKNOWN, View, Ways};
+use super::table::{Holders, Key, PLAIN, Parts, Rows, Table, UNKNOWN, View, Ways, number_at};
 
 /// A pattern has matched, for the first time or again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,14 +126,14 @@ impl Cursor {
     /// given to [`feed`](Self::feed).
     #[inline]
     pub(crate) fn pass(&mut self, bytes: &[u8]) -> usize {
-        let ways = &*self.ways;
+        let ways = self.ways.begin();
         let (mut row, mut passed) = (self.row, 0);
         if let Some(view) = &self.view {
-            let mut reach = self.reach;
+            let (mut reach, reaches) = (self.reach, view.reaches.all());
             for byte in bytes {
                 let cell = ways.cell(row, *byte);
                 // Off the way from cell to cell, which is what takes the time. Rows with hits have no reach.
-                let limit = view.reaches.get(ways.index(cell));
+                let limit = number_at(reaches, ways.number(cell));
                 if limit == 0 {
                     break;
                 }
@@ -274,8 +274,8 @@ impl Cursor {
     fn enter(&mut self, row: u32) {
         self.row = row;
         let Some(view) = &self.view else { return };
-        let at = self.ways.index(row);
-        let mut limit = view.reaches.get(at);
+        let at = self.ways.number(row);
+        let mut limit = number_at(view.reaches.all(), at);
         if limit == 0 {
             let key = self.table.rows().key(row);
             limit = self.limit(key.parts().set, view);

@@ -18,6 +18,7 @@
 //! its longest match; the settings bound the rest.
 
 mod automaton;
+mod classes;
 mod compile;
 mod cursor;
 mod look;

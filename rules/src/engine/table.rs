@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zerocopy::FromZeros as _;
 
+use super::classes::Classes;
 use super::look::Context;
 use super::room::Room;
 
@@ -15,8 +16,11 @@ use super::room::Room;
 pub(crate) const UNKNOWN: u32 = 0;
 
 /// Set in a cell that the fast loop need not stop at: its target row has no hits to report. Offsets of rows are
-/// multiples of at least 4, and none is 0.
+/// multiples of [`LINE`], and none is 0.
 pub(crate) const PLAIN: u32 = 1;
+
+/// Cells in a line of the processor's cache.
+const LINE: usize = 16;
 
 /// Room for cells that a table sets aside at first. The system gives the memory page by page, when it is written to.
 const FIRST_CELLS: usize = (1 << 20) / 4;
@@ -120,11 +124,9 @@ impl Numbers {
         Self(AtomicU32::new_vec_zeroed(len).unwrap_or_default())
     }
 
-    /// The number at `at`; 0 beyond the end.
     #[inline(always)]
-    pub(crate) fn get(&self, at: usize) -> u32 {
-        // Each number stands for itself, so no order between them is needed.
-        self.0.get(at).map_or(0, |number| number.load(Ordering::Relaxed))
+    pub(crate) fn all(&self) -> &[AtomicU32] {
+        &self.0
     }
 
     pub(crate) fn set(&self, at: usize, value: u32) {
@@ -134,31 +136,102 @@ impl Numbers {
     }
 }
 
-/// Rows of cells and the way into them, as the fast loop needs them.
-#[derive(Debug)]
-pub(crate) struct Ways {
-    pub(crate) classes: [u8; 256],
-    pub(crate) stride2: u32,
-    pub(crate) cells: Numbers,
+/// The number at `at`; 0 beyond the end.
+#[inline(always)]
+pub(crate) fn number_at(numbers: &[AtomicU32], at: usize) -> u32 {
+    // Each number stands for itself, so no order between them is needed.
+    numbers.get(at).map_or(0, |number| number.load(Ordering::Relaxed))
 }
 
+/// Rows of cells and the way into them, as the fast loop needs them.
+///
+/// A text keeps to few cells of a row. For them to lie in few lines of the cache, rows begin with a line; for the lines of
+/// all rows not to compete for the same places in the cache, a row is an odd number of lines.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    /// By byte: the distance of its cell from the row's name.
+    columns: [u16; 256],
+    /// What a row's name is multiplied by for its number, in parts of `1 << NUMBER_SHIFT`.
+    inverse: u64,
+    stride: usize,
+    cells: Numbers,
+}
+
+/// With it the product fits for names below [`MOST_CELLS`], and is exact.
+const NUMBER_SHIFT: u32 = 40;
+
+/// The most cells of a table: 256 MiB, which no rule set has room for.
+const MOST_CELLS: usize = 1 << 26;
+
 impl Ways {
-    fn new(classes: &[u8; 256], stride2: u32, cells: usize) -> Self {
-        Self { classes: *classes, stride2, cells: Numbers::new(cells) }
+    fn new(classes: &Classes, cells: usize) -> Self {
+        let cells = Numbers::new(cells + LINE);
+        // The name of a row has `PLAIN` set, which counts for the distance; then as many cells as the next line is away.
+        let to_line = cells.0.as_ptr().addr().wrapping_neg() / size_of::<u32>() + LINE - PLAIN as usize;
+        let stride = stride(classes);
+        let columns = classes.of.map(|class| u16::from(class) + (to_line % LINE) as u16);
+        Self { columns, inverse: (1 << NUMBER_SHIFT) / stride as u64 + 1, stride, cells }
     }
 
-    /// The cell of a row for a byte. A row is named by its offset with [`PLAIN`] set, so that the first of its cells is not
-    /// used.
+    /// The way through the cells, for a run of bytes.
     #[inline(always)]
+    pub(crate) fn begin(&self) -> Way<'_> {
+        Way { columns: &self.columns, inverse: self.inverse, cells: &self.cells.0 }
+    }
+
+    /// The cell of a row for a byte. A row is named by its offset with [`PLAIN`] set.
     pub(crate) fn cell(&self, row: u32, byte: u8) -> u32 {
-        self.cells.get(row as usize + usize::from(self.classes[usize::from(byte)]))
+        self.begin().cell(row, byte)
+    }
+
+    fn set(&self, row: u32, byte: u8, cell: u32) {
+        self.cells.set(row as usize + usize::from(self.columns[usize::from(byte)]), cell);
     }
 
     /// The number of a row.
-    #[inline(always)]
-    pub(crate) fn index(&self, row: u32) -> usize {
-        (row >> self.stride2) as usize
+    pub(crate) fn number(&self, row: u32) -> usize {
+        self.begin().number(row)
     }
+
+    /// How many rows there is room for.
+    fn rows(&self) -> usize {
+        self.cells.0.len().saturating_sub(LINE) / self.stride
+    }
+
+    /// The same cells, and as many more.
+    fn grown(&self, classes: &Classes) -> Self {
+        let new = Self::new(classes, self.cells.0.len() * 2);
+        let shift = usize::from(new.columns[0]).wrapping_sub(usize::from(self.columns[0]));
+        for (at, cell) in self.cells.0.iter().enumerate() {
+            new.cells.set(at.wrapping_add(shift), cell.load(Ordering::Relaxed));
+        }
+        new
+    }
+}
+
+/// [`Ways`], with all that a step needs at hand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way<'a> {
+    columns: &'a [u16; 256],
+    inverse: u64,
+    cells: &'a [AtomicU32],
+}
+
+impl Way<'_> {
+    #[inline(always)]
+    pub(crate) fn cell(self, row: u32, byte: u8) -> u32 {
+        number_at(self.cells, row as usize + usize::from(self.columns[usize::from(byte)]))
+    }
+
+    #[inline(always)]
+    pub(crate) fn number(self, row: u32) -> usize {
+        ((u64::from(row) * self.inverse) >> NUMBER_SHIFT) as usize
+    }
+}
+
+/// Cells from row to row: an odd number of lines.
+fn stride(classes: &Classes) -> usize {
+    (classes.count.div_ceil(LINE) | 1) * LINE
 }
 
 /// Whose matches make bytes wait, by pattern number.
@@ -193,6 +266,7 @@ pub(crate) struct Table(Mutex<Rows>);
 
 #[derive(Debug)]
 pub(crate) struct Rows {
+    classes: Arc<Classes>,
     pub(crate) ways: Arc<Ways>,
     index: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
     /// By row number, from the second on: the first is not used.
@@ -203,10 +277,11 @@ pub(crate) struct Rows {
 }
 
 impl Table {
-    pub(crate) fn new(classes: &[u8; 256], stride2: u32, room: &Arc<Room>) -> Self {
-        let cells = FIRST_CELLS.min(room.most() / 4).max(2 << stride2);
+    pub(crate) fn new(classes: &Arc<Classes>, room: &Arc<Room>) -> Self {
+        let cells = FIRST_CELLS.min(room.most() / 4).max(2 * stride(classes));
         Self(Mutex::new(Rows {
-            ways: Arc::new(Ways::new(classes, stride2, cells)),
+            classes: Arc::clone(classes),
+            ways: Arc::new(Ways::new(classes, cells)),
             index: HashMap::default(),
             keys: Vec::new(),
             views: Vec::new(),
@@ -234,13 +309,12 @@ impl Rows {
 
     /// Whether there is no room for another row.
     pub(crate) fn is_full(&self) -> bool {
-        // The cells of the last row must have offsets that fit.
-        self.room.is_full_for(self.bytes) || (self.keys.len() + 2) << self.ways.stride2 > u32::MAX as usize
+        self.room.is_full_for(self.bytes) || (self.keys.len() + 2) * self.ways.stride > MOST_CELLS
     }
 
     /// The key of a row.
     pub(crate) fn key(&self, row: u32) -> Key {
-        self.keys[self.ways.index(row) - 1].clone()
+        self.keys[self.ways.number(row) - 1].clone()
     }
 
     /// The cell value that leads to the row of `key`, where there is one.
@@ -251,13 +325,12 @@ impl Rows {
     /// Makes a row for `key`, which has none; the cell value that leads to it.
     pub(crate) fn insert(&mut self, key: &[u32]) -> u32 {
         let number = self.keys.len() + 1;
-        let stride2 = self.ways.stride2;
-        if (number + 1) << stride2 > self.ways.cells.0.len() {
-            self.grow();
+        if number >= self.ways.rows() {
+            self.ways = Arc::new(self.ways.grown(&self.classes));
         }
-        let offset = (number as u32) << stride2;
+        let offset = (number * self.ways.stride) as u32;
         let cell = if Parts::of(key).has_hits() { offset } else { offset | PLAIN };
-        let cost = (4 << stride2) + key.len() * 4 + ROW_OVERHEAD;
+        let cost = self.ways.stride * 4 + key.len() * 4 + ROW_OVERHEAD;
         self.bytes += cost;
         self.room.take(cost);
         let key = Key::new(key);
@@ -268,12 +341,12 @@ impl Rows {
 
     /// Fills the cell of `row` for `byte`.
     pub(crate) fn link(&self, row: u32, byte: u8, cell: u32) {
-        self.ways.cells.set(row as usize + usize::from(self.ways.classes[usize::from(byte)]), cell);
+        self.ways.set(row, byte, cell);
     }
 
     /// The view of `holders`, as long as the cells of now.
     pub(crate) fn view(&mut self, holders: &Arc<Holders>) -> Arc<View> {
-        let rows = self.ways.cells.0.len() >> self.ways.stride2;
+        let rows = self.ways.rows();
         self.views.retain(|view| view.reaches.0.len() == rows);
         if let Some(view) = self.views.iter().find(|view| view.holders == *holders) {
             return Arc::clone(view);
@@ -285,19 +358,35 @@ impl Rows {
         self.views.push(Arc::clone(&view));
         view
     }
-
-    fn grow(&mut self) {
-        let old = &self.ways;
-        let new = Ways::new(&old.classes, old.stride2, old.cells.0.len() * 2);
-        for (new, old) in new.cells.0.iter().zip(&old.cells.0) {
-            new.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-        self.ways = Arc::new(new);
-    }
 }
 
 impl Drop for Rows {
     fn drop(&mut self) {
         self.room.give(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_keeps_its_number_and_its_cells_when_the_table_grows() {
+        for count in [1, 15, 16, 17, 70, 256] {
+            let classes = Classes { of: std::array::from_fn(|byte| (byte % count) as u8), count };
+            let mut ways = Ways::new(&classes, 4 * stride(&classes));
+            for row in 1..4_u32 {
+                ways.set(row * ways.stride as u32 | PLAIN, 200, row);
+            }
+            for _ in 0..4 {
+                ways = ways.grown(&classes);
+                for row in 1..4_u32 {
+                    assert_eq!(ways.cell(row * ways.stride as u32 | PLAIN, 200), row);
+                }
+            }
+            for row in (1..MOST_CELLS / ways.stride).step_by(997) {
+                assert_eq!(ways.number((row * ways.stride) as u32 | PLAIN), row);
+            }
+        }
     }
 }
