@@ -226,7 +226,7 @@ fn a_mistake_is_shown_with_its_place() {
 #[test]
 fn lists_and_the_doctor_tell_what_is_loaded() {
     let place = Place::new(&[&[Say::Text("hi")]], "");
-    let rules = out(&place.run(&["rules", "list"]));
+    let rules = out(&place.run(&["rules", "list", "--verbose"]));
     assert!(
         rules.contains("no-secret-word  active") && rules.contains("action stop") && rules.contains("built-in"),
         "{rules}"
@@ -251,7 +251,7 @@ fn rule_files_are_found_and_a_broken_one_is_shown_with_its_line_and_caret() {
     place.write(".tidegate/rules/mine.md", "+++\ncondition = 'mine'\nscope = \"text\"\n+++\nDo not say it.\n");
     place.write(".tidegate/rules/broken.md", "+++\ncondition = 'a(b'\n+++\nNever used.\n");
     place.write("config/tidegate/rules/no-end-word.md", "+++\ncondition = 'theirs'\n+++\nDo not say it.\n");
-    let listed = place.run(&["rules", "list"]);
+    let listed = place.run(&["rules", "list", "--verbose"]);
     assert_eq!(listed.status.code(), Some(0), "{}", err(&listed));
     assert!(out(&listed).contains("mine  active") && out(&listed).contains("no-end-word  shadowed: user, "));
     let shown = " --> .tidegate/rules/broken.md:2:15\n  |\n2 | condition = 'a(b'\n  |               ^";

@@ -3,8 +3,8 @@
 use std::io::{Write, stdout};
 
 use serde_json::json;
-use tidegate::RuleBucket;
 use tidegate::trial::{Catalogue, Entry, Standing};
+use tidegate::{Diagnostic, RuleBucket};
 
 use super::table::{self, Cell};
 use super::{count, json as shapes, warn};
@@ -25,6 +25,7 @@ const SCOPES: usize = 60;
 ///   "source": {"layer": "builtin", "path": "rules/builtin/ts-as-any.md"}, "scope": ["tool(*.ts)"], "globs": [],
 ///   "field": ["new_text"], "agents": [], "action": "remind", "interrupt": "never", "repeat": "once", "gap": null,
 ///   "conditions": 1, "all": 0, "unless": 0, "longest_match": 6, "examples": 2, "findings": []}],
+///  "refused": [{"name": "broken", "reason": "…"}],
 ///  "findings": [{"severity": "error", "message": "…", "file": "rules/a.md", "line": 2, "column": 14, "help": null}]}
 /// ```
 /// States: `active`, `idle` (what it watches is not here), `disabled`, `shadowed`, `unreachable`. Buckets: `stream`,
@@ -35,20 +36,28 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failu
     if args.json {
         let rules: Vec<_> = entries.iter().map(shapes::entry).collect();
         let findings: Vec<_> = catalogue.warnings().iter().map(shapes::finding).collect();
-        writeln!(out, "{}", json!({"rules": rules, "findings": findings}))?;
+        let refused: Vec<_> = catalogue
+            .refused()
+            .iter()
+            .map(|(name, finding)| json!({"name": name, "reason": finding.message}))
+            .collect();
+        writeln!(out, "{}", json!({"rules": rules, "refused": refused, "findings": findings}))?;
         return Ok(Exit::Completed);
     }
     if args.verbose {
         entries.iter().try_for_each(|entry| long(&mut out, entry))?;
     } else {
-        short(&mut out, &entries)?;
+        short(&mut out, &entries, &catalogue.refused())?;
     }
     warn(&catalogue.warnings());
     Ok(Exit::Completed)
 }
 
-fn short(out: &mut impl Write, entries: &[Entry]) -> std::io::Result<()> {
-    let rows: Vec<Vec<Cell>> = entries.iter().map(row).collect();
+fn short(out: &mut impl Write, entries: &[Entry], refused: &[(String, Diagnostic)]) -> std::io::Result<()> {
+    let mut rows: Vec<Vec<Cell>> = entries.iter().map(row).collect();
+    rows.extend(
+        refused.iter().map(|(name, _)| vec![Cell(name.clone(), style::STRONG), Cell("refused".into(), style::BAD)]),
+    );
     for line in table::lines(&["RULE", "STATE", "ACTION", "REPEATS", "LONGEST", "FROM", "WATCHES"], &rows) {
         writeln!(out, "{line}")?;
     }

@@ -177,6 +177,20 @@ impl Catalogue {
         self.built.set.rules().map(|info| self.own_entry(&info)).collect()
     }
 
+    /// Rules that were refused, by name, each with the first of what is wrong with it. They are no entries.
+    pub fn refused(&self) -> Vec<(String, Diagnostic)> {
+        let mut refused: Vec<(String, Diagnostic)> = Vec::new();
+        for finding in self.built.about_files.iter().filter(|finding| finding.severity == Severity::Error) {
+            let Some(name) = named(finding) else { continue };
+            let known = refused.iter().any(|(known, _)| known == name);
+            // A condition less is no refusal.
+            if !known && !self.built.set.rules().any(|info| info.rule.name == name) {
+                refused.push((name.to_owned(), finding.clone()));
+            }
+        }
+        refused
+    }
+
     /// The rule of this name, the one in use before others; or the rule in the file of this path.
     ///
     /// # Errors
@@ -274,7 +288,12 @@ pub(super) fn session(set: &Arc<RuleSet>, specs: &[ToolSpec], agent: &str) -> Se
     session
 }
 
-/// Whether a finding is about a rule: findings name their rule first, and where it comes from where they have no place.
+/// The rule that a finding is about: findings name their rule first.
+pub(super) fn named(finding: &Diagnostic) -> Option<&str> {
+    finding.message.strip_prefix("rule `")?.split('`').next()
+}
+
+/// Whether a finding is about this rule: where it has no place, it says where its rule comes from.
 fn concerns(finding: &Diagnostic, rule: &Rule) -> bool {
     let Some(rest) = finding.message.strip_prefix(&format!("rule `{}`", rule.name)) else { return false };
     rest.strip_prefix(" (").is_none_or(|rest| rest.starts_with(&rule.source.to_string()))

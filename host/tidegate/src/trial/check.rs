@@ -2,12 +2,14 @@
 //! what keeps their rules from firing in this host.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::{Diagnostic, MANIFEST_FILE, MAX_RULE_BYTES, Manifest, Place, RuleFile, Severity, Source};
 use rules::{Bucket, Layer, Rule, RuleSet, Scope};
 
+use super::catalogue::named;
 use super::explain::holds_text;
 use super::{Catalogue, Entry, Standing};
 
@@ -159,15 +161,10 @@ impl Checks<'_> {
     }
 
     fn take(&mut self, rule: Option<String>, findings: Vec<Diagnostic>) {
-        let named = |one: &Diagnostic| {
-            let rest = one.message.strip_prefix("rule `")?;
-            Some(rest.split('`').next()?.to_owned())
-        };
-        self.out.findings.extend(
-            findings
-                .into_iter()
-                .map(|diagnostic| Finding { rule: named(&diagnostic).or_else(|| rule.clone()), diagnostic }),
-        );
+        self.out.findings.extend(findings.into_iter().map(|diagnostic| Finding {
+            rule: named(&diagnostic).map(str::to_owned).or_else(|| rule.clone()),
+            diagnostic,
+        }));
     }
 
     /// What can be said of a rule that can be used.
@@ -186,7 +183,6 @@ impl Checks<'_> {
         if let Some(info) = set.rules().next() {
             let entry = self.catalogue.entry(&info, &[]);
             self.reach(&entry, source);
-            self.empty_matches(&entry.rule, source);
             self.long_holds(&entry, source);
         }
         self.examples(rule, source);
@@ -232,25 +228,6 @@ impl Checks<'_> {
         }
     }
 
-    fn empty_matches(&mut self, rule: &Rule, source: &Arc<Source>) {
-        let prose = rule.scopes.iter().any(|scope| matches!(scope, Scope::Text | Scope::Thinking));
-        for pattern in rule.conditions.iter().chain(&rule.all).filter(|pattern| pattern.matches_empty()) {
-            // For tools `.*` is how a rule says "whatever is written".
-            if pattern.as_str() == ".*" && !prose {
-                continue;
-            }
-            let message =
-                format!("`{}` matches where there is nothing: it fires before the first byte", pattern.as_str());
-            let help = "ask for at least one character of what you look for";
-            self.say(rule, source, Severity::Warning, &[pattern.as_str(), "condition", "all"], &message, Some(help));
-        }
-        for pattern in rule.unless.iter().filter(|pattern| pattern.matches_empty()) {
-            let message =
-                format!("`{}` in `unless` matches where there is nothing: the rule can never fire", pattern.as_str());
-            self.say(rule, source, Severity::Error, &[pattern.as_str(), "unless"], &message, None);
-        }
-    }
-
     /// A condition without a bound that text has to wait for.
     fn long_holds(&mut self, entry: &Entry, source: &Arc<Source>) {
         if !holds_text(entry, self.catalogue) || entry.longest_match.is_some() {
@@ -275,12 +252,12 @@ impl Checks<'_> {
         }
         for example in &rule.examples {
             let one = Rule { examples: vec![example.clone()], ..rule.clone() };
-            let first = example.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             let says = if example.fires { "does not fire on" } else { "fires on" };
             if !rules::check_examples(&one).is_empty() {
                 let message = format!("it {says} its own example ({})", example.stream);
                 let help = format!("`tidegate rules test {} …` tells why", rule.source.path);
-                self.say(rule, source, Severity::Error, &[first], &message, Some(&help));
+                let place = example_place(&source.text, example);
+                self.say_at(rule, source, Severity::Error, place, &message, Some(&help));
             }
         }
     }
@@ -331,6 +308,22 @@ impl Checks<'_> {
             let at = begin + text[begin..].find(word)?;
             Some(at..at + word.len())
         });
+        self.say_at(rule, source, severity, place, message, help);
+    }
+
+    /// Adds a finding; without a place, at the rule's name or the file's first line.
+    fn say_at(
+        &mut self,
+        rule: &Rule,
+        source: &Arc<Source>,
+        severity: Severity,
+        place: Option<Range<usize>>,
+        message: &str,
+        help: Option<&str>,
+    ) {
+        let text = &source.text;
+        let named = format!("\"{}\"", rule.name);
+        let begin = text.find(&named).unwrap_or(0);
         let fallback = if begin > 0 { begin..begin + named.len() } else { 0..text.lines().next().map_or(0, str::len) };
         let diagnostic = Diagnostic {
             severity,
@@ -340,4 +333,15 @@ impl Checks<'_> {
         };
         self.out.findings.push(Finding { rule: Some(rule.name.clone()), diagnostic });
     }
+}
+
+/// The first line of an example in the text of its file.
+fn example_place(text: &str, example: &rules::Example) -> Option<Range<usize>> {
+    let fence = format!("```{}", example.stream);
+    let places = text.match_indices(&fence).filter_map(|(at, _)| {
+        let line_end = at + text[at..].find('\n')? + 1;
+        text[line_end..].starts_with(&example.text).then_some(line_end)
+    });
+    let at = places.min()?;
+    Some(at..at + text[at..].find('\n').unwrap_or(text.len() - at))
 }

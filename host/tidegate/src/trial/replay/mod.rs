@@ -12,6 +12,7 @@
 mod attempt;
 mod drive;
 mod lines;
+mod rebuild;
 mod recording;
 mod report;
 mod transcript;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::BadLine;
 use super::attempt::{Attempt, Outcome, Past, PastFire, Step};
 use super::lines::Lines;
+use super::rebuild::{self, Piece};
 use super::report::{Replay, Tokens, Where};
 
 type Take<'t> = dyn FnMut(&str, Step, &mut Replay) + 't;
@@ -129,15 +130,8 @@ struct Pending {
     /// Calls that were run.
     calls: Vec<Piece>,
     fires: Vec<PastFire>,
-}
-
-/// A block.
-struct Piece {
-    kind: BlockKind,
-    text: String,
-    /// Bytes of it that an earlier attempt left.
-    stood: usize,
-    complete: bool,
+    /// Rules whose reminder followed.
+    told: Vec<String>,
 }
 
 impl Thread {
@@ -218,7 +212,7 @@ impl Thread {
 
 impl Pending {
     fn outcome(&self) -> Outcome {
-        let stopped = self.fires.iter().any(|fire| matches!(fire.action.as_str(), "interrupt" | "stop"));
+        let stopped = self.fires.iter().any(stops);
         match &self.text {
             Some((_, true)) => Outcome::Complete,
             _ if stopped => Outcome::Stopped,
@@ -228,6 +222,8 @@ impl Pending {
 
     /// What was thrown away, rule by rule, where that was written down.
     fn injected(&mut self, record: &Record<'_>) {
+        let names = record.payload["rules"].as_array().into_iter().flatten();
+        self.told.extend(names.filter_map(|name| name.as_str().map(str::to_owned)));
         for one in record.payload["records"].as_array().into_iter().flatten() {
             let Some(count) = one["tokens_discarded"].as_u64() else { continue };
             let tokens = Tokens { count, estimated: one["tokens_estimated"].as_bool().unwrap_or(true) };
@@ -240,25 +236,13 @@ impl Pending {
 
     /// What the model said, which of it stood before, and what fired then.
     fn deltas(mut self) -> (Vec<Delta>, Option<usize>, Vec<PastFire>) {
-        let whole = self.outcome() == Outcome::Complete;
-        let (pieces, exact) = match self.blocks.take() {
-            Some(blocks) => (blocks, true),
-            None => (self.guessed(whole), false),
-        };
-        let (mut deltas, mut stood) = (Vec::new(), None);
-        for (block, piece) in (0..).zip(pieces) {
-            deltas.push(Delta::BlockStart { block, kind: piece.kind });
-            let (before, new) = piece.text.split_at_checked(piece.stood).unwrap_or(("", &piece.text));
-            for (part, old) in [(before, true), (new, false)] {
-                if !part.is_empty() {
-                    stood = if old { Some(deltas.len()) } else { stood };
-                    deltas.push(Delta::Piece { block, text: part.to_owned() });
-                }
-            }
-            if piece.complete {
-                deltas.push(Delta::BlockEnd { block });
-            }
-        }
+        let stopped = self.outcome() == Outcome::Stopped;
+        let exact = self.blocks.is_some();
+        let blocks = self.blocks.take().unwrap_or_else(|| self.guessed());
+        let told = std::mem::take(&mut self.told);
+        let stops = |fire: &&PastFire| stops(fire) || told.contains(&fire.rule);
+        let last: Vec<&PastFire> = self.fires.iter().filter(|fire| stopped && stops(fire)).collect();
+        let (deltas, stood) = rebuild::deltas(blocks, &last);
         if !exact {
             self.fires.iter_mut().for_each(|fire| fire.end = None);
         }
@@ -266,21 +250,20 @@ impl Pending {
     }
 
     /// The blocks of an answer whose record does not list them: its reasoning, its text, its calls.
-    fn guessed(&mut self, whole: bool) -> Vec<Piece> {
+    fn guessed(&mut self) -> Vec<Piece> {
+        let complete = self.outcome() == Outcome::Complete;
         let text = self.text.take().map(|(text, _)| text).unwrap_or_default();
-        let thinking = std::mem::take(&mut self.thinking);
-        // Where a rule needs the end of a block, its match ends there.
-        let ends = |stream: StreamKind, length: usize| {
-            self.fires.iter().any(|fire| fire.stream == stream && fire.end == Some(length as u64))
-        };
-        let prose = [
-            (BlockKind::Thinking, ends(StreamKind::Thinking, thinking.len()) || !text.is_empty(), thinking),
-            (BlockKind::Text, ends(StreamKind::Text, text.len()), text),
-        ];
-        let prose = prose.into_iter().filter(|(_, _, text)| !text.is_empty());
-        let pieces = prose.map(|(kind, ended, text)| Piece { kind, text, stood: 0, complete: whole || ended });
+        let thought = complete || !text.is_empty();
+        let thinking = (BlockKind::Thinking, thought, std::mem::take(&mut self.thinking));
+        let prose = [thinking, (BlockKind::Text, complete, text)].into_iter().filter(|(_, _, text)| !text.is_empty());
+        let pieces = prose.map(|(kind, complete, text)| Piece { kind, text, stood: 0, complete });
         pieces.chain(std::mem::take(&mut self.calls)).collect()
     }
+}
+
+/// Whether what fired stopped the answer.
+fn stops(fire: &PastFire) -> bool {
+    matches!(fire.action.as_str(), "interrupt" | "stop")
 }
 
 fn fired(record: &Record<'_>) -> Result<PastFire, String> {
