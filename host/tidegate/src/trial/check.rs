@@ -11,7 +11,7 @@ use rules::{Bucket, Layer, Rule, RuleSet, Scope};
 
 use super::catalogue::named;
 use super::explain::holds_text;
-use super::{Catalogue, Entry, Standing};
+use super::{Catalogue, Entry, Standing, changed};
 
 /// What came of checking.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,8 @@ fn rule_files(path: &Path) -> Result<Vec<PathBuf>, String> {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_rule =
             file.extension().is_some_and(|end| end.eq_ignore_ascii_case("md") || end.eq_ignore_ascii_case("mdc"));
-        let meant = !name.starts_with('.') && !(name.eq_ignore_ascii_case("readme.md") && !begins_as_rule(&file));
+        let about = name.eq_ignore_ascii_case("readme.md") && !begins_as_rule(&file);
+        let meant = !(name.starts_with('.') || about);
         if (is_rule && meant) || name == MANIFEST_FILE {
             files.push(file);
         }
@@ -137,7 +138,7 @@ impl Checks<'_> {
         let shown = source.path.display().to_string().replace('\\', "/");
         let RuleFile { rule, findings } = RuleFile::of_source(source, &Layer::Project, &shown);
         let name = source.path.file_stem().map(|name| name.to_string_lossy().into_owned());
-        self.take(name, findings);
+        self.take(name.as_deref(), findings);
         if let Some(rule) = rule {
             self.rule(&rule, source);
         }
@@ -160,11 +161,12 @@ impl Checks<'_> {
         }
     }
 
-    fn take(&mut self, rule: Option<String>, findings: Vec<Diagnostic>) {
-        self.out.findings.extend(findings.into_iter().map(|diagnostic| Finding {
-            rule: named(&diagnostic).map(str::to_owned).or_else(|| rule.clone()),
-            diagnostic,
-        }));
+    fn take(&mut self, rule: Option<&str>, findings: Vec<Diagnostic>) {
+        self.out.findings.extend(
+            findings
+                .into_iter()
+                .map(|diagnostic| Finding { rule: named(&diagnostic).or(rule).map(str::to_owned), diagnostic }),
+        );
     }
 
     /// What can be said of a rule that can be used.
@@ -251,7 +253,7 @@ impl Checks<'_> {
             return;
         }
         for example in &rule.examples {
-            let one = Rule { examples: vec![example.clone()], ..rule.clone() };
+            let one = changed(rule, |one| one.examples = vec![example.clone()]);
             let says = if example.fires { "does not fire on" } else { "fires on" };
             if !rules::check_examples(&one).is_empty() {
                 let message = format!("it {says} its own example ({})", example.stream);

@@ -3,7 +3,7 @@
 use rules::{Bucket, Rule, Scope, Source};
 
 use super::feed::{alone, whole};
-use super::{Catalogue, Entry, Input, Subject};
+use super::{Catalogue, Entry, Input, Subject, changed};
 
 /// Everything about one rule.
 #[derive(Clone, Debug)]
@@ -197,7 +197,7 @@ fn explained(rule: &Rule, catalogue: &Catalogue) -> Explained {
 }
 
 fn result(rule: &Rule, example: &rules::Example) -> ExampleResult {
-    let one = Rule { examples: vec![example.clone()], ..rule.clone() };
+    let one = changed(rule, |one| one.examples = vec![example.clone()]);
     let holds = rules::check_examples(&one).is_empty();
     ExampleResult { fires: example.fires, stream: example.stream.clone(), text: example.text.clone(), holds }
 }

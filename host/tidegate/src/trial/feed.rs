@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flow::RuleMatch;
 use rules::{Rule, RuleSet, Session, Settings};
 
-use super::Input;
+use super::{Input, changed};
 
 /// What was held back on the way, fed character by character. Arguments of tools are never shown, so nothing is held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) struct Fired {
 
 /// A rule alone under these settings: nothing shadows it, nothing switches it off.
 pub(super) fn alone(rule: &Rule, settings: &Settings, workspace: &str) -> Arc<RuleSet> {
-    let rule = Rule { enabled: true, ..rule.clone() };
+    let rule = changed(rule, |rule| rule.enabled = true);
     let settings = Settings { enabled: true, builtin_rules: true, disabled_rules: Vec::new(), ..settings.clone() };
     RuleSet::build(vec![rule], settings, workspace).0
 }

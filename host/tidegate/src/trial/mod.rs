@@ -18,6 +18,8 @@ mod input;
 mod probe;
 mod replay;
 
+use rules::Rule;
+
 pub use catalogue::{Catalogue, Entry, NotFound, Standing, Subject};
 pub use check::{Checked, Finding, Unreadable, check};
 pub use explain::{ExampleResult, Explained, Explanation, Part, ScopeReach, Value, explain};
@@ -25,3 +27,10 @@ pub use feed::Held;
 pub use input::{BadInput, Input};
 pub use probe::{Probe, Why, probe};
 pub use replay::{Agreement, BadLine, Fire, Replay, ReplayError, RuleTally, Then, Tokens, Trial, Where, replay};
+
+/// A rule of which something is changed.
+fn changed(rule: &Rule, change: impl FnOnce(&mut Rule)) -> Rule {
+    let mut rule = rule.clone();
+    change(&mut rule);
+    rule
+}

@@ -10,7 +10,7 @@ use rules::engine::Pattern;
 use rules::{Bucket, Rule, Scope, Session};
 
 use super::feed::{Fired, alone, by_character, whole};
-use super::{Catalogue, Held, Input, Standing, Subject};
+use super::{Catalogue, Held, Input, Standing, Subject, changed};
 
 /// What became of a trial.
 #[derive(Clone, Debug)]
@@ -180,19 +180,18 @@ impl Bench<'_> {
             why.push(Why::Scope { stream: self.input.stream(), scopes });
         }
         // Whoever is watched, whatever stream and file: only what is looked for is left.
-        let anywhere = Rule {
-            agents: Vec::new(),
-            scopes: vec![Scope::Text, Scope::Thinking, Scope::Tool { name: None, glob: None }],
-            globs: Vec::new(),
-            ..rule.clone()
-        };
+        let anywhere = changed(rule, |rule| {
+            rule.agents.clear();
+            rule.globs.clear();
+            rule.scopes = vec![Scope::Text, Scope::Thinking, Scope::Tool { name: None, glob: None }];
+        });
         if self.matched(&anywhere).is_some() {
             if why.is_empty() {
                 why.push(Why::File(file_globs(rule)));
             }
             return why;
         }
-        let everywhere = Rule { fields: Vec::new(), ..anywhere.clone() };
+        let everywhere = changed(&anywhere, |rule| rule.fields.clear());
         if let Some(found) = self.matched(&everywhere) {
             why.push(Why::Field { found: found.evidence.field, fields: rule.fields.clone() });
             return why;
@@ -213,8 +212,11 @@ impl Bench<'_> {
     fn patterns(&self, rule: &Rule, why: &mut Vec<Why>) {
         let before = why.len();
         let found = |pattern: &Arc<Pattern>| {
-            let conditions = vec![Arc::clone(pattern)];
-            self.matched(&Rule { conditions, all: Vec::new(), unless: Vec::new(), ..rule.clone() })
+            self.matched(&changed(rule, |rule| {
+                rule.conditions = vec![Arc::clone(pattern)];
+                rule.all.clear();
+                rule.unless.clear();
+            }))
         };
         let text = |pattern: &Arc<Pattern>| pattern.as_str().to_owned();
         if !rule.conditions.is_empty() && !rule.conditions.iter().any(|pattern| found(pattern).is_some()) {

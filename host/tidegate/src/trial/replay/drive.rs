@@ -180,7 +180,7 @@ impl<'a> Driver<'a> {
             // Each rule is told with one call of the batch only.
             answer.remind.retain(|found| {
                 let of_a_call = matches!(found.stream, StreamKind::Tool { .. });
-                !is_mine(found) && !(of_a_call && reminded.contains(&found.rule))
+                !(is_mine(found) || of_a_call && reminded.contains(&found.rule))
             });
             self.session.injected(&blocked);
             self.session.injected(&reminded);

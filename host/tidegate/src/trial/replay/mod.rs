@@ -25,7 +25,7 @@ use flow::ToolSpec;
 use providers::RecordingError;
 use rules::{Rule, RuleAction, RuleSet};
 
-use super::{Catalogue, Subject};
+use super::{Catalogue, Subject, changed};
 use attempt::Step;
 use drive::Driver;
 use lines::Lines;
@@ -77,7 +77,7 @@ impl Trial {
             settings.enabled = true;
             settings.builtin_rules = true;
             settings.disabled_rules.clear();
-            chosen.iter().map(|subject| Rule { enabled: true, ..subject.entry.rule.clone() }).collect()
+            chosen.iter().map(|subject| changed(&subject.entry.rule, |rule| rule.enabled = true)).collect()
         } else {
             catalogue
                 .set()
