@@ -4,6 +4,7 @@
 //! see: a turn that is cancelled before leaves the rules as they were, and no retry runs. The session is the turn's alone
 //! while it runs, so neither another turn nor its end can come between.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{Action, CallFailure, EventKind, ModelError, Role, RuleMatch, RuleRecord};
@@ -35,7 +36,19 @@ enum Left {
     /// It stays in the conversation; the reminder says more.
     Message(String, &'static str),
     /// The next attempt goes on from here.
-    GoesOn(Beginning),
+    GoesOn(Box<Beginning>),
+}
+
+impl Left {
+    /// Bytes of the answer that stay in the conversation.
+    fn kept(&self) -> u64 {
+        let text = match self {
+            Self::Nothing => "",
+            Self::Message(text, _) => text,
+            Self::GoesOn(beginning) => &beginning.text,
+        };
+        text.len() as u64
+    }
 }
 
 /// Reminders that went to the model.
@@ -69,12 +82,12 @@ impl Turn<'_> {
         }
         self.report.interrupts += 1;
         let before = self.beginning.text.len() as u64;
-        let (left, kept, stands) = self.leave(&stopped).await?;
+        let left = self.leave(&stopped).await?;
         let (discarded_bytes, tokens) = self.stopped.as_ref().map_or((0, (0, false)), |(answer, _)| {
-            let discarded = answer.bytes().saturating_sub(kept);
+            let discarded = answer.bytes().saturating_sub(left.kept());
             (discarded, answer.tokens_of(discarded, before))
         });
-        self.tell_stopped(stands);
+        self.tell_stopped(self.stands(&left));
         self.session.metrics.discarded(&culprit, tokens.0, tokens.1);
         let delay = Duration::from_millis(self.session.rules.rules().settings().retry_delay_ms);
         self.session.parts.clock.sleep(delay).await;
@@ -88,47 +101,49 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// What the context mode leaves of the stopped answer, the bytes of it that stay in the conversation, and how much of
-    /// what was shown stands.
-    async fn leave(&mut self, stopped: &Stopped) -> Result<(Left, u64, u64), CallFailure> {
-        let caller = std::sync::Arc::clone(&self.session.caller);
-        let live = !caller.chains.has_rewriter();
-        let earlier = if self.beginning.text.is_empty() { self.beginning.shown.len() as u64 } else { 0 };
-        let nothing = (Left::Nothing, 0, earlier);
-        let Some((answer, _)) = &mut self.stopped else { return Ok(nothing) };
-        if stopped.judgement.context == ContextMode::Keep {
-            let text = answer.text();
-            let kept = text.len() as u64;
-            return Ok((Left::Message(text, ""), kept, earlier));
+    /// What the context mode leaves of the stopped answer.
+    async fn leave(&mut self, stopped: &Stopped) -> Result<Left, CallFailure> {
+        let Some((answer, _)) = &self.stopped else { return Ok(Left::Nothing) };
+        let first = stopper(stopped).map(|found| first_byte(stopped, found));
+        match (stopped.judgement.context, first) {
+            (ContextMode::Keep, _) => Ok(Left::Message(answer.text(), "")),
+            (ContextMode::Rewind, Some(first)) => self.rewind(answer.before_match(stopped.block, first)).await,
+            (ContextMode::Rewind | ContextMode::Discard, _) => Ok(Left::Nothing),
         }
-        let Some(found) = stopper(stopped).filter(|_| stopped.judgement.context == ContextMode::Rewind) else {
-            return Ok(nothing);
-        };
-        let Stands { text, released } = answer.before_match(stopped.block, first_byte(stopped, found));
+    }
+
+    /// What stands of the answer is sent to be gone on from, or told.
+    async fn rewind(&mut self, stands: Stands) -> Result<Left, CallFailure> {
+        let Stands { text, released } = stands;
+        let caller = Arc::clone(&self.session.caller);
+        let live = !caller.chains.has_rewriter();
         if text.trim().is_empty() {
-            return Ok(nothing);
+            return Ok(Left::Nothing);
         }
         if self.session.goes_on() {
             // White space at the end is what providers refuse, and what models go on from badly.
             let text = text.trim_end().to_owned();
-            let kept = text.len() as u64;
-            let beginning = Beginning::sent(text, released, &caller, live).await?;
-            let stands = beginning.shown.len() as u64;
-            return Ok((Left::GoesOn(beginning), kept, stands));
+            return Ok(Left::GoesOn(Box::new(Beginning::sent(text, released, &caller, live).await?)));
         }
         if !live {
             // The user saw nothing of it, and an answer that goes on from there would be without its beginning.
-            return Ok(nothing);
+            return Ok(Left::Nothing);
         }
-        let stands = self.stand(&text).await?;
-        let kept = text.len() as u64;
-        self.beginning = Beginning::told(stands);
-        Ok((Left::Message(text, STANDS), kept, self.beginning.shown.len() as u64))
+        let shown = self.stand(&text).await?;
+        self.beginning = Beginning::told(shown);
+        Ok(Left::Message(text, STANDS))
+    }
+
+    /// Bytes of what was shown that stand.
+    fn stands(&self, left: &Left) -> u64 {
+        let told = if self.beginning.text.is_empty() { self.beginning.shown.len() } else { 0 };
+        let shown = if let Left::GoesOn(beginning) = left { beginning.shown.len() } else { told };
+        shown as u64
     }
 
     /// What the user keeps of an answer of which `text` stands as a message. What of it was not shown yet is shown.
     async fn stand(&mut self, text: &str) -> Result<String, CallFailure> {
-        let mut segments = Segments::new(std::sync::Arc::clone(&self.session.caller));
+        let mut segments = Segments::new(Arc::clone(&self.session.caller));
         let whole = if segments.is_idle() {
             text.to_owned()
         } else {
@@ -164,7 +179,7 @@ impl Turn<'_> {
                 None => "",
             },
             Left::GoesOn(beginning) => {
-                self.beginning = beginning;
+                self.beginning = *beginning;
                 GOES_ON
             }
         }
