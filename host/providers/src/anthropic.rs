@@ -80,6 +80,7 @@ impl Decode {
             _ => return,
         };
         let id = answer.begin(kind);
+        answer.keeps(self.blocks.len(), whole.as_ref().map_or(0, String::len));
         answer.piece(id, content.text.0);
         answer.piece(id, content.thinking.0);
         answer.signature(id, content.signature.0.into_owned(), false);

@@ -217,7 +217,7 @@ pub enum ProviderError {
     /// The recording cannot be used.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// The server cannot be reached, or says no. Only [`crate::check`] finds out.
+    /// The server cannot be reached, or says no. Only [`crate::check()`] finds out.
     #[error("{message}")]
     Unreachable {
         /// What happened and what to do.

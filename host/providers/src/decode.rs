@@ -141,6 +141,7 @@ impl Answer {
         self.next = 0;
         self.open.clear();
         self.calls.clear();
+        self.count(model.as_ref().map_or(0, String::len));
         self.out.push_back(Delta::Start { model });
     }
 
@@ -155,12 +156,13 @@ impl Answer {
         let block = self.next;
         self.next += 1;
         self.count_block(matches!(kind, BlockKind::Tool { .. }));
-        if self.over.is_some() {
-            return block;
-        }
         self.open.push((block, 0));
-        let kind = self.told_apart(block, kind);
-        self.out.push_back(Delta::BlockStart { block, kind });
+        let named = if let BlockKind::Tool { call, name } = &kind { call.as_str().len() + name.len() } else { 0 };
+        self.count(named);
+        if self.over.is_none() {
+            let kind = self.told_apart(block, kind);
+            self.out.push_back(Delta::BlockStart { block, kind });
+        }
         block
     }
 
@@ -189,7 +191,7 @@ impl Answer {
 
     /// Ends a block; a second end of the same block is passed over.
     pub(crate) fn end(&mut self, block: BlockId) {
-        if let Some(at) = self.open.iter().position(|(open, _)| *open == block) {
+        if let Some(at) = self.open.iter().position(|(open, _)| *open == block && self.over.is_none()) {
             self.open.remove(at);
             self.out.push_back(Delta::BlockEnd { block });
         }
@@ -216,15 +218,13 @@ impl Answer {
         self.out.push_back(Delta::Stop { reason });
     }
 
-    /// For what a format keeps back until it knows where it belongs: so many things, so many bytes of one of them.
-    pub(crate) fn keeps(&mut self, things: usize, bytes: usize) {
-        let Limits { blocks, block_bytes, .. } = self.limits;
-        if things > blocks {
-            self.exceed("blocks", "blocks began", things, blocks);
+    /// For what a format keeps back or must remember: so many things by now, so many bytes more.
+    pub(crate) fn keeps(&mut self, things: usize, more: usize) {
+        let most = self.limits.blocks;
+        if things > most {
+            self.exceed("blocks", "blocks began", things, most);
         }
-        if bytes > block_bytes {
-            self.exceed("block_bytes", "bytes in one block", bytes, block_bytes);
-        }
+        self.count(more);
     }
 
     fn count_block(&mut self, call: bool) {
@@ -241,20 +241,25 @@ impl Answer {
 
     /// Counts bytes of a block and says whether they may be given.
     fn fits(&mut self, block: BlockId, bytes: usize) -> bool {
-        let Limits { block_bytes, answer_bytes, .. } = self.limits;
-        self.counted.bytes += bytes;
+        let most = self.limits.block_bytes;
         let open = self.open.iter_mut().find(|(open, _)| *open == block);
         let in_block = open.map_or(bytes, |(_, count)| {
             *count += bytes;
             *count
         });
-        if in_block > block_bytes {
-            self.exceed("block_bytes", "bytes in one block", in_block, block_bytes);
+        if in_block > most {
+            self.exceed("block_bytes", "bytes in one block", in_block, most);
         }
-        if self.counted.bytes > answer_bytes {
-            self.exceed("answer_bytes", "bytes in all blocks", self.counted.bytes, answer_bytes);
-        }
+        self.count(bytes);
         self.over.is_none()
+    }
+
+    fn count(&mut self, bytes: usize) {
+        let most = self.limits.answer_bytes;
+        self.counted.bytes += bytes;
+        if self.counted.bytes > most {
+            self.exceed("answer_bytes", "bytes in all blocks", self.counted.bytes, most);
+        }
     }
 
     fn exceed(&mut self, limit: &str, what: &str, measured: usize, most: usize) {

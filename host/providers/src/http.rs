@@ -25,7 +25,7 @@ pub(crate) struct Http {
     client: OnceLock<Client>,
     connect_timeout: Duration,
     url: Url,
-    /// The list of models, for [`crate::check`].
+    /// The list of models, for [`crate::check()`].
     models_url: Url,
     headers: HeaderMap,
     idle: Duration,

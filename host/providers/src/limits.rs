@@ -11,7 +11,7 @@ use flow::{ErrorClass, ModelError};
 pub struct Limits {
     /// Bytes of one block: its text, its thinking, the arguments of its call, and signatures. Default 16 MiB.
     pub block_bytes: usize,
-    /// Bytes of all blocks together. Default 32 MiB.
+    /// Bytes of all blocks together, with the names and ids of calls. Default 32 MiB.
     pub answer_bytes: usize,
     /// Blocks of one answer. Default 4,096.
     pub blocks: usize,

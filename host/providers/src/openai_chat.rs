@@ -137,7 +137,8 @@ impl Decode {
             Some(block) => answer.piece(block, piece.function.arguments.0),
             None => {
                 call.early.push_str(&piece.function.arguments.0);
-                answer.keeps(self.calls.len(), self.calls[at].early.len());
+                let (calls, more) = (self.calls.len(), piece.id.as_str().len() + piece.function.arguments.0.len());
+                answer.keeps(calls, more);
             }
         }
     }

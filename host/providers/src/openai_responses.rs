@@ -157,8 +157,9 @@ impl Decode {
             ItemKind::Reasoning => new.block = Some(answer.begin(BlockKind::Thinking)),
             ItemKind::Message | ItemKind::Unknown => {}
         }
+        let more = new.id.len() + new.call_id.len();
         self.items.push(new);
-        answer.keeps(self.items.len(), 0);
+        answer.keeps(self.items.len(), more);
         self.items.len() - 1
     }
 

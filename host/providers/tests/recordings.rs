@@ -104,6 +104,26 @@ async fn a_strict_replay_wants_the_same_body() {
 }
 
 #[tokio::test]
+async fn a_strict_replay_takes_a_masked_request_for_what_was_sent() {
+    let words = "my keys are tide-secret-1 and ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let lines = Lines::default();
+    let mut writer = RecordingWriter::new(lines.clone(), Wire::OpenAiChat, "m").unwrap();
+    writer.hide("tide-secret-1");
+    let body = json!({
+        "model": "m", "stream": true, "stream_options": {"include_usage": true},
+        "messages": [{"role": "user", "content": words}],
+    });
+    writer.request(&body, &Expect::default()).unwrap();
+    let text = lines.text();
+    assert!(text.contains("my keys are ************* and ghp_0000000000xxxxxxxxxxXXXXXXXXXX000000"), "{text}");
+    let file = file(&(text + ANSWER));
+    assert_eq!(ask(&open(&file, 0.0, true).unwrap(), words).await, ("hi".into(), None));
+    let others = words.replace("ghp_", "gho_");
+    let error = ask(&open(&file, 0.0, true).unwrap(), &others).await.1.unwrap();
+    assert!(error.message.contains("differs"), "{error}");
+}
+
+#[tokio::test]
 async fn endings_are_replayed() {
     let cut = ANSWER.lines().take(2).collect::<Vec<_>>().join("\n");
     let failed = r#"{"end":"failed","class":"transient","message":"the wire was cut","at_ms":5}"#;

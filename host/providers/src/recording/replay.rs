@@ -13,6 +13,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use turn::ports::BoxFuture;
 
 use super::format::{End, Expect, Recorded, Recording};
+use super::held::mask_text;
+use super::secrets::Masks;
 use crate::Wire;
 use crate::config::{ProviderError, ReplayConfig};
 use crate::model::{Chunks, Reply, Transport};
@@ -183,6 +185,18 @@ fn difference(a: &Value, b: &Value, place: String) -> Option<String> {
             let inner = a.iter().zip(b).enumerate().find_map(|(at, (a, b))| difference(a, b, format!("{place}[{at}]")));
             inner.or_else(|| (a.len() != b.len()).then(|| format!("{place}[{}]", a.len().min(b.len()))))
         }
+        (Value::String(recorded), Value::String(sent)) => (!same(recorded, sent)).then_some(place),
         _ => (a != b).then_some(place),
     }
+}
+
+/// Whether a text that was sent is the recorded one, in which secrets were masked: configured ones by asterisks.
+fn same(recorded: &str, sent: &str) -> bool {
+    if recorded == sent {
+        return true;
+    }
+    let mut sent = sent.to_owned();
+    mask_text(&Masks::default(), &mut sent);
+    let masked = |(recorded, sent): (u8, u8)| recorded == sent || recorded == b'*';
+    recorded.len() == sent.len() && recorded.bytes().zip(sent.bytes()).all(masked)
 }
