@@ -1,5 +1,7 @@
 //! Which streams a rule watches: the scope grammar, and file globs.
 
+use std::sync::{Arc, OnceLock};
+
 use globset::{GlobBuilder, GlobMatcher};
 
 /// One scope of a rule.
@@ -113,11 +115,16 @@ pub(crate) fn split_tokens(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// The most bytes of a glob: what it compiles to stays far below the bound at which compiling fails.
+const MAX_GLOB_BYTES: usize = 4096;
+
 /// A file glob; `*` stops at no `/` only in a pattern without one (then the base name is tried too).
 #[derive(Clone, Debug)]
 pub struct Glob {
     text: String,
-    matcher: GlobMatcher,
+    glob: globset::Glob,
+    /// Made when it is first asked: it takes longer than all the rest of a rule, and most rules are never asked.
+    matcher: Arc<OnceLock<GlobMatcher>>,
 }
 
 impl Glob {
@@ -126,11 +133,14 @@ impl Glob {
     /// # Errors
     /// What is wrong with it, in words.
     pub fn new(text: &str) -> Result<Self, String> {
+        if text.len() > MAX_GLOB_BYTES {
+            return Err(format!("a glob of {} bytes is not usable, {MAX_GLOB_BYTES} are allowed", text.len()));
+        }
         let glob = GlobBuilder::new(&text.replace('\\', "/"))
             .literal_separator(true)
             .build()
             .map_err(|error| format!("glob `{text}` is not usable: {}", error.kind()))?;
-        Ok(Self { text: text.to_owned(), matcher: glob.compile_matcher() })
+        Ok(Self { text: text.to_owned(), glob, matcher: Arc::default() })
     }
 
     /// The glob as written.
@@ -141,6 +151,7 @@ impl Glob {
     /// Tries every way to write `path`: as given, without `./`, absolute, relative to `workspace`, base name alone; `.`,
     /// `..` and doubled separators are resolved by the text alone.
     pub fn matches(&self, path: &str, workspace: &str) -> bool {
+        let matcher = self.matcher.get_or_init(|| self.glob.compile_matcher());
         let given = path.replace('\\', "/");
         let relative = relative_path(&given, workspace);
         let base = relative.rsplit('/').next().unwrap_or(&relative);
@@ -148,11 +159,11 @@ impl Glob {
             let partial = !workspace.is_empty() && !is_absolute(&relative);
             partial.then(|| normal(&format!("{}/{relative}", root(workspace))))
         };
-        self.matcher.is_match(&given)
-            || self.matcher.is_match(normal(&given))
-            || self.matcher.is_match(&relative)
-            || self.matcher.is_match(base)
-            || absolute().is_some_and(|absolute| self.matcher.is_match(absolute))
+        matcher.is_match(&given)
+            || matcher.is_match(normal(&given))
+            || matcher.is_match(&relative)
+            || matcher.is_match(base)
+            || absolute().is_some_and(|absolute| matcher.is_match(absolute))
     }
 }
 
