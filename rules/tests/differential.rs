@@ -207,9 +207,9 @@ proptest! {
     ) {
         let patterns: Vec<Arc<Pattern>> = pairs.iter().map(|p| Arc::new(Pattern::new(&p.ours).unwrap())).collect();
         let automaton = Automaton::with_room(patterns.clone(), 3_000);
-        let mut streams: Vec<(Cursor, &[u8], Vec<Option<u64>>)> = texts
+        let mut streams: Vec<_> = texts
             .iter()
-            .map(|text| (Cursor::new(&automaton), text.as_bytes(), vec![None; patterns.len()]))
+            .map(|text| (Cursor::new(&automaton), text.as_bytes(), vec![None::<u64>; patterns.len()]))
             .collect();
         let mut numbers = Random(seed);
         while streams.iter().any(|(_, rest, _)| !rest.is_empty()) {

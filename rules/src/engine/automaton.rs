@@ -215,7 +215,7 @@ impl Automaton {
     }
 
     /// What follows the start states alone.
-    pub(crate) fn from_start(&self, context: Context, next: Option<u8>) -> &FromStart {
+    pub(crate) fn after_start(&self, context: Context, next: Option<u8>) -> &FromStart {
         let class = next.map_or(self.classes.count, |byte| usize::from(self.classes.of[usize::from(byte)]));
         let slot = &self.from_start[context as usize * (self.classes.count + 1) + class];
         slot.get_or_init(|| FromStart::find(self, context, next))

@@ -53,7 +53,7 @@ impl Automaton {
         self.resolve(from.set.iter().copied(), from.context, Some(byte), scratch);
         let context = self.contexts.reduce(Context::after(byte));
         self.advance(byte, context, scratch);
-        let start = self.from_start(from.context, Some(byte));
+        let start = self.after_start(from.context, Some(byte));
         for &state in &start.set {
             if scratch.first_visit(state) {
                 scratch.set.push(state);
@@ -82,7 +82,7 @@ impl Automaton {
     pub(crate) fn finish(&self, from: Parts<'_>, scratch: &mut Scratch) -> Vec<u32> {
         self.resolve(from.set.iter().copied(), from.context, None, scratch);
         let mut ended = std::mem::take(&mut scratch.before);
-        ended.extend_from_slice(&self.from_start(from.context, None).before);
+        ended.extend_from_slice(&self.after_start(from.context, None).before);
         sort_unique(&mut ended);
         ended
     }

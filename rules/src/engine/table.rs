@@ -376,12 +376,12 @@ mod tests {
             let classes = Classes { of: std::array::from_fn(|byte| (byte % count) as u8), count };
             let mut ways = Ways::new(&classes, 4 * stride(&classes));
             for row in 1..4_u32 {
-                ways.set(row * ways.stride as u32 | PLAIN, 200, row);
+                ways.set((row * ways.stride as u32) | PLAIN, 200, row);
             }
             for _ in 0..4 {
                 ways = ways.grown(&classes);
                 for row in 1..4_u32 {
-                    assert_eq!(ways.cell(row * ways.stride as u32 | PLAIN, 200), row);
+                    assert_eq!(ways.cell((row * ways.stride as u32) | PLAIN, 200), row);
                 }
             }
             for row in (1..MOST_CELLS / ways.stride).step_by(997) {
