@@ -102,8 +102,8 @@ pub struct Rule {
     pub max_interrupts: Option<u32>,
     /// `false`: left out.
     pub enabled: bool,
-    /// Where `globs` stands in the rule's file.
-    pub(crate) globs_at: Option<Range<usize>>,
+    /// Where `globs` stands in the rule's file, in bytes; none where it has no file of its own.
+    pub globs_at: Option<Range<usize>>,
     /// What the rule file says that it fires on, and what not. Not part of the body: the model never sees them.
     pub examples: Vec<Example>,
 }
