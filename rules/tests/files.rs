@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rules::{Bucket, Diagnostic, Layer, RuleSet, RuleState, Settings, Source, parse_rule_file};
+use rules::{Bucket, Diagnostic, Layer, RuleSet, RuleState, Session, Settings, Source, parse_rule_file};
 use serde::{Deserialize, Serialize};
 use tidegate_rules as rules;
 
@@ -109,4 +109,21 @@ fn all_files() {
     for (name, loaded) in &loaded {
         assert_eq!(*loaded, known[name], "{name}");
     }
+}
+
+#[test]
+fn the_reminder_goes_to_the_model_and_the_body_does_not() {
+    let text = std::fs::read_to_string(folder().join("reminder.md")).unwrap();
+    let source = Source { layer: Layer::Project, path: "reminder.md".into() };
+    let (rule, found) = parse_rule_file("reminder", &source, &text);
+    assert_eq!(found, []);
+    let (set, _) = RuleSet::build(rule.into_iter().collect(), Settings::default(), "/work");
+    let mut session = Session::new(set);
+    session.begin_turn();
+    let mut gate = session.gate();
+    gate.block_start(0, &flow::BlockKind::Text);
+    let fed = gate.piece(0, "Now a force push.");
+    drop(session.judge(&fed.matches));
+    let told = session.reminder(&fed.matches);
+    assert!(told.contains("Ask first.") && !told.contains("policy"), "{told}");
 }
