@@ -18,6 +18,19 @@ pub struct Example {
 }
 
 impl Example {
+    /// Why it shows nothing, where its fence does not say what the text is.
+    pub fn trouble(&self) -> Option<String> {
+        let mut words = self.stream.split_whitespace();
+        match words.next() {
+            Some("text" | "thinking") => None,
+            Some(word) if word.strip_prefix("tool:").is_some_and(|name| !name.is_empty()) => {
+                let told = words.any(|word| !word.contains('='));
+                (!told).then(|| format!("the example `{}` names no argument that holds its text", self.stream))
+            }
+            _ => Some(format!("the example `{}` names no stream, so it shows nothing", self.stream)),
+        }
+    }
+
     /// The block the example stands for, and what is fed into it.
     fn block(&self) -> (BlockKind, String) {
         let mut words = self.stream.split_whitespace();
@@ -40,6 +53,10 @@ impl Example {
     }
 }
 
+/// How the fence of an example is written.
+pub(crate) const FENCE_HELP: &str =
+    "after the backticks stands `text`, `thinking`, or such as `tool:edit_file path=src/a.rs new_text`";
+
 /// Holds a rule against its own examples, each fed whole and character by character. What comes back says which
 /// examples the rule does not keep.
 pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
@@ -49,6 +66,10 @@ pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
     let alone = Rule { enabled: true, repeat: Some(RepeatMode::Always), ..rule.clone() };
     let (set, mut found) = RuleSet::build(vec![alone], Settings::default(), "");
     for example in &rule.examples {
+        if let Some(message) = example.trouble() {
+            found.push(Diagnostic::new(Severity::Error, &rule.name, &rule.source, message).help(FENCE_HELP));
+            continue;
+        }
         let (kind, text) = example.block();
         let whole = vec![text.as_str()];
         let single = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
@@ -69,18 +90,23 @@ pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
     found
 }
 
-/// Takes the example sections out of a body.
+/// Takes the example sections out of a body. A fence ends with at least as many backticks as it begins with, so a longer
+/// one may hold shorter ones; one that never ends reaches to the body's end.
 pub(crate) fn split(body: &str) -> (String, Vec<Example>) {
     let (mut kept, mut examples) = (String::new(), Vec::new());
-    // `Some(fires)` within an example section; the open fence and what is in it so far.
-    let (mut section, mut fence): (Option<bool>, Option<Example>) = (None, None);
+    // `Some(fires)` within an example section; the open fence with its backticks and what is in it so far.
+    let (mut section, mut fence): (Option<bool>, Option<(usize, Example)>) = (None, None);
     for line in body.trim().split_inclusive('\n') {
         let plain = line.trim();
-        match (&mut fence, section, plain.strip_prefix("```")) {
-            (Some(_), Some(_), Some("")) => examples.extend(fence.take()),
-            (Some(example), Some(_), _) => example.text.push_str(line),
-            (None, Some(fires), Some(info)) => {
-                fence = Some(Example { fires, stream: info.trim().to_owned(), text: String::new() });
+        let info = plain.trim_start_matches('`');
+        let ticks = plain.len() - info.len();
+        match (&mut fence, section) {
+            (Some((open, _)), _) if ticks >= *open && info.is_empty() => {
+                examples.extend(fence.take().map(|(_, example)| example));
+            }
+            (Some((_, example)), _) => example.text.push_str(line),
+            (None, Some(fires)) if ticks >= 3 => {
+                fence = Some((ticks, Example { fires, stream: info.trim().to_owned(), text: String::new() }));
             }
             _ if plain.starts_with('#') => {
                 section = match plain.trim_start_matches('#').trim().to_ascii_lowercase().as_str() {
@@ -90,10 +116,11 @@ pub(crate) fn split(body: &str) -> (String, Vec<Example>) {
                 };
                 kept.push_str(if section.is_none() { line } else { "" });
             }
-            (_, Some(_), _) => {}
-            (_, None, _) => kept.push_str(line),
+            (None, Some(_)) => {}
+            (None, None) => kept.push_str(line),
         }
     }
+    examples.extend(fence.map(|(_, example)| example));
     (kept.trim().to_owned(), examples)
 }
 
@@ -109,4 +136,37 @@ fn quote(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Example, split};
+
+    fn streams_and_texts(body: &str) -> Vec<(String, String)> {
+        split(body).1.into_iter().map(|example| (example.stream, example.text)).collect()
+    }
+
+    #[test]
+    fn a_longer_fence_holds_shorter_ones() {
+        let body = "Why.\n## Fires\n````text\n```sh\n# Fires\n```\n````\n## Instead\nDo.\n";
+        assert_eq!(streams_and_texts(body), [("text".to_owned(), "```sh\n# Fires\n```\n".to_owned())]);
+        assert_eq!(split(body).0, "Why.\n## Instead\nDo.");
+    }
+
+    #[test]
+    fn a_fence_that_never_ends_is_an_example_too() {
+        let body = "Why.\n## Does not fire\n```text\na\n";
+        assert_eq!(streams_and_texts(body), [("text".to_owned(), "a".to_owned())]);
+    }
+
+    #[test]
+    fn a_fence_that_says_nothing_of_the_stream_is_told() {
+        let trouble = |stream: &str| Example { fires: false, stream: stream.into(), text: "a".into() }.trouble();
+        for fine in ["text", "thinking", "tool:shell command", "tool:write_file path=a.rs content"] {
+            assert_eq!(trouble(fine), None);
+        }
+        for wrong in ["", "python", "tool:", "tool:shell", "tool:write_file path=a.rs"] {
+            assert!(trouble(wrong).is_some(), "{wrong}");
+        }
+    }
 }

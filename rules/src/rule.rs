@@ -187,6 +187,9 @@ impl Reader<'_> {
         let (globs, regexes): (Vec<_>, Vec<_>) = written.into_iter().partition(|c| looks_like_glob(c));
         let watched = !(globs.is_empty() && regexes.is_empty() && spec.all.is_empty());
         let (body, examples) = example::split(spec.body.as_deref().unwrap_or_default());
+        for message in examples.iter().filter_map(Example::trouble) {
+            self.report(Severity::Warning, message, Some(example::FENCE_HELP.into()), None);
+        }
         let mut rule = Rule {
             name: name.to_owned(),
             source: self.source.clone(),
