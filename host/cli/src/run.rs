@@ -47,6 +47,7 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
             break;
         }
     }
+    let rules = session.rule_metrics().clone();
     session.close();
     let exit = reports.last().map_or(Exit::Completed, |report| Exit::of(&report.status));
     let Some(summary) = printed(printing.await)? else {
@@ -56,7 +57,7 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         return Ok(exit);
     };
     if args.summary {
-        summary.print(&reports, &host);
+        summary.print(&reports, &host, &rules);
     }
     if args.output == Output::Json {
         for (turn, report) in (1..).zip(&reports) {

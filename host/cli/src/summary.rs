@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::{CallbackOutcome, Event, EventKind, Host, TurnReport, Usage};
+use tidegate::{CallbackOutcome, Event, EventKind, Host, RuleMetrics, TurnReport, Usage};
 
 use crate::say::note;
 use crate::style::{self, err};
@@ -15,7 +15,6 @@ pub(crate) struct Summary {
     callbacks: BTreeMap<(String, &'static str), (u32, Vec<u64>)>,
     discarded: u64,
     tools: u32,
-    rules: BTreeMap<String, u32>,
     troubles: Troubles,
     /// By turn: what went wrong beside the turn's status.
     problems: BTreeMap<u32, Vec<String>>,
@@ -56,12 +55,11 @@ impl Summary {
             }
             EventKind::TtsrInjection { discarded_bytes, .. } => self.discarded += discarded_bytes,
             EventKind::ToolCallResult { .. } => self.tools += 1,
-            EventKind::RuleFired { found, .. } => *self.rules.entry(found.rule.clone()).or_default() += 1,
             _ => {}
         }
     }
 
-    pub(crate) fn print(&self, reports: &[TurnReport], host: &Host) {
+    pub(crate) fn print(&self, reports: &[TurnReport], host: &Host, rules: &BTreeMap<String, RuleMetrics>) {
         let mut usage = Usage::default();
         reports.iter().for_each(|report| usage.add(report.usage));
         let steps: u32 = reports.iter().map(|report| report.place.step).sum();
@@ -74,8 +72,11 @@ impl Summary {
         note(format_args!("  ran         {} turns, {steps} steps, {} tool calls", reports.len(), self.tools));
         note(format_args!("  tokens      {} in, {} out", tokens(usage.input), tokens(usage.output)));
         note(format_args!("  interrupts  {interrupts}, {} bytes thrown away", self.discarded));
-        for (rule, fired) in &self.rules {
-            note(format_args!("  rule        {rule} fired {fired}×"));
+        if !rules.is_empty() {
+            note(err(style::DIM, &format!("  {}", row("rule", RULE_COLUMNS.map(str::to_owned)))));
+        }
+        for (rule, numbers) in rules {
+            note(format_args!("  {}", row(rule, cells(numbers))));
         }
         note(format_args!("  components  {compiled} compiled, {loaded} from the cache"));
         for ((plugin, callback), (failures, times)) in &self.callbacks {
@@ -90,8 +91,48 @@ impl Summary {
     }
 }
 
+/// What is told of each rule.
+const RULE_COLUMNS: [&str; 9] =
+    ["fires", "interrupts", "reminders", "blocks", "stops", "passes", "again", "tokens lost", "ms lost"];
+
+fn cells(of: &RuleMetrics) -> [String; 9] {
+    let about = if of.tokens_estimated { "~" } else { "" };
+    let counts = [of.fires, of.interrupts, of.reminders, of.blocks, of.stops, of.passes, of.second_violations];
+    let [fires, interrupts, reminders, blocks, stops, passes, again] = counts.map(|count| count.to_string());
+    let (tokens, ms) = (format!("{about}{}", of.tokens_discarded), of.added_latency_ms.to_string());
+    [fires, interrupts, reminders, blocks, stops, passes, again, tokens, ms]
+}
+
+/// Each number stands right under its column's name.
+fn row(name: &str, cells: [String; 9]) -> String {
+    let cells = cells.iter().zip(RULE_COLUMNS).map(|(cell, column)| format!("  {cell:>width$}", width = column.len()));
+    format!("{name:<28}{}", cells.collect::<String>())
+}
+
 fn median(nanos: &[u64]) -> f64 {
     let mut sorted = nanos.to_vec();
     sorted.sort_unstable();
     sorted.get(sorted.len() / 2).map_or(0.0, |nanos| *nanos as f64 / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_under_their_names() {
+        let of = RuleMetrics {
+            fires: 3,
+            interrupts: 2,
+            tokens_discarded: 41,
+            tokens_estimated: true,
+            ..RuleMetrics::default()
+        };
+        let (head, line) = (row("rule", RULE_COLUMNS.map(str::to_owned)), row("no-such-words", cells(&of)));
+        assert_eq!(head.len(), line.len());
+        for (column, cell) in [("fires", "3"), ("interrupts", "2"), ("blocks", "0"), ("tokens lost", "~41")] {
+            let end = head.find(column).map_or(0, |at| at + column.len());
+            assert!(line[..end].ends_with(&format!(" {cell}")), "{column}\n{head}\n{line}");
+        }
+    }
 }
