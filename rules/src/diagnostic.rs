@@ -46,12 +46,14 @@ impl Diagnostic {
         self
     }
 
-    /// Line and column of the place in `text` (the file's text), both from 1, columns counted in characters.
+    /// Line and column of the place in `text` (the file's text), both from 1, columns counted in characters; a byte order
+    /// mark is none.
     pub fn line_column(&self, text: &str) -> Option<(usize, usize)> {
         let at = self.span.as_ref()?.start.min(text.len());
         let before = text.get(..at)?;
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-        Some((before.matches('\n').count() + 1, before[line_start..].chars().count() + 1))
+        let line = before[line_start..].trim_start_matches('\u{feff}');
+        Some((before.matches('\n').count() + 1, line.chars().count() + 1))
     }
 }
 
