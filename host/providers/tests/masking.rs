@@ -315,6 +315,21 @@ fn known_shapes_are_masked_and_keep_their_shape() {
     }
 }
 
+/// An escape ends in a letter, and no key follows a letter: which it is, is known also where they are cut apart.
+#[test]
+fn a_key_after_an_escape_is_one_wherever_it_is_cut() {
+    let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let masked = "ghp_0000000000xxxxxxxxxxXXXXXXXXXX000000";
+    for (before, wanted) in [("\\n", masked), ("\\f", masked), ("\\u0020", masked), ("\\\\n", key)] {
+        let arguments = format!("{{\"a\":\"x{before}{key}\"}}");
+        for cut in 0..arguments.len() {
+            let pieces = [&arguments[..cut], &arguments[cut..]];
+            let got = own_block(Wire::Anthropic, SECRET, &answer(Wire::Anthropic, Kind::Call, &pieces, Spelled::Usual));
+            assert_eq!(got, arguments.replace(key, wanted), "cut at {cut}");
+        }
+    }
+}
+
 /// Without a secret in it, a recording holds the very bytes: each stream of the corpus, at every kind of cut.
 #[test]
 fn what_is_no_secret_is_recorded_as_it_came() {
