@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a bench is a test with a terminal")]
 
 pub(crate) mod guests;
+pub(crate) mod hyperscan;
 pub(crate) mod text;
 
 use std::fmt::Write as _;

@@ -10,7 +10,7 @@ use rules::{Layer, Rule, RuleSet, RuleSpec, Settings, Source, Strings};
 use super::guests::root;
 
 /// Code that models write too often, as patterns. `@` stands for a name of [`NAMES`].
-const SHAPES: [&str; 10] = [
+const SHAPES: [&str; 30] = [
     r"\b@\.(?:unwrap_all|expectOne)\s*\(",
     r"\bconsole\.@\s*\(",
     r#"(?i)\b@_(?:key|token|secret)\s*[:=]\s*["'][A-Za-z0-9/+_-]{16,}["']"#,
@@ -21,6 +21,26 @@ const SHAPES: [&str; 10] = [
     r"<@\b[^>\n]{0,200}\bonclick\s*=",
     r"\bgit\s+@\s+--force\b",
     r"\$\{?@_PASSWORD\b",
+    r"\bas\s+any\s+as\s+@\b",
+    r"\bstatic\s+mut\s+@\b",
+    r"(?m)^\s*except\s+@Error\s*:\s*\n\s*pass\b",
+    r#"\bprintln!\(\s*"[^"\n]{0,40}\{@:\?\}"#,
+    r"\bsetTimeout\(\s*@\s*,\s*0\s*\)",
+    r"(?i)\bselect\s+\*\s+from\s+@\b",
+    r"\brm\s+-[rRf]{1,3}\s+/@\b",
+    r"\bchmod\s+(?:-R\s+)?777\s+@\b",
+    r"\bcurl\s+[^|\n]{0,120}\|\s*(?:sudo\s+)?@sh\b",
+    r"\b@\s*===?\s*NaN\b",
+    r"(?m)^#\[allow\(@\)\]$",
+    r"\bdocument\.@\.innerHTML\s*=",
+    r"\bunsafe\s+fn\s+@\b",
+    r"\bThread\.sleep\(@\b",
+    r"(?i)\bpassword\s*=\s*@\.plain\b",
+    r"\bfunc\s+@\([^)\n]{0,100}\)\s+interface\{\}",
+    r"\b@\.clone\(\)\.clone\(\)",
+    r"\bprocess\.env\.@\b\s*!",
+    r"\blocalhost:\d{2,5}/@\b",
+    r"(?m)^\s*@\s*=\s*eval\(compile\(",
 ];
 
 /// Words that code is full of, so that many matches begin and none ends.
@@ -29,7 +49,7 @@ const NAMES: [&str; 20] = [
     "state", "token", "model", "output", "input", "buffer", "stream", "path",
 ];
 
-/// The first `count` patterns: every shape with the first name, then with the second, and so on; from the 201st on, with
+/// The first `count` patterns: every shape with the first name, then with the second, and so on; from the 601st on, with
 /// two names joined.
 pub(crate) fn patterns(count: usize) -> Vec<String> {
     let name = |number: usize| match number / NAMES.len() {
@@ -64,7 +84,8 @@ pub(crate) fn regexes(patterns: &[String]) -> Vec<Regex> {
     patterns.iter().map(|pattern| RegexBuilder::new(pattern).unicode(false).build().unwrap()).collect()
 }
 
-/// `bytes` bytes of text: this repository's own sources and pages, over and over where they are not enough. Pieces of ten
+/// `bytes` bytes of text: this repository's own sources and pages, over and over where they are not enough; without the
+/// built-in rules, whose examples are what rules forbid. Pieces of ten
 /// lines are taken from everywhere in turn, so that a short text is of the same kind as a long one. ASCII, so that it can be
 /// cut anywhere.
 pub(crate) fn text(bytes: usize) -> String {
@@ -93,7 +114,7 @@ fn collect(folder: &Path, text: &mut String) {
     entries.sort();
     for path in entries {
         let kind = path.extension().and_then(|kind| kind.to_str());
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target" && name != "builtin") {
             collect(&path, text);
         } else if matches!(kind, Some("rs" | "md" | "wit")) {
             let file = fs::read_to_string(&path).unwrap();
