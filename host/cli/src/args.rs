@@ -102,9 +102,11 @@ Exit codes: 0 nothing wrong, 1 an error (or with --deny-warnings a warning), 2 s
 
 const TEST_HELP: &str = "\
 Examples:
-    tidegate rules test ts-as-any --tool edit_file --arg path=src/main.ts --arg 'new_text=load() as any'
+    tidegate rules test git-force-push --tool shell --arg command='git push -f'
     tidegate rules test ts-as-any --file src/main.ts
     tidegate rules test rules/no-guess.md --text 'It should probably work.' --verbose
+
+The input is fed at once and character by character; both have to come to the same.
 
 Exit codes: 0 it fires (with --expect-none: it does not), 1 the other way round, 2 wrong use.";
 
@@ -114,10 +116,17 @@ Examples:
     tidegate rules replay sessions/*.jsonl --rule rules/no-guess.md --verbose
     tidegate rules replay golden.jsonl --fail-on disagreement
 
-A file is a recording (`tidegate run --record FILE`) or a transcript (`tidegate run --output stream-json > FILE`). What was
+A file is a recording (`tidegate run --record FILE`) or a transcript (`tidegate run --output stream-json > FILE`). What was \
 said is fixed: where a rule stops an answer now, the rest of that answer is left out. Tokens marked ~ are estimates.
-Now and then: `same` rule and place and action; `only now`; `only then`; `other action`; `unreached`: in what would not
-have been written now; `not recorded`; `unknown`: recordings do not say which rules fired.
+
+Now and then:
+    same          the same rule at the same place, with the same action
+    only now      it did not fire then
+    only then     it does not fire now
+    other action  the same rule at the same place, with another action
+    unreached     it fired then in what would not have been written now
+    not recorded  what it fired on was not written down
+    unknown       a recording does not say which rules fired
 
 Exit codes: 0 done, 1 what --fail-on names was found, 2 a file cannot be read.";
 

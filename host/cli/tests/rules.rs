@@ -451,6 +451,16 @@ fn agreement(report: &Value, rule: &str) -> Value {
     rules.iter().find(|tally| tally["rule"] == rule).map_or(Value::Null, |tally| tally["agreement"].clone())
 }
 
+/// The records of answers as they are without a list of blocks.
+fn without_blocks(transcript: &str) -> String {
+    let records = transcript.lines().map(|line| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        record["payload"].as_object_mut().unwrap().remove("blocks");
+        format!("{record}\n")
+    });
+    records.collect()
+}
+
 #[test]
 fn a_transcript_agrees_with_the_rules_it_was_made_with() {
     let place = Place::with(&[("no-unwrap", UNWRAP), ("no-ai", AN_AI)]);
@@ -480,6 +490,14 @@ fn a_transcript_agrees_with_the_rules_it_was_made_with() {
     let report = place.json(&["rules", "replay", "t.jsonl", "--json"]);
     assert_eq!(agreement(&report, "no-unwrap"), json!({"same": 1}));
     assert_eq!(agreement(&report, "no-ai"), json!({"same": 1}));
+
+    // A transcript that does not list blocks: what a stopped call held is not known, and no difference.
+    let text = std::fs::read_to_string(place.path("t.jsonl")).unwrap();
+    place.write("old.jsonl", &without_blocks(&text));
+    let output = place.run(&["rules", "replay", "old.jsonl", "--json", "--fail-on", "disagreement"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let both = (agreement(&report, "no-ai"), agreement(&report, "no-unwrap"));
+    assert_eq!((code(&output), both), (0, (json!({"same": 1}), json!({"not_recorded": 1}))), "{report:#}");
 
     // A new rule over the old session, and what happens without the old ones.
     place.write("new/no-token.md", "+++\ncondition = 'ghp_\\w{36}'\nscope = \"text\"\n+++\nNo tokens.\n");
@@ -560,6 +578,37 @@ fn every_kind_of_action_agrees_with_its_own_transcript() {
 }
 
 #[test]
+fn a_reminder_that_was_never_delivered_is_none() {
+    let place =
+        Place::with(&[("prose", "+++\ncondition = 'WORD'\nscope = \"text\"\ninterrupt = \"never\"\n+++\nB.\n")]);
+    let (mut seq, mut lines) = (0, String::new());
+    let mut record = |kind: &str, at: (u32, u32, u32), payload: Value| {
+        let (turn, step, attempt) = at;
+        let record = json!({"seq": seq, "ts": 0, "thread_id": "t", "turn": turn, "step": step, "attempt": attempt, "type": kind, "payload": payload});
+        lines.push_str(&format!("{record}\n"));
+        seq += 1;
+    };
+    record("turn_start", (1, 0, 0), json!({}));
+    // An answer of an extension's own, which no rule watches; it has no attempt.
+    record("cognition_out", (1, 1, 0), json!({"text": "WORD", "is_partial": false}));
+    for (attempt, partial) in [(1, true), (2, true), (2, false)] {
+        let place = (1, 2, attempt);
+        let evidence = json!({"end": 4});
+        record(
+            "rule_fired",
+            place,
+            json!({"rule": "prose", "stream": "text", "action": "remind", "evidence": evidence}),
+        );
+        let blocks = json!([{"stream": "text", "bytes": 4, "complete": !partial}]);
+        record("cognition_out", place, json!({"text": "WORD", "is_partial": partial, "blocks": blocks}));
+    }
+    record("turn_finish", (1, 2, 2), json!({"status": "completed"}));
+    place.write("t.jsonl", &lines);
+    let report = place.json(&["rules", "replay", "t.jsonl", "--json"]);
+    assert_eq!((agreement(&report, "prose"), report["attempts"].clone()), (json!({"same": 3}), json!(3)), "{report:#}");
+}
+
+#[test]
 fn repeat_limits_count_unless_every_match_is_asked_for() {
     let place = Place::new();
     let answers: &[&[Say<'_>]] = &[&[Say::Text("a WORD")], &[Say::Text("a WORD")], &[Say::Text("a WORD, a WORD")]];
@@ -574,6 +623,9 @@ fn repeat_limits_count_unless_every_match_is_asked_for() {
     assert_eq!(fires(&["--rule", "gap.md"]), [1, 3]);
     assert_eq!(fires(&["--rule", "once.md", "--every"]), [1, 2, 3]);
     assert_eq!(fires(&["--rule", "once.md", "--every", "--rule", "gap.md"]), [1, 1, 2, 2, 3, 3]);
+    place.write("book.md", "+++\ndescription = \"d\"\n+++\nB.\n");
+    let book = err(&place.run(&["rules", "replay", transcript, "--rule", "book.md"]));
+    assert!(book.contains("rule `book` has no condition") && book.contains("no rule takes part"), "{book}");
     let both = place.run(&["rules", "replay", transcript, "--every", "--fail-on", "disagreement"]);
     assert!(code(&both) == 2 && err(&both).contains("--every compares nothing"));
 }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use flow::ToolSpec;
 use providers::RecordingError;
-use rules::{Rule, RuleAction, RuleSet};
+use rules::{Bucket, Rule, RuleAction, RuleSet, RuleState};
 
 use super::{Catalogue, Subject, changed};
 use attempt::Step;
@@ -82,7 +82,7 @@ impl Trial {
             catalogue
                 .set()
                 .rules()
-                .filter(|info| *info.state == rules::RuleState::Active)
+                .filter(|info| *info.state == RuleState::Active)
                 .map(|info| info.rule.clone())
                 .collect()
         };
@@ -96,6 +96,25 @@ impl Trial {
     }
 }
 
+impl Trial {
+    /// Why some of the rules cannot fire on anything.
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = Vec::new();
+        for info in self.set.rules().filter(|_| self.partial) {
+            if info.rule.bucket != Bucket::Stream {
+                notes.push(format!("rule `{}` has no condition: it fires on nothing", info.rule.name));
+            } else if let RuleState::Unreachable(why) | RuleState::Shadowed(why) = info.state {
+                notes.push(format!("rule `{}` is not used: {why}", info.rule.name));
+            }
+        }
+        let active = |info: rules::RuleInfo<'_>| *info.state == RuleState::Active && info.rule.bucket == Bucket::Stream;
+        if !self.set.rules().any(active) {
+            notes.push("no rule takes part: stream rules are switched off, or there are none".to_owned());
+        }
+        notes
+    }
+}
+
 /// Replays files, each from its beginning; sessions in them share nothing.
 ///
 /// # Errors
@@ -103,6 +122,7 @@ impl Trial {
 /// what a killed program left of a last line is told in the notes.
 pub fn replay(trial: &Trial, files: &[PathBuf]) -> Result<Replay, ReplayError> {
     let mut report = Replay::new(trial);
+    report.notes = trial.notes();
     for file in files {
         report.files += 1;
         one(trial, file, &mut report)?;

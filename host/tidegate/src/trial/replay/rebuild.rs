@@ -58,3 +58,43 @@ fn cut(block: BlockId, mut text: &str, deltas: &mut Vec<Delta>) {
         text = rest;
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use flow::StreamKind;
+
+    use super::*;
+
+    fn pieces(text: &str, stood: usize, complete: bool, ends: &[u64]) -> (Vec<String>, Option<usize>, bool) {
+        let fire = |end: &u64| PastFire {
+            rule: "r".into(),
+            stream: StreamKind::Text,
+            action: "interrupt".into(),
+            end: Some(*end),
+            tokens: None,
+        };
+        let fires: Vec<PastFire> = ends.iter().map(fire).collect();
+        let block = Piece { kind: BlockKind::Text, text: text.into(), stood, complete };
+        let (deltas, stood) = deltas(vec![block], &fires.iter().collect::<Vec<_>>());
+        let ended = matches!(deltas.last(), Some(Delta::BlockEnd { .. }));
+        let texts = deltas.into_iter().filter_map(|delta| match delta {
+            Delta::Piece { text, .. } => Some(text),
+            _ => None,
+        });
+        (texts.collect(), stood, ended)
+    }
+
+    #[test]
+    fn what_came_with_the_match_is_one_piece_and_the_rest_is_cut_small() {
+        assert_eq!(pieces("onetwoäx", 0, true, &[]), (vec!["onet".into(), "woä".into(), "x".into()], None, true));
+        // Two rules, the first of them known at byte 6: both came with the piece that begins at its last byte.
+        let (texts, _, ended) = pieces("onetwo three", 0, false, &[9, 6]);
+        assert_eq!((texts, ended), (vec!["onet".into(), "w".into(), "o three".into()], false));
+        // What stood is one piece that is judged no more; a match at the end may have needed the end.
+        let (texts, stood, ended) = pieces("stood|new", 6, false, &[9]);
+        assert_eq!((texts, stood, ended), (vec!["stood|".into(), "ne".into(), "w".into()], Some(1), true));
+        let (texts, _, _) = pieces("ää", 0, false, &[2]);
+        assert_eq!(texts.concat(), "ää");
+    }
+}

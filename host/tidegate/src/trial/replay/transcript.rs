@@ -171,10 +171,10 @@ impl Thread {
 
     /// A record that is part of an attempt.
     fn part(&mut self, record: &Record<'_>, report: &mut Replay, take: &mut Take<'_>) -> Result<(), String> {
-        let said = matches!(record.kind, "cognition_reasoning" | "cognition_out");
+        let begins = matches!(record.kind, "cognition_reasoning" | "cognition_out" | "rule_fired");
         let done = |pending: &Pending| {
-            // A second text of one attempt: the provider began its answer anew, and the first is void.
-            pending.at != record.at || (said && pending.text.is_some())
+            // After its text an answer is over: the provider began it anew, and the first is void.
+            pending.at != record.at || (begins && pending.text.is_some())
         };
         if self.pending.as_ref().is_some_and(done) {
             self.flush(None, report, take);
