@@ -118,6 +118,9 @@ pub(crate) fn split_tokens(text: &str) -> Vec<String> {
 /// The most bytes of a glob: what it compiles to stays far below the bound at which compiling fails.
 const MAX_GLOB_BYTES: usize = 4096;
 
+/// The deepest nesting of braces in a glob: compiling a much deeper one fails.
+const MAX_GLOB_DEPTH: u32 = 16;
+
 /// A file glob; `*` stops at no `/` only in a pattern without one (then the base name is tried too).
 #[derive(Clone, Debug)]
 pub struct Glob {
@@ -135,6 +138,13 @@ impl Glob {
     pub fn new(text: &str) -> Result<Self, String> {
         if text.len() > MAX_GLOB_BYTES {
             return Err(format!("a glob of {} bytes is not usable, {MAX_GLOB_BYTES} are allowed", text.len()));
+        }
+        let mut depth = 0_u32;
+        for c in text.chars() {
+            depth = if c == '{' { depth + 1 } else { depth.saturating_sub(u32::from(c == '}')) };
+            if depth > MAX_GLOB_DEPTH {
+                return Err(format!("glob `{text}` is not usable: braces are nested deeper than {MAX_GLOB_DEPTH}"));
+            }
         }
         let glob = GlobBuilder::new(&text.replace('\\', "/"))
             .literal_separator(true)

@@ -10,7 +10,7 @@ use regex_syntax::hir::Hir;
 
 use super::PatternError;
 use super::product::{Failure, Side, both};
-use super::syntax::{Branches, Item};
+use super::syntax::{Branches, Item, plain};
 
 /// The most alternatives that groups with look-around are written out into.
 const MAX_LISTS: usize = 64;
@@ -72,6 +72,9 @@ fn lists(branches: &Branches, flags: &str, len: usize) -> Result<Vec<List>, Patt
 
 /// What a look-around asks for. One within it may only look on in the same direction.
 fn inside(branches: &Branches, ahead: bool, flags: &str, span: &Range<usize>, len: usize) -> Result<Hir, PatternError> {
+    if let Some(text) = plain(branches) {
+        return text.parse(flags, len);
+    }
     let lists = lists(branches, flags, len)?;
     let other = |part: &Part| matches!(part, Part::Look { ahead: inner, .. } if *inner != ahead);
     if lists.iter().flatten().any(other) {

@@ -11,13 +11,16 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Lo
 use super::ends::{edge, holds_at_end, spelled_out};
 
 /// The most parts that both may have.
-const MAX_INPUT: usize = 1_000;
+const MAX_INPUT: usize = 400;
 
 /// The most states of both together.
 const MAX_STATES: usize = 200;
 
 /// The most parts of an expression on the way to the result.
 const MAX_SIZE: usize = 20_000;
+
+/// The most parts that may be looked at on the way: what nobody waits for when rules are loaded.
+const MAX_WORK: usize = 400_000;
 
 /// Where the part stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +56,8 @@ pub(super) fn both(rest: Hir, inner: Hir, negated: bool, side: Side) -> Result<H
     if size(&rest) + size(&inner) > MAX_INPUT {
         return Err(Failure::TooLarge);
     }
-    let mut walk = Walk { side, negated, states: vec![(Some(rest), vec![inner])], ways: BTreeMap::new(), size: 0 };
+    let mut walk =
+        Walk { side, negated, states: vec![(Some(rest), vec![inner])], ways: BTreeMap::new(), size: 0, work: 0 };
     walk.add(START, FIRST, Hir::empty())?;
     let mut next = 0;
     while next < walk.states.len() {
@@ -76,6 +80,7 @@ struct Walk {
     /// What leads from one state to another.
     ways: BTreeMap<(usize, usize), Hir>,
     size: usize,
+    work: usize,
 }
 
 impl Walk {
@@ -83,7 +88,7 @@ impl Walk {
         let from = number + FIRST;
         let (rest, inner) = self.states[number].clone();
         let Some(rest) = rest else { return self.explore_done(from, inner) };
-        let (edges, empty) = steps(&rest, self.side)?;
+        let (edges, empty) = self.steps(&rest)?;
         if empty {
             let to = self.state(None, inner.clone())?;
             self.add(from, to, Hir::empty())?;
@@ -140,10 +145,10 @@ impl Walk {
     }
 
     /// Divides `chars` by what they do to the look-around.
-    fn split(&self, chars: ClassUnicode, inner: &[Hir]) -> Result<Vec<(ClassUnicode, Fate)>, Failure> {
+    fn split(&mut self, chars: ClassUnicode, inner: &[Hir]) -> Result<Vec<(ClassUnicode, Fate)>, Failure> {
         let mut edges = Vec::new();
         for state in inner {
-            for (way, to) in steps(state, self.side)?.0 {
+            for (way, to) in self.steps(state)?.0 {
                 match way {
                     Edge::Chars(chars) => edges.push((chars, to)),
                     // The text does not end where a character comes.
@@ -157,13 +162,18 @@ impl Walk {
             pieces = pieces.iter().flat_map(|piece| [common(piece, class), without(piece, class)]).collect();
             pieces.retain(|piece| !piece.ranges().is_empty());
         }
-        pieces.into_iter().map(|piece| Ok((piece.clone(), self.fate(&piece, &edges)?))).collect()
+        let mut out = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let fate = self.fate(&piece, &edges)?;
+            out.push((piece, fate));
+        }
+        Ok(out)
     }
 
-    fn fate(&self, piece: &ClassUnicode, edges: &[(ClassUnicode, Hir)]) -> Result<Fate, Failure> {
+    fn fate(&mut self, piece: &ClassUnicode, edges: &[(ClassUnicode, Hir)]) -> Result<Fate, Failure> {
         let mut next: Vec<Hir> = Vec::new();
         for (_, to) in edges.iter().filter(|(class, _)| !common(piece, class).ranges().is_empty()) {
-            if steps(to, self.side)?.1 {
+            if self.steps(to)?.1 {
                 return Ok(Fate::Matched);
             }
             if !next.contains(to) {
@@ -173,6 +183,12 @@ impl Walk {
         // The same states in another order are the same.
         next.sort_by_cached_key(ToString::to_string);
         Ok(if next.is_empty() { Fate::Missed } else { Fate::Open(next) })
+    }
+
+    fn steps(&mut self, hir: &Hir) -> Result<Steps, Failure> {
+        let steps = steps(hir, self.side)?;
+        self.work += (1 + steps.0.len()) * size(hir);
+        if self.work > MAX_WORK { Err(Failure::TooLarge) } else { Ok(steps) }
     }
 
     fn state(&mut self, rest: Option<Hir>, inner: Vec<Hir>) -> Result<usize, Failure> {
@@ -243,6 +259,9 @@ enum Fate {
     Open(Vec<Hir>),
 }
 
+/// The ways on with what is then left, and whether nothing at all matches.
+pub(super) type Steps = (Vec<(Edge, Hir)>, bool);
+
 /// One way on from an expression.
 pub(super) enum Edge {
     Chars(ClassUnicode),
@@ -250,7 +269,7 @@ pub(super) enum Edge {
 }
 
 /// The ways on from an expression with what is then left of it, and whether it matches nothing at all.
-pub(super) fn steps(hir: &Hir, side: Side) -> Result<(Vec<(Edge, Hir)>, bool), Failure> {
+pub(super) fn steps(hir: &Hir, side: Side) -> Result<Steps, Failure> {
     Ok(match hir.kind() {
         HirKind::Empty => (Vec::new(), true),
         HirKind::Literal(literal) => (literal_steps(&literal.0, side)?, false),
