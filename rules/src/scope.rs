@@ -51,7 +51,7 @@ impl Scope {
             Some(at) => {
                 let inner =
                     token[at + 1..].strip_suffix(')').ok_or_else(|| format!("scope `{token}` lacks its `)`"))?;
-                if inner.is_empty() || inner.contains(')') {
+                if inner.trim().is_empty() || inner.contains(')') {
                     return Err(format!("scope `{token}` needs one glob between `(` and `)`"));
                 }
                 (token[..at].trim(), Some(Glob::new(inner.trim())?))
