@@ -73,10 +73,10 @@ impl Summary {
         note(format_args!("  tokens      {} in, {} out", tokens(usage.input), tokens(usage.output)));
         note(format_args!("  interrupts  {interrupts}, {} bytes thrown away", self.discarded));
         if !rules.is_empty() {
-            note(err(style::DIM, &format!("  {}", row("rule", RULE_COLUMNS.map(str::to_owned)))));
+            note(err(style::DIM, &format!("  {}", row("rule", &RULE_COLUMNS.map(str::to_owned)))));
         }
         for (rule, numbers) in rules {
-            note(format_args!("  {}", row(rule, cells(numbers))));
+            note(format_args!("  {}", row(rule, &cells(numbers))));
         }
         note(format_args!("  components  {compiled} compiled, {loaded} from the cache"));
         for ((plugin, callback), (failures, times)) in &self.callbacks {
@@ -104,7 +104,7 @@ fn cells(of: &RuleMetrics) -> [String; 9] {
 }
 
 /// Each number stands right under its column's name.
-fn row(name: &str, cells: [String; 9]) -> String {
+fn row(name: &str, cells: &[String; 9]) -> String {
     let cells = cells.iter().zip(RULE_COLUMNS).map(|(cell, column)| format!("  {cell:>width$}", width = column.len()));
     format!("{name:<28}{}", cells.collect::<String>())
 }
@@ -128,7 +128,7 @@ mod tests {
             tokens_estimated: true,
             ..RuleMetrics::default()
         };
-        let (head, line) = (row("rule", RULE_COLUMNS.map(str::to_owned)), row("no-such-words", cells(&of)));
+        let (head, line) = (row("rule", &RULE_COLUMNS.map(str::to_owned)), row("no-such-words", &cells(&of)));
         assert_eq!(head.len(), line.len());
         for (column, cell) in [("fires", "3"), ("interrupts", "2"), ("blocks", "0"), ("tokens lost", "~41")] {
             let end = head.find(column).map_or(0, |at| at + column.len());
