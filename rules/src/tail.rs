@@ -25,7 +25,7 @@ pub(crate) struct Tail {
 
 impl Tail {
     /// Takes at most [`TAIL_BYTES`] more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, part: &[u8]) {
         let end = self.used + part.len();
         if end >= self.bytes.len() {
@@ -98,11 +98,12 @@ impl Tail {
     /// The start of the character that `at` stands in; none if it is not kept any more.
     #[inline]
     pub(crate) fn char_start(&self, at: u64) -> Option<u64> {
-        let index = self.index(at)?;
+        // A place before what is kept becomes a number beyond all room.
+        let index = at.wrapping_sub(self.start) as usize;
+        let byte = *self.bytes.get(index)?;
         // Whether anything is held changes with every few bytes; a branch on it would be guessed wrong as often. So the
         // byte behind the text is read too, and does not count.
-        let inside = is_continuation(self.bytes.get(index).copied().unwrap_or(0)) & (index < self.used);
-        if inside { self.char_start_before(index) } else { Some(at) }
+        if is_continuation(byte) & (index < self.used) { self.char_start_before(index) } else { Some(at) }
     }
 
     #[cold]

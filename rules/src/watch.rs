@@ -63,7 +63,7 @@ impl Watch {
     }
 
     /// Takes the next bytes. Tells whether a rule has fired.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
         // Further bytes after a match that stops: somebody has let it pass.
         self.stopped_at = None;

@@ -98,6 +98,7 @@ fn floor(pieces: &[&str]) {
 fn warm(table: &mut Table, count: usize, patterns: &[String], text: &str, hyperscan: Option<&Path>) -> f64 {
     let set = rule_set(patterns);
     let cuts = SIZES.map(|(bytes, _)| pieces(&text[..bytes]));
+    feed(&set, &cuts[2]);
     let mut peer = hyperscan.map(|program| Hyperscan::start(program, patterns, text, DELTA));
     let mut lanes: Vec<_> =
         cuts.iter().zip(SIZES).map(|(pieces, (_, name))| Lane::new(name, || feed(&set, pieces))).collect();

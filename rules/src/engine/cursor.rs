@@ -124,7 +124,7 @@ impl Cursor {
 
     /// The fast loop: takes bytes as long as cells are filled and have no hits; the number of bytes taken. The rest is to be
     /// given to [`feed`](Self::feed).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pass(&mut self, bytes: &[u8]) -> usize {
         let ways = self.ways.begin();
         let (mut row, mut passed) = (self.row, 0);
