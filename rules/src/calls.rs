@@ -205,7 +205,11 @@ impl Sink for Reading<'_> {
         // Arguments are used when the call is complete, so nothing in them is held.
         let stops = vec![false; live.len()];
         let watch = live.contains(&true).then(|| Watch::new(&values.group, live, stops));
-        let path = values.names_a_file(place, &field).then(|| CallPath { owner: place.owner(), text: String::new(), full: false });
+        let path = values.names_a_file(place, &field).then(|| CallPath {
+            owner: place.owner(),
+            text: String::new(),
+            full: false,
+        });
         values.current = Some(Value { watch, field, exact, path });
     }
 
