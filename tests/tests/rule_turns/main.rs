@@ -1,6 +1,6 @@
 //! Whole turns under stream rules: every case of `tests/corpus/rules/turns` in all three wire formats, the answers cut
 //! by server and network into single bytes, at random, and not at all. Each must come to the same.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and says what it ran")]
 
 mod case;
 mod scene;
