@@ -11,6 +11,7 @@
 mod arguments;
 mod blocking;
 mod builtin;
+mod glob;
 mod permission;
 mod text;
 mod workspace;

@@ -12,10 +12,11 @@
 //!   done by habit, not what is hidden on purpose: to be sure, set `shell` itself to `ask` or `deny`.
 
 use flow::{Permission, ToolCall};
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 
 use crate::ToolsError;
 use crate::builtin::{Builtin, Subject};
+use crate::glob;
 use crate::workspace::Workspace;
 
 /// The file that holds the permissions themselves: changing it is never allowed by a tool's general permission.
@@ -89,12 +90,8 @@ impl Policy {
             let matcher = match &rule.pattern {
                 None => None,
                 Some(pattern) => {
-                    match GlobBuilder::new(pattern).literal_separator(tool != Some(Builtin::Shell)).build() {
-                        Ok(glob) => Some(glob.compile_matcher()),
-                        Err(error) => {
-                            return Err(ToolsError::Pattern { key, origin, cause: error.kind().to_string() });
-                        }
-                    }
+                    let glob = glob::compile(pattern, tool != Some(Builtin::Shell));
+                    Some(glob.map_err(|cause| ToolsError::Pattern { key, origin, cause })?)
                 }
             };
             entries.push((rule.clone(), matcher));

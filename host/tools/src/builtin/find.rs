@@ -1,7 +1,7 @@
 //! `find`: files by name.
 
 use flow::ToolOutput;
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -78,8 +78,6 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments, stop: &Stop) -> 
 
 /// Reads a glob of the model's.
 pub(crate) fn glob(pattern: &str) -> Result<GlobMatcher, Failure> {
-    let glob = GlobBuilder::new(pattern.strip_prefix("./").unwrap_or(pattern)).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| {
-        Failure(format!("`{pattern}` is not a glob: {}; for example `*.rs` or `src/**/*.rs`", error.kind()))
-    })
+    crate::glob::compile(pattern.strip_prefix("./").unwrap_or(pattern), true)
+        .map_err(|cause| Failure(format!("`{pattern}` is not a glob: {cause}; for example `*.rs` or `src/**/*.rs`")))
 }
