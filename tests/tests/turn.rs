@@ -65,38 +65,56 @@ async fn turn(session: &mut Session, words: &str) -> (TurnReport, Vec<Event>) {
     (report, std::iter::from_fn(|| events.try_next()).collect())
 }
 
-/// Events as records, without what differs from run to run or from server to server: ids, times, tokens, cuts.
+/// What differs from run to run or from server to server: ids, times, tokens, cuts.
+const PASSING: [&str; 14] = [
+    "call_id",
+    "chunk_index",
+    "discarded_bytes",
+    "duration_ms",
+    "duration_us",
+    "model",
+    "provider",
+    "shown_bytes",
+    "size_bytes",
+    "stands_bytes",
+    "tokens",
+    "tokens_discarded",
+    "tokens_estimated",
+    "usage",
+];
+
+/// Events as records, without what is passing. What extensions say of rules nobody waits for, so it stands at the end.
 fn story(events: &[Event]) -> Vec<Value> {
-    let mut story: Vec<Value> = Vec::new();
+    let (mut story, mut unawaited): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
     for event in events {
         let record = transcript::record(event, "test");
         let mut payload = record["payload"].clone();
-        if let Some(object) = payload.as_object_mut() {
-            for key in [
-                "call_id",
-                "duration_ms",
-                "duration_us",
-                "tokens",
-                "chunk_index",
-                "provider",
-                "model",
-                "discarded_bytes",
-                "size_bytes",
-                "shown_bytes",
-            ] {
-                object.remove(key);
-            }
-        }
+        without_passing(&mut payload);
         let kind = record["type"].as_str().unwrap().to_owned();
         let place = json!([record["turn"], record["step"], record["attempt"]]);
-        // How finely the words are cut is the server's business; what they say is not. Before a rule's cut even how far
-        // they got is.
-        if kind == "cognition_out_delta" || payload["is_partial"] == true {
+        // How finely the words are cut is the server's business, and with it how much of them had to wait; what they say
+        // is not. Before a rule's cut even how far they got is.
+        if matches!(&*kind, "cognition_out_delta" | "rule_held") || payload["is_partial"] == true {
             continue;
         }
-        story.push(json!({"at": place, "type": kind, "payload": payload}));
+        let after_a_rule = kind == "extension_log" || payload["callback"] == "ttsr_triggered";
+        let told = json!({"at": place, "type": kind, "payload": payload});
+        if after_a_rule { unawaited.push(told) } else { story.push(told) }
     }
+    unawaited.sort_by_key(Value::to_string);
+    story.extend(unawaited);
     story
+}
+
+fn without_passing(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|key, _| !PASSING.contains(&key.as_str()));
+            fields.values_mut().for_each(without_passing);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_passing),
+        _ => {}
+    }
 }
 
 fn shown(events: &[Event]) -> String {

@@ -261,7 +261,7 @@ impl Answer {
         });
     }
 
-    /// Its blocks, for the transcript.
+    /// Its blocks, for the transcript. Prose without a word says nothing: some servers open such blocks, others do not.
     pub(crate) fn listed(&self) -> Vec<AnswerBlock> {
         let list = |block: &Block| AnswerBlock {
             kind: block.kind.clone(),
@@ -270,7 +270,8 @@ impl Answer {
             arguments: block.kind.is_tool().then(|| block.text.clone()),
             complete: block.ended,
         };
-        self.blocks.iter().map(list).collect()
+        let said = |block: &&Block| block.kind.is_tool() || !block.text.is_empty();
+        self.blocks.iter().filter(said).map(list).collect()
     }
 
     /// The transcript gets the reasoning, where there was some.
