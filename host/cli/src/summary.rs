@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tidegate::{CallbackOutcome, Event, EventKind, Host, RuleMetrics, TurnReport, Usage};
 
-use crate::say::note;
+use crate::say::{count, note};
 use crate::style::{self, err};
 use crate::trouble::Troubles;
 
@@ -69,7 +69,8 @@ impl Summary {
         let (compiled, loaded) = host.loaded().compiled_and_loaded();
         note(err(style::STRONG, "Summary"));
         note(format_args!("  model       {model} ({provider})"));
-        note(format_args!("  ran         {} turns, {steps} steps, {} tool calls", reports.len(), self.tools));
+        let (turns, steps) = (count(reports.len() as u64, "turn", "turns"), count(steps, "step", "steps"));
+        note(format_args!("  ran         {turns}, {steps}, {}", count(self.tools, "tool call", "tool calls")));
         note(format_args!("  tokens      {} in, {} out", tokens(usage.input), tokens(usage.output)));
         note(format_args!("  interrupts  {interrupts}, {} bytes thrown away", self.discarded));
         if !rules.is_empty() {

@@ -13,6 +13,7 @@ use tidegate::trial::{Catalogue, NotFound, Subject};
 
 use crate::args::{Common, RulesCommand};
 use crate::exit::{Exit, Failure};
+use crate::say::count;
 use crate::{open, say, style};
 
 /// Runs one of the commands. Their work is the disk's and the processor's, so it goes on a thread of its own.
@@ -55,10 +56,4 @@ fn warn(findings: &[tidegate::Diagnostic]) {
         say::note(finding.render(style::stderr_has_colour()));
         say::note("");
     }
-}
-
-/// A number of things.
-fn count(number: impl Into<u64>, one: &str, many: &str) -> String {
-    let number = number.into();
-    format!("{number} {}", if number == 1 { one } else { many })
 }
