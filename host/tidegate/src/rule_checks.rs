@@ -77,11 +77,8 @@ fn engine(built: &Built) -> Check {
     let engines = built.set.engines();
     let bytes: usize = engines.iter().map(|engine| engine.bytes).sum();
     let patterns: usize = engines.iter().map(|engine| engine.patterns).sum();
-    let frozen = engines.iter().filter(|engine| engine.frozen).count();
     let detail = format!("{patterns} patterns in {} automata, {} KiB", engines.len(), bytes.div_ceil(1024));
-    if frozen == 0 {
-        return Check::good("rule engine", detail);
-    }
-    let detail = format!("{detail}; {frozen} of them step slowly, because their rows took too much room too often");
+    let Some(trouble) = built.set.engine_trouble() else { return Check::good("rule engine", detail) };
+    let detail = format!("{detail}; {trouble}");
     Check { what: "rule engine".to_owned(), health: Health::Warning, detail }
 }

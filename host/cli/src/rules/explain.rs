@@ -5,7 +5,7 @@ use std::io::{Write, stdout};
 use serde_json::{Value, json};
 use tidegate::trial::{Catalogue, Explained, Explanation, explain};
 
-use super::list::look;
+use super::list::heading;
 use super::{find, json as shapes};
 use crate::args::RulesExplain;
 use crate::exit::{Exit, Failure};
@@ -40,12 +40,7 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesExplain) -> Result<Exit, Fa
 fn text(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
     let entry = &all.entry;
     let rule = &entry.rule;
-    let state = style::out(look(&entry.standing), entry.standing.as_str());
-    let why = entry.standing.reason().map(|why| format!(": {why}")).unwrap_or_default();
-    writeln!(out, "{}  {state}{why}", style::out(style::STRONG, &rule.name))?;
-    if let Some(description) = &rule.description {
-        writeln!(out, "  {description}")?;
-    }
+    heading(out, entry)?;
     line(out, "from", &tidy_path(&rule.source.to_string()))?;
     for source in &all.shadows {
         line(out, "shadows", &tidy_path(&source.to_string()))?;

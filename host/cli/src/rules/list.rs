@@ -109,7 +109,7 @@ fn repeats(entry: &Entry) -> String {
     }
 }
 
-pub(super) fn look(standing: &Standing) -> anstyle::Style {
+fn look(standing: &Standing) -> anstyle::Style {
     match standing {
         Standing::Active => style::GOOD,
         Standing::Disabled(_) => style::DIM,
@@ -118,7 +118,8 @@ pub(super) fn look(standing: &Standing) -> anstyle::Style {
     }
 }
 
-fn long(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
+/// What every longer account of a rule begins with: its name, where it stands and why, and what it is.
+pub(super) fn heading(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
     let rule = &entry.rule;
     let state = style::out(look(&entry.standing), entry.standing.as_str());
     let why = entry.standing.reason().map(|why| format!(": {why}")).unwrap_or_default();
@@ -126,6 +127,12 @@ fn long(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
     if let Some(description) = &rule.description {
         writeln!(out, "  {description}")?;
     }
+    Ok(())
+}
+
+fn long(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
+    heading(out, entry)?;
+    let rule = &entry.rule;
     match rule.bucket {
         RuleBucket::Stream => {
             let action = match entry.action() {
