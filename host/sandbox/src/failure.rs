@@ -10,6 +10,7 @@ use flow::FailureCause;
 use wasmtime::{Store, Trap, WasmBacktrace};
 
 use crate::guest::Guest;
+use crate::meter::Meter;
 
 /// How a call failed, before it has words.
 #[derive(Debug)]
@@ -26,11 +27,11 @@ pub(crate) enum Fault {
     Missing,
 }
 
-/// Runs a call; a panic of the host over what the guest gave it becomes a fault. What the call touched is thrown away
-/// with its store, so nothing half-done is seen afterwards.
-pub(crate) async fn caught<T>(call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+/// Runs a call, each poll as a stretch of the meter; a panic of the host over a value from the guest becomes a fault. What
+/// the call touched is dropped with its store, so that nothing half-done is seen afterwards.
+pub(crate) async fn caught<T>(meter: &Meter, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let mut call = pin!(call);
-    std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
+    std::future::poll_fn(|cx| match meter.stretch(|| catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx)))) {
         Ok(polled) => polled,
         Err(payload) => Poll::Ready(Err(panicked(payload.as_ref()))),
     })

@@ -1,7 +1,7 @@
 //! What belongs to one instance: whose it is, what it may see, and the call it is in.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use flow::{EventKind, PluginId, SessionId};
 use turn::ports::{Clock, EventSink, SessionView};
@@ -10,8 +10,10 @@ use wasmtime::{Store, UpdateDeadline};
 
 use crate::engine::Machine;
 use crate::limits::{self, Limiter, Limits};
+use crate::meter::Meter;
 use crate::setting::Settings;
 use crate::state::{Refusal, Transaction};
+use crate::ticker::TICK;
 
 /// The facts about a plugin that its instances need.
 #[derive(Debug)]
@@ -47,8 +49,9 @@ pub(crate) struct Panic {
 /// The call that an instance is in.
 #[derive(Debug)]
 pub(crate) struct Current {
-    deadline: Instant,
-    /// Runs on the caller's stack, so it cannot give way before its time is up.
+    /// The own time that the call has.
+    budget: Duration,
+    /// Runs on the caller's stack, so it cannot yield before its time is up.
     inline: bool,
     pub(crate) timed_out: bool,
     pub(crate) panic: Option<Panic>,
@@ -63,6 +66,8 @@ pub(crate) struct Guest {
     pub(crate) scene: Scene,
     pub(crate) limiter: Limiter,
     pub(crate) call: Current,
+    /// The own time of the current call.
+    pub(crate) meter: Arc<Meter>,
 }
 
 impl Guest {
@@ -70,21 +75,37 @@ impl Guest {
     pub(crate) fn store(machine: &Machine, plugin: Arc<Identity>, scene: Scene) -> Store<Self> {
         let limiter = Limiter::new(plugin.limits.memory_bytes);
         let crossing = plugin.limits.crossing_bytes();
-        let call = Current::until(Instant::now(), true);
-        let mut store = Store::new(&machine.engine, Self { plugin, scene, limiter, call });
+        let call = Current::with(Duration::ZERO, true);
+        let meter = Arc::new(Meter::new());
+        let mut store = Store::new(&machine.engine, Self { plugin, scene, limiter, call, meter });
         store.limiter(|guest| &mut guest.limiter);
         store.set_hostcall_fuel(crossing);
-        store.epoch_deadline_callback(|mut store| Ok(store.data_mut().call.tick()));
+        store.epoch_deadline_callback(|mut store| Ok(store.data_mut().tick()));
         store
     }
 
-    /// A call begins: it must be done at `deadline`.
-    pub(crate) fn begin(store: &mut Store<Self>, deadline: Instant, inline: bool) {
+    /// A call begins: it may use `budget` of its own time. It must be polled in stretches of the guest's meter.
+    pub(crate) fn begin(store: &mut Store<Self>, budget: Duration, inline: bool) {
         let guest = store.data_mut();
-        guest.call = Current::until(deadline, inline);
+        guest.call = Current::with(budget, inline);
+        guest.meter.begin();
         // A growth that was refused before and came to nothing is not this call's.
         guest.limiter.take_refused();
         store.set_epoch_deadline(1);
+    }
+
+    /// The epoch has moved while the guest ran. A guest that has just been resumed goes on: every yield lets other tasks
+    /// run for as long as they like before it is resumed again.
+    fn tick(&mut self) -> UpdateDeadline {
+        let used = self.meter.tick();
+        if used.call >= self.call.budget {
+            self.call.timed_out = true;
+            UpdateDeadline::Interrupt
+        } else if self.call.inline || used.stretch < TICK {
+            UpdateDeadline::Continue(1)
+        } else {
+            UpdateDeadline::Yield(1)
+        }
     }
 
     /// Whether the current call runs on the caller's stack.
@@ -167,20 +188,8 @@ impl Guest {
 }
 
 impl Current {
-    fn until(deadline: Instant, inline: bool) -> Self {
-        Self { deadline, inline, timed_out: false, panic: None, lines: 0, dropped: 0, cut: 0 }
-    }
-
-    /// The epoch has moved while the guest ran.
-    fn tick(&mut self) -> UpdateDeadline {
-        if Instant::now() >= self.deadline {
-            self.timed_out = true;
-            UpdateDeadline::Interrupt
-        } else if self.inline {
-            UpdateDeadline::Continue(1)
-        } else {
-            UpdateDeadline::Yield(1)
-        }
+    fn with(budget: Duration, inline: bool) -> Self {
+        Self { budget, inline, timed_out: false, panic: None, lines: 0, dropped: 0, cut: 0 }
     }
 }
 

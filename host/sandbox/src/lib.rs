@@ -8,7 +8,7 @@
 //!
 //! | file | what it is for |
 //! |---|---|
-//! | `engine`, `ticker`, `cache` | the engine, its time limits, compiled components on disk |
+//! | `engine`, `ticker`, `meter`, `cache` | the engine, its time limits, the time that guests use, compiled components on disk |
 //! | `load`, `check`, `error` | from a file to a plugin, or to a reason |
 //! | `host`, `session`, `slot`, `guest`, `breaker` | sessions, calls, instances and what they know |
 //! | `limits`, `failure` | what may be used up, and the words for what went wrong |
@@ -26,6 +26,7 @@ mod guest;
 mod host;
 mod limits;
 mod load;
+mod meter;
 mod power;
 mod session;
 mod setting;

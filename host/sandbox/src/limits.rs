@@ -39,11 +39,12 @@ pub(crate) const TABLE_ELEMENTS: usize = 1 << 16;
 /// What one plugin may use in one session. The defaults are those the contract names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall time of a callback, of `register`, and of starting an instance.
+    /// Own time of a callback, of `register`, and of starting an instance: while it runs, not while it waits for an
+    /// executor or a processor.
     pub time: Duration,
-    /// Wall time of `on_plain_text` and `on_tag`, which are called for every piece of an answer.
+    /// Own time of `on_plain_text` and `on_tag`, which are called for every unit of an answer.
     pub text_time: Duration,
-    /// Wall time of all callbacks of one turn together.
+    /// Own time of all callbacks of one turn together; starting an instance is not part of it.
     pub turn_time: Duration,
     /// Bytes over all memories of an instance.
     pub memory_bytes: usize,
@@ -73,7 +74,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The wall time of one call.
+    /// The own time that one call may use.
     pub fn time_of(&self, callback: CallbackKind) -> Duration {
         match callback {
             CallbackKind::PlainText | CallbackKind::Tag => self.text_time,

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 use flow::{Callback, CallbackKind, PluginId, Registration};
 use sha2::{Digest as _, Sha256};
@@ -172,12 +171,14 @@ impl Sandbox {
         let millis = time.as_millis();
         let _ticking = self.machine.ticking();
         let mut store = Guest::store(&self.machine, Arc::clone(identity), Scene::Register);
-        Guest::begin(&mut store, Instant::now() + time, true);
-        let instance =
-            ready.instantiate(&mut store).map_err(|error| refused(describe_start(&error, &mut store, millis)))?;
+        let meter = Arc::clone(&store.data().meter);
+        Guest::begin(&mut store, time, true);
+        let instance = meter
+            .stretch(|| ready.instantiate(&mut store))
+            .map_err(|error| refused(describe_start(&error, &mut store, millis)))?;
         exports.load(&mut store, &instance).map_err(|error| LoadProblem::Types(format!("{error:#}")))?;
-        Guest::begin(&mut store, Instant::now() + time, true);
-        let registered = v0_1::register(exports, &mut store, &instance);
+        Guest::begin(&mut store, time, true);
+        let registered = meter.stretch(|| v0_1::register(exports, &mut store, &instance));
         store.data_mut().end_log();
         registered.map_err(|fault| match fault {
             RegisterFault::Bad(why) => LoadProblem::BadRegistration(why),

@@ -1,7 +1,6 @@
 //! The plugins of one session, and the way of a call: lock, instance, guest, commit or failure.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use flow::{
     CallFailure, CallbackKind, InputAnswer, Message, ModelOutput, OutputAnswer, Tag, TagAnswer, TagPlace, TextAnswer,
@@ -9,7 +8,7 @@ use flow::{
 };
 use turn::ports::{BoxFuture, Extensions, TtsrEvent};
 
-use crate::failure::{Described, caught, describe, describe_start};
+use crate::failure::{Described, Fault, caught, describe, describe_start};
 use crate::guest::{Guest, Scene, Session};
 use crate::load::Loaded;
 use crate::slot::{Live, Slot};
@@ -33,21 +32,17 @@ impl SessionExtensions {
         let mut inner = slot.lock().await;
         let budget = slot.budget(&mut inner, &*self.session.view, C::KIND)?;
         let _ticking = slot.plugin.machine.ticking();
-        let started = Instant::now();
-        let mut begins = started;
         let mut live = match inner.live.take() {
             Some(live) => live,
             None => match self.start(&slot.plugin).await {
-                Ok(live) => {
-                    begins = Instant::now();
-                    live
-                }
+                Ok(live) => live,
                 Err(described) => return Err(self.failed(slot, C::KIND, described)),
             },
         };
-        Guest::begin(&mut live.store, begins + budget, slot.may_run_inline(budget));
-        let answer = caught(call.run(&live.calls, &mut live.store)).await;
-        let took = started.elapsed();
+        Guest::begin(&mut live.store, budget, slot.may_run_inline(budget));
+        let Live { store, calls, meter } = &mut *live;
+        let answer = caught(meter, call.run(calls, store)).await;
+        let took = meter.spent();
         inner.spent.add(took);
         slot.note_duration(took);
         live.store.data_mut().end_log();
@@ -65,20 +60,23 @@ impl SessionExtensions {
         }
     }
 
-    /// Makes an instance. On a stack of its own: a start function may take its time.
+    /// Makes an instance, on a stack of its own: a start function may run for long. Its time has a limit of its own and
+    /// belongs to no callback.
     async fn start(&self, plugin: &Loaded) -> Result<Box<Live>, Described> {
         let area = self.states.area(&self.session.id, &plugin.identity.id);
         let scene = Scene::Session(Arc::clone(&self.session), Transaction::new(area));
         let mut store = Guest::store(&plugin.machine, Arc::clone(&plugin.identity), scene);
         let time = plugin.identity.limits.time;
-        Guest::begin(&mut store, Instant::now() + time, false);
-        let started = match plugin.ready.instantiate_async(&mut store).await {
-            Ok(instance) => plugin.exports.load(&mut store, &instance),
-            Err(error) => Err(error),
+        let meter = Arc::clone(&store.data().meter);
+        Guest::begin(&mut store, time, false);
+        let start = async {
+            let instance = plugin.ready.instantiate_async(&mut store).await.map_err(Fault::Engine)?;
+            plugin.exports.load(&mut store, &instance).map_err(Fault::Engine)
         };
-        match started {
-            Ok(calls) => Ok(Box::new(Live { store, calls })),
-            Err(error) => Err(describe_start(&error, &mut store, time.as_millis())),
+        match caught(&meter, start).await {
+            Ok(calls) => Ok(Box::new(Live { store, calls, meter })),
+            Err(Fault::Engine(error)) => Err(describe_start(&error, &mut store, time.as_millis())),
+            Err(fault) => Err(describe(fault, &mut store, time.as_millis())),
         }
     }
 

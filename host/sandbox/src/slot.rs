@@ -13,6 +13,7 @@ use crate::breaker::Breaker;
 use crate::failure::Described;
 use crate::guest::Guest;
 use crate::load::Loaded;
+use crate::meter::Meter;
 use crate::v0_1::Calls;
 
 /// Calls with at most this budget may run on the caller's stack. A stack of their own costs a fifth more for a short
@@ -47,6 +48,8 @@ pub(crate) struct Inner {
 pub(crate) struct Live {
     pub(crate) store: Store<Guest>,
     pub(crate) calls: Calls,
+    /// The meter of the store's guest.
+    pub(crate) meter: Arc<Meter>,
 }
 
 impl Slot {
@@ -126,7 +129,7 @@ impl Slot {
     }
 }
 
-/// The time that the callbacks of a turn took. Asking which turn it is costs as much as a short call, so it is asked
+/// The own time that the callbacks of a turn used. Asking which turn it is costs as much as a short call, so it is asked
 /// only after each sixteenth of what a turn may take; what was counted since then belongs to the turn found.
 #[derive(Debug, Default)]
 pub(crate) struct Spent {

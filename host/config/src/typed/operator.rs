@@ -236,13 +236,13 @@ impl Default for ShellFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsFile {
-    /// Milliseconds for one call of `on_input_messages`, `on_llm_output` or `ttsr_triggered`.
+    /// Milliseconds of its own time for one call of `on_input_messages`, `on_llm_output` or `ttsr_triggered`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) callback_ms: u64,
-    /// Milliseconds for one call of `on_plain_text` or `on_tag`.
+    /// Milliseconds of its own time for one call of `on_plain_text` or `on_tag`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) text_ms: u64,
-    /// Milliseconds for all calls of one turn together.
+    /// Milliseconds of its own time for all calls of one turn together.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) turn_ms: u64,
     /// MiB of memory of one instance.

@@ -1,0 +1,189 @@
+//! Time limits count a guest's own time: a busy executor makes no call late, and a guest that loops is stopped all the
+//! same.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod support;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use flow::{FailureCause, TextAnswer};
+use support::{Guest, Stage, echo, open, patient, sandbox, say, source};
+use tidegate_sandbox::{Limits, SandboxHost};
+
+const SECRET: &str = "token ghp_abcdefghijklmnopqrstuvwxyz0123456789 end\n";
+const SHOWN: &str = "token [redacted GitHub token] end\n";
+
+/// `plugins/redact-secrets`, built once.
+fn redact_secrets() -> Vec<u8> {
+    static COMPONENT: OnceLock<Vec<u8>> = OnceLock::new();
+    let build = || {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/redact-secrets");
+        tidegate_build::build(&folder, &tidegate_build::Options::default(), &mut |_| {}).unwrap().bytes
+    };
+    COMPONENT.get_or_init(build).clone()
+}
+
+fn replaced(text: &str) -> TextAnswer {
+    TextAnswer::Replace(text.to_owned())
+}
+
+/// A host with `redact-secrets` at the default limits.
+fn redactor() -> SandboxHost {
+    let source = source("redact-secrets", redact_secrets());
+    assert_eq!(source.limits, Limits::default());
+    SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap()
+}
+
+/// Works for 25 ms at a time, on the thread of the test, until it is dropped.
+struct Neighbour(Arc<AtomicBool>);
+
+impl Neighbour {
+    fn start() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let theirs = Arc::clone(&stop);
+        tokio::spawn(async move {
+            while !theirs.load(Ordering::Relaxed) {
+                work(Duration::from_millis(25));
+                tokio::task::yield_now().await;
+            }
+        });
+        Self(stop)
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn work(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::black_box(0);
+    }
+}
+
+#[tokio::test]
+async fn a_neighbour_that_works_25_ms_at_a_time_makes_no_line_late() {
+    let host = redactor();
+    let extensions = open(&host, "s1", &Arc::new(Stage::default()));
+    let _neighbour = Neighbour::start();
+    for line in 0..1000 {
+        assert_eq!(say(&extensions, SECRET).await, Ok(replaced(SHOWN)), "line {line}");
+        if line % 10 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Counts to `turns` on a text that begins with `~`, loops on `!`, echoes any other.
+fn worker(turns: u32) -> Guest {
+    Guest::text(&format!(
+        "(if (i32.eq (i32.load8_u (local.get $a0)) (i32.const 33)) (then (loop $l (br $l))))
+         (if (i32.eq (i32.load8_u (local.get $a0)) (i32.const 126)) (then
+           (local.set $x (i32.const {turns}))
+           (loop $l (br_if $l (local.tee $x (i32.sub (local.get $x) (i32.const 1)))))))
+         {}",
+        echo(1)
+    ))
+}
+
+#[tokio::test]
+async fn a_guest_that_yields_to_a_neighbour_is_not_charged_for_it() {
+    // Over the bound up to which a call keeps the thread: it yields at every tick, and each yield costs 25 ms.
+    let mut source = source("worker", worker(20_000_000).component());
+    source.limits.text_time = Duration::from_millis(100);
+    source.limits.turn_time = Duration::from_secs(2);
+    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap();
+    let extensions = open(&host, "s1", &Arc::new(Stage::default()));
+    let _neighbour = Neighbour::start();
+    let start = Instant::now();
+    for _ in 0..10 {
+        assert_eq!(say(&extensions, "~work").await, Ok(replaced("~work")));
+    }
+    assert!(start.elapsed() > Duration::from_millis(10 * 100), "it never waited: {:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn a_guest_that_loops_is_stopped_while_the_executor_is_busy() {
+    for text_ms in [20, 60] {
+        let mut source = source("worker", worker(1).component());
+        source.limits.text_time = Duration::from_millis(text_ms);
+        let host = SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap();
+        let extensions = open(&host, "s1", &Arc::new(Stage::default()));
+        let neighbour = Neighbour::start();
+        say(&extensions, "one").await.unwrap();
+        let start = Instant::now();
+        let before = processor_time();
+        let failure = say(&extensions, "!").await.unwrap_err();
+        drop(neighbour);
+        assert_eq!((failure.cause, failure.message), (FailureCause::Timeout, format!("took longer than {text_ms} ms")));
+        // Its own time is what the thread used without the neighbour's stretches of 25 ms.
+        let used = processor_time() - before;
+        let most = Duration::from_millis(text_ms + 20) + start.elapsed().mul_f64(25.0 / 26.0);
+        assert!(used <= most, "{used:?} of processor time within {:?}", start.elapsed());
+        assert_eq!(say(&extensions, "two").await, Ok(replaced("two")));
+    }
+}
+
+/// The time for which this thread has had a processor.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[test]
+fn fifty_sessions_of_four_turns_on_two_threads_leak_nothing() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let host = Arc::new(redactor());
+    runtime.block_on(async {
+        let sessions: Vec<_> = (0..50)
+            .map(|session| {
+                let host = Arc::clone(&host);
+                tokio::spawn(async move {
+                    let stage = Arc::new(Stage::default());
+                    let extensions = open(&host, &format!("s{session}"), &stage);
+                    for turn in 1..=4 {
+                        *stage.turn.lock().unwrap() = turn;
+                        for line in 0..50 {
+                            let answer = say(&extensions, SECRET).await;
+                            assert_eq!(answer, Ok(replaced(SHOWN)), "session {session}, {turn}, {line}");
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                })
+            })
+            .collect();
+        for session in sessions {
+            session.await.unwrap();
+        }
+    });
+}
+
+#[tokio::test]
+async fn starting_an_instance_is_no_part_of_a_call() {
+    // A start function that works for many times the budget of a call.
+    let slow = Guest {
+        text: "(func $born (local $x i32) (local.set $x (i32.const 40000000))
+                 (loop $l (br_if $l (local.tee $x (i32.sub (local.get $x) (i32.const 1))))))
+               (start $born)"
+            .into(),
+        ..worker(1)
+    };
+    let mut source = patient(source("slow", slow.component()));
+    source.limits.text_time = Duration::from_millis(5);
+    source.limits.turn_time = Duration::from_millis(10);
+    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap();
+    let stage = Arc::new(Stage::default());
+    *stage.turn.lock().unwrap() = 1;
+    for session in 0..3 {
+        let extensions = open(&host, &format!("s{session}"), &stage);
+        for _ in 0..3 {
+            assert_eq!(say(&extensions, "one").await, Ok(replaced("one")));
+        }
+    }
+}
