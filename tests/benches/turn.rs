@@ -12,12 +12,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use flow::{
-    Confirmation, Delta, Message, ModelError, Permission, Prompt, SessionId, ToolCall, ToolOutput, ToolSpec, TurnStatus,
+    Confirmation, Delta, Message, ModelError, Permission, Preview, Prompt, SessionId, ToolCall, ToolOutput, ToolSpec,
+    TurnStatus,
 };
 use providers::{Decoder, Wire};
 use rules::RuleSet;
 use sandbox::SandboxHost;
-use turn::ports::{BoxFuture, Clock, Confirm, ExtensionHost, FixedRules, Model, ModelStream, Tools};
+use turn::ports::{
+    BoxFuture, Clock, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Progress, Question, Tools,
+};
 use turn::{Cancel, Parts, Session, Settings};
 
 use support::text::{pieces, text};
@@ -199,21 +202,27 @@ impl Tools for Nothing {
         Vec::new()
     }
 
-    fn permission(&self, _call: &ToolCall) -> Permission {
+    fn prepare<'a>(&'a self, _call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        Box::new(Nothing)
+    }
+}
+
+impl PreparedCall for Nothing {
+    fn permission(&self) -> Permission {
         Permission::Allow
     }
 
-    fn run<'a>(
-        &'a self,
-        _call: &'a ToolCall,
-        _progress: &'a (dyn Fn(&str) + Send + Sync),
-    ) -> BoxFuture<'a, ToolOutput> {
+    fn preview(&mut self) -> BoxFuture<'_, Preview> {
+        Box::pin(async { Preview::default() })
+    }
+
+    fn run<'a>(&'a mut self, _progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async { ToolOutput::default() })
     }
 }
 
 impl Confirm for Nothing {
-    fn confirm<'a>(&'a self, _call: &'a ToolCall, _reason: &'a str) -> BoxFuture<'a, Confirmation> {
+    fn confirm<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Confirmation> {
         Box::pin(async { Confirmation::Approved })
     }
 }

@@ -3,8 +3,8 @@
 //! Names and payloads follow the thread-event specification; `turn::transcript` gives each its record.
 
 use crate::{
-    Action, Annotation, BlockKind, CallFailure, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Role,
-    RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, Usage,
+    Action, Annotation, BlockKind, CallFailure, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Preview,
+    Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, Usage,
 };
 
 /// One thing that happened.
@@ -280,6 +280,8 @@ pub enum EventKind {
         arguments: String,
         /// Which setting asks.
         reason: String,
+        /// What the person is shown of the call.
+        preview: Preview,
     },
     /// `tool_confirmation_resolved`
     ToolConfirmationResolved {

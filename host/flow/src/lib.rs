@@ -12,6 +12,7 @@ mod event;
 mod extension;
 mod ids;
 mod message;
+mod preview;
 mod prompt;
 mod segment;
 mod tool;
@@ -28,6 +29,7 @@ pub use extension::{
 };
 pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
 pub use message::{Message, Origin, Part, Role};
+pub use preview::{Ambiguous, Argument, Preview};
 pub use prompt::{Position, Prompt, PromptAddition};
 pub use segment::{Segment, Tag};
 pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};

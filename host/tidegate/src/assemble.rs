@@ -58,7 +58,11 @@ fn replay(from: &Provider, record: Option<&Path>) -> Result<ProviderConfig, Host
 }
 
 /// What `tools` is given: the operator's permissions, but those of `flags` where both speak of the same.
-pub(crate) fn tools(operator: &Operator, flags: &[config::PermissionRule]) -> tools::ToolSettings {
+pub(crate) fn tools(
+    operator: &Operator,
+    flags: &[config::PermissionRule],
+    plugins: &[config::Plugin],
+) -> tools::ToolSettings {
     let in_file = match &operator.source {
         Some(source) => format!("[tools.permission] in {}", source.path.display()),
         None => "the program that embeds the host".to_owned(),
@@ -90,7 +94,21 @@ pub(crate) fn tools(operator: &Operator, flags: &[config::PermissionRule]) -> to
         shell_timeout: operator.tools.shell_timeout,
         shell_output_bytes: operator.tools.shell_output_bytes,
         hidden_env,
+        guarded: guarded(operator, plugins),
     }
+}
+
+/// Files and folders that this host trusts: its own file, rule folders, and what its plugins consist of.
+fn guarded(operator: &Operator, plugins: &[config::Plugin]) -> Vec<tools::GuardedPath> {
+    let guard = |path: &Path, reason: &str| tools::GuardedPath { path: path.to_owned(), reason: reason.to_owned() };
+    let file = operator.source.iter().map(|source| guard(&source.path, "holds the permissions of this host"));
+    let folders = operator.rule_folders.more.iter().map(|one| guard(&one.path, "holds stream rules of this host"));
+    let plugins = plugins.iter().flat_map(|plugin| {
+        let manifest = guard(&plugin.manifest.folder.join(config::MANIFEST_FILE), "is the manifest of a loaded plugin");
+        let component = plugin.manifest.component.iter().map(|path| guard(path, "is the component of a loaded plugin"));
+        std::iter::once(manifest).chain(component)
+    });
+    file.chain(folders).chain(plugins).collect()
 }
 
 /// What `sandbox` is given for one plugin; `None` where the plugin has no component.

@@ -1,17 +1,17 @@
 //! Who is asked when a tool's permission says `ask` and the embedder has set nobody.
 
-use flow::{Confirmation, ToolCall};
-use turn::ports::{BoxFuture, Confirm};
+use flow::Confirmation;
+use turn::ports::{BoxFuture, Confirm, Question};
 
 /// Nobody can be asked: every question is denied, and the model is told so.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nobody;
 
 impl Confirm for Nobody {
-    fn confirm<'a>(&'a self, call: &'a ToolCall, reason: &'a str) -> BoxFuture<'a, Confirmation> {
-        let tool = &call.name;
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+        let (tool, why) = (&question.call.name, &question.reason);
         let reason = format!(
-            "not run: {reason}, and there is nobody to ask (no terminal). Go on without it, or ask the user to allow `{tool}`"
+            "not run: {why}, and there is nobody to ask (no terminal). Go on without it, or ask the user to allow `{tool}`"
         );
         Box::pin(async move { Confirmation::Denied { reason } })
     }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use config::{Diagnostic, Diagnostics};
-use flow::{Permission, ToolCall, ToolOutput, ToolSpec};
-use turn::ports::{BoxFuture, Tools};
+use flow::{ToolCall, ToolSpec};
+use turn::ports::{PreparedCall, Tools};
 
 /// What all plugins together say.
 #[derive(Debug, Default)]
@@ -89,12 +89,8 @@ impl Tools for Ordered {
         self.guidance.order(self.tools.specs())
     }
 
-    fn permission(&self, call: &ToolCall) -> Permission {
-        self.tools.permission(call)
-    }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, progress: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput> {
-        self.tools.run(call, progress)
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        self.tools.prepare(call)
     }
 }
 

@@ -48,9 +48,9 @@ pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
 pub use error::HostError;
 pub use flow::{
-    Action, CallFailure, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, Event, EventKind, FailureCause,
-    HoldOutcome, Message, Place, PluginId, Registration, RuleMatch, RuleRecord, SessionId, StreamKind, ToolCall,
-    TurnStatus, Usage,
+    Action, Argument, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, Event,
+    EventKind, FailureCause, HoldOutcome, Message, Place, PluginId, Preview, Registration, RuleMatch, RuleRecord,
+    SessionId, StreamKind, ToolCall, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
@@ -58,5 +58,5 @@ pub use rules::{
     Bucket as RuleBucket, Glob as RuleGlob, Layer as RuleLayer, RepeatMode, RuleAction, RuleSet, RuleState,
     Source as RuleSource,
 };
-pub use turn::ports::{BoxFuture, Clock, Confirm, KeptRules, RuleRecords};
+pub use turn::ports::{BoxFuture, Clock, Confirm, KeptRules, Question, RuleRecords};
 pub use turn::{Cancel, MemoryRecords, RuleMetrics, Session, Subscription, TurnReport, transcript};

@@ -40,7 +40,7 @@ impl Faults {
 pub(crate) fn load(builder: &HostBuilder, faults: &mut Faults) -> Result<Loaded, HostError> {
     let operator = &builder.operator;
     let mut plugins = manifests(builder, faults)?;
-    let mut settings = assemble::tools(operator, &builder.permissions);
+    let mut settings = assemble::tools(operator, &builder.permissions, &plugins);
     let read_rule = match rulebook::permission(&mut settings) {
         Ok(permission) => permission,
         Err(error) => {

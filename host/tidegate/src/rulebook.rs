@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use flow::{Permission, ToolCall, ToolOutput, ToolSpec};
+use flow::{Argument, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
 use rules::READ_RULE;
 use tools::{PermissionMode, PermissionRule};
-use turn::ports::{BoxFuture, Tools};
+use turn::ports::{BoxFuture, PreparedCall, Progress, Tools};
 
 use crate::HostError;
 use crate::live::SessionRules;
@@ -39,15 +39,41 @@ impl Tools for WithRulebook {
         all
     }
 
-    fn permission(&self, call: &ToolCall) -> Permission {
-        if call.name == READ_RULE { self.permission.clone() } else { self.tools.permission(call) }
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        if call.name != READ_RULE {
+            return self.tools.prepare(call);
+        }
+        let name = name_in(&call.arguments);
+        Box::new(ReadRule { name, call, rules: &self.rules, permission: &self.permission })
+    }
+}
+
+/// A call of `read_rule`.
+struct ReadRule<'a> {
+    name: Result<String, String>,
+    call: &'a ToolCall,
+    rules: &'a SessionRules,
+    permission: &'a Permission,
+}
+
+impl PreparedCall for ReadRule<'_> {
+    fn permission(&self) -> Permission {
+        self.permission.clone()
     }
 
-    fn run<'a>(&'a self, call: &'a ToolCall, progress: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput> {
-        if call.name != READ_RULE {
-            return self.tools.run(call, progress);
-        }
-        let output = match name_in(&call.arguments).and_then(|name| self.rules.set().read(&name)) {
+    fn preview(&mut self) -> BoxFuture<'_, Preview> {
+        let shown = match &self.name {
+            Ok(name) => Preview {
+                arguments: vec![Argument { name: "name".to_owned(), value: name.clone() }],
+                ..Preview::default()
+            },
+            Err(_) => Preview::of_arguments(&self.call.arguments).unwrap_or_default(),
+        };
+        Box::pin(std::future::ready(shown))
+    }
+
+    fn run<'a>(&'a mut self, _: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
+        let output = match self.name.clone().and_then(|name| self.rules.set().read(&name)) {
             Ok(content) => ToolOutput { content, diff: None, is_error: false },
             Err(content) => ToolOutput { content, diff: None, is_error: true },
         };

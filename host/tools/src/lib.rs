@@ -11,8 +11,11 @@
 mod arguments;
 mod blocking;
 mod builtin;
+mod change;
 mod glob;
+mod guard;
 mod permission;
+mod prepared;
 mod text;
 mod workspace;
 
@@ -20,12 +23,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{Permission, ToolCall, ToolOutput, ToolSpec};
-use turn::ports::{BoxFuture, Tools};
+use flow::{ToolCall, ToolSpec};
+use turn::ports::{PreparedCall, Tools};
 
 use builtin::Builtin;
+pub use guard::GuardedPath;
+use guard::Guards;
 use permission::Policy;
 pub use permission::{PermissionMode, PermissionRule};
+use prepared::Prepared;
 use workspace::Workspace;
 
 /// What an operator decides about the tools.
@@ -40,6 +46,8 @@ pub struct ToolSettings {
     pub shell_output_bytes: usize,
     /// Names of environment variables that commands do not get, beside all whose name or value looks like a secret.
     pub hidden_env: Vec<String>,
+    /// Files and folders that the embedder trusts: writing one asks, as for the paths listed in `guarded.toml`.
+    pub guarded: Vec<GuardedPath>,
 }
 
 impl Default for ToolSettings {
@@ -49,6 +57,7 @@ impl Default for ToolSettings {
             shell_timeout: Duration::from_secs(120),
             shell_output_bytes: 64 << 10,
             hidden_env: Vec::new(),
+            guarded: Vec::new(),
         }
     }
 }
@@ -109,7 +118,7 @@ impl BuiltinTools {
         let path = workspace.as_ref();
         let failed = |cause| ToolsError::Workspace { path: path.to_owned(), cause };
         let workspace = Workspace::open(path).map_err(failed)?;
-        let policy = Policy::new(&settings.permissions)?;
+        let policy = Policy::new(&settings.permissions, Guards::new(&workspace, &settings.guarded))?;
         Ok(Self { shared: Arc::new(Shared { workspace, policy, settings }) })
     }
 
@@ -124,17 +133,8 @@ impl Tools for BuiltinTools {
         Builtin::ALL.iter().map(|tool| tool.spec()).collect()
     }
 
-    fn permission(&self, call: &ToolCall) -> Permission {
-        self.shared.policy.decide(&self.shared.workspace, call)
-    }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, progress: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move {
-            match builtin::run(&self.shared, call, progress).await {
-                Ok(output) => output,
-                Err(Failure(content)) => ToolOutput { content, diff: None, is_error: true },
-            }
-        })
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        Box::new(Prepared::new(&self.shared, call))
     }
 }
 

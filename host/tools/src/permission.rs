@@ -3,6 +3,9 @@
 //! An entry with a glob that fits beats one without, that beats `*`, that beats the tool's default; of several globs
 //! that fit, the strictest decides. So the order of entries means nothing.
 //!
+//! Paths that other programs execute or trust (`guard`) ask where they would be allowed, unless a glob that allows them names
+//! them on purpose: `write_file(**)` does not, `write_file(.git/hooks/*)` does.
+//!
 //! Globs are held against the path of a call, relative to the workspace: the path as written and the place it really
 //! is. (`*` stops at `/`, `**` does not.) For `shell` they are held against the command. A shell can hide a command in
 //! many ways, so the two directions differ:
@@ -15,15 +18,10 @@ use flow::{Permission, ToolCall};
 use globset::GlobMatcher;
 
 use crate::ToolsError;
-use crate::builtin::{Builtin, Subject};
+use crate::builtin::{self, Builtin, Subject};
 use crate::glob;
+use crate::guard::{Guards, Hit};
 use crate::workspace::Workspace;
-
-/// The file that holds the permissions themselves: changing it is never allowed by a tool's general permission.
-const OPERATOR_FILE: &str = "tidegate.toml";
-
-/// The folder of the rules that watch the model, guarded in the same way.
-const OPERATOR_FOLDER: &str = ".tidegate";
 
 /// May a tool run? Ordered from the most lenient to the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,10 +70,11 @@ impl PermissionRule {
 #[derive(Debug)]
 pub(crate) struct Policy {
     entries: Vec<(PermissionRule, Option<GlobMatcher>)>,
+    guards: Guards,
 }
 
 impl Policy {
-    pub(crate) fn new(rules: &[PermissionRule]) -> Result<Self, ToolsError> {
+    pub(crate) fn new(rules: &[PermissionRule], guards: Guards) -> Result<Self, ToolsError> {
         let mut entries = Vec::new();
         for rule in rules {
             let (key, origin) = (rule.key(), rule.origin.clone());
@@ -96,19 +95,20 @@ impl Policy {
             };
             entries.push((rule.clone(), matcher));
         }
-        Ok(Self { entries })
+        Ok(Self { entries, guards })
     }
 
-    /// May this call run? Looks at the disk to see where a path really leads; never fails.
-    pub(crate) fn decide(&self, workspace: &Workspace, call: &ToolCall) -> Permission {
-        let Some(tool) = Builtin::of_name(&call.name) else {
-            return Permission::Deny {
-                reason: format!("there is no tool `{}`; the tools are {}", call.name, Builtin::names()),
-            };
-        };
-        // A call whose arguments are not usable fails before it does anything: nobody needs to be asked.
-        let Ok(subject) = tool.subject(&call.arguments) else { return Permission::Allow };
-        self.permission(tool, &forms(workspace, &subject))
+    /// Whether a call is allowed to run. Looks at the disk to see where a path really leads; never fails.
+    pub(crate) fn decide(&self, workspace: &Workspace, tool: Builtin, subject: &Subject) -> Permission {
+        self.permission(tool, &forms(workspace, subject))
+    }
+
+    /// The permission of a call that no tool could decode. It fails before it does anything, so nobody needs to be asked.
+    pub(crate) fn undecoded(&self, call: &ToolCall) -> Permission {
+        match Builtin::of_name(&call.name) {
+            Some(_) => Permission::Allow,
+            None => Permission::Deny { reason: builtin::unknown(&call.name) },
+        }
     }
 
     /// Whether reading this file (relative to the workspace) was restricted by a glob: then a search does not show it.
@@ -130,12 +130,23 @@ impl Policy {
             let same = entries().filter(|(rule, _)| rule.pattern.is_none() && rule.tool == name);
             same.max_by_key(|(rule, _)| rule.mode).map(|(rule, _)| rule)
         };
-        let by_glob = fitting.max_by_key(|(rule, _)| rule.mode).map(|(rule, _)| rule);
-        if let Some(words) = subject.operators().filter(|_| by_glob.is_none() && tool.writes()) {
+        let guarded = subject.guarded(&self.guards).filter(|_| tool.writes());
+        // Of the globs that allow a guarded path, only those count that name it.
+        let counts = |rule: &PermissionRule| match (&guarded, &rule.pattern) {
+            (Some((_, hit)), Some(pattern)) => rule.mode != PermissionMode::Allow || hit.is_named_by(pattern),
+            _ => true,
+        };
+        let by_glob = fitting.map(|(rule, _)| rule).filter(|rule| counts(rule)).max_by_key(|rule| rule.mode);
+        if let Some((path, hit)) = guarded.as_ref().filter(|_| by_glob.is_none()) {
             let general = named(tool.name()).or_else(|| named("*"));
             if general.is_none_or(|rule| rule.mode != PermissionMode::Deny) {
-                let (holds, glob) = words;
-                return Permission::Ask { reason: format!("{holds}; only `{}({glob})` allows it", tool.name()) };
+                let (tool, reason) = (tool.name(), &hit.reason);
+                let key = format!("\"{tool}({})\" = \"allow\"", globset::escape(path));
+                return Permission::Ask {
+                    reason: format!(
+                        "`{path}` {reason}; only a permission that names it allows it unasked, such as {key}"
+                    ),
+                };
             }
         }
         match by_glob.or_else(|| named(tool.name())).or_else(|| named("*")) {
@@ -177,15 +188,11 @@ fn forms(workspace: &Workspace, subject: &Subject) -> Forms {
 }
 
 impl Forms {
-    /// Where the path is the operator's own: what is there, and the glob for it.
-    fn operators(&self) -> Option<(String, String)> {
+    /// Where other programs execute or trust the path: the place that it leads to, and why.
+    fn guarded(&self, guards: &Guards) -> Option<(&str, Hit)> {
         let Self::Path(forms) = self else { return None };
-        let inside = |form: &String| form.strip_prefix(OPERATOR_FOLDER).is_some_and(|rest| rest.starts_with('/'));
-        if forms.iter().any(|form| form == OPERATOR_FILE) {
-            return Some((format!("`{OPERATOR_FILE}` holds the permissions"), OPERATOR_FILE.to_owned()));
-        }
-        let words = || (format!("`{OPERATOR_FOLDER}` holds the rules"), format!("{OPERATOR_FOLDER}/**"));
-        forms.iter().any(inside).then(words)
+        let place = forms.last().map_or("", String::as_str);
+        guards.find(forms).map(|hit| (place, hit))
     }
 
     fn fits(&self, rule: &PermissionRule, glob: &GlobMatcher) -> bool {

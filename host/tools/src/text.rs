@@ -89,8 +89,14 @@ pub(crate) fn replace(file: &Inside, content: &str) -> Result<(), Failure> {
     })
 }
 
-/// The change as a unified diff, for people; `None` where nothing changed.
+/// The change as a unified diff, for people; `None` where nothing changed. A long one is cut.
 pub(crate) fn diff(name: &str, before: &str, after: &str) -> Option<String> {
+    let whole = whole_diff(name, before, after)?;
+    Some(cut(whole, MAX_DIFF_BYTES, "[the rest of the diff is left out]"))
+}
+
+/// The change as a unified diff, however long; `None` where nothing changed.
+pub(crate) fn whole_diff(name: &str, before: &str, after: &str) -> Option<String> {
     if before == after {
         return None;
     }
@@ -98,9 +104,7 @@ pub(crate) fn diff(name: &str, before: &str, after: &str) -> Option<String> {
     // A bound on the time a hostile pair of texts may take; the diff stays right, only less small.
     let mut config = TextDiff::configure();
     config.timeout(std::time::Duration::from_millis(200));
-    let text =
-        config.diff_lines(before, after).unified_diff().context_radius(DIFF_CONTEXT).header(&old, &new).to_string();
-    Some(cut(text, MAX_DIFF_BYTES, "[the rest of the diff is left out]"))
+    Some(config.diff_lines(before, after).unified_diff().context_radius(DIFF_CONTEXT).header(&old, &new).to_string())
 }
 
 /// At most `most` bytes of `text`, cut at a line where there is one, with `said` after the cut.

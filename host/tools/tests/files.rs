@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{World, anywhere};
+use common::{World, anywhere, call};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -159,10 +159,10 @@ async fn arguments_are_held_to_their_schema() {
     assert!(world.fails("read_file", json!({"path": 3})).await.contains("invalid type"));
     assert!(world.fails("read_file", json!(["a.txt"])).await.contains("they are no JSON object"));
     assert!(world.fails("nothing", json!({})).await.contains("there is no tool `nothing`; the tools are `read_file`"));
-    let mut call = common::call("list_dir", json!({}));
+    let mut call = call("list_dir", json!({}));
     for (text, is_error) in [("", false), ("  ", false), ("{", true), ("nonsense", true)] {
         call.arguments = text.to_owned();
-        let output = turn::ports::Tools::run(&world.tools, &call, &|_| {}).await;
+        let output = turn::ports::Tools::prepare(&world.tools, &call).run(&|_| {}).await;
         assert_eq!(output.is_error, is_error, "{text:?}: {}", output.content);
     }
 }
@@ -256,4 +256,121 @@ async fn an_edit_that_would_grow_a_file_beyond_reason_is_refused_before_it_is_ma
     let said = world.fails("edit_file", all).await;
     assert!(said.contains("100000000 bytes after a change in 100000 places"), "{said}");
     assert_eq!(std::fs::metadata(world.path("a.txt")).unwrap().len(), 100_000, "nothing was written");
+}
+
+/// What was shown runs, or nothing does.
+mod shown {
+    use super::*;
+    use turn::ports::Tools;
+
+    #[tokio::test]
+    async fn the_change_that_was_shown_is_the_change_that_is_made() {
+        let world = World::new();
+        let before: String = (0..30).map(|n| format!("line {n}\n")).collect();
+        world.file("a.txt", &before);
+        let edit = call("edit_file", json!({"path": "./a.txt", "old_text": "line 3\n", "new_text": "\u{202e}3\r\n"}));
+        let mut prepared = world.tools.prepare(&edit);
+        let preview = prepared.preview().await;
+        let shown: Vec<(&str, &str)> =
+            preview.arguments.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect();
+        assert_eq!(shown, [("path", "./a.txt"), ("old_text", "line 3\n"), ("new_text", "\u{202e}3\r\n")]);
+        assert!(preview.diff.unwrap().contains("-line 3\n+\u{202e}3\r\n"));
+        assert_eq!(preview.notes, ["changes the file `a.txt`"]);
+        assert!(!prepared.run(&|_| {}).await.is_error);
+        assert_eq!(world.read("a.txt"), before.replacen("line 3\n", "\u{202e}3\r\n", 1));
+    }
+
+    #[tokio::test]
+    async fn a_long_diff_is_shown_whole() {
+        let world = World::new();
+        let after: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
+        world.file("a.txt", "one\n");
+        let write = call("write_file", json!({"path": "a.txt", "content": after}));
+        let preview = world.tools.prepare(&write).preview().await;
+        assert!(preview.diff.unwrap().ends_with("+line 19999\n"));
+        assert_eq!(preview.arguments[1].value, after);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_changes_after_the_question_is_left_alone() {
+        type Meanwhile = fn(&World);
+        let cases: [(&str, Meanwhile); 5] = [
+            ("other content", |world| {
+                world.file("a.txt", "other\n");
+            }),
+            ("gone", |world| std::fs::remove_file(world.path("a.txt")).unwrap()),
+            ("a folder", |world| {
+                std::fs::remove_file(world.path("a.txt")).unwrap();
+                std::fs::create_dir(world.path("a.txt")).unwrap();
+            }),
+            ("no text any more", |world| {
+                world.file("a.txt", [0xff, 0]);
+            }),
+            #[cfg(unix)]
+            ("a link", |world| {
+                world.file("b.txt", "one\n");
+                std::fs::remove_file(world.path("a.txt")).unwrap();
+                std::os::unix::fs::symlink("b.txt", world.path("a.txt")).unwrap();
+            }),
+        ];
+        for (what, meanwhile) in cases {
+            for (tool, more) in [
+                ("write_file", json!({"path": "a.txt", "content": "two\n"})),
+                ("edit_file", json!({"path": "a.txt", "old_text": "one", "new_text": "two"})),
+            ] {
+                let world = World::new();
+                world.file("a.txt", "one\n");
+                let call = call(tool, more);
+                let mut prepared = world.tools.prepare(&call);
+                prepared.preview().await;
+                meanwhile(&world);
+                let output = prepared.run(&|_| {}).await;
+                assert!(output.is_error, "{tool}, {what}: {}", output.content);
+                let two = |name: &str| std::fs::read_to_string(world.path(name)).is_ok_and(|text| text.contains("two"));
+                assert!(!two("a.txt") && !two("b.txt"), "{tool}, {what}");
+            }
+        }
+    }
+
+    /// A new file, and one that appears where none was.
+    #[tokio::test]
+    async fn a_file_that_appears_after_the_question_is_left_alone() {
+        let world = World::new();
+        let write = call("write_file", json!({"path": "new/a.txt", "content": "mine\n"}));
+        let mut prepared = world.tools.prepare(&write);
+        let preview = prepared.preview().await;
+        assert_eq!((preview.diff, preview.notes), (None, vec!["creates the file `new/a.txt`".to_owned()]));
+        world.file("new/a.txt", "theirs\n");
+        let output = prepared.run(&|_| {}).await;
+        assert!(output.content.contains("changed after this call was shown to the user"), "{}", output.content);
+        assert_eq!(world.read("new/a.txt"), "theirs\n");
+    }
+
+    /// An edit that cannot be made when it is shown is not made later either: no diff of it was seen.
+    #[tokio::test]
+    async fn an_edit_that_was_shown_to_fail_fails() {
+        let world = World::new();
+        world.file("a.txt", "one\n");
+        let edit = call("edit_file", json!({"path": "a.txt", "old_text": "two", "new_text": "three"}));
+        let mut prepared = world.tools.prepare(&edit);
+        let preview = prepared.preview().await;
+        assert!(preview.notes[0].starts_with("the call will fail and change nothing: `old_text` is not in"));
+        world.file("a.txt", "two\n");
+        assert!(prepared.run(&|_| {}).await.is_error);
+        assert_eq!(world.read("a.txt"), "two\n");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_link_is_named_with_the_file_it_leads_to() {
+        let world = World::new();
+        world.file("real.txt", "one\n");
+        std::os::unix::fs::symlink("real.txt", world.path("innocent.txt")).unwrap();
+        let write = call("write_file", json!({"path": "innocent.txt", "content": "two\n"}));
+        let preview = world.tools.prepare(&write).preview().await;
+        assert_eq!(
+            preview.notes,
+            ["changes the file `real.txt`", "the path `innocent.txt` leads to `real.txt`"].map(str::to_owned)
+        );
+    }
 }

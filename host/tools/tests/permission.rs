@@ -7,7 +7,8 @@ mod common;
 use common::{World, rule};
 use flow::Permission;
 use serde_json::{Value, json};
-use tidegate_tools::{BuiltinTools, PermissionMode, PermissionMode::*, ToolSettings};
+use tidegate_tools::{BuiltinTools, GuardedPath, PermissionMode, PermissionMode::*, ToolSettings};
+use turn::ports::Tools;
 
 fn world(entries: &[(&str, PermissionMode)]) -> World {
     let permissions = entries.iter().map(|(key, mode)| rule(key, *mode)).collect();
@@ -125,16 +126,80 @@ fn the_file_of_permissions_is_not_changed_by_a_general_permission() {
     let general = world(&[("*", Allow), ("write_file", Allow)]);
     write(&general, "tidegate.toml", "ask");
     write(&general, "docs/../tidegate.toml", "ask");
-    write(&general, "docs/tidegate.toml", "allow");
+    write(&general, "docs/tidegate.toml", "ask");
     check(&general, "edit_file", json!({"path": "tidegate.toml", "old_text": "x", "new_text": "y"}), "ask");
     write(&world(&[("write_file(tidegate.toml)", Allow)]), "tidegate.toml", "allow");
     // So are the rules that watch the model.
     write(&general, ".tidegate/rules/new.md", "ask");
     write(&general, "docs/../.tidegate/rules/new.md", "ask");
     write(&general, ".tidegate-notes/a.md", "allow");
-    write(&general, "docs/.tidegate/a.md", "allow");
+    write(&general, "docs/.tidegate/a.md", "ask");
     write(&world(&[("write_file(.tidegate/**)", Allow)]), ".tidegate/rules/new.md", "allow");
     write(&world(&[("write_file", Deny)]), "tidegate.toml", "deny");
+}
+
+/// The list has its own tests in `guard`; this is how it joins a decision.
+#[test]
+fn what_other_programs_execute_asks_unless_it_is_named() {
+    let general =
+        world(&[("*", Allow), ("write_file", Allow), ("write_file(**)", Allow), ("edit_file(**/*.json)", Allow)]);
+    for path in [".git/hooks/post-checkout", ".GIT/config", "a/../.envrc", "./Makefile", ".github/workflows/ci.yml"] {
+        write(&general, path, "ask");
+    }
+    check(&general, "edit_file", json!({"path": ".vscode/tasks.json", "old_text": "x", "new_text": "y"}), "ask");
+    check(&general, "read_file", json!({"path": ".git/config"}), "allow");
+    write(&general, "src/main.rs", "allow");
+    let hooks = ("write_file(.git/hooks/*)", Allow);
+    write(&world(&[hooks, ("write_file(**)", Deny)]), ".git/hooks/pre-commit", "deny");
+    write(&world(&[hooks, ("write_file(**)", Ask)]), ".git/hooks/pre-commit", "ask");
+    let named = world(&[hooks, ("write_file(**/package.json)", Allow), ("write_file", Deny)]);
+    write(&named, ".git/hooks/pre-commit", "allow");
+    write(&named, "web/package.json", "allow");
+    write(&named, ".git/config", "deny");
+    write(&world(&[("write_file(.git/**)", Deny), ("*", Allow)]), ".git/config", "deny");
+    let asked = general.permission("write_file", json!({"path": ".git/config", "content": ""}));
+    let Permission::Ask { reason } = asked else { panic!("{asked:?}") };
+    assert_eq!(
+        reason,
+        "`.git/config` is read by git, which runs hooks and the commands that its configuration names; only a permission that \
+         names it allows it unasked, such as \"write_file(.git/config)\" = \"allow\""
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_no_detour_to_what_is_guarded() {
+    let general = world(&[("*", Allow), ("write_file(docs/**)", Allow)]);
+    general.file(".git/config", "").file("docs/a.md", "").file("Makefile", "");
+    std::os::unix::fs::symlink("../.git", general.path("docs/notes")).unwrap();
+    std::os::unix::fs::symlink("../Makefile", general.path("docs/plan.md")).unwrap();
+    std::os::unix::fs::symlink("docs", general.path(".vscode")).unwrap();
+    write(&general, "docs/notes/config", "ask");
+    write(&general, "docs/notes/hooks/new", "ask");
+    write(&general, "docs/plan.md", "ask");
+    // By its own name, too.
+    write(&general, ".vscode/tasks.json", "ask");
+    write(&general, "docs/a.md", "allow");
+}
+
+#[test]
+fn what_the_embedder_trusts_is_guarded_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let guard = |path| GuardedPath { path: folder.path().join(path), reason: "holds rules".to_owned() };
+    let guarded = ["team/rules", "plugins/x/plugin.toml", "../elsewhere", "."].map(guard).into();
+    let permissions = vec![rule("*", Allow), rule("write_file(team/*.md)", Allow)];
+    let settings = ToolSettings { permissions, guarded, ..ToolSettings::default() };
+    let tools = BuiltinTools::new(folder.path(), settings).unwrap();
+    for (path, expected) in [
+        ("team/rules/a.md", "ask"),
+        ("TEAM/Rules/new/b", "ask"),
+        ("plugins/x/plugin.toml", "ask"),
+        ("plugins/x/a.rs", "allow"),
+        ("team/a.md", "allow"),
+    ] {
+        let call = common::call("write_file", json!({"path": path, "content": ""}));
+        assert_eq!(word(&tools.prepare(&call).permission()), expected, "{path}");
+    }
 }
 
 #[test]

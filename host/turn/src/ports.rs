@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use flow::{
     CallFailure, CallbackKind, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput,
-    OutputAnswer, Permission, Place, Prompt, Registration, RuleMatch, RuleRecord, SessionId, Tag, TagAnswer, TagPlace,
-    TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
+    OutputAnswer, Permission, Place, Preview, Prompt, Registration, RuleMatch, RuleRecord, SessionId, Tag, TagAnswer,
+    TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 
 /// A future that a port returns.
@@ -198,19 +198,50 @@ pub trait Tools: Send + Sync {
     /// All of them, in the order to offer them.
     fn specs(&self) -> Vec<ToolSpec>;
 
-    /// May this call run?
-    fn permission(&self, call: &ToolCall) -> Permission;
-
-    /// Runs a call. Never fails as a future: a failing tool says so in its output. Dropping the future stops the tool
-    /// and everything it started.
-    fn run<'a>(&'a self, call: &'a ToolCall, progress: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput>;
+    /// Decodes a call, once. Permission, question and execution all use the returned value, so what was approved is what
+    /// runs. Never fails: a call that cannot be decoded says so when it runs, and does nothing else.
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a>;
 }
 
-/// Asks somebody whether a call may run.
+/// Takes messages about how far a tool is, for people.
+pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
+
+/// A call as its tool has decoded it.
+///
+/// A turn asks for the permission, for a preview only where that is [`Permission::Ask`], and then runs the call at most
+/// once. If the world changes between the preview and the run so that the preview is no longer true, the run must fail
+/// and do nothing.
+pub trait PreparedCall: Send {
+    /// Whether the call is allowed to run.
+    fn permission(&self) -> Permission;
+
+    /// What a question about the call shows.
+    fn preview(&mut self) -> BoxFuture<'_, Preview>;
+
+    /// Runs the call. Never fails as a future: a failing tool says so in its output. Dropping the future stops the tool
+    /// and everything it started.
+    fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput>;
+}
+
+/// A question: is this call allowed to run?
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// The session that asks. A front end with several sessions has to show it.
+    pub session: SessionId,
+    /// The position in the run: turn, step, attempt.
+    pub place: Place,
+    /// The call as the model wrote it.
+    pub call: ToolCall,
+    /// Which setting requires the question, and why.
+    pub reason: String,
+    /// What to show: the decoded arguments, and for file tools the change. The same value runs if the answer is yes.
+    pub preview: Preview,
+}
+
+/// Asks somebody whether a call is allowed to run.
 pub trait Confirm: Send + Sync {
-    /// Asks; `reason` says which setting wants the question. Where nobody can be asked, the answer is a denial that
-    /// says so.
-    fn confirm<'a>(&'a self, call: &'a ToolCall, reason: &'a str) -> BoxFuture<'a, Confirmation>;
+    /// Asks. Where nobody can be asked, the answer is a denial that says so. Several questions can be pending at once.
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation>;
 }
 
 /// Takes what happens. Never blocks.

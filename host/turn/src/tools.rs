@@ -6,16 +6,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use flow::{Confirmation, EventKind, Permission, RuleMatch, StreamKind, ToolCall, ToolOutput, ToolResult};
+use flow::{
+    Ambiguous, Confirmation, EventKind, Permission, Place, Preview, RuleMatch, SessionId, StreamKind, ToolCall,
+    ToolOutput, ToolResult,
+};
 
 use crate::events::Hub;
-use crate::ports::{Confirm, EventSink, Tools};
+use crate::ports::{Confirm, EventSink, PreparedCall, Question, Tools};
 
 /// What running calls needs.
 pub(crate) struct Runner<'a> {
     pub(crate) hub: &'a Arc<Hub>,
     pub(crate) tools: &'a dyn Tools,
     pub(crate) confirm: &'a dyn Confirm,
+    pub(crate) session: &'a SessionId,
+    pub(crate) place: Place,
 }
 
 /// What stream rules say beside a call.
@@ -38,10 +43,7 @@ impl Runner<'_> {
         let Beside { refusal, reminder } = beside;
         let output = match refusal {
             Some(reminder) => refused(reminder),
-            None => match self.permitted(call).await {
-                Ok(()) => self.execute(call).await,
-                Err(reason) => refused(reason),
-            },
+            None => self.decide_and_run(call).await.unwrap_or_else(refused),
         };
         let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let ToolOutput { content, diff, is_error } = output;
@@ -57,36 +59,53 @@ impl Runner<'_> {
         ToolResult { call: call.id.clone(), content: reminder.into_iter().chain([content]).collect(), is_error }
     }
 
-    async fn execute(&self, call: &ToolCall) -> ToolOutput {
+    /// Runs the call if it is allowed to run; otherwise gives the reason for the model.
+    async fn decide_and_run(&self, call: &ToolCall) -> Result<ToolOutput, String> {
+        // Whoever decides about the call must see the value that runs, and readers differ in which of two values counts.
+        if let Err(ambiguous) = Preview::of_arguments(&call.arguments) {
+            return Err(repeated(call, &ambiguous));
+        }
+        let mut prepared = self.tools.prepare(call);
+        match prepared.permission() {
+            Permission::Allow => {}
+            Permission::Deny { reason } => return Err(reason),
+            Permission::Ask { reason } => self.ask(call, reason, &mut *prepared).await?,
+        }
+        Ok(self.execute(call, &mut *prepared).await)
+    }
+
+    async fn execute(&self, call: &ToolCall, prepared: &mut dyn PreparedCall) -> ToolOutput {
         let hub = Arc::clone(self.hub);
         let id = call.id.clone();
         let progress = move |message: &str| {
             hub.emit(EventKind::ToolCallProgress { call: id.clone(), message: message.to_owned() });
         };
-        self.tools.run(call, &progress).await
+        prepared.run(&progress).await
     }
 
-    /// Whether the call may run, asking where somebody must be asked.
-    async fn permitted(&self, call: &ToolCall) -> Result<(), String> {
-        let reason = match self.tools.permission(call) {
-            Permission::Allow => return Ok(()),
-            Permission::Deny { reason } => return Err(reason),
-            Permission::Ask { reason } => reason,
-        };
+    /// Asks whether the call is allowed to run; the error is the reason of a denial.
+    async fn ask(&self, call: &ToolCall, reason: String, prepared: &mut dyn PreparedCall) -> Result<(), String> {
+        let preview = prepared.preview().await;
         self.hub.emit(EventKind::ToolConfirmationRequested {
             call: call.id.clone(),
             tool: call.name.clone(),
             arguments: call.arguments.clone(),
             reason: reason.clone(),
+            preview: preview.clone(),
         });
-        let decision = self.confirm.confirm(call, &reason).await;
-        let call = call.id.clone();
-        self.hub.emit(EventKind::ToolConfirmationResolved { call, decision: decision.clone() });
+        let session = self.session.clone();
+        let question = Question { session, place: self.place, call: call.clone(), reason, preview };
+        let decision = self.confirm.confirm(&question).await;
+        self.hub.emit(EventKind::ToolConfirmationResolved { call: call.id.clone(), decision: decision.clone() });
         match decision {
             Confirmation::Approved => Ok(()),
             Confirmation::Denied { reason } => Err(reason),
         }
     }
+}
+
+fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
+    format!("the arguments of `{}` are not usable: {ambiguous}. Write each key once.", call.name)
 }
 
 /// Takes the rules that forbid this call out of `noted`. A sibling that broke the same rule is forbidden by itself.

@@ -6,7 +6,9 @@
 
 mod rules;
 
-use flow::{AnswerBlock, BlockKind, CallbackOutcome, Confirmation, Event, EventKind, StopReason, TurnStatus, Usage};
+use flow::{
+    AnswerBlock, BlockKind, CallbackOutcome, Confirmation, Event, EventKind, Preview, StopReason, TurnStatus, Usage,
+};
 use serde_json::{Map, Value, json};
 
 pub use self::rules::kept_rules;
@@ -177,9 +179,9 @@ fn tool(kind: &EventKind) -> (&'static str, Value) {
             }
             ("tool_call_result", payload)
         }
-        EventKind::ToolConfirmationRequested { call, tool, arguments, reason } => (
+        EventKind::ToolConfirmationRequested { call, tool, arguments, reason, preview } => (
             "tool_confirmation_requested",
-            json!({"call_id": call.as_str(), "tool": tool, "input": input(arguments), "reason": reason}),
+            json!({"call_id": call.as_str(), "tool": tool, "input": input(arguments), "reason": reason, "preview": self::preview(preview)}),
         ),
         EventKind::ToolConfirmationResolved { call, decision } => {
             let reason = if let Confirmation::Denied { reason } = decision { Some(reason) } else { None };
@@ -286,6 +288,12 @@ fn total(usage: &Usage) -> Option<u64> {
         (None, None) => None,
         (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
     }
+}
+
+/// What a person is shown of a call: exact strings, to be escaped by whoever displays them.
+fn preview(preview: &Preview) -> Value {
+    let arguments = preview.arguments.iter().map(|one| json!({"name": one.name, "value": one.value}));
+    json!({"arguments": arguments.collect::<Vec<_>>(), "diff": preview.diff, "notes": preview.notes})
 }
 
 /// Arguments as the object they are; what is no object is kept as text.

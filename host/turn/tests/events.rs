@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use flow::{
     Action, Annotation, AnswerBlock, BlockKind, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome,
     CallbackReport, Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial,
-    Place, PluginId, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, TextUnit, TurnStatus, Usage,
+    Place, PluginId, Preview, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, TextUnit, TurnStatus,
+    Usage,
 };
 use serde_json::Value;
 use support::{Plugin, Scene, Script, blocks, calls, drain, rule_set, shown, text};
@@ -311,6 +312,11 @@ fn samples() -> Vec<EventKind> {
             tool: "t".into(),
             arguments: "{}".into(),
             reason: "r".into(),
+            preview: Preview {
+                arguments: vec![flow::Argument { name: "a".into(), value: "b".into() }],
+                diff: Some("d".into()),
+                notes: vec!["n".into()],
+            },
         },
         EventKind::ToolConfirmationResolved { call: call.clone(), decision: Confirmation::Approved },
         EventKind::ToolConfirmationResolved { call, decision: Confirmation::Denied { reason: "r".into() } },

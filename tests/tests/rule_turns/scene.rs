@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use flow::{
     CallFailure, Callback, CallbackKind, Confirmation, Delta, InputAnswer, Message, ModelError, ModelOutput,
-    OutputAnswer, Permission, Prompt, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
-    ToolCall, ToolOutput, ToolSpec,
+    OutputAnswer, Permission, Preview, Prompt, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer,
+    TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 use providers::{Decoder, HttpConfig, Wire};
 use turn::ports::{
-    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, RuleSource, RuleUpdate,
-    SessionView, Tools, TtsrEvent,
+    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, PreparedCall, Progress,
+    Question, RuleSource, RuleUpdate, SessionView, Tools, TtsrEvent,
 };
 
 use crate::case::Answer;
@@ -166,13 +166,28 @@ impl Tools for Echo {
         ["read", "write", "edit"].map(spec).into()
     }
 
-    fn permission(&self, _: &ToolCall) -> Permission {
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        Box::new(EchoCall { ran: &self.0, call })
+    }
+}
+
+struct EchoCall<'a> {
+    ran: &'a Mutex<Vec<String>>,
+    call: &'a ToolCall,
+}
+
+impl PreparedCall for EchoCall<'_> {
+    fn permission(&self) -> Permission {
         Permission::Allow
     }
 
-    fn run<'a>(&'a self, call: &'a ToolCall, _: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput> {
-        self.0.lock().unwrap().push(call.name.clone());
-        let content = format!("{} of {} is done", call.id, call.name);
+    fn preview(&mut self) -> BoxFuture<'_, Preview> {
+        Box::pin(std::future::ready(Preview::default()))
+    }
+
+    fn run<'a>(&'a mut self, _: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
+        self.ran.lock().unwrap().push(self.call.name.clone());
+        let content = format!("{} of {} is done", self.call.id, self.call.name);
         Box::pin(async move { ToolOutput { content, diff: None, is_error: false } })
     }
 }
@@ -181,8 +196,8 @@ impl Tools for Echo {
 pub(crate) struct Nobody;
 
 impl Confirm for Nobody {
-    fn confirm<'a>(&'a self, _: &'a ToolCall, reason: &'a str) -> BoxFuture<'a, Confirmation> {
-        let reason = reason.to_owned();
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+        let reason = question.reason.clone();
         Box::pin(async move { Confirmation::Denied { reason } })
     }
 }

@@ -127,7 +127,7 @@ impl Catalogue {
     /// The operator's file or a manifest is wrong, or the workspace cannot be used.
     pub fn load(operator: &Operator, workspace: &Path) -> Result<Self, HostError> {
         let plugins = operator.load_plugins()?;
-        let mut settings = assemble::tools(operator, &[]);
+        let mut settings = assemble::tools(operator, &[], &[]);
         rulebook::permission(&mut settings)?;
         let builtin = BuiltinTools::new(workspace, settings)?;
         let specs: Arc<[ToolSpec]> = builtin.specs().into();

@@ -1,13 +1,12 @@
 //! `edit_file`: exchanges one piece of a file for another. The piece must be there exactly once.
 
-use flow::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use similar::TextDiff;
 
-use super::said;
 use crate::Failure;
-use crate::text::{self, count, diff};
+use crate::change::{Before, Change};
+use crate::text::{self, count};
 use crate::workspace::Workspace;
 
 pub(crate) const ABOUT: &str = "Changes a part of a text file: old_text, which must be in the file exactly once, becomes \
@@ -35,7 +34,18 @@ pub(crate) struct Arguments {
     replace_all: bool,
 }
 
-pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ToolOutput, Failure> {
+impl Arguments {
+    /// The arguments as a question shows them.
+    pub(super) fn shown(&self) -> Vec<(&'static str, String)> {
+        let mut all =
+            vec![("path", self.path.clone()), ("old_text", self.old_text.clone()), ("new_text", self.new_text.clone())];
+        all.extend(self.replace_all.then(|| ("replace_all", "true".to_owned())));
+        all
+    }
+}
+
+/// What a call with these arguments would do.
+pub(crate) fn plan(workspace: &Workspace, arguments: &Arguments) -> Result<Change, Failure> {
     let file = workspace.resolve(&arguments.path)?;
     let name = &file.relative;
     let before = text::read(&file)?;
@@ -65,10 +75,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ToolOu
         )));
     }
     let after = before.replace(&old, &new);
-    text::replace(&file, &after)?;
-    let mut output = said(format!("`{name}` is changed in {}", count(places.len(), "place")));
-    output.diff = diff(name, &before, &after);
-    Ok(output)
+    let done = Some(format!("`{name}` is changed in {}", count(places.len(), "place")));
+    Ok(Change { given: arguments.path.clone(), before: Before::Text(before), file, after, done })
 }
 
 /// Both texts with the file's line ends, where the file has CRLF only and the texts have none.

@@ -11,10 +11,13 @@ mod write_file;
 
 use std::sync::Arc;
 
-use flow::{ToolCall, ToolOutput, ToolSpec};
+use flow::{Argument, Preview, ToolCall, ToolOutput, ToolSpec};
 
 use crate::arguments::{parse, schema};
-use crate::{Failure, Shared, blocking};
+use crate::blocking::{self, Stop};
+use crate::change::Change;
+use crate::workspace::Workspace;
+use crate::{Failure, Shared};
 
 /// The built-in tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,59 +82,108 @@ impl Builtin {
         };
         ToolSpec { name: self.name().to_owned(), description: description.to_owned(), parameters }
     }
+}
 
-    /// What a call with these arguments is about.
-    pub(crate) fn subject(self, text: &str) -> Result<Subject, Failure> {
-        let name = self.name();
-        Ok(match self {
-            Self::ReadFile => Subject::Path(parse::<read_file::Arguments>(name, text)?.path),
-            Self::WriteFile => Subject::Path(parse::<write_file::Arguments>(name, text)?.path),
-            Self::EditFile => Subject::Path(parse::<edit_file::Arguments>(name, text)?.path),
-            Self::ListDir => Subject::Path(parse::<list_dir::Arguments>(name, text)?.path),
-            Self::Find => Subject::Path(parse::<find::Arguments>(name, text)?.path),
-            Self::Grep => Subject::Path(parse::<grep::Arguments>(name, text)?.path),
-            Self::Shell => Subject::Command(parse::<shell::Arguments>(name, text)?.command),
-        })
+/// The arguments of a call, decoded by its tool.
+#[derive(Debug)]
+pub(crate) enum Decoded {
+    ReadFile(read_file::Arguments),
+    WriteFile(write_file::Arguments),
+    EditFile(edit_file::Arguments),
+    ListDir(list_dir::Arguments),
+    Find(find::Arguments),
+    Grep(grep::Arguments),
+    Shell(shell::Arguments),
+}
+
+/// Finds the tool of a call and decodes its arguments.
+pub(crate) fn decode(call: &ToolCall) -> Result<(Builtin, Decoded), Failure> {
+    let Some(tool) = Builtin::of_name(&call.name) else { return Err(Failure(unknown(&call.name))) };
+    let (name, text) = (tool.name(), call.arguments.as_str());
+    let decoded = match tool {
+        Builtin::ReadFile => Decoded::ReadFile(parse(name, text)?),
+        Builtin::WriteFile => Decoded::WriteFile(parse(name, text)?),
+        Builtin::EditFile => Decoded::EditFile(parse(name, text)?),
+        Builtin::ListDir => Decoded::ListDir(parse(name, text)?),
+        Builtin::Find => Decoded::Find(parse(name, text)?),
+        Builtin::Grep => Decoded::Grep(parse(name, text)?),
+        Builtin::Shell => Decoded::Shell(parse(name, text)?),
+    };
+    Ok((tool, decoded))
+}
+
+/// Says that there is no such tool.
+pub(crate) fn unknown(name: &str) -> String {
+    format!("there is no tool `{name}`; the tools are {}", Builtin::names())
+}
+
+impl Decoded {
+    /// What the call is about, for permissions.
+    pub(crate) fn subject(&self) -> Subject {
+        match self {
+            Self::ReadFile(arguments) => Subject::Path(arguments.path.clone()),
+            Self::WriteFile(arguments) => Subject::Path(arguments.path.clone()),
+            Self::EditFile(arguments) => Subject::Path(arguments.path.clone()),
+            Self::ListDir(arguments) => Subject::Path(arguments.path.clone()),
+            Self::Find(arguments) => Subject::Path(arguments.path.clone()),
+            Self::Grep(arguments) => Subject::Path(arguments.path.clone()),
+            Self::Shell(arguments) => Subject::Command(arguments.command.clone()),
+        }
+    }
+
+    /// The arguments as a question shows them: for tools that change something the decoded values themselves, for the
+    /// others the members of the JSON object, of which each key occurs once.
+    pub(crate) fn arguments(&self, call: &ToolCall) -> Vec<Argument> {
+        let shown = match self {
+            Self::WriteFile(arguments) => arguments.shown(),
+            Self::EditFile(arguments) => arguments.shown(),
+            Self::Shell(arguments) => arguments.shown(),
+            Self::ReadFile(_) | Self::ListDir(_) | Self::Find(_) | Self::Grep(_) => {
+                return Preview::of_arguments(&call.arguments).unwrap_or_default().arguments;
+            }
+        };
+        shown.into_iter().map(|(name, value)| Argument { name: name.to_owned(), value }).collect()
+    }
+
+    /// The change to a file that the call would make; `None` for tools that change no file by themselves.
+    pub(crate) fn change(&self, workspace: &Workspace) -> Option<Result<Change, Failure>> {
+        match self {
+            Self::WriteFile(arguments) => Some(write_file::plan(workspace, arguments)),
+            Self::EditFile(arguments) => Some(edit_file::plan(workspace, arguments)),
+            Self::ReadFile(_) | Self::ListDir(_) | Self::Find(_) | Self::Grep(_) | Self::Shell(_) => None,
+        }
+    }
+
+    /// What a question adds to the arguments.
+    pub(crate) fn note(&self, workspace: &Workspace) -> Option<String> {
+        matches!(self, Self::Shell(_)).then(|| format!("runs with sh in {}", workspace.root().display()))
     }
 }
 
 /// Runs a call.
 pub(crate) async fn run(
     shared: &Arc<Shared>,
-    call: &ToolCall,
+    decoded: &Arc<Decoded>,
     progress: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<ToolOutput, Failure> {
-    let Some(tool) = Builtin::of_name(&call.name) else {
-        return Err(Failure(format!("there is no tool `{}`; the tools are {}", call.name, Builtin::names())));
-    };
-    let (name, text) = (tool.name(), call.arguments.as_str());
-    let shared = Arc::clone(shared);
-    match tool {
-        Builtin::ReadFile => {
-            let arguments = parse(name, text)?;
-            blocking::run(move |_| read_file::run(&shared.workspace, &arguments)).await
-        }
-        Builtin::WriteFile => {
-            let arguments = parse(name, text)?;
-            blocking::run(move |_| write_file::run(&shared.workspace, &arguments)).await
-        }
-        Builtin::EditFile => {
-            let arguments = parse(name, text)?;
-            blocking::run(move |_| edit_file::run(&shared.workspace, &arguments)).await
-        }
-        Builtin::ListDir => {
-            let arguments = parse(name, text)?;
-            blocking::run(move |_| list_dir::run(&shared.workspace, &arguments)).await
-        }
-        Builtin::Find => {
-            let arguments = parse(name, text)?;
-            blocking::run(move |stop| find::run(&shared.workspace, &arguments, stop)).await
-        }
-        Builtin::Grep => {
-            let arguments = parse(name, text)?;
-            blocking::run(move |stop| grep::run(&shared, &arguments, stop)).await
-        }
-        Builtin::Shell => shell::run(&shared, &parse(name, text)?, progress).await,
+    if let Decoded::Shell(arguments) = &**decoded {
+        return shell::run(shared, arguments, progress).await;
+    }
+    let (shared, decoded) = (Arc::clone(shared), Arc::clone(decoded));
+    blocking::run(move |stop| on_files(&shared, &decoded, stop)).await
+}
+
+/// Runs a call that only works on files.
+fn on_files(shared: &Shared, decoded: &Decoded, stop: &Stop) -> Result<ToolOutput, Failure> {
+    let workspace = &shared.workspace;
+    match decoded {
+        Decoded::ReadFile(arguments) => read_file::run(workspace, arguments),
+        Decoded::WriteFile(arguments) => write_file::plan(workspace, arguments)?.apply(workspace),
+        Decoded::EditFile(arguments) => edit_file::plan(workspace, arguments)?.apply(workspace),
+        Decoded::ListDir(arguments) => list_dir::run(workspace, arguments),
+        Decoded::Find(arguments) => find::run(workspace, arguments, stop),
+        Decoded::Grep(arguments) => grep::run(shared, arguments, stop),
+        Decoded::Shell(_) => Err(Failure::new("`shell` does not work on files")),
     }
 }
 

@@ -55,7 +55,7 @@ impl World {
     }
 
     pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
-        self.tools.run(&call(tool, arguments), &|_| {}).await
+        self.tools.prepare(&call(tool, arguments)).run(&|_| {}).await
     }
 
     /// The words of a call that must go well.
@@ -78,7 +78,7 @@ impl World {
     }
 
     pub fn permission(&self, tool: &str, arguments: Value) -> Permission {
-        self.tools.permission(&call(tool, arguments))
+        self.tools.prepare(&call(tool, arguments)).permission()
     }
 }
 

@@ -17,7 +17,13 @@ impl Turn<'_> {
             let blocked = tools::take_blocks(call, &mut self.noted.block);
             let reminders = tools::take_reminders(call, &mut self.noted.remind);
             let session = &*self.session;
-            let runner = Runner { hub: &session.hub, tools: &*session.parts.tools, confirm: &*session.parts.confirm };
+            let runner = Runner {
+                hub: &session.hub,
+                tools: &*session.parts.tools,
+                confirm: &*session.parts.confirm,
+                session: &session.parts.id,
+                place: self.place,
+            };
             let beside = Beside {
                 refusal: (!blocked.is_empty()).then(|| session.rules.reminder(&blocked)),
                 reminder: (!reminders.is_empty()).then(|| session.rules.tool_reminder(&reminders)),

@@ -17,13 +17,13 @@ use std::time::Duration;
 
 use flow::{
     BlockKind, CallFailure, CallId, Callback, CallbackKind, Confirmation, Delta, Event, FailureCause, InputAnswer,
-    Message, ModelError, ModelOutput, OutputAnswer, Part, Permission, Prompt, Registration, Role, SessionId,
+    Message, ModelError, ModelOutput, OutputAnswer, Part, Permission, Preview, Prompt, Registration, Role, SessionId,
     StopReason, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 use tidegate_turn as turn;
 use turn::ports::{
-    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, FixedRules, Model, ModelStream, SessionView,
-    Tools, TtsrEvent,
+    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, FixedRules, Model, ModelStream, PreparedCall,
+    Progress, Question, SessionView, Tools, TtsrEvent,
 };
 use turn::{Parts, Session, Settings};
 
@@ -326,15 +326,28 @@ impl Tools for EchoTools {
         ["read", "write", "edit", "slow", "shell", "locked", "steps"].map(spec).into()
     }
 
-    fn permission(&self, call: &ToolCall) -> Permission {
-        match call.name.as_str() {
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        Box::new(EchoCall(call))
+    }
+}
+
+struct EchoCall<'a>(&'a ToolCall);
+
+impl PreparedCall for EchoCall<'_> {
+    fn permission(&self) -> Permission {
+        match self.0.name.as_str() {
             "shell" => Permission::Ask { reason: "shell is set to ask".into() },
             "locked" => Permission::Deny { reason: "locked is set to deny".into() },
             _ => Permission::Allow,
         }
     }
 
-    fn run<'a>(&'a self, call: &'a ToolCall, progress: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, ToolOutput> {
+    fn preview(&mut self) -> BoxFuture<'_, Preview> {
+        Box::pin(std::future::ready(Preview::of_arguments(&self.0.arguments).unwrap()))
+    }
+
+    fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
+        let call = self.0;
         Box::pin(async move {
             tokio::task::yield_now().await;
             match call.name.as_str() {
@@ -351,8 +364,8 @@ impl Tools for EchoTools {
 pub struct Nobody;
 
 impl Confirm for Nobody {
-    fn confirm<'a>(&'a self, _: &'a ToolCall, reason: &'a str) -> BoxFuture<'a, Confirmation> {
-        let reason = format!("{reason}, and nobody can be asked");
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+        let reason = format!("{}, and nobody can be asked", question.reason);
         Box::pin(async move { Confirmation::Denied { reason } })
     }
 }

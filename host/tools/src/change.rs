@@ -1,0 +1,139 @@
+//! A change to one file, computed first and applied later, and applied only if the file is still what it was computed from.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path};
+use std::time::SystemTime;
+
+use flow::ToolOutput;
+
+use crate::Failure;
+use crate::text::{self, count};
+use crate::workspace::{Inside, Workspace};
+
+/// The new content of a file, and what the file was when that was computed.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    /// The path as the model wrote it.
+    pub(crate) given: String,
+    /// The file that the path led to.
+    pub(crate) file: Inside,
+    /// What was there.
+    pub(crate) before: Before,
+    /// What will be there.
+    pub(crate) after: String,
+    /// The result for the model, where it is not "created" or "replaced".
+    pub(crate) done: Option<String>,
+}
+
+/// What a file was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// There was none.
+    Missing,
+    /// A text file with this content.
+    Text(String),
+    /// A file that is no text or too large to be compared: its size, and when it was last written.
+    Other(u64, Option<SystemTime>),
+}
+
+impl Before {
+    /// What is at a path now.
+    ///
+    /// # Errors
+    /// It is a folder, a device or the like, or cannot be looked at.
+    pub(crate) fn of(file: &Inside) -> Result<Self, Failure> {
+        let name = &file.relative;
+        let about = match fs::metadata(&file.absolute) {
+            Ok(about) => about,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !file.exists => return Ok(Self::Missing),
+            Err(error) => return Err(Failure(format!("`{name}` cannot be read: {error}"))),
+        };
+        if about.is_dir() {
+            return Err(Failure(format!("`{name}` is a folder; name the file to write")));
+        }
+        if !about.is_file() {
+            return Err(Failure(format!("`{name}` is no regular file; only those are written")));
+        }
+        Ok(text::read(file).map_or_else(|_| Self::Other(about.len(), about.modified().ok()), Self::Text))
+    }
+
+    /// The text to compare with; `None` where there is none that could be shown.
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Missing => Some(""),
+            Self::Text(text) => Some(text),
+            Self::Other(..) => None,
+        }
+    }
+}
+
+impl Change {
+    /// The change as a unified diff, whole; `None` for a new file, all of which is the argument.
+    pub(crate) fn whole_diff(&self) -> Option<String> {
+        let before = self.before.text().filter(|_| self.before != Before::Missing)?;
+        text::whole_diff(&self.file.relative, before, &self.after)
+    }
+
+    /// What arguments and diff do not show.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let name = &self.file.relative;
+        let mut notes = vec![match &self.before {
+            Before::Missing => format!("creates the file `{name}`"),
+            Before::Text(before) if *before == self.after => format!("`{name}` has this content already"),
+            Before::Text(_) => format!("changes the file `{name}`"),
+            Before::Other(bytes, _) => {
+                format!(
+                    "replaces the whole file `{name}`, which is no text ({}); there is no diff",
+                    count_bytes(*bytes)
+                )
+            }
+        }];
+        if !same_words(&self.given, name) {
+            notes.push(format!("the path `{}` leads to `{name}`", self.given));
+        }
+        notes
+    }
+
+    /// Writes the new content.
+    ///
+    /// # Errors
+    /// The path leads elsewhere by now, the file is not what it was, or it cannot be written.
+    pub(crate) fn apply(&self, workspace: &Workspace) -> Result<ToolOutput, Failure> {
+        let name = &self.file.relative;
+        let now = workspace.resolve(&self.given)?;
+        if now != self.file || Before::of(&now)? != self.before {
+            return Err(Failure(format!(
+                "`{name}` changed after this call was shown to the user; nothing was written. Read it and call again"
+            )));
+        }
+        if self.before.text() == Some(&self.after) && self.before != Before::Missing {
+            return Ok(said(format!("`{name}` has this content already; nothing was written")));
+        }
+        if let Some(folder) = self.file.absolute.parent() {
+            let failed = |error| Failure(format!("the folder of `{name}` cannot be made: {error}"));
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        text::replace(&self.file, &self.after)?;
+        let size = format!("{}, {}", count(self.after.lines().count(), "line"), count(self.after.len(), "byte"));
+        let verb = if self.before == Before::Missing { "created" } else { "replaced" };
+        let mut output = said(self.done.clone().unwrap_or_else(|| format!("{verb} `{name}` ({size})")));
+        // Of what was no text before, or too large, there is no difference to show.
+        output.diff = self.before.text().and_then(|before| text::diff(name, before, &self.after));
+        Ok(output)
+    }
+}
+
+/// Whether two paths have the same components, `.` left out.
+fn same_words(a: &str, b: &str) -> bool {
+    let words = |path| Path::new(path).components().filter(|part| *part != Component::CurDir);
+    words(a).eq(words(b))
+}
+
+fn count_bytes(bytes: u64) -> String {
+    if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
+}
+
+fn said(content: String) -> ToolOutput {
+    ToolOutput { content, diff: None, is_error: false }
+}
