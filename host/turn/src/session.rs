@@ -5,7 +5,8 @@ mod rules;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flow::{
-    CallbackKind, EventKind, Message, Origin, Place, PromptAddition, SessionId, StopReason, ToolSpec, TurnStatus, Usage,
+    CallbackKind, ErrorClass, EventKind, Message, Origin, Place, PromptAddition, SessionId, StopReason, ToolSpec,
+    TurnStatus, Usage,
 };
 
 use ::rules::RuleSet;
@@ -183,10 +184,15 @@ impl Session {
         self.metrics.begin_turn();
         self.caller.begin_turn();
         let mut turn = Turn::new(self, cancel, place);
-        let status = tokio::select! {
-            biased;
-            () = cancel.cancelled() => TurnStatus::Cancelled,
-            status = turn.run(input) => status,
+        let status = if input.is_empty() {
+            let message = "the input has no messages: the model was not asked. Pass at least one message.".to_owned();
+            TurnStatus::Failed { class: ErrorClass::Permanent, message }
+        } else {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => TurnStatus::Cancelled,
+                status = turn.run(input) => status,
+            }
         };
         turn.finish(status).await
     }
