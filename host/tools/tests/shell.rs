@@ -97,8 +97,9 @@ async fn a_shorter_time_can_be_asked_for_and_a_longer_one_not() {
 async fn a_dropped_future_ends_the_whole_group() {
     let world = world(60_000, 1 << 16);
     let command = call("shell", json!({ "command": GRANDCHILD }));
+    let mut prepared = world.tools.prepare(&command);
     let pid = tokio::select! {
-        output = world.tools.run(&command, &|_| {}) => panic!("ended by itself: {}", output.content),
+        output = prepared.run(&|_| {}) => panic!("ended by itself: {}", output.content),
         pid = pid(&world) => pid,
     };
     is_gone(&pid).await;
@@ -141,10 +142,33 @@ async fn the_last_line_is_progress() {
         std::fs::write(folder.join(line), "").unwrap();
     };
     let command = "for line in one two; do until [ -e $line ]; do echo $line; sleep 0.01; done; done";
-    world.tools.run(&call("shell", json!({ "command": command })), &progress).await;
+    let call = call("shell", json!({ "command": command }));
+    world.tools.prepare(&call).run(&progress).await;
     let mut lines = lines.into_inner().unwrap();
     lines.dedup();
     assert_eq!(lines, ["one", "two"]);
+}
+
+/// A host that cannot clean up: the test's program runs again, starts a command, and is killed with SIGKILL.
+#[tokio::test]
+async fn a_killed_host_takes_its_commands_with_it() {
+    const FOLDER: &str = "TIDEGATE_TEST_KILLED";
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let tools = tidegate_tools::BuiltinTools::new(folder, ToolSettings::default()).unwrap();
+        let command = call("shell", json!({ "command": GRANDCHILD }));
+        let output = tools.prepare(&command).run(&|_| {}).await;
+        panic!("ended by itself: {}", output.content);
+    }
+    let world = World::new();
+    let mut host = std::process::Command::new(std::env::current_exe().unwrap());
+    host.args(["--exact", "a_killed_host_takes_its_commands_with_it"]).env(FOLDER, world.path(""));
+    let mut host = host.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let pid = pid(&world).await;
+    assert!(runs(&pid));
+    // SIGKILL: nothing in the host can run any more.
+    host.kill().unwrap();
+    host.wait().unwrap();
+    is_gone(&pid).await;
 }
 
 /// The test's own environment holds what cargo sets; a secret is put in by running the test's program again.

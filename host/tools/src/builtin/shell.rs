@@ -1,11 +1,12 @@
 //! `shell`: runs a command in the workspace.
 //!
 //! The command gets a process group of its own. The group is killed when the command has ended (nothing is left in the
-//! background), when its time is over, and when nobody waits for it any more. A process that makes itself a new session
-//! leaves the group and is not found; such a process needs intent.
+//! background), when its time is over, when nobody waits for it any more, and when the host itself is killed (`watchdog`). A
+//! process that makes itself a new session leaves the group and is not found; such a process needs intent.
 
 mod group;
 mod output;
+mod watchdog;
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -31,6 +32,14 @@ pub(crate) struct Arguments {
     #[serde(default)]
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
+}
+
+impl Arguments {
+    /// The arguments as a question shows them.
+    pub(super) fn shown(&self) -> Vec<(&'static str, String)> {
+        let timeout = self.timeout_ms.map(|ms| ("timeout_ms", ms.to_string()));
+        std::iter::once(("command", self.command.clone())).chain(timeout).collect()
+    }
 }
 
 /// How a command ended.

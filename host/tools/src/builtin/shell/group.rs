@@ -1,11 +1,11 @@
 //! A command in a process group of its own, which ends whole.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
 
 use super::output::Kept;
+use super::watchdog::{GATED, Watchdog};
 
 /// How long the pipe is read after the group is dead: only a process that left the group can still hold it.
 const DRAIN: Duration = Duration::from_millis(200);
@@ -50,23 +51,27 @@ impl Group {
 pub(super) fn start(command: &str, folder: &Path, environment: Vec<(OsString, OsString)>) -> io::Result<Running> {
     let (reader, writer) = io::pipe()?;
     let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
+    let mut watchdog = Watchdog::start()?;
+    let (gate, mut start) = io::pipe()?;
     let mut sh = Command::new("sh");
-    sh.arg("-c").arg(command).current_dir(folder).env_clear().envs(environment).process_group(0);
+    sh.args(["-c", GATED, "sh", command]).current_dir(folder).env_clear().envs(environment).process_group(0);
     // One pipe for both, so that lines stay in the order they were written.
-    sh.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    sh.stdin(gate).stdout(writer.try_clone()?).stderr(writer);
     let child = sh.spawn()?;
     // Our ends of the pipe for writing go with the builder; else the pipe would never end.
     drop(sh);
     let leader = Pid::from_child(&child);
     let group = Group(Arc::new(Mutex::new(Some(leader))));
+    let begun = watchdog.watch(leader).and_then(|()| start.write_all(b"\n"));
+    drop(start);
     let (tell, ended) = oneshot::channel();
     let watched = group.clone();
     let watcher = std::thread::Builder::new().name("tidegate-shell".to_owned());
     let spawned = watcher.spawn(move || {
         // Nobody listens when the future was dropped; then the group is being killed, and there is nobody to tell.
-        let _ = tell.send(watch(child, leader, &watched));
+        let _ = tell.send(watch(child, leader, &watched, watchdog));
     });
-    if let Err(error) = spawned {
+    if let Err(error) = begun.and(spawned) {
         group.kill();
         return Err(error);
     }
@@ -74,11 +79,12 @@ pub(super) fn start(command: &str, folder: &Path, environment: Vec<(OsString, Os
 }
 
 /// Waits for the leader, kills what is left of its group, and only then reaps it: until then its id is ours.
-fn watch(mut child: Child, leader: Pid, group: &Group) -> io::Result<ExitStatus> {
+fn watch(mut child: Child, leader: Pid, group: &Group, watchdog: Watchdog) -> io::Result<ExitStatus> {
     while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
     {
     }
     group.kill();
+    watchdog.dismiss();
     let mut id = group.lock();
     let status = child.wait();
     *id = None;
