@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 /// An agent host: sandboxed plugins change every stage of a turn, and rules stop the model mid-sentence.
 #[derive(Debug, Parser)]
-#[command(name = "tidegate", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+#[command(name = "tidegate", version, arg_required_else_help = true, after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -14,8 +14,8 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// The exit codes, as `--help` tells them.
-const EXIT_CODES: &str = "\
+/// What `--help` says of exit codes and the environment.
+const AFTER_HELP: &str = "\
 Exit codes:
     0  the turn was completed; every check was good
     1  the turn failed, or a check was not good; for `rules test` the rule did not fire, for `rules replay` what --fail-on
@@ -24,7 +24,12 @@ Exit codes:
     3  a plugin rejected the input
     4  a rule ended the turn
     5  the turn reached its greatest number of steps
-  130  cancelled";
+  130  cancelled
+
+Environment:
+  TIDEGATE_LOG    what is logged to standard error, such as `debug` or `tidegate_providers=trace` [default: error]
+  NO_COLOR        no colours, if it is not empty; --color wins over it
+  CLICOLOR_FORCE  colours also where the output is not a terminal, if it is neither empty nor 0";
 
 /// What every command takes.
 #[derive(Debug, clap::Args)]
@@ -41,6 +46,20 @@ pub(crate) struct Common {
     /// Grant powers to the plugins given with --plugin: state, session, tools, prompt (comma-separated)
     #[arg(long, global = true, value_name = "POWERS", value_delimiter = ',')]
     pub(crate) grant: Vec<PowerWord>,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorWhen,
+}
+
+/// When there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// At a terminal that understands them, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -273,7 +292,7 @@ pub(crate) struct Run {
     /// Record what goes over the wire to this file, secrets removed; it can be replayed with --recording
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// What to print: the answers as they stream, one JSON object a turn, or every event as a line of JSON
+    /// What to print: the answers, one JSON object a turn, or every event as a line of JSON
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
     /// Who may run what: `shell=allow`, `shell(git status*)=allow`, `write_file=deny`; modes are allow, ask, deny
@@ -287,7 +306,8 @@ pub(crate) struct Run {
 /// What `run` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// The answers as they stream
+    /// The answers: at a terminal as they stream, elsewhere each when it is accepted; of a turn that is cancelled or cut off,
+    /// also what was shown until then
     Text,
     /// One JSON object a turn, each on a line
     Json,

@@ -1,19 +1,25 @@
-//! Asks at the terminal whether a tool may run. Without a terminal nobody is asked: the answer is no, with the reason.
+//! Asks at the terminal whether a tool is allowed to run. Without a terminal nobody is asked: the answer is no, with the
+//! reason.
+
+mod page;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tidegate::{BoxFuture, Confirm, Confirmation, Nobody, ToolCall};
-
+use tidegate::{BoxFuture, Confirm, Confirmation, Nobody, Question};
 use tokio::sync::{oneshot, watch};
 
+use crate::screen::{self, terminal};
 use crate::style;
 
 /// How long a question waits for the call to be printed: what comes before it is printed by another task.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whoever sits at the terminal.
+/// Rows of the terminal that a page leaves free: the line of its prompt, and what is typed there.
+const RESERVED_ROWS: usize = 2;
+
+/// The user at the terminal.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     /// The ids of the tool calls that are printed.
@@ -21,43 +27,66 @@ pub(crate) struct Terminal {
 }
 
 impl Confirm for Terminal {
-    fn confirm<'a>(&'a self, call: &'a ToolCall, reason: &'a str) -> BoxFuture<'a, Confirmation> {
-        if !stdin().is_terminal() || !stderr().is_terminal() {
-            return Nobody.confirm(call, reason);
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+        if !terminal::is_interactive() {
+            return Nobody.confirm(question);
         }
-        let question = format!(
-            "\n{} {} {}\n  {reason}. Run it? [y/N or why not] ",
-            style::err(style::WARNING, "?"),
-            style::err(style::STRONG, &call.name),
-            crate::print::shorten(&call.arguments, 400),
-        );
         Box::pin(async move {
             let mut printed = self.printed.clone();
             // Where printing has ended or is late, the question is asked all the same.
-            let shown = printed.wait_for(|ids| ids.contains(call.id.as_str()));
+            let shown = printed.wait_for(|ids| ids.contains(question.call.id.as_str()));
             let _late = tokio::time::timeout(PATIENCE, shown).await.is_err();
-            match ask(question).await.trim() {
-                "y" | "Y" | "yes" => Confirmation::Approved,
-                "" | "n" | "N" | "no" => Confirmation::Denied { reason: "not run: the user said no".into() },
-                why => Confirmation::Denied { reason: format!("not run: the user said no: {why}") },
+            match ask(question).await {
+                Some(answer) if answer == "y" || answer == "yes" => Confirmation::Approved,
+                Some(answer) if !matches!(answer.as_str(), "" | "n" | "no") => {
+                    Confirmation::Denied { reason: format!("not run: the user said no: {answer}") }
+                }
+                _ => Confirmation::Denied { reason: "not run: the user said no".into() },
             }
         })
     }
 }
 
 /// Reading a line cannot be cancelled. It waits on a thread of its own, which the program does not wait for at its end.
-async fn ask(question: String) -> String {
+async fn ask(question: &Question) -> Option<String> {
     let (answer, asked) = oneshot::channel();
+    let question = question.clone();
     // An answer after a cancel is for nobody.
-    let reader = std::thread::Builder::new().spawn(move || drop(answer.send(read_line(&question))));
+    let reader = std::thread::Builder::new().spawn(move || drop(answer.send(put(&question))));
     // Nobody could be asked, or the reader is gone: that is a no.
-    if reader.is_err() { String::new() } else { asked.await.unwrap_or_default() }
+    if reader.is_err() { None } else { asked.await.ok().flatten() }
 }
 
-fn read_line(question: &str) -> String {
-    let mut line = String::new();
-    let mut out = stderr();
-    let asked = out.write_all(question.as_bytes()).and_then(|()| out.flush());
-    // No answer can be read: that is a no.
-    if asked.and_then(|()| stdin().lock().read_line(&mut line)).is_err() { String::new() } else { line }
+/// Shows the question, page by page where it is long, and reads the answer. `None`: there is none, which is a no.
+fn put(question: &Question) -> Option<String> {
+    // One question at a time has the terminal.
+    static ASKING: Mutex<()> = Mutex::new(());
+    let _asking = ASKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (columns, rows) = terminal::size();
+    let lines = page::lines(question, columns);
+    let page = rows.saturating_sub(RESERVED_ROWS).max(1);
+    let mut shown = 0;
+    for lines_of_page in lines.chunks(page) {
+        if shown > 0 {
+            terminal::forget_input();
+            screen::prompt(format_args!("-- {shown} of {} lines; Enter: more, n: do not run it -- ", lines.len()));
+            match terminal::read_line()?.as_str() {
+                "" => {}
+                other => return Some(no(other)),
+            }
+        }
+        lines_of_page.iter().for_each(screen::note);
+        shown += lines_of_page.len();
+    }
+    terminal::forget_input();
+    screen::prompt(format_args!("{} [y: yes, n: no, or the reason for no] ", style::err(style::STRONG, "Run it?")));
+    terminal::read_line()
+}
+
+/// An answer that was given before the whole call was shown cannot be a yes.
+fn no(answer: &str) -> String {
+    match answer {
+        "y" | "yes" => "n".to_owned(),
+        other => other.to_owned(),
+    }
 }

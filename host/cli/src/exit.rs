@@ -53,16 +53,20 @@ impl From<Exit> for ExitCode {
 /// The program ends without having done what was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Whole lines, as they are to be printed; empty: there is nothing to say.
-    text: String,
+    /// Whole lines, as they are to be printed; none: there is nothing to say.
+    lines: Vec<String>,
     exit: Exit,
 }
 
 impl Failure {
-    /// A failure before anything ran, in one sentence.
+    /// A failure before anything ran, in one sentence. Further lines explain it.
     pub(crate) fn setup(message: impl std::fmt::Display) -> Self {
-        let text = format!("{}error:{} {message}", style::stderr(style::BAD), style::stderr_reset());
-        Self { text, exit: Exit::Wrong }
+        let message = message.to_string();
+        let mut lines: Vec<String> = message.lines().map(str::to_owned).collect();
+        let first = lines.first().map_or("", String::as_str);
+        let first = format!("{} {first}", style::err(style::BAD, "error:"));
+        lines.splice(0..lines.len().min(1), [first]);
+        Self { lines, exit: Exit::Wrong }
     }
 
     /// A failure of what ran, in one sentence.
@@ -70,18 +74,18 @@ impl Failure {
         Self { exit: Exit::Failed, ..Self::setup(message) }
     }
 
-    /// Prints it and says how the program ends.
+    /// Prints it and returns how the program ends.
     pub(crate) fn report(&self) -> ExitCode {
-        if !self.text.is_empty() {
-            say::note(self.text.trim_end());
-        }
+        self.lines.iter().for_each(say::note);
         self.exit.into()
     }
 }
 
 impl From<config::Diagnostics> for Failure {
     fn from(diagnostics: config::Diagnostics) -> Self {
-        Self { text: diagnostics.render(style::stderr_has_colour()), exit: Exit::Wrong }
+        let rendered: Vec<String> = diagnostics.0.iter().map(say::diagnostic).collect();
+        let lines = rendered.join("\n\n").lines().map(str::to_owned).collect();
+        Self { lines, exit: Exit::Wrong }
     }
 }
 
@@ -89,7 +93,7 @@ impl From<config::Diagnostics> for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Self { text: String::new(), exit: Exit::Completed },
+            std::io::ErrorKind::BrokenPipe => Self { lines: Vec::new(), exit: Exit::Completed },
             _ => Self::late(format_args!("cannot write to standard output: {error}")),
         }
     }

@@ -1,23 +1,30 @@
 //! `tidegate plugin list`.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use tidegate::{CallbackKind, Host, Loaded};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
-use crate::{open, print, style};
+use crate::screen::clean::flat;
+use crate::{open, print, screen, style};
 
 /// Prints the plugins, and for each callback who is called in which order.
 pub(crate) async fn plugins(common: &Common) -> Result<Exit, Failure> {
     let host = load(common).await?;
     let plugins = host.plugins();
-    let mut out = stdout().lock();
+    let mut out = screen::out();
     if plugins.is_empty() {
         writeln!(out, "no plugins: add `[[plugin]]` entries to tidegate.toml, or give --plugin DIR")?;
     }
     for plugin in &plugins {
-        writeln!(out, "{} {}  {}", style::out(style::STRONG, plugin.id.as_str()), plugin.version, plugin.description)?;
+        writeln!(
+            out,
+            "{} {}  {}",
+            style::out(style::STRONG, plugin.id.as_str()),
+            flat(&plugin.version),
+            flat(&plugin.description)
+        )?;
         let powers = if plugin.powers.is_empty() { "none".to_owned() } else { plugin.powers.join(", ") };
         writeln!(out, "  powers: {powers}; stream rules: {}; prompt additions: {}", plugin.rules, plugin.prompts)?;
         writeln!(out, "  from {}", print::tidy_path(&plugin.folder.display().to_string()))?;

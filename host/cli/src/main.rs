@@ -1,7 +1,6 @@
 //! The program `tidegate`: reads arguments, opens a host, prints what happens, exits with a code that says how it went.
 //! It decides nothing of its own: all of that is the library's.
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this crate owns the terminal")]
 
 mod args;
 mod ask;
@@ -14,6 +13,8 @@ mod print;
 mod rules;
 mod run;
 mod say;
+mod screen;
+mod shown;
 mod style;
 mod summary;
 mod trouble;
@@ -24,8 +25,13 @@ use crate::args::{Args, Command, PluginCommand};
 use crate::exit::{Exit, Failure};
 
 fn main() -> std::process::ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    style::choose(args.common.color);
     start_logging();
+    std::panic::set_hook(Box::new(|panic| screen::note(format_args!("internal error (a bug in tidegate): {panic}"))));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::setup(format!("cannot start the runtime: {error}")).report(),
@@ -33,6 +39,19 @@ fn main() -> std::process::ExitCode {
     match runtime.block_on(dispatch(args)) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report(),
+    }
+}
+
+/// Help goes to standard output, a wrong command line to standard error. Both are cleaned: arguments can be file names.
+fn usage(error: &clap::Error) -> std::process::ExitCode {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        screen::block(text.trim_end());
+        return Exit::Wrong.into();
+    }
+    match std::io::Write::write_all(&mut screen::out(), text.as_bytes()) {
+        Ok(()) => Exit::Completed.into(),
+        Err(gone) => Failure::from(gone).report(),
     }
 }
 
@@ -51,6 +70,7 @@ fn start_logging() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("TIDEGATE_LOG");
     tracing_subscriber::fmt()
         .with_env_filter(filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error")))
-        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_writer(screen::log::Log)
         .init();
 }

@@ -1,14 +1,17 @@
 //! Prints a turn as it happens, for people.
 //!
 //! The answer goes to standard output, everything else to standard error. At a terminal the answer streams. Where
-//! standard output is a file or a pipe, only accepted answers are printed, each when it is complete: what a rule stopped
-//! must not end up in somebody's file.
+//! standard output is a file or a pipe, each answer is printed when it is accepted, because what a rule stopped must not
+//! end up in somebody's file. Of an answer that was cancelled or cut off, the text that was shown until then is printed at
+//! the end of the turn.
 
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{IsTerminal, stdout};
 
 use tidegate::{Action, Event, EventKind, Loaded, TurnStatus};
 
-use crate::say;
+use crate::screen::clean::flat;
+use crate::screen::{self, Answer};
+use crate::shown::Shown;
 use crate::style::{self, err};
 use crate::trouble::Troubles;
 
@@ -18,22 +21,16 @@ pub(crate) struct Printer {
     live: bool,
     /// Input is repeated: there are several turns to tell apart.
     echo: bool,
-    /// What is shown of the answer under way.
-    answer: String,
-    /// Standard output is in the middle of a line.
-    open_line: bool,
+    shown: Shown,
+    answer: Answer,
     troubles: Troubles,
 }
 
 impl Printer {
     pub(crate) fn new(echo: bool) -> Self {
-        Self {
-            live: stdout().is_terminal(),
-            echo,
-            answer: String::new(),
-            open_line: false,
-            troubles: Troubles::default(),
-        }
+        screen::share();
+        let (live, answer) = (stdout().is_terminal(), Answer::new());
+        Self { live, echo, shown: Shown::default(), answer, troubles: Troubles::default() }
     }
 
     /// Prints one event; most say nothing to a person.
@@ -41,14 +38,12 @@ impl Printer {
     /// # Errors
     /// Standard output is gone, such as a pipe that was closed.
     pub(crate) fn event(&mut self, event: &Event) -> std::io::Result<()> {
+        if let Some(accepted) = self.shown.take(&event.kind) {
+            self.ended(&accepted)?;
+        }
         match &event.kind {
             EventKind::TurnStart => self.troubles.begin_turn(),
-            EventKind::CognitionOutDelta { text, .. } => self.text(text)?,
-            EventKind::CognitionOut { partial: None, .. } => self.accepted()?,
-            EventKind::CognitionOut { partial: Some(partial), .. } => {
-                let stands = usize::try_from(partial.stands_bytes).unwrap_or(usize::MAX).min(self.answer.len());
-                self.answer.truncate(self.answer.floor_char_boundary(stands));
-            }
+            EventKind::CognitionOutDelta { text, .. } if self.live => self.answer.push(text)?,
             EventKind::ExtensionRegistered { plugin, version, callbacks } => {
                 let names: Vec<&str> = callbacks.iter().map(|(callback, _)| callback.as_str()).collect();
                 self.line(&err(style::DIM, &format!("+ plugin {plugin} {version}: {}", names.join(", "))))?;
@@ -110,39 +105,20 @@ impl Printer {
         Ok(())
     }
 
-    fn text(&mut self, text: &str) -> std::io::Result<()> {
-        self.answer.push_str(text);
-        if self.live { self.out(text) } else { Ok(()) }
-    }
-
-    fn accepted(&mut self) -> std::io::Result<()> {
-        let answer = std::mem::take(&mut self.answer);
+    /// An answer has ended. Where it was not printed as it streamed, it is printed now.
+    fn ended(&mut self, text: &str) -> std::io::Result<()> {
         if !self.live {
-            self.out(&answer)?;
+            self.answer.push(text)?;
         }
-        self.end_line()
+        self.answer.finish()
     }
 
-    fn out(&mut self, text: &str) -> std::io::Result<()> {
-        let mut out = stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
-        if !text.is_empty() {
-            self.open_line = !text.ends_with('\n');
-        }
-        Ok(())
-    }
-
-    /// Ends the line of the answer, where one is open.
-    fn end_line(&mut self) -> std::io::Result<()> {
-        if self.open_line { self.out("\n") } else { Ok(()) }
-    }
-
+    /// A line of the host.
     fn line(&mut self, line: &str) -> std::io::Result<()> {
         if self.live {
-            self.end_line()?;
+            self.answer.finish()?;
         }
-        say::note(line);
+        screen::note(line);
         Ok(())
     }
 
@@ -175,7 +151,8 @@ impl Printer {
     }
 
     fn finish(&mut self, status: &TurnStatus) -> std::io::Result<()> {
-        self.end_line()?;
+        let rest = self.shown.rest();
+        self.ended(&rest)?;
         match status {
             TurnStatus::Completed => Ok(()),
             TurnStatus::Rejected { by, reason } => {
@@ -195,8 +172,8 @@ impl Printer {
 /// What is not as it should be, on standard error.
 pub(crate) fn warnings(loaded: &Loaded) {
     for warning in loaded.warnings() {
-        say::note(warning.render(style::stderr_has_colour()));
-        say::note("");
+        screen::block(screen::diagnostic(&warning));
+        screen::note("");
     }
 }
 
@@ -211,12 +188,12 @@ pub(crate) fn tidy_path(path: &str) -> String {
             parts.push(part);
         }
     }
-    parts.join("/")
+    flat(&parts.join("/"))
 }
 
-/// At most `most` characters of a text, on one line.
+/// At most `most` characters of a text, on one line and with nothing that acts on a terminal.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
-    let line = text.replace('\n', " ");
+    let line = flat(&text.replace('\n', " "));
     if line.chars().count() <= most {
         return line;
     }

@@ -1,20 +1,21 @@
 //! `tidegate run`: turns of one session, printed as asked.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write, stdout};
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use tidegate::{Cancel, Event, EventKind, Host, Message, SessionId, Subscription, TurnReport, TurnStatus, transcript};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use crate::args::{Common, Output, Run};
 use crate::ask::Terminal;
 use crate::exit::{Exit, Failure};
 use crate::print::Printer;
+use crate::shown::Shown;
 use crate::summary::Summary;
-use crate::{open, print, say};
+use crate::{open, print, say, screen};
 
 /// A prompt from standard input has at most this many bytes.
 const MAX_PROMPT: u64 = 4 << 20;
@@ -36,13 +37,16 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     let mut session = host.session(SessionId::new(id.clone()));
     let events = session.subscribe();
     let cancel = cancel_on_signal();
-    let show = Show { output: args.output, thread: id, echo: prompts.len() > 1, calls, cancel: cancel.clone() };
+    let (finished, turns) = mpsc::unbounded_channel();
+    let show = Show { output: args.output, thread: id, echo: prompts.len() > 1, calls, cancel: cancel.clone(), turns };
     let printing = tokio::spawn(show.all(events));
     let mut reports = Vec::new();
     for prompt in prompts {
         let report = session.run(vec![Message::user(prompt)], &cancel).await;
         let completed = report.status == TurnStatus::Completed;
-        reports.push(report);
+        reports.push(report.clone());
+        // Where printing has ended there is nobody to report to; how it ended is looked at below.
+        let _ended = finished.send(report);
         if !completed {
             break;
         }
@@ -58,11 +62,6 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     };
     if args.summary {
         summary.print(&reports, &host, &rules);
-    }
-    if args.output == Output::Json {
-        for (turn, report) in (1..).zip(&reports) {
-            writeln!(stdout(), "{}", as_json(report, summary.problems(turn)))?;
-        }
     }
     Ok(exit)
 }
@@ -87,26 +86,37 @@ struct Show {
     /// Told which tool calls are printed.
     calls: watch::Sender<BTreeSet<String>>,
     cancel: Cancel,
+    /// The report of each turn, once it has ended.
+    turns: mpsc::UnboundedReceiver<TurnReport>,
 }
 
 impl Show {
     /// Prints events until the session is closed, and counts them. Where nothing can be printed any more, the turn is
     /// cancelled: nobody would see what it does.
-    async fn all(self, mut events: Subscription) -> std::io::Result<Summary> {
-        let mut printer = Printer::new(self.echo);
-        let mut summary = Summary::default();
+    async fn all(mut self, mut events: Subscription) -> std::io::Result<Summary> {
+        let mut printer = Printer::new(self.echo && self.output == Output::Text);
+        let (mut summary, mut shown) = (Summary::default(), Shown::default());
         while let Some(event) = events.next().await {
             summary.take(&event);
             self.one(&event, &mut printer).inspect_err(|_| self.cancel.cancel())?;
+            if self.output != Output::Json {
+                continue;
+            }
+            shown.take(&event.kind);
+            if let EventKind::TurnFinish { .. } = &event.kind
+                && let Some(report) = self.turns.recv().await
+            {
+                let object = as_json(&report, &shown.rest(), summary.problems(event.place.turn));
+                screen::json(&object).inspect_err(|_| self.cancel.cancel())?;
+            }
         }
-        stdout().flush()?;
         Ok(summary)
     }
 
     fn one(&self, event: &Event, printer: &mut Printer) -> std::io::Result<()> {
         match self.output {
             Output::Text => printer.event(event)?,
-            Output::StreamJson => stream_json(&mut stdout().lock(), event, &self.thread)?,
+            Output::StreamJson => screen::json(&transcript::record(event, &self.thread))?,
             Output::Json => {}
         }
         if let EventKind::ToolCallStart { call, .. } = &event.kind {
@@ -116,16 +126,13 @@ impl Show {
     }
 }
 
-fn stream_json(out: &mut impl Write, event: &Event, thread: &str) -> std::io::Result<()> {
-    writeln!(out, "{}", transcript::record(event, thread))?;
-    out.flush()
-}
-
-/// A turn as one object. `problems`: what went wrong beside its status, such as a plugin that failed, a line each.
-fn as_json(report: &TurnReport, problems: &[String]) -> serde_json::Value {
+/// A turn as one object. `partial`: what was shown of an answer that did not come to its end. `problems`: what went wrong in
+/// addition to the turn's status, such as a plugin that failed, a line each.
+fn as_json(report: &TurnReport, partial: &str, problems: &[String]) -> serde_json::Value {
     json!({
         "status": transcript::status(&report.status),
         "text": report.text,
+        "partial_text": (!partial.is_empty()).then_some(partial),
         "stop_reason": report.stop.as_ref().map(|stop| stop.as_str()),
         "steps": report.place.step,
         "interrupts": report.interrupts,

@@ -1,6 +1,6 @@
 //! `tidegate rules check`.
 
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{Read, Write, stdin};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use tidegate::trial::{Catalogue, Checked, check};
 use super::{count, json as shapes};
 use crate::args::RulesCheck;
 use crate::exit::{Exit, Failure};
-use crate::{say, style};
+use crate::{say, screen, style};
 
 /// A rule file on standard input has at most this many bytes, as any rule file.
 const MAX_INPUT: u64 = 1 << 20;
@@ -31,9 +31,9 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesCheck) -> Result<Exit, Fail
     }
     let texts = if input.is_empty() { Vec::new() } else { vec![("stdin.md".to_owned(), read_input()?)] };
     let checked = check(catalogue, &paths, &texts);
-    let mut out = stdout().lock();
+    let mut out = screen::out();
     if args.json {
-        writeln!(out, "{}", as_json(&checked))?;
+        screen::json(&as_json(&checked))?;
     } else {
         text(&mut out, &checked)?;
     }
@@ -59,7 +59,7 @@ fn read_input() -> Result<String, Failure> {
 
 fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
     for finding in &checked.findings {
-        writeln!(out, "{}\n", finding.diagnostic.render(style::stdout_has_colour()))?;
+        writeln!(out, "{}\n", say::diagnostic(&finding.diagnostic))?;
     }
     for one in &checked.unreadable {
         say::note(format_args!(

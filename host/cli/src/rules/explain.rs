@@ -1,6 +1,6 @@
 //! `tidegate rules explain`.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use serde_json::{Value, json};
 use tidegate::trial::{Catalogue, Explained, Explanation, explain};
@@ -10,7 +10,7 @@ use super::{find, json as shapes};
 use crate::args::RulesExplain;
 use crate::exit::{Exit, Failure};
 use crate::print::{shorten, tidy_path};
-use crate::style;
+use crate::{screen, style};
 
 /// Explains a rule.
 ///
@@ -28,9 +28,9 @@ use crate::style;
 pub(super) fn run(catalogue: &Catalogue, args: &RulesExplain) -> Result<Exit, Failure> {
     let subject = find(catalogue, &args.rule)?;
     let explanation = explain(catalogue, &subject);
-    let mut out = stdout().lock();
+    let mut out = screen::out();
     if args.json {
-        writeln!(out, "{}", as_json(&explanation))?;
+        screen::json(&as_json(&explanation))?;
     } else {
         text(&mut out, &explanation)?;
     }

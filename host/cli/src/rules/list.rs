@@ -1,6 +1,6 @@
 //! `tidegate rules list`.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use serde_json::json;
 use tidegate::trial::{Catalogue, Entry, Standing};
@@ -11,7 +11,8 @@ use super::{count, json as shapes, warn};
 use crate::args::RulesList;
 use crate::exit::{Exit, Failure};
 use crate::print::{shorten, tidy_path};
-use crate::style;
+use crate::screen::clean::flat;
+use crate::{screen, style};
 
 /// What is shown of a rule's scopes in the table, in characters.
 const SCOPES: usize = 60;
@@ -32,7 +33,7 @@ const SCOPES: usize = 60;
 /// `always_apply`, `rulebook`.
 pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failure> {
     let entries = catalogue.entries();
-    let mut out = stdout().lock();
+    let mut out = screen::out();
     if args.json {
         let rules: Vec<_> = entries.iter().map(shapes::entry).collect();
         let findings: Vec<_> = catalogue.warnings().iter().map(shapes::finding).collect();
@@ -41,7 +42,7 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failu
             .iter()
             .map(|(name, finding)| json!({"name": name, "reason": finding.message}))
             .collect();
-        writeln!(out, "{}", json!({"rules": rules, "refused": refused, "findings": findings}))?;
+        screen::json(&json!({"rules": rules, "refused": refused, "findings": findings}))?;
         return Ok(Exit::Completed);
     }
     if args.verbose {
@@ -125,7 +126,7 @@ pub(super) fn heading(out: &mut impl Write, entry: &Entry) -> std::io::Result<()
     let why = entry.standing.reason().map(|why| format!(": {why}")).unwrap_or_default();
     writeln!(out, "{}  {state}{why}", style::out(style::STRONG, &rule.name))?;
     if let Some(description) = &rule.description {
-        writeln!(out, "  {description}")?;
+        writeln!(out, "  {}", flat(description))?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use tidegate::trial::{Catalogue, NotFound, Subject};
 use crate::args::{Common, RulesCommand};
 use crate::exit::{Exit, Failure};
 use crate::say::count;
-use crate::{open, say, style};
+use crate::{open, say};
 
 /// Runs one of the commands. Their work is the disk's and the processor's, so it goes on a thread of its own.
 pub(crate) async fn run(common: &Common, command: RulesCommand) -> Result<Exit, Failure> {
@@ -53,7 +53,7 @@ fn find(catalogue: &Catalogue, wanted: &str) -> Result<Subject, Failure> {
 /// Findings on standard error, a blank line after each.
 fn warn(findings: &[tidegate::Diagnostic]) {
     for finding in findings {
-        say::note(finding.render(style::stderr_has_colour()));
+        say::block(say::diagnostic(finding));
         say::note("");
     }
 }

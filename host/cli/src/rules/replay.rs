@@ -1,6 +1,6 @@
 //! `tidegate rules replay`.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use serde_json::{Map, Value, json};
 use tidegate::trial::{Agreement, Catalogue, Fire, Replay, RuleTally, Subject, Then, Tokens, Trial, Where, replay};
@@ -11,7 +11,7 @@ use super::{count, find, json as shapes};
 use crate::args::{FailOn, RulesReplay};
 use crate::exit::{Exit, Failure};
 use crate::print::shorten;
-use crate::{say, style};
+use crate::{say, screen, style};
 
 /// Matches of a rule that are shown without `--verbose`.
 const SHOWN: usize = 5;
@@ -42,9 +42,9 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesReplay) -> Result<Exit, Fai
     for note in &report.notes {
         say::note(format_args!("{} {note}", style::err(style::WARNING, "note:")));
     }
-    let mut out = stdout().lock();
+    let mut out = screen::out();
     if args.json {
-        writeln!(out, "{}", as_json(&report))?;
+        screen::json(&as_json(&report))?;
     } else {
         text(&mut out, &report, args)?;
     }

@@ -1,6 +1,6 @@
 //! `tidegate rules test`.
 
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{Read, Write, stdin};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::{find, json as shapes};
 use crate::args::RulesTest;
 use crate::exit::{Exit, Failure};
 use crate::print::shorten;
-use crate::style;
+use crate::{screen, style};
 
 /// What is tried has at most this many bytes.
 const MAX_INPUT: u64 = 16 << 20;
@@ -32,10 +32,10 @@ pub(super) fn run(catalogue: &Catalogue, workspace: &Path, args: &RulesTest) -> 
     let trials: Vec<(Input, Probe)> =
         inputs.into_iter().map(|input| (input.clone(), probe(catalogue, &subject, &args.agent, &input))).collect();
     let fired = trials.iter().any(|(_, probe)| probe.fired.is_some());
-    let mut out = stdout().lock();
+    let mut out = screen::out();
     if args.json {
         let trials: Vec<Value> = trials.iter().map(|(input, probe)| as_json(input, probe)).collect();
-        writeln!(out, "{}", json!({"rule": subject.entry.rule.name, "fired": fired, "trials": trials}))?;
+        screen::json(&json!({"rule": subject.entry.rule.name, "fired": fired, "trials": trials}))?;
     } else {
         trials.iter().try_for_each(|(input, probe)| text(&mut out, &subject, input, probe, args))?;
     }

@@ -1,0 +1,187 @@
+//! What a question shows: who asks and why, every argument whole, and the change to a file.
+//!
+//! The host begins every row, also where a long line continues, so that nothing in an argument can look like a line of the
+//! host. What is invisible is escaped (`screen::clean::exact`), and the question mentions it.
+
+use tidegate::Question;
+use unicode_width::UnicodeWidthChar;
+
+use crate::screen::clean::{exact, flat, has_right_to_left};
+use crate::style::{self, err};
+
+/// Begins a row of a value.
+const VALUE: &str = "  │ ";
+/// Begins a row that continues the one before it.
+const CONTINUED: &str = "  ┊ ";
+/// Columns kept free: the gutter, the beginning of a row, and some for characters that a terminal draws wider than
+/// expected.
+const MARGIN: usize = 12;
+/// A value is never cut into narrower rows than this.
+const MIN_COLUMNS: usize = 16;
+
+/// The rows of a question at a terminal with so many columns.
+pub(super) fn lines(question: &Question, columns: usize) -> Vec<String> {
+    let columns = columns.saturating_sub(MARGIN).max(MIN_COLUMNS);
+    let mut rows = vec![format!("{} {}", err(style::WARNING, "?"), err(style::STRONG, &flat(&question.call.name)))];
+    let origin = format!("session {}, call {}", question.session, question.call.id);
+    for line in [&question.reason, &origin].into_iter().chain(&question.preview.notes) {
+        let parts = wrapped(&flat(line), columns);
+        rows.extend(
+            parts
+                .iter()
+                .enumerate()
+                .map(|(index, part)| format!("{}{part}", if index == 0 { "  " } else { CONTINUED })),
+        );
+    }
+    for argument in &question.preview.arguments {
+        let name = if argument.name.is_empty() { "arguments".to_owned() } else { exact(&argument.name).0 };
+        // A name is one row: its own line ends are escaped.
+        value(&flat(&name), &argument.value, columns, |_| None, &mut rows);
+    }
+    if let Some(diff) = &question.preview.diff {
+        value("change", diff, columns, colour, &mut rows);
+    }
+    rows
+}
+
+/// The style of a row of a diff.
+fn colour(line: &str) -> Option<anstyle::Style> {
+    match line.as_bytes().first() {
+        Some(b'+') => Some(style::GOOD),
+        Some(b'-') => Some(style::BAD),
+        _ => None,
+    }
+}
+
+/// A name, and its value below it. A short value stays on the name's row.
+fn value(
+    name: &str,
+    value: &str,
+    columns: usize,
+    style_of: impl Fn(&str) -> Option<anstyle::Style>,
+    rows: &mut Vec<String>,
+) {
+    let (shown, escaped) = exact(value);
+    let mut remarks = Vec::new();
+    if escaped {
+        remarks.push("escaped: it has invisible characters; a backslash is \\\\");
+    }
+    if has_right_to_left(value) {
+        remarks.push("has right-to-left letters");
+    }
+    if shown.is_empty() {
+        remarks.push("empty");
+    } else if shown.ends_with('\n') && shown.trim_matches('\n').is_empty() {
+        remarks.push("only line ends");
+    }
+    let remarks = match remarks.is_empty() {
+        true => String::new(),
+        false => format!(" {}", err(style::WARNING, &format!("({})", remarks.join("; ")))),
+    };
+    rows.push(format!("  {}:{remarks}", err(style::STRONG, name)));
+    let body = shown.strip_suffix('\n').unwrap_or(&shown);
+    if shown.is_empty() {
+        return;
+    }
+    for line in body.split('\n') {
+        let look = style_of(line);
+        for (index, part) in wrapped(line, columns).into_iter().enumerate() {
+            let begin = if index == 0 { VALUE } else { CONTINUED };
+            let part = look.map_or_else(|| part.clone(), |look| err(look, &part));
+            rows.push(format!("{}{part}", err(style::DIM, begin)));
+        }
+    }
+    if !shown.ends_with('\n') && value.contains('\n') {
+        rows.push(err(style::DIM, "    (no line end at the end)"));
+    }
+}
+
+/// A line in parts of so many columns.
+fn wrapped(line: &str, columns: usize) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut used = 0;
+    for c in line.chars() {
+        let width = c.width().unwrap_or(1);
+        if used + width > columns && used > 0 {
+            parts.push(String::new());
+            used = 0;
+        }
+        used += width;
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate::{Argument, CallId, Place, Preview, SessionId, ToolCall};
+
+    use super::*;
+    use crate::style::{Part, parts};
+
+    fn question(arguments: &[(&str, &str)], diff: Option<&str>) -> Question {
+        let argument = |(name, value): &(&str, &str)| Argument { name: (*name).to_owned(), value: (*value).to_owned() };
+        Question {
+            session: SessionId::new("s-1"),
+            place: Place::default(),
+            call: ToolCall { id: CallId::new("c-1"), name: "shell".to_owned(), arguments: String::new() },
+            reason: "`shell` asks by default".to_owned(),
+            preview: Preview {
+                arguments: arguments.iter().map(argument).collect(),
+                diff: diff.map(str::to_owned),
+                notes: vec!["runs with sh".to_owned()],
+            },
+        }
+    }
+
+    fn plain(question: &Question, columns: usize) -> Vec<String> {
+        let text = |row: &String| {
+            let parts = parts(row);
+            parts.iter().map(|part| if let Part::Text(text) = part { *text } else { "" }).collect::<String>()
+        };
+        lines(question, columns).iter().map(text).collect()
+    }
+
+    #[test]
+    fn everything_is_shown_and_every_row_is_begun_by_the_host() {
+        let tail = "x".repeat(5_000);
+        let command = format!("ls{tail}; rm -rf .\n\nRun it? [y/N] y\n▌? read_file");
+        let rows = plain(&question(&[("command", &command), ("n", "1")], None), 60);
+        assert_eq!(rows[0], "? shell");
+        assert_eq!(rows[1], "  `shell` asks by default");
+        assert_eq!(rows[2], "  session s-1, call c-1");
+        assert_eq!(rows[3], "  runs with sh");
+        assert!(rows[4].starts_with("  command: (escaped: it has invisible characters"), "{}", rows[4]);
+        let body: Vec<&String> =
+            rows[5..].iter().filter(|row| row.starts_with(VALUE) || row.starts_with(CONTINUED)).collect();
+        assert!(rows.iter().all(|row| row.starts_with("  ") || row == "? shell"), "{rows:?}");
+        assert!(body.iter().all(|row| row.chars().count() <= 60), "{rows:?}");
+        assert!(rows.contains(&"  │ Run it? [y/N] y".to_owned()));
+        assert!(rows.contains(&"  │ \\u{258c}? read_file".to_owned()));
+        let joined: String = body.iter().map(|row| row.chars().skip(4).collect::<String>()).collect();
+        assert!(joined.contains(&format!("ls{tail}; rm -rf .")));
+        assert_eq!(rows.last().map(String::as_str), Some("  │ 1"));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_written_out() {
+        let rows = plain(&question(&[("command", "ls\r       \u{202e}x\u{200b}")], None), 80);
+        assert!(rows[4].contains("it has invisible characters"), "{rows:?}");
+        assert_eq!(rows[5], "  │ ls\\r       \\u{202e}x\\u{200b}");
+        let rows = plain(&question(&[("a\nb\u{202e}", ""), ("c", "\n\n"), ("d", "א")], None), 80);
+        assert_eq!(rows[4], "  a\\nb\\u{202e}: (empty)");
+        assert_eq!(rows[5], "  c: (only line ends)");
+        assert!(rows.iter().any(|row| row.contains("right-to-left")), "{rows:?}");
+    }
+
+    #[test]
+    fn a_diff_is_shown_whole() {
+        let diff: String = (0..500).map(|n| format!("+line {n}\n")).collect();
+        let rows = plain(&question(&[], Some(&diff)), 80);
+        assert_eq!(rows[4], "  change:");
+        assert_eq!(rows.len(), 505);
+        assert_eq!(rows[504], "  │ +line 499");
+    }
+}

@@ -1,0 +1,44 @@
+//! Log lines: each event is one line of the host on standard error, whatever its fields contain.
+
+use std::io::{self, Write};
+
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::note;
+
+/// Where `tracing` writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log;
+
+/// One event.
+#[derive(Debug, Default)]
+pub(crate) struct Line(Vec<u8>);
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        Line::default()
+    }
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let text = String::from_utf8_lossy(&self.0);
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        if !text.is_empty() {
+            note(text);
+        }
+    }
+}

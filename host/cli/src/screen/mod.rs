@@ -1,0 +1,195 @@
+//! The one place that writes to standard output and standard error. Everything that is printed is cleaned here (`clean`) and
+//! gets its colours here (`style`).
+//!
+//! - [`out`] is standard output for the commands that print what was asked for;
+//! - [`json`] prints a value exactly, as JSON that no terminal acts on;
+//! - [`Answer`] streams the model's text;
+//! - [`note`] and [`block`] are lines of the host, on standard error.
+//!
+//! Where the model's text and the host's lines share a terminal, each line of the host begins with a gutter that the model's
+//! text cannot contain.
+
+pub(crate) mod clean;
+pub(crate) mod log;
+pub(crate) mod terminal;
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write, stderr, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use self::clean::{Cleaner, GUTTER, Keep};
+use crate::style::{self, Part};
+
+/// The model's text and the host's lines share a terminal.
+static SHARED: AtomicBool = AtomicBool::new(false);
+/// The model's text has not ended its line.
+static OPEN_LINE: AtomicBool = AtomicBool::new(false);
+
+/// From now on the host's lines have a gutter, where they share a terminal with the model's text.
+pub(crate) fn share() {
+    SHARED.store(stdout().is_terminal() && stderr().is_terminal(), Ordering::Relaxed);
+}
+
+fn is_shared() -> bool {
+    SHARED.load(Ordering::Relaxed)
+}
+
+/// A styled string, cleaned and with its colours. `guard`: it is not ours alone, so nothing in it may look like the gutter.
+fn paint(text: &str, keep: Keep, colour: bool, guard: bool) -> String {
+    let mut painted = String::with_capacity(text.len());
+    let mut cleaner = Cleaner::new(keep, guard);
+    for part in style::parts(text) {
+        match part {
+            Part::Text(text) => cleaner.push(text, &mut painted),
+            Part::Begin(style) if colour => painted.push_str(&style.render().to_string()),
+            Part::End if colour => painted.push_str("\x1b[0m"),
+            Part::Begin(_) | Part::End => {}
+        }
+    }
+    cleaner.finish(&mut painted);
+    painted
+}
+
+/// Standard output. What is written becomes visible line by line, and when it is flushed or dropped.
+#[derive(Debug)]
+pub(crate) struct Out {
+    pending: Vec<u8>,
+    colour: bool,
+}
+
+/// Standard output.
+pub(crate) fn out() -> Out {
+    Out { pending: Vec::new(), colour: style::wanted(stdout().is_terminal()) }
+}
+
+impl Out {
+    /// Prints the pending bytes up to `end`, which is a line end or the end.
+    fn print(&mut self, end: usize) -> io::Result<()> {
+        let bytes: Vec<u8> = self.pending.drain(..end).collect();
+        // What was written here are whole strings, so a line is UTF-8.
+        let text = paint(&String::from_utf8_lossy(&bytes), Keep::Lines, self.colour, false);
+        stdout().write_all(text.as_bytes())
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.pending.extend_from_slice(bytes);
+        if let Some(last) = self.pending.iter().rposition(|byte| *byte == b'\n') {
+            self.print(last + 1)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.print(self.pending.len())?;
+        stdout().flush()
+    }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        // Whoever cares whether it arrives has flushed before.
+        let _gone = self.flush();
+    }
+}
+
+/// Prints a value as one line of JSON. It is exact: what a terminal would act on is escaped as JSON escapes it.
+pub(crate) fn json(value: &serde_json::Value) -> io::Result<()> {
+    let mut out = stdout().lock();
+    writeln!(out, "{}", clean::json(&value.to_string()))?;
+    out.flush()
+}
+
+/// The model's text on standard output.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    cleaner: Cleaner,
+}
+
+impl Answer {
+    pub(crate) fn new() -> Self {
+        Self { cleaner: Cleaner::new(Keep::Lines, is_shared()) }
+    }
+
+    /// Prints a chunk.
+    pub(crate) fn push(&mut self, text: &str) -> io::Result<()> {
+        let mut shown = String::with_capacity(text.len());
+        self.cleaner.push(text, &mut shown);
+        write_answer(&shown)
+    }
+
+    /// Ends the text, and its line.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        let mut shown = String::new();
+        self.cleaner.finish(&mut shown);
+        self.cleaner = Cleaner::new(Keep::Lines, is_shared());
+        write_answer(&shown)?;
+        end_line()
+    }
+}
+
+fn write_answer(text: &str) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    OPEN_LINE.store(!text.ends_with('\n'), Ordering::Relaxed);
+    let mut out = stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Ends the line of the model's text, where one is open.
+fn end_line() -> io::Result<()> {
+    if !OPEN_LINE.swap(false, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let mut out = stdout().lock();
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// A line of the host on standard error; a line end in it is escaped. Where standard error is gone, there is nowhere left to
+/// report it, and the work continues.
+pub(crate) fn note(line: impl Display) {
+    write_note(&line.to_string(), "\n");
+}
+
+/// Several lines of the host, whose line ends are the host's own.
+pub(crate) fn block(text: impl Display) {
+    text.to_string().lines().for_each(note);
+}
+
+/// The beginning of a line of the host, to be continued by what the user types.
+pub(crate) fn prompt(line: impl Display) {
+    write_note(&line.to_string(), "");
+}
+
+fn write_note(line: &str, end: &str) {
+    let (gutter, guard) = if is_shared() {
+        // The model's line must not be continued by ours.
+        let _gone = end_line();
+        (style::out(style::DIM, &GUTTER.to_string()), true)
+    } else {
+        (String::new(), false)
+    };
+    let colour = style::wanted(stderr().is_terminal());
+    let gutter = paint(&gutter, Keep::Line, colour, false);
+    let line = paint(line, Keep::Line, colour, guard);
+    let mut err = stderr().lock();
+    let _gone = err.write_all(format!("{gutter}{line}{end}").as_bytes()).and_then(|()| err.flush());
+}
+
+/// A diagnostic with its colours.
+pub(crate) fn diagnostic(diagnostic: &tidegate::Diagnostic) -> String {
+    let rendered = diagnostic.render(false);
+    let lines = rendered.split('\n').map(|line| {
+        let label =
+            |style, word: &str| line.strip_prefix(word).map(|rest| format!("{}{rest}", style::out(style, word)));
+        let labelled = label(style::BAD, "error").or_else(|| label(style::WARNING, "warning"));
+        let frame = || line.trim_start().starts_with(['|', '-', '=']).then(|| style::out(style::DIM, line));
+        let mark = || line.contains(" ^").then(|| style::out(style::STRONG, line));
+        labelled.or_else(mark).or_else(frame).unwrap_or_else(|| line.to_owned())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

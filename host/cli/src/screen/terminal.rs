@@ -1,0 +1,34 @@
+//! What a terminal is asked: its size, and to forget what was typed before a question.
+
+use std::io::{BufRead, IsTerminal, Read, stderr, stdin};
+
+/// The most bytes of an answer.
+const MAX_ANSWER: u64 = 4096;
+
+/// Whether a person can be asked: they see what is printed, and what they type is read.
+pub(crate) fn is_interactive() -> bool {
+    stdin().is_terminal() && stderr().is_terminal()
+}
+
+/// Columns and rows; 80 and 24 where the terminal does not know.
+pub(crate) fn size() -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(stderr()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
+        _ => (80, 24),
+    }
+}
+
+/// Drops what was typed and not read yet: it cannot be an answer to a question that was not there.
+pub(crate) fn forget_input() {
+    // Where this fails standard input is no terminal, and nothing is asked.
+    let _no_terminal = rustix::termios::tcflush(stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
+/// Reads a line; `None` where the input has ended or cannot be read.
+pub(crate) fn read_line() -> Option<String> {
+    let mut line = String::new();
+    match stdin().lock().take(MAX_ANSWER).read_line(&mut line) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(line.trim().to_owned()),
+    }
+}
