@@ -10,7 +10,7 @@
 //! is. (`*` stops at `/`, `**` does not.) For `shell` they are held against the command. A shell can hide a command in
 //! many ways, so the two directions differ:
 //! - an `allow` fits only a command that has no other shell characters (`; & | < > $ ( )`, backquote, backslash, line
-//!   end) than the glob itself, in the same order: `shell(git status*)` never allows `git status; rm -r .`;
+//!   ends, invisible characters) than the glob itself, in the same order: `shell(git status*)` never allows `git status; rm -r .`;
 //! - `ask` and `deny` fit when the whole command or any part of it between such characters fits. That catches what is
 //!   done by habit, not what is hidden on purpose: to be sure, set `shell` itself to `ask` or `deny`.
 
@@ -215,7 +215,14 @@ impl Forms {
 }
 
 fn is_shell_character(c: char) -> bool {
-    matches!(c, ';' | '&' | '|' | '<' | '>' | '$' | '(' | ')' | '`' | '\\' | '\n' | '\r')
+    matches!(c, ';' | '&' | '|' | '<' | '>' | '$' | '(' | ')' | '`' | '\\') || (c != '\t' && is_invisible(c))
+}
+
+/// Characters that no harmless command contains, line ends among them: whoever wrote one hides something.
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn shell_characters(text: &str) -> impl Iterator<Item = char> + '_ {

@@ -83,6 +83,9 @@ fn an_allowed_command_carries_no_second_one() {
         "git status > ~/.profile",
         "git status\nrm x",
         "git status & rm x",
+        "git status\rrm x",
+        "git status \u{202e}x mr",
+        "git status\u{200b}rm",
         "cargo test | head -5; rm x",
         "cargo test | head | sh",
     ] {

@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+pub(crate) mod pty;
+
 /// A workspace with rules of its own.
 pub(crate) struct Place(TempDir);
 
@@ -44,6 +46,14 @@ impl Place {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.run_with(arguments, "")
+    }
+
+    /// Runs the program with its folders outside of the workspace, so that they do not change it.
+    pub(crate) fn run_outside(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
+        command.env("XDG_CACHE_HOME", outside("cache")).env("XDG_CONFIG_HOME", outside("user"));
+        command.output().unwrap()
     }
 
     pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Output {
@@ -85,6 +95,11 @@ impl Place {
     }
 }
 
+/// A folder that no workspace contains.
+pub(crate) fn outside(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
 pub(crate) fn out(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
@@ -97,6 +112,34 @@ pub(crate) fn code(output: &Output) -> i32 {
     output.status.code().unwrap_or_else(|| panic!("{output:?}"))
 }
 
+/// Text without the styles of the host.
+pub(crate) fn plain(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |mut text, part| {
+        let end = part.find('m').filter(|end| part[1..*end].bytes().all(|byte| byte.is_ascii_digit() || byte == b';'));
+        match end.filter(|_| part.starts_with('[')) {
+            Some(end) => text.push_str(&part[end + 1..]),
+            None => text.push_str(&format!("\u{1b}{part}")),
+        }
+        text
+    })
+}
+
+/// Panics if a text would act on a terminal or hide something. Line ends and tabs are fine, and so is a carriage return that
+/// a terminal puts before a line end.
+pub(crate) fn assert_harmless(text: &str) {
+    let text = text.replace("\r\n", "\n");
+    let acts = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    if let Some((at, c)) = text.char_indices().find(|(_, c)| acts(*c)) {
+        let around: String = text[..at].chars().rev().take(200).collect::<Vec<_>>().into_iter().rev().collect();
+        panic!("{c:?} after {around:?}");
+    }
+}
+
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
@@ -106,6 +149,8 @@ pub(crate) enum Say<'a> {
     Text(&'a str),
     Thinking(&'a str),
     Write(&'a str, &'a str),
+    /// A call of a tool with these arguments, as text.
+    Call(&'a str, &'a str),
 }
 
 /// Anthropic's wire format, cut at blanks.
@@ -125,6 +170,11 @@ pub(crate) fn recording(answers: &[&[Say<'_>]]) -> String {
         for (index, block) in answer.iter().enumerate() {
             let arguments;
             let (start, kind, key, text) = match block {
+                Say::Call(name, arguments) => {
+                    stop = "tool_use";
+                    let start = json!({"type": "tool_use", "id": format!("call-{index}"), "name": name, "input": {}});
+                    (start, "input_json_delta", "partial_json", *arguments)
+                }
                 Say::Text(text) => (json!({"type": "text", "text": ""}), "text_delta", "text", *text),
                 Say::Thinking(text) => {
                     (json!({"type": "thinking", "thinking": ""}), "thinking_delta", "thinking", *text)
