@@ -43,7 +43,7 @@ impl Decode {
                 answer.usage(wire.message.usage.into());
             }
             "content_block_start" => self.begin(wire.index, wire.content_block, answer),
-            "content_block_delta" => self.delta(wire.index, &wire.delta, answer),
+            "content_block_delta" => self.delta(wire.index, wire.delta, answer),
             "content_block_stop" => self.end(wire.index, answer),
             "message_delta" => {
                 answer.usage(wire.usage.into());
@@ -75,31 +75,31 @@ impl Decode {
             "tool_use" => {
                 let call = CallId::new(content.id.as_str());
                 let whole = content.input.filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
-                (BlockKind::Tool { call, name: content.name.0.into_owned() }, whole.map(|input| input.to_string()))
+                (BlockKind::Tool { call, name: content.name.into_string() }, whole.map(|input| input.to_string()))
             }
             _ => return,
         };
         let id = answer.begin(kind);
         answer.keeps(self.blocks.len(), whole.as_ref().map_or(0, String::len));
-        answer.piece(id, content.text.0);
-        answer.piece(id, content.thinking.0);
-        answer.signature(id, content.signature.0.into_owned(), false);
-        answer.signature(id, content.data.0.into_owned(), true);
+        answer.text(id, content.text);
+        answer.text(id, content.thinking);
+        answer.signature(id, content.signature.into_string(), false);
+        answer.signature(id, content.data.into_string(), true);
         self.blocks.push(Block { index, id, whole });
     }
 
-    fn delta(&mut self, index: Number, delta: &BlockDelta<'_>, answer: &mut Answer) {
+    fn delta(&mut self, index: Number, delta: BlockDelta<'_>, answer: &mut Answer) {
         let index = index.0.unwrap_or(0);
         let Some(block) = self.blocks.iter_mut().find(|block| block.index == index) else { return };
         match delta.kind.as_str() {
-            "text_delta" => answer.piece(block.id, delta.text.as_str()),
-            "thinking_delta" => answer.piece(block.id, delta.thinking.as_str()),
-            "signature_delta" => answer.signature(block.id, delta.signature.as_str().to_owned(), false),
+            "text_delta" => answer.text(block.id, delta.text),
+            "thinking_delta" => answer.text(block.id, delta.thinking),
+            "signature_delta" => answer.signature(block.id, delta.signature.into_string(), false),
             "input_json_delta" => {
                 if !delta.partial_json.is_empty() {
                     block.whole = None;
                 }
-                answer.piece(block.id, delta.partial_json.as_str());
+                answer.text(block.id, delta.partial_json);
             }
             _ => {} // `citations_delta` and what comes later
         }

@@ -1,12 +1,15 @@
 //! Bytes of a provider's stream → deltas. What the wire formats share: their choice, block numbers, the order of deltas.
 
+use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 
 use flow::{BlockId, BlockKind, CallId, Delta, ErrorClass, ModelError, StopReason, Usage};
 
 use crate::limits::{Limits, exceeded};
+use crate::loose::Text;
 use crate::sse::{SseDecoder, SseEvent, TooLarge};
-use crate::{Wire, anthropic, failure, openai_chat, openai_responses};
+use crate::surrogates::Half;
+use crate::{Wire, anthropic, failure, openai_chat, openai_responses, surrogates};
 
 /// Decodes one answer. The deltas are the same for every way its bytes are cut into chunks, but for the cuts between
 /// pieces that the provider itself made.
@@ -116,8 +119,8 @@ pub(crate) struct Answer {
     started: bool,
     stopped: bool,
     next: BlockId,
-    /// Blocks that began and did not end, oldest first, and their bytes so far.
-    open: Vec<(BlockId, usize)>,
+    /// Blocks that began and did not end, oldest first.
+    open: Vec<Open>,
     /// Ids of the calls so far.
     calls: HashSet<CallId>,
     limits: Limits,
@@ -125,6 +128,16 @@ pub(crate) struct Answer {
     counted: Counted,
     /// The first limit that was exceeded; nothing is given after it.
     over: Option<ModelError>,
+}
+
+/// A block under construction.
+#[derive(Debug)]
+struct Open {
+    id: BlockId,
+    /// Its bytes so far.
+    bytes: usize,
+    /// The first half of a character that its text ends with.
+    half: Half,
 }
 
 #[derive(Debug, Default)]
@@ -156,7 +169,7 @@ impl Answer {
         let block = self.next;
         self.next += 1;
         self.count_block(matches!(kind, BlockKind::Tool { .. }));
-        self.open.push((block, 0));
+        self.open.push(Open { id: block, bytes: 0, half: Half::default() });
         let named = if let BlockKind::Tool { call, name } = &kind { call.as_str().len() + name.len() } else { 0 };
         self.count(named);
         if self.over.is_none() {
@@ -177,6 +190,22 @@ impl Answer {
         BlockKind::Tool { call, name }
     }
 
+    /// Gives more of a block as it came; a half of a character waits for its other half.
+    pub(crate) fn text(&mut self, block: BlockId, text: Text<'_>) {
+        let text = self.join(block, text);
+        self.piece(block, text);
+    }
+
+    /// What more text of a block makes of it; to be given with [`Answer::piece`].
+    pub(crate) fn join<'t>(&mut self, block: BlockId, text: Text<'t>) -> Cow<'t, str> {
+        self.half(block).map_or(Cow::Borrowed(""), |half| half.join(text))
+    }
+
+    /// The first half of a character that an open block's text ends with.
+    pub(crate) fn half(&mut self, block: BlockId) -> Option<&mut Half> {
+        self.open.iter_mut().find(|open| open.id == block).map(|open| &mut open.half)
+    }
+
     pub(crate) fn piece(&mut self, block: BlockId, text: impl AsRef<str> + Into<String>) {
         if !text.as_ref().is_empty() && self.fits(block, text.as_ref().len()) {
             self.out.push_back(Delta::Piece { block, text: text.into() });
@@ -191,7 +220,9 @@ impl Answer {
 
     /// Ends a block; a second end of the same block is passed over.
     pub(crate) fn end(&mut self, block: BlockId) {
-        if let Some(at) = self.open.iter().position(|(open, _)| *open == block && self.over.is_none()) {
+        let half = self.half(block).map_or("", Half::give_up);
+        self.piece(block, half);
+        if let Some(at) = self.open.iter().position(|open| open.id == block && self.over.is_none()) {
             self.open.remove(at);
             self.out.push_back(Delta::BlockEnd { block });
         }
@@ -211,8 +242,11 @@ impl Answer {
         if !self.started {
             self.start(None);
         }
-        while let Some((block, _)) = self.open.first().copied() {
+        while let Some(block) = self.open.first().map(|open| open.id).filter(|_| self.over.is_none()) {
             self.end(block);
+        }
+        if self.over.is_some() {
+            return;
         }
         self.stopped = true;
         self.out.push_back(Delta::Stop { reason });
@@ -242,10 +276,10 @@ impl Answer {
     /// Counts bytes of a block and says whether they may be given.
     fn fits(&mut self, block: BlockId, bytes: usize) -> bool {
         let most = self.limits.block_bytes;
-        let open = self.open.iter_mut().find(|(open, _)| *open == block);
-        let in_block = open.map_or(bytes, |(_, count)| {
-            *count += bytes;
-            *count
+        let open = self.open.iter_mut().find(|open| open.id == block);
+        let in_block = open.map_or(bytes, |open| {
+            open.bytes += bytes;
+            open.bytes
         });
         if in_block > most {
             self.exceed("block_bytes", "bytes in one block", in_block, most);
@@ -269,7 +303,7 @@ impl Answer {
 
 /// Reads an event's JSON.
 pub(crate) fn parse<'de, T: serde::Deserialize<'de>>(event: &'de SseEvent<'_>) -> Result<T, ModelError> {
-    serde_json::from_str(&event.data).map_err(|cause| {
+    surrogates::from_str(&event.data).map_err(|cause| {
         let begin = failure::excerpt(event.data.as_bytes());
         ModelError::new(
             ErrorClass::Permanent,

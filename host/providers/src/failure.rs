@@ -124,7 +124,7 @@ struct Words {
 
 impl Words {
     fn of_body(body: &[u8]) -> Self {
-        let Ok(value) = serde_json::from_slice::<Value>(body) else { return Self::default() };
+        let Ok(value) = crate::surrogates::from_slice::<Value>(body) else { return Self::default() };
         let error = match &value {
             Value::Object(map) => {
                 map.get("response").and_then(|r| r.get("error")).or_else(|| map.get("error")).unwrap_or(&value)

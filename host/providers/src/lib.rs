@@ -20,6 +20,7 @@ mod openai_chat;
 mod openai_responses;
 mod recording;
 mod sse;
+mod surrogates;
 
 pub use self::check::check;
 pub use self::config::{

@@ -8,20 +8,44 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A text, borrowed where it holds no escapes; empty where it was absent or no text.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
+use crate::surrogates::{self, Cut, TEXT};
+
+/// A string, borrowed where it contains no escapes; empty where it was absent or no string.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Text<'a> {
+    /// A string of whole characters.
+    Whole(Cow<'a, str>),
+    /// It begins or ends inside a character, or contains a half of one.
+    Cut(Box<Cut>),
+}
+
+impl Default for Text<'_> {
+    fn default() -> Self {
+        Self::Whole(Cow::Borrowed(""))
+    }
+}
 
 impl Text<'_> {
+    /// The string; halves of characters are U+FFFD.
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
+        match self {
+            Self::Whole(whole) => whole,
+            Self::Cut(cut) => cut.lossy(),
+        }
+    }
+
+    pub(crate) fn into_string(self) -> String {
+        match self {
+            Self::Whole(whole) => whole.into_owned(),
+            Self::Cut(cut) => cut.into_lossy(),
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.as_str().is_empty()
     }
 
-    /// The text, or `None` where it is empty.
+    /// The string, or `None` where it is empty.
     pub(crate) fn given(&self) -> Option<&str> {
         Some(self.as_str()).filter(|text| !text.is_empty())
     }
@@ -29,14 +53,14 @@ impl Text<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Loose).map(|value| match value {
-            Value::Text(text) => Self(text),
+        from.deserialize_newtype_struct(TEXT, Loose).map(|value| match value {
+            Value::Text(text) => text,
             Value::Number(_) | Value::Other => Self::default(),
         })
     }
 }
 
-/// A whole number that is not negative; `None` where it was absent or something else.
+/// A whole number that is not negative, also in quotes; `None` where it was absent or something else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Number(pub(crate) Option<u64>);
 
@@ -44,7 +68,8 @@ impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(Loose).map(|value| match value {
             Value::Number(number) => Self(Some(number)),
-            Value::Text(_) | Value::Other => Self(None),
+            Value::Text(text) => Self(text.as_str().parse().ok()),
+            Value::Other => Self(None),
         })
     }
 }
@@ -55,7 +80,7 @@ pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
 }
 
 enum Value<'a> {
-    Text(Cow<'a, str>),
+    Text(Text<'a>),
     Number(u64),
     Other,
 }
@@ -70,11 +95,24 @@ impl<'de> Visitor<'de> for Loose {
     }
 
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Value::Text(Cow::Borrowed(text)))
+        Ok(Value::Text(Text::Whole(Cow::Borrowed(text))))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Value::Text(Cow::Owned(text.to_owned())))
+        Ok(Value::Text(Text::Whole(Cow::Owned(text.to_owned()))))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+        Ok(Value::Text(Text::Whole(Cow::Owned(text))))
+    }
+
+    /// A string with halves of characters, which only [`crate::surrogates`] gives.
+    fn visit_byte_buf<E: serde::de::Error>(self, marked: Vec<u8>) -> Result<Self::Value, E> {
+        surrogates::read(marked).map(|cut| Value::Text(Text::Cut(Box::new(cut)))).map_err(E::custom)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_any(self)
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {

@@ -10,6 +10,7 @@ use crate::decode::{Answer, ended_without, parse};
 use crate::failure;
 use crate::loose::{Number, Text, or_default};
 use crate::sse::SseEvent;
+use crate::surrogates::Half;
 
 /// Decodes one answer.
 #[derive(Debug, Default)]
@@ -34,8 +35,9 @@ struct Call {
     id: String,
     /// `None` until the name is known.
     block: Option<BlockId>,
-    /// What came before the name.
+    /// What came before the name, and the first half of a character that it ends with.
     early: String,
+    half: Half,
 }
 
 impl Decode {
@@ -113,7 +115,7 @@ impl Decode {
                 block
             }
         };
-        answer.piece(block, text.0);
+        answer.text(block, text);
     }
 
     fn end_prose(&mut self, answer: &mut Answer) {
@@ -128,16 +130,20 @@ impl Decode {
         let call = &mut self.calls[at];
         if call.block.is_none() && !piece.function.name.is_empty() {
             let kind =
-                BlockKind::Tool { call: CallId::new(call.id.as_str()), name: piece.function.name.0.into_owned() };
+                BlockKind::Tool { call: CallId::new(call.id.as_str()), name: piece.function.name.into_string() };
             let block = answer.begin(kind);
             answer.piece(block, std::mem::take(&mut call.early));
+            if let Some(half) = answer.half(block) {
+                *half = std::mem::take(&mut call.half);
+            }
             call.block = Some(block);
         }
         match call.block {
-            Some(block) => answer.piece(block, piece.function.arguments.0),
+            Some(block) => answer.text(block, piece.function.arguments),
             None => {
-                call.early.push_str(&piece.function.arguments.0);
-                let (calls, more) = (self.calls.len(), piece.id.as_str().len() + piece.function.arguments.0.len());
+                let more = piece.id.as_str().len() + piece.function.arguments.as_str().len();
+                call.early.push_str(&call.half.join(piece.function.arguments));
+                let calls = self.calls.len();
                 answer.keeps(calls, more);
             }
         }
@@ -157,7 +163,7 @@ impl Decode {
             // An id is minted where the server gives none: the result must name the call.
             let id = if id.is_empty() { format!("call_{at}") } else { id.to_owned() };
             let index = piece.index.0.unwrap_or(at as u64);
-            self.calls.push(Call { index, id, block: None, early: String::new() });
+            self.calls.push(Call { index, id, block: None, early: String::new(), half: Half::default() });
             at
         })
     }

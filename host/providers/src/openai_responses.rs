@@ -13,6 +13,7 @@ use crate::decode::{Answer, ended_without, parse};
 use crate::failure;
 use crate::loose::{Number, Text, or_default};
 use crate::sse::SseEvent;
+use crate::surrogates;
 
 /// Decodes one answer.
 #[derive(Debug, Default)]
@@ -96,24 +97,25 @@ impl Decode {
         if event.data == "[DONE]" {
             return Ok(());
         }
-        let wire: Event<'_> = parse(event)?;
+        let mut wire: Event<'_> = parse(event)?;
+        let delta = std::mem::take(&mut wire.delta);
         let kind = if wire.kind.is_empty() { event.name.as_ref() } else { wire.kind.as_str() };
         match kind {
             "response.created" | "response.in_progress" | "response.queued" => start(&wire.response, answer),
             "response.output_item.added" => drop(self.added(&wire.item, wire.output_index.0, answer)),
-            "response.output_text.delta" => self.part(ItemKind::Message, &wire, &wire.delta, answer),
+            "response.output_text.delta" => self.part(ItemKind::Message, &wire, delta, answer),
             "response.output_text.done" => self.whole_part(ItemKind::Message, &wire, &wire.text, answer),
             "response.refusal.delta" => {
                 self.refused = true;
-                self.part(ItemKind::Message, &wire, &wire.delta, answer);
+                self.part(ItemKind::Message, &wire, delta, answer);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.part(ItemKind::Reasoning, &wire, &wire.delta, answer);
+                self.part(ItemKind::Reasoning, &wire, delta, answer);
             }
             "response.reasoning_summary_text.done" | "response.reasoning_text.done" => {
                 self.whole_part(ItemKind::Reasoning, &wire, &wire.text, answer);
             }
-            "response.function_call_arguments.delta" => self.part(ItemKind::Call, &wire, &wire.delta, answer),
+            "response.function_call_arguments.delta" => self.part(ItemKind::Call, &wire, delta, answer),
             "response.function_call_arguments.done" => {
                 self.whole_part(ItemKind::Call, &wire, &wire.arguments, answer);
             }
@@ -164,11 +166,11 @@ impl Decode {
     }
 
     /// More of an item.
-    fn part(&mut self, kind: ItemKind, wire: &Event<'_>, text: &Text<'_>, answer: &mut Answer) {
+    fn part(&mut self, kind: ItemKind, wire: &Event<'_>, delta: Text<'_>, answer: &mut Answer) {
         if let Some(at) = self.position(kind, wire) {
             let item = &mut self.items[at];
             item.numbered &= wire.part().is_some();
-            item.give(wire.part().unwrap_or(0), text.as_str(), answer);
+            item.give(wire.part().unwrap_or(0), delta, answer);
         }
     }
 
@@ -210,7 +212,7 @@ impl Decode {
     /// The end of the answer repeats all of its items. What was not told before is taken, and nothing twice: an item is
     /// new only where more of its kind are there than were told, since some servers give other ids in the end.
     fn fill_in(&mut self, data: &str, answer: &mut Answer) -> Result<(), ModelError> {
-        let output = match serde_json::from_str::<Finished<'_>>(data) {
+        let output = match surrogates::from_str::<Finished<'_>>(data) {
             Ok(finished) => finished.response.output,
             // A shape that we do not know takes nothing away from what was streamed.
             Err(_) if !self.items.is_empty() => return Ok(()),
@@ -284,7 +286,7 @@ impl Decode {
 
 impl Item {
     /// Gives more of one part.
-    fn give(&mut self, number: u64, text: &str, answer: &mut Answer) {
+    fn give(&mut self, number: u64, text: Text<'_>, answer: &mut Answer) {
         if text.is_empty() {
             return;
         }
@@ -294,15 +296,16 @@ impl Item {
                 answer.end(open);
                 self.block = None;
             } else {
-                answer.piece(open, "\n\n"); // summaries are paragraphs
+                answer.text(open, Text::Whole("\n\n".into())); // summaries are paragraphs
             }
         }
         let at = self.parts.iter().position(|part| part.number == number);
         let mut part = at.map_or_else(|| Part::new(number), |at| self.parts.remove(at));
-        part.add(text);
+        let block = *self.block.get_or_insert_with(|| answer.begin(BlockKind::Text));
+        let text = answer.join(block, text);
+        part.add(&text);
         self.parts.push(part);
         answer.keeps(self.parts.len(), 0);
-        let block = *self.block.get_or_insert_with(|| answer.begin(BlockKind::Text));
         answer.piece(block, text);
     }
 
@@ -312,7 +315,7 @@ impl Item {
             // An earlier part than the one under way had its time.
             let later = self.parts.last().is_none_or(|last| last.number < number);
             if later {
-                self.give(number, whole, answer);
+                self.give(number, Text::Whole(whole.into()), answer);
             }
             return later;
         };
@@ -320,7 +323,11 @@ impl Item {
         match part.rest_of(whole) {
             Some("") => true,
             Some(rest) if latest => {
-                self.give(number, rest, answer);
+                // It contains the whole character whose first half was given.
+                if let Some(half) = self.block.and_then(|block| answer.half(block)) {
+                    half.forget();
+                }
+                self.give(number, Text::Whole(rest.into()), answer);
                 true
             }
             Some(_) | None => false,
