@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 pub(crate) use self::prefill::goes_on;
 pub(crate) use self::request::encode;
-use crate::decode::{Answer, ended_without, parse};
+use crate::decode::{Answer, ended_without, is_done, misplaced, parse};
 use crate::failure;
 use crate::loose::{Number, Text, or_default};
 use crate::sse::SseEvent;
@@ -20,38 +20,71 @@ pub(crate) struct Decode {
     reason: Option<StopReason>,
 }
 
-/// A block of the wire that we know; others (tools that run at the provider) are passed over with all their deltas.
+/// A content block that has begun and not ended.
 #[derive(Debug)]
 struct Block {
     index: u64,
-    id: BlockId,
-    /// Input that came whole with the start, in case no pieces follow.
-    whole: Option<String>,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Text(BlockId),
+    Thinking(BlockId),
+    Call {
+        id: BlockId,
+        /// Input that came whole with the start, in case no parts follow.
+        whole: Option<String>,
+    },
+    /// Tools that run at the provider, and whatever comes later: passed over with all of its deltas.
+    Unknown,
+}
+
+impl Content {
+    fn block(&self) -> Option<BlockId> {
+        match self {
+            Self::Text(id) | Self::Thinking(id) | Self::Call { id, .. } => Some(*id),
+            Self::Unknown => None,
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Thinking(_) => "thinking",
+            Self::Call { .. } => "a tool call",
+            Self::Unknown => "of an unknown type",
+        }
+    }
 }
 
 impl Decode {
     pub(crate) fn event(&mut self, event: &SseEvent<'_>, answer: &mut Answer) -> Result<(), ModelError> {
-        if event.data == "[DONE]" {
+        if is_done(event) {
             return Ok(()); // sent by servers that speak several formats
         }
         let wire: Event<'_> = parse(event)?;
         let kind = if wire.kind.is_empty() { event.name.as_ref() } else { wire.kind.as_str() };
+        let index = wire.index.0.unwrap_or(0);
         match kind {
             "message_start" => {
-                self.blocks.clear();
+                *self = Self::default();
                 answer.start(wire.message.model.given().map(str::to_owned));
                 answer.usage(wire.message.usage.into());
             }
-            "content_block_start" => self.begin(wire.index, wire.content_block, answer),
-            "content_block_delta" => self.delta(wire.index, wire.delta, answer),
-            "content_block_stop" => self.end(wire.index, answer),
+            "content_block_start" => self.begin(index, wire.content_block, answer),
+            "content_block_delta" => self.delta(index, wire.delta, answer)?,
+            "content_block_stop" => self.end(index, answer),
             "message_delta" => {
                 answer.usage(wire.usage.into());
                 if let Some(word) = wire.delta.stop_reason.given() {
                     self.reason = Some(stop_reason(word));
                 }
             }
-            "message_stop" => answer.stop(self.reason.take().unwrap_or(StopReason::EndTurn)),
+            "message_stop" => {
+                self.end_all(answer);
+                answer.stop(self.reason.take().unwrap_or(StopReason::EndTurn));
+            }
             "error" => return Err(failure::in_stream(&event.data)),
             _ => {} // `ping`, and whatever comes later
         }
@@ -62,58 +95,103 @@ impl Decode {
     pub(crate) fn finish(&mut self, answer: &mut Answer) -> Result<(), ModelError> {
         let missing = if answer.is_started() { "stop_reason" } else { "message_start" };
         let reason = self.reason.take().ok_or_else(|| ended_without(missing))?;
+        self.end_all(answer);
         answer.stop(reason);
         Ok(())
     }
 
-    fn begin(&mut self, index: Number, content: ContentBlock<'_>, answer: &mut Answer) {
-        let index = index.0.unwrap_or(0);
-        self.end(Number(Some(index)), answer); // an index that is used again names a new block
-        let (kind, whole) = match content.kind.as_str() {
-            "text" => (BlockKind::Text, None),
-            "thinking" | "redacted_thinking" => (BlockKind::Thinking, None),
+    fn begin(&mut self, index: u64, block: ContentBlock<'_>, answer: &mut Answer) {
+        self.end(index, answer); // an index that is used again names a new block
+        let content = match block.kind.as_str() {
+            "text" => Content::Text(answer.begin(BlockKind::Text)),
+            "thinking" | "redacted_thinking" => Content::Thinking(answer.begin(BlockKind::Thinking)),
             "tool_use" => {
-                let call = CallId::new(content.id.as_str());
-                let whole = content.input.filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
-                (BlockKind::Tool { call, name: content.name.into_string() }, whole.map(|input| input.to_string()))
+                let call = CallId::new(block.id.as_str());
+                let input = block.input.filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
+                let id = answer.begin(BlockKind::Tool { call, name: block.name.into_string() });
+                Content::Call { id, whole: input.map(|input| input.to_string()) }
             }
-            _ => return,
+            "" => return, // its deltas say what it is
+            kind => {
+                answer.passed_over(|| format!("content blocks of type {kind:?}"));
+                Content::Unknown
+            }
         };
-        let id = answer.begin(kind);
-        answer.keeps(self.blocks.len(), whole.as_ref().map_or(0, String::len));
-        answer.text(id, content.text);
-        answer.text(id, content.thinking);
-        answer.signature(id, content.signature.into_string(), false);
-        answer.signature(id, content.data.into_string(), true);
-        self.blocks.push(Block { index, id, whole });
+        let whole = if let Content::Call { whole: Some(whole), .. } = &content { whole.len() } else { 0 };
+        answer.keeps(self.blocks.len(), whole);
+        if let Some(id) = content.block() {
+            answer.text(id, block.text);
+            answer.text(id, block.thinking);
+            answer.signature(id, block.signature.into_string(), false);
+            answer.signature(id, block.data.into_string(), true);
+        }
+        self.blocks.push(Block { index, content });
     }
 
-    fn delta(&mut self, index: Number, delta: BlockDelta<'_>, answer: &mut Answer) {
-        let index = index.0.unwrap_or(0);
-        let Some(block) = self.blocks.iter_mut().find(|block| block.index == index) else { return };
-        match delta.kind.as_str() {
-            "text_delta" => answer.text(block.id, delta.text),
-            "thinking_delta" => answer.text(block.id, delta.thinking),
-            "signature_delta" => answer.signature(block.id, delta.signature.into_string(), false),
-            "input_json_delta" => {
-                if !delta.partial_json.is_empty() {
-                    block.whole = None;
-                }
-                answer.text(block.id, delta.partial_json);
+    /// More of a block. Text and thinking begin their block where the server did not, or has ended it; arguments cannot,
+    /// because only the start of a block names its tool.
+    fn delta(&mut self, index: u64, delta: BlockDelta<'_>, answer: &mut Answer) -> Result<(), ModelError> {
+        let kind = delta.kind();
+        let open = self.blocks.iter_mut().find(|block| block.index == index).map(|block| &mut block.content);
+        match (kind, open) {
+            (DeltaKind::Unknown, _) | (_, Some(Content::Unknown)) => {}
+            (DeltaKind::Text, Some(Content::Text(id))) => answer.text(*id, delta.text),
+            (DeltaKind::Thinking, Some(Content::Thinking(id))) => answer.text(*id, delta.thinking),
+            (DeltaKind::Signature, Some(Content::Thinking(id))) => {
+                answer.signature(*id, delta.signature.into_string(), false);
             }
-            _ => {} // `citations_delta` and what comes later
+            (DeltaKind::Arguments, Some(Content::Call { id, whole })) => {
+                if !delta.partial_json.is_empty() {
+                    *whole = None;
+                }
+                answer.text(*id, delta.partial_json);
+            }
+            _ if delta.is_empty() => {}
+            (DeltaKind::Arguments, None) => {
+                return Err(misplaced(format_args!(
+                    "arguments of a tool call came for content block {index} outside of its `content_block_start` and \
+                     `content_block_stop`, so the tool is not known"
+                )));
+            }
+            (DeltaKind::Arguments, Some(other)) | (_, Some(other @ Content::Call { .. })) => {
+                let (kind, other) = (delta.kind.as_str(), other.word());
+                return Err(misplaced(format_args!("`{kind}` came for content block {index}, which is {other}")));
+            }
+            (DeltaKind::Text, None | Some(Content::Thinking(_))) => {
+                self.end(index, answer);
+                let id = answer.begin(BlockKind::Text);
+                answer.text(id, delta.text);
+                self.blocks.push(Block { index, content: Content::Text(id) });
+            }
+            (DeltaKind::Thinking | DeltaKind::Signature, None | Some(Content::Text(_))) => {
+                self.end(index, answer);
+                let id = answer.begin(BlockKind::Thinking);
+                answer.text(id, delta.thinking);
+                answer.signature(id, delta.signature.into_string(), false);
+                self.blocks.push(Block { index, content: Content::Thinking(id) });
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, index: u64, answer: &mut Answer) {
+        if let Some(at) = self.blocks.iter().position(|block| block.index == index) {
+            end(self.blocks.remove(at), answer);
         }
     }
 
-    fn end(&mut self, index: Number, answer: &mut Answer) {
-        let index = index.0.unwrap_or(0);
-        let Some(at) = self.blocks.iter().position(|block| block.index == index) else { return };
-        let block = self.blocks.remove(at);
-        if let Some(whole) = block.whole {
-            answer.piece(block.id, whole);
-        }
-        answer.end(block.id);
+    /// What the server did not end ends with the answer.
+    fn end_all(&mut self, answer: &mut Answer) {
+        self.blocks.drain(..).for_each(|block| end(block, answer));
     }
+}
+
+fn end(block: Block, answer: &mut Answer) {
+    let Some(id) = block.content.block() else { return };
+    if let Content::Call { whole: Some(whole), .. } = block.content {
+        answer.piece(id, whole);
+    }
+    answer.end(id);
 }
 
 fn stop_reason(word: &str) -> StopReason {
@@ -187,6 +265,38 @@ struct BlockDelta<'a> {
     partial_json: Text<'a>,
     #[serde(borrow, default)]
     stop_reason: Text<'a>,
+}
+
+/// What a delta is more of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DeltaKind {
+    Text,
+    Thinking,
+    Signature,
+    Arguments,
+    /// `citations_delta`, and whatever comes later.
+    Unknown,
+}
+
+impl BlockDelta<'_> {
+    /// Where the server leaves the type out, the field that is there says it.
+    fn kind(&self) -> DeltaKind {
+        match self.kind.as_str() {
+            "text_delta" => DeltaKind::Text,
+            "thinking_delta" => DeltaKind::Thinking,
+            "signature_delta" => DeltaKind::Signature,
+            "input_json_delta" => DeltaKind::Arguments,
+            "" if !self.text.is_empty() => DeltaKind::Text,
+            "" if !self.thinking.is_empty() => DeltaKind::Thinking,
+            "" if !self.signature.is_empty() => DeltaKind::Signature,
+            "" if !self.partial_json.is_empty() => DeltaKind::Arguments,
+            _ => DeltaKind::Unknown,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        [&self.text, &self.thinking, &self.signature, &self.partial_json].iter().all(|field| field.is_empty())
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]

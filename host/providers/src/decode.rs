@@ -71,11 +71,12 @@ impl Decoder {
         if answer.stopped {
             return Ok(());
         }
-        match format {
+        let finished = match format {
             Format::Anthropic(decode) => decode.finish(answer),
             Format::OpenAiChat(decode) => decode.finish(answer),
             Format::OpenAiResponses(decode) => decode.finish(answer),
-        }
+        };
+        answer.over.take().map_or(finished, Err)
     }
 
     /// The next delta of what was read.
@@ -98,8 +99,9 @@ enum Format {
 
 impl Format {
     fn event(&mut self, event: &SseEvent<'_>, answer: &mut Answer) -> Result<(), ModelError> {
-        if answer.stopped {
-            return Ok(()); // the answer was complete: nothing after its end changes it
+        // After its end nothing changes an answer; an event without data keeps a connection alive.
+        if answer.stopped || event.data.trim_ascii().is_empty() {
+            return Ok(());
         }
         let taken = match self {
             Self::Anthropic(decode) => decode.event(event, answer),
@@ -126,8 +128,10 @@ pub(crate) struct Answer {
     limits: Limits,
     /// Blocks, calls and bytes so far. An answer that begins anew goes on counting: it may do so without end.
     counted: Counted,
-    /// The first limit that was exceeded; nothing is given after it.
+    /// The first limit that was exceeded, or why the answer is none; nothing is given after it.
     over: Option<ModelError>,
+    /// The first content that no wire format's decoder reads.
+    passed_over: Option<String>,
 }
 
 /// A block under construction.
@@ -154,6 +158,7 @@ impl Answer {
         self.next = 0;
         self.open.clear();
         self.calls.clear();
+        self.passed_over = None;
         self.count(model.as_ref().map_or(0, String::len));
         self.out.push_back(Delta::Start { model });
     }
@@ -234,9 +239,25 @@ impl Answer {
         }
     }
 
+    /// Content of a kind that is not read: tools that run at the provider, and whatever comes later. An answer that
+    /// consists of nothing else is an error, which names the first of it.
+    pub(crate) fn passed_over(&mut self, what: impl FnOnce() -> String) {
+        self.passed_over.get_or_insert_with(what);
+    }
+
+    /// Whether any block has begun.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.next > 0
+    }
+
     /// The answer is complete: what is still open ends, then comes the stop.
     pub(crate) fn stop(&mut self, reason: StopReason) {
         if self.stopped || self.over.is_some() {
+            return;
+        }
+        if let Some(what) = self.passed_over.take().filter(|_| !self.has_blocks()) {
+            let message = format!("the answer contains nothing that can be read: it consists of {what}");
+            self.over = Some(ModelError::new(ErrorClass::Permanent, message));
             return;
         }
         if !self.started {
@@ -301,15 +322,26 @@ impl Answer {
     }
 }
 
-/// Reads an event's JSON.
+/// Whether an event is the end of a stream as OpenAI's servers mark it.
+pub(crate) fn is_done(event: &SseEvent<'_>) -> bool {
+    event.data.trim_ascii() == "[DONE]"
+}
+
+/// Reads an event's JSON. What garbles one event (a proxy, a server that is restarted) need not garble the next answer:
+/// the error is as transient as that of a stream that was cut off.
 pub(crate) fn parse<'de, T: serde::Deserialize<'de>>(event: &'de SseEvent<'_>) -> Result<T, ModelError> {
     surrogates::from_str(&event.data).map_err(|cause| {
         let begin = failure::excerpt(event.data.as_bytes());
         ModelError::new(
-            ErrorClass::Permanent,
+            ErrorClass::Transient,
             format!("cannot read an event of the stream: {cause}; it begins: {begin}"),
         )
     })
+}
+
+/// The error of content that does not belong to anything: what came, where, and what is missing.
+pub(crate) fn misplaced(what: impl std::fmt::Display) -> ModelError {
+    ModelError::new(ErrorClass::Permanent, format!("the provider's stream is inconsistent: {what}"))
 }
 
 /// The error of a stream that ended too early.
@@ -321,7 +353,7 @@ pub(crate) fn ended_without(missing: &str) -> ModelError {
 }
 
 fn is_whole(data: &str) -> bool {
-    data == "[DONE]" || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok()
+    data.trim_ascii() == "[DONE]" || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok()
 }
 
 impl From<TooLarge> for ModelError {

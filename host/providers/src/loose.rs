@@ -53,9 +53,9 @@ impl Text<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_newtype_struct(TEXT, Loose).map(|value| match value {
+        from.deserialize_newtype_struct(TEXT, Loose::<false>).map(|value| match value {
             Value::Text(text) => text,
-            Value::Number(_) | Value::Other => Self::default(),
+            Value::Number(_) | Value::List(_) | Value::Map(_) | Value::Other => Self::default(),
         })
     }
 }
@@ -66,10 +66,10 @@ pub(crate) struct Number(pub(crate) Option<u64>);
 
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Loose).map(|value| match value {
+        from.deserialize_any(Loose::<false>).map(|value| match value {
             Value::Number(number) => Self(Some(number)),
             Value::Text(text) => Self(text.as_str().parse().ok()),
-            Value::Other => Self(None),
+            Value::List(_) | Value::Map(_) | Value::Other => Self(None),
         })
     }
 }
@@ -79,15 +79,32 @@ pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
     Option::<T>::deserialize(from).map(Option::unwrap_or_default)
 }
 
-enum Value<'a> {
+/// Any value, for fields whose shape differs between servers.
+#[derive(Debug, Default)]
+pub(crate) enum Value<'a> {
+    /// A string.
     Text(Text<'a>),
+    /// A whole number that is not negative.
     Number(u64),
+    /// An array; empty where nobody wants to know.
+    List(Vec<Value<'a>>),
+    /// An object; empty where nobody wants to know.
+    Map(Vec<(String, Value<'a>)>),
+    /// Another scalar.
+    #[default]
     Other,
 }
 
-struct Loose;
+impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_newtype_struct(TEXT, Loose::<true>)
+    }
+}
 
-impl<'de> Visitor<'de> for Loose {
+/// Reads any value; the inside of arrays and objects only where `INSIDE`.
+struct Loose<const INSIDE: bool>;
+
+impl<'de, const INSIDE: bool> Visitor<'de> for Loose<INSIDE> {
     type Value = Value<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,12 +155,26 @@ impl<'de> Visitor<'de> for Loose {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Value::Other)
+        let mut list = Vec::new();
+        if INSIDE {
+            while let Some(entry) = seq.next_element()? {
+                list.push(entry);
+            }
+        } else {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+        }
+        Ok(Value::List(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Value::Other)
+        let mut list = Vec::new();
+        if INSIDE {
+            while let Some(entry) = map.next_entry()? {
+                list.push(entry);
+            }
+        } else {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        }
+        Ok(Value::Map(list))
     }
 }

@@ -9,11 +9,11 @@ use flow::{BlockId, BlockKind, CallId, ModelError, StopReason, Usage};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::request::encode;
-use crate::decode::{Answer, ended_without, parse};
+use crate::decode::{Answer, ended_without, is_done, misplaced, parse};
 use crate::failure;
 use crate::loose::{Number, Text, or_default};
 use crate::sse::SseEvent;
-use crate::surrogates;
+use crate::surrogates::{self, Half};
 
 /// Decodes one answer.
 #[derive(Debug, Default)]
@@ -30,8 +30,12 @@ struct Item {
     call_id: String,
     index: Option<u64>,
     kind: ItemKind,
-    /// The block under way. A message has one for each of its parts, the others one in all.
+    /// The block under way. A message has one for each of its parts, the others one in all; a call has none until its
+    /// tool is named.
     block: Option<BlockId>,
+    /// Arguments of a call that came before its name, and the first half of a character that they end with.
+    early: String,
+    half: Half,
     /// What was given of its parts, the latest last: what is repeated whole at their end is not taken again.
     parts: Vec<Part>,
     /// Every event told which part it speaks of.
@@ -71,8 +75,40 @@ fn fnv(hash: u64, text: &str) -> u64 {
 }
 
 impl Item {
+    fn new(kind: ItemKind, id: &str, call_id: &str, index: Option<u64>) -> Self {
+        Self {
+            id: id.to_owned(),
+            call_id: call_id.to_owned(),
+            index,
+            kind,
+            block: None,
+            early: String::new(),
+            half: Half::default(),
+            parts: Vec::new(),
+            numbered: true,
+            done: false,
+        }
+    }
+
     fn streamed(&self) -> bool {
         !self.parts.is_empty()
+    }
+
+    /// Begins the block of a call whose tool is known now.
+    fn name(&mut self, name: &str, call_id: &str, answer: &mut Answer) {
+        if self.kind != ItemKind::Call || self.block.is_some() || self.done || name.is_empty() {
+            return;
+        }
+        if self.call_id.is_empty() {
+            call_id.clone_into(&mut self.call_id);
+        }
+        let call = if self.call_id.is_empty() { &self.id } else { &self.call_id };
+        let block = answer.begin(BlockKind::Tool { call: CallId::new(call.as_str()), name: name.to_owned() });
+        answer.piece(block, std::mem::take(&mut self.early));
+        if let Some(half) = answer.half(block) {
+            *half = std::mem::take(&mut self.half);
+        }
+        self.block = Some(block);
     }
 }
 
@@ -94,28 +130,40 @@ pub(crate) struct Sealed {
 
 impl Decode {
     pub(crate) fn event(&mut self, event: &SseEvent<'_>, answer: &mut Answer) -> Result<(), ModelError> {
-        if event.data == "[DONE]" {
+        if is_done(event) {
             return Ok(());
         }
         let mut wire: Event<'_> = parse(event)?;
         let delta = std::mem::take(&mut wire.delta);
         let kind = if wire.kind.is_empty() { event.name.as_ref() } else { wire.kind.as_str() };
         match kind {
-            "response.created" | "response.in_progress" | "response.queued" => start(&wire.response, answer),
+            "response.created" => {
+                // A second one: a gateway asked again, and what came before is void.
+                if !self.items.is_empty() {
+                    *self = Self::default();
+                    answer.start(wire.response.model.given().map(str::to_owned));
+                }
+                start(&wire.response, answer);
+            }
+            "response.in_progress" | "response.queued" => start(&wire.response, answer),
             "response.output_item.added" => drop(self.added(&wire.item, wire.output_index.0, answer)),
-            "response.output_text.delta" => self.part(ItemKind::Message, &wire, delta, answer),
+            "response.output_text.delta" => self.part(ItemKind::Message, &wire, delta, answer)?,
             "response.output_text.done" => self.whole_part(ItemKind::Message, &wire, &wire.text, answer),
             "response.refusal.delta" => {
                 self.refused = true;
-                self.part(ItemKind::Message, &wire, delta, answer);
+                self.part(ItemKind::Message, &wire, delta, answer)?;
+            }
+            "response.refusal.done" => {
+                self.refused |= !wire.refusal.is_empty();
+                self.whole_part(ItemKind::Message, &wire, &wire.refusal, answer);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.part(ItemKind::Reasoning, &wire, delta, answer);
+                self.part(ItemKind::Reasoning, &wire, delta, answer)?;
             }
             "response.reasoning_summary_text.done" | "response.reasoning_text.done" => {
                 self.whole_part(ItemKind::Reasoning, &wire, &wire.text, answer);
             }
-            "response.function_call_arguments.delta" => self.part(ItemKind::Call, &wire, delta, answer),
+            "response.function_call_arguments.delta" => self.part(ItemKind::Call, &wire, delta, answer)?,
             "response.function_call_arguments.done" => {
                 self.whole_part(ItemKind::Call, &wire, &wire.arguments, answer);
             }
@@ -123,6 +171,7 @@ impl Decode {
             "response.completed" | "response.incomplete" => {
                 start(&wire.response, answer);
                 self.fill_in(&event.data, answer)?;
+                self.all_named()?;
                 self.complete(&wire.response, answer);
             }
             "response.failed" | "error" => return Err(failure::in_stream(&event.data)),
@@ -137,27 +186,20 @@ impl Decode {
     }
 
     fn added(&mut self, item: &WireItem<'_>, index: Option<u64>, answer: &mut Answer) -> usize {
-        let kind = item.kind();
-        let mut new = Item {
-            id: item.id.as_str().to_owned(),
-            call_id: item.call_id.as_str().to_owned(),
-            index,
-            kind,
-            block: None,
-            parts: Vec::new(),
-            numbered: true,
-            done: false,
-        };
-        match kind {
-            ItemKind::Call => {
-                self.called = true;
-                let call = if new.call_id.is_empty() { &new.id } else { &new.call_id };
-                let kind = BlockKind::Tool { call: CallId::new(call.as_str()), name: item.name.as_str().to_owned() };
-                new.block = Some(answer.begin(kind));
-            }
-            // A stretch of reasoning may be nothing but its encrypted content; a message's parts begin by themselves.
-            ItemKind::Reasoning => new.block = Some(answer.begin(BlockKind::Thinking)),
-            ItemKind::Message | ItemKind::Unknown => {}
+        let new = Item::new(item.kind(), item.id.as_str(), item.call_id.as_str(), index);
+        if new.kind == ItemKind::Unknown {
+            answer.passed_over(|| format!("output items of type {:?}", item.kind.as_str()));
+        }
+        let at = self.push(new, answer);
+        self.items[at].name(item.name.as_str(), item.call_id.as_str(), answer);
+        at
+    }
+
+    fn push(&mut self, mut new: Item, answer: &mut Answer) -> usize {
+        self.called |= new.kind == ItemKind::Call;
+        // A stretch of reasoning may be nothing but its encrypted content; a message's parts begin by themselves.
+        if new.kind == ItemKind::Reasoning {
+            new.block = Some(answer.begin(BlockKind::Thinking));
         }
         let more = new.id.len() + new.call_id.len();
         self.items.push(new);
@@ -165,20 +207,60 @@ impl Decode {
         self.items.len() - 1
     }
 
-    /// More of an item.
-    fn part(&mut self, kind: ItemKind, wire: &Event<'_>, delta: Text<'_>, answer: &mut Answer) {
+    /// The item that more of it has come for: one that was announced, one that goes on after its end, or a new one. What
+    /// belongs to an item that is passed over belongs to none.
+    fn item_for(&mut self, kind: ItemKind, wire: &Event<'_>, answer: &mut Answer) -> Result<Option<usize>, ModelError> {
         if let Some(at) = self.position(kind, wire) {
+            return Ok(Some(at));
+        }
+        let known = self.items.iter().rposition(|item| item.is_named_by(wire));
+        match known.map(|at| &mut self.items[at]) {
+            Some(item) if item.kind == ItemKind::Unknown => Ok(None),
+            Some(item) if item.kind == kind && kind == ItemKind::Call => Err(misplaced(format_args!(
+                "arguments came for tool call {:?} after its `response.output_item.done`",
+                item.call_id
+            ))),
+            Some(item) if item.kind == kind => {
+                item.done = false;
+                Ok(known)
+            }
+            Some(_) | None => {
+                let new = Item::new(kind, wire.item_id.as_str(), "", wire.output_index.0);
+                Ok(Some(self.push(new, answer)))
+            }
+        }
+    }
+
+    /// More of an item.
+    fn part(
+        &mut self,
+        kind: ItemKind,
+        wire: &Event<'_>,
+        delta: Text<'_>,
+        answer: &mut Answer,
+    ) -> Result<(), ModelError> {
+        if delta.is_empty() {
+            return Ok(());
+        }
+        if let Some(at) = self.item_for(kind, wire, answer)? {
             let item = &mut self.items[at];
             item.numbered &= wire.part().is_some();
             item.give(wire.part().unwrap_or(0), delta, answer);
         }
+        Ok(())
     }
 
-    /// The end of a part that repeats it whole: what of it was not streamed is taken.
+    /// The end of a part that repeats it whole: what of it was not streamed is taken. An item that has ended has had it.
     fn whole_part(&mut self, kind: ItemKind, wire: &Event<'_>, text: &Text<'_>, answer: &mut Answer) {
-        if let Some(at) = self.position(kind, wire) {
+        let at = self.position(kind, wire).or_else(|| {
+            let new = || Item::new(kind, wire.item_id.as_str(), "", wire.output_index.0);
+            let known = self.items.iter().any(|item| item.is_named_by(wire));
+            (!known && !text.is_empty()).then(|| self.push(new(), answer))
+        });
+        if let Some(at) = at {
             let item = &mut self.items[at];
             item.numbered &= wire.part().is_some();
+            item.name(wire.name.as_str(), "", answer);
             item.give_rest(wire.part().unwrap_or(0), text.as_str(), answer);
         }
     }
@@ -186,18 +268,42 @@ impl Decode {
     fn done(&mut self, wire: &Event<'_>, answer: &mut Answer) {
         let kind = wire.item.kind();
         if kind == ItemKind::Unknown {
+            if !self.items.iter().any(|item| item.is_named_by(wire)) {
+                self.added(&wire.item, wire.output_index.0, answer);
+            }
             return;
         }
-        // It may come whole, without having been announced.
+        // It may come whole, without having been announced; one that comes twice has been taken.
         let at = self.position(kind, wire);
+        if at.is_none() && self.items.iter().any(|item| item.kind == kind && item.has_id_of(&wire.item)) {
+            return;
+        }
         let at = at.unwrap_or_else(|| self.added(&wire.item, wire.output_index.0, answer));
         self.finish_item(at, &wire.item, answer);
+    }
+
+    /// Every call has a tool.
+    fn all_named(&self) -> Result<(), ModelError> {
+        let nameless = self.items.iter().find(|item| item.kind == ItemKind::Call && !item.done && item.block.is_none());
+        match nameless {
+            Some(item) => {
+                let id = if item.id.is_empty() { &item.call_id } else { &item.id };
+                Err(misplaced(format_args!(
+                    "arguments of a tool call (item {id:?}) came without an item that names the tool"
+                )))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Takes what the finished item holds beyond what was streamed of it, and ends it.
     fn finish_item(&mut self, at: usize, whole: &WireItem<'_>, answer: &mut Answer) {
         let item = &mut self.items[at];
+        item.name(whole.name.as_str(), whole.call_id.as_str(), answer);
         self.refused |= item.fill(whole, answer);
+        if item.kind == ItemKind::Call && item.block.is_none() && !item.done {
+            return; // the end of the answer may name it
+        }
         item.done = true;
         let Some(block) = item.block.take() else { return };
         if item.kind == ItemKind::Reasoning && !whole.encrypted_content.is_empty() {
@@ -280,11 +386,42 @@ impl Decode {
         if let Some(index) = wire.output_index.0 {
             return self.items.iter().rposition(|item| !item.done && item.kind == kind && item.index == Some(index));
         }
-        self.items.iter().rposition(|item| !item.done && item.kind == kind && item.index.is_none())
+        // One that is named otherwise is another one; in their `done` events some servers give items other ids.
+        let anonymous = wire.item_id.is_empty() && wire.item.id.is_empty() && wire.item.call_id.is_empty();
+        let fits = |item: &Item| item.index.is_none() && (wire.item_id.is_empty() || item.id.is_empty());
+        self.items.iter().rposition(|item| !item.done && item.kind == kind && (anonymous || fits(item)))
     }
 }
 
 impl Item {
+    /// Whether an event says that it is about this item: by id, or by index where it has no id.
+    fn is_named_by(&self, wire: &Event<'_>) -> bool {
+        let ids = [wire.item_id.given(), wire.item.id.given(), wire.item.call_id.given()];
+        let mut ids = ids.into_iter().flatten().peekable();
+        match (ids.peek(), wire.output_index.0) {
+            (Some(_), _) => ids.any(|id| self.id == id || self.call_id == id),
+            (None, Some(index)) => self.index == Some(index),
+            (None, None) => false,
+        }
+    }
+
+    fn has_id_of(&self, item: &WireItem<'_>) -> bool {
+        item.id.given().is_some_and(|id| self.id == id) || item.call_id.given().is_some_and(|id| self.call_id == id)
+    }
+
+    /// The block that more of it goes to. A call whose tool is not known has none; reasoning that goes on after its end
+    /// and a part of a message begin one.
+    fn block(&mut self, answer: &mut Answer) -> Option<BlockId> {
+        if self.block.is_none() {
+            self.block = match self.kind {
+                ItemKind::Message => Some(answer.begin(BlockKind::Text)),
+                ItemKind::Reasoning => Some(answer.begin(BlockKind::Thinking)),
+                ItemKind::Call | ItemKind::Unknown => None,
+            };
+        }
+        self.block
+    }
+
     /// Gives more of one part.
     fn give(&mut self, number: u64, text: Text<'_>, answer: &mut Answer) {
         if text.is_empty() {
@@ -301,12 +438,20 @@ impl Item {
         }
         let at = self.parts.iter().position(|part| part.number == number);
         let mut part = at.map_or_else(|| Part::new(number), |at| self.parts.remove(at));
-        let block = *self.block.get_or_insert_with(|| answer.begin(BlockKind::Text));
-        let text = answer.join(block, text);
+        let block = self.block(answer);
+        let text = match block {
+            Some(block) => answer.join(block, text),
+            None => self.half.join(text),
+        };
         part.add(&text);
         self.parts.push(part);
         answer.keeps(self.parts.len(), 0);
-        answer.piece(block, text);
+        if let Some(block) = block {
+            answer.piece(block, text);
+        } else {
+            answer.keeps(0, text.len());
+            self.early.push_str(&text);
+        }
     }
 
     /// Gives what a whole part has beyond what was given of it; says whether all of it has been given then.
@@ -324,8 +469,9 @@ impl Item {
             Some("") => true,
             Some(rest) if latest => {
                 // It contains the whole character whose first half was given.
-                if let Some(half) = self.block.and_then(|block| answer.half(block)) {
-                    half.forget();
+                match self.block {
+                    Some(block) => answer.half(block).into_iter().for_each(Half::forget),
+                    None => self.half.forget(),
                 }
                 self.give(number, Text::Whole(rest.into()), answer);
                 true
@@ -384,6 +530,10 @@ struct Event<'a> {
     delta: Text<'a>,
     #[serde(borrow, default)]
     text: Text<'a>,
+    #[serde(borrow, default)]
+    refusal: Text<'a>,
+    #[serde(borrow, default)]
+    name: Text<'a>,
     #[serde(borrow, default)]
     arguments: Text<'a>,
     #[serde(borrow, default, deserialize_with = "or_default")]

@@ -176,7 +176,8 @@ impl<'de> Deserializer<'de> for Lenient {
                 list.end().map(|()| value)
             }
             Value::Object(map) => {
-                let mut map = MapDeserializer::new(map.into_iter().map(|(key, value)| (Cut::read(&key).lossy, Lenient(value))));
+                let mut map =
+                    MapDeserializer::new(map.into_iter().map(|(key, value)| (Cut::read(&key).lossy, Lenient(value))));
                 let value = visitor.visit_map(&mut map)?;
                 map.end().map(|()| value)
             }
@@ -189,7 +190,11 @@ impl<'de> Deserializer<'de> for Lenient {
     }
 
     /// [`Text`] asks as a newtype: it alone is given the halves, in the marked form that [`read`] understands.
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Self::Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
         match self.0 {
             Value::String(text) if name == TEXT && text.contains(MARK) => visitor.visit_byte_buf(text.into_bytes()),
             _ => visitor.visit_newtype_struct(self),
@@ -265,7 +270,8 @@ mod tests {
         let event: Event<'_> = from_str(json).unwrap();
         assert_eq!(event.text, Text::default());
         assert_eq!(event.other.to_string(), "{\"a\u{FFFD}\":[\"\u{FFFD}\",1,-2,3.5,null,true,{\"b\":\"😀\"}]}");
-        for broken in [r#"{"text":"\ud83d""#, r#"{"text":"\ud83d"} x"#, r#"{"text":"\ud8"}"#, r#"{"text":"\ud83d\x"}"#] {
+        for broken in [r#"{"text":"\ud83d""#, r#"{"text":"\ud83d"} x"#, r#"{"text":"\ud8"}"#, r#"{"text":"\ud83d\x"}"#]
+        {
             assert!(from_str::<Event<'_>>(broken).is_err(), "{broken}");
         }
         assert_eq!(from_slice::<Value>(br#"["a\ud83d"]"#).unwrap(), serde_json::json!(["a\u{FFFD}"]));
