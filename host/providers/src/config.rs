@@ -31,7 +31,7 @@ pub struct HttpConfig {
     /// The model to ask for.
     pub model: String,
     /// Where it is: `https://host`, with or without a path (`/v1` is added where the format has it and the path does
-    /// not). None = the vendor's own.
+    /// not), and without the endpoint (`/messages`, `/chat/completions`, `/responses`). None = the vendor's own.
     pub base_url: Option<String>,
     /// Where the key is.
     pub key: KeySource,

@@ -20,7 +20,12 @@ pub struct Decoder {
     answer: Answer,
     /// Bytes of the body so far.
     read: usize,
+    /// The first of them, until there is an event.
+    first: Vec<u8>,
 }
+
+/// The most bytes of a body without an event that an error repeats.
+const FIRST_BYTES: usize = 400;
 
 impl Decoder {
     /// A decoder at the beginning of an answer, with the default [`Limits`].
@@ -35,7 +40,13 @@ impl Decoder {
             Wire::OpenAiChat => Format::OpenAiChat(openai_chat::Decode::default()),
             Wire::OpenAiResponses => Format::OpenAiResponses(openai_responses::Decode::default()),
         };
-        Self { sse: SseDecoder::new(), format, answer: Answer { limits, ..Answer::default() }, read: 0 }
+        Self {
+            sse: SseDecoder::new(),
+            format,
+            answer: Answer { limits, ..Answer::default() },
+            read: 0,
+            first: Vec::new(),
+        }
     }
 
     /// Reads the next bytes. What they complete is given by [`Decoder::next_delta`], also when this fails.
@@ -45,6 +56,9 @@ impl Decoder {
     /// limit. The answer has ended then.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
         let (format, answer) = (&mut self.format, &mut self.answer);
+        if !answer.evented && self.first.len() < FIRST_BYTES {
+            self.first.extend(bytes.iter().take(FIRST_BYTES - self.first.len()));
+        }
         // What lies within the limit counts, however the bytes were cut.
         let most = answer.limits.wire_bytes;
         let fits = bytes.len().min(most - self.read);
@@ -71,6 +85,9 @@ impl Decoder {
         if answer.stopped {
             return Ok(());
         }
+        if !answer.evented {
+            return Err(without_event(self.read, &self.first));
+        }
         let finished = match format {
             Format::Anthropic(decode) => decode.finish(answer),
             Format::OpenAiChat(decode) => decode.finish(answer),
@@ -82,6 +99,11 @@ impl Decoder {
     /// The next delta of what was read.
     pub fn next_delta(&mut self) -> Option<Delta> {
         self.answer.out.pop_front()
+    }
+
+    /// Whether the body had any event.
+    pub fn has_events(&self) -> bool {
+        self.answer.evented
     }
 
     /// Whether the answer is complete: its [`Delta::Stop`] was decoded.
@@ -99,6 +121,7 @@ enum Format {
 
 impl Format {
     fn event(&mut self, event: &SseEvent<'_>, answer: &mut Answer) -> Result<(), ModelError> {
+        answer.evented = true;
         // After its end nothing changes an answer; an event without data keeps a connection alive.
         if answer.stopped || event.data.trim_ascii().is_empty() {
             return Ok(());
@@ -118,6 +141,8 @@ impl Format {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     out: VecDeque<Delta>,
+    /// The body has events.
+    evented: bool,
     started: bool,
     stopped: bool,
     next: BlockId,
@@ -350,6 +375,18 @@ pub(crate) fn ended_without(missing: &str) -> ModelError {
         ErrorClass::Transient,
         format!("the stream ended before the answer was complete: no {missing} came"),
     )
+}
+
+/// The error of a body that is no stream of events.
+fn without_event(bytes: usize, first: &[u8]) -> ModelError {
+    let message = match bytes {
+        0 => "the provider answered with an empty body: 0 bytes".to_owned(),
+        1 => "the provider answered with 1 byte and no event".to_owned(),
+        bytes => {
+            format!("the provider answered with {bytes} bytes and no event; they begin: {}", failure::excerpt(first))
+        }
+    };
+    ModelError::new(ErrorClass::Transient, message)
 }
 
 fn is_whole(data: &str) -> bool {

@@ -3,6 +3,8 @@
 use flow::{ErrorClass, ModelError};
 use serde_json::Value;
 
+use crate::model::compression;
+
 /// What is read of a response's headers when a request was refused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hints {
@@ -43,7 +45,10 @@ pub(crate) fn refused(status: u16, headers: &[(String, String)], body: &[u8]) ->
         (ErrorClass::Transient | ErrorClass::RateLimited, Some(false)) => ErrorClass::Permanent,
         (class, _) => class,
     };
-    let said = words.said().unwrap_or_else(|| excerpt(body));
+    let said = words.said().unwrap_or_else(|| match compression(headers) {
+        Some(word) => format!("(a body that is compressed with {})", shortened(word, 100)),
+        None => excerpt(body),
+    });
     let advice = advice(status, class);
     ModelError {
         class,

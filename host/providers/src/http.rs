@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use flow::{ErrorClass, ModelError};
 use futures_core::Stream;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use turn::ports::BoxFuture;
@@ -38,6 +38,8 @@ impl Http {
     pub(crate) fn new(config: &HttpConfig) -> Result<Self, ProviderError> {
         let base = base_url(config.wire, config.base_url.as_deref())?;
         let (mut headers, mut secrets) = (HeaderMap::new(), Vec::new());
+        // Without it a server may choose; a compressor in the way of a stream would delay it anyway.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if config.wire == Wire::Anthropic {
             headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         }
@@ -180,6 +182,9 @@ fn base_url(wire: Wire, given: Option<&str>) -> Result<Url, ProviderError> {
         ));
     }
     let path = url.path().trim_end_matches('/').to_owned();
+    if let Some(cause) = names_endpoint(wire, &url, &path) {
+        return Err(bad(cause));
+    }
     let versioned = path
         .rsplit('/')
         .next()
@@ -189,6 +194,23 @@ fn base_url(wire: Wire, given: Option<&str>) -> Result<Url, ProviderError> {
         url.set_path(&format!("{path}/v1"));
     }
     Ok(url)
+}
+
+/// What is wrong with an address that names an endpoint, which is added to it.
+fn names_endpoint(wire: Wire, url: &Url, path: &str) -> Option<String> {
+    let mut wires = [wire, Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses].into_iter();
+    let (named, base) =
+        wires.find_map(|named| Some((named, path.strip_suffix(named.endpoint())?.strip_suffix('/')?)))?;
+    let (endpoint, place) = (named.endpoint(), format!("{}{base}", place(url)));
+    Some(if named == wire {
+        format!("it ends with `/{endpoint}`, which is added to it; write {place}")
+    } else {
+        let (named, wire) = (named.as_str(), wire.as_str());
+        format!(
+            "it ends with `/{endpoint}`, the endpoint of the provider {named}, and this provider is {wire}; write \
+             {place}, and check the provider"
+        )
+    })
 }
 
 fn below(base: &Url, path: &str) -> Url {

@@ -111,6 +111,7 @@ impl WireModel {
         let is_stream = is_stream(reply.status, &reply.headers);
         let mut stream = AnswerStream {
             body: Some(reply.body),
+            kind: content_type(&reply.headers).map(str::to_owned),
             decoder: Decoder::with_limits(self.wire, self.limits),
             failed: None,
             ended: false,
@@ -158,6 +159,8 @@ const GRACE: Duration = Duration::from_millis(500);
 struct AnswerStream {
     /// `None` once nothing more is wanted from it.
     body: Option<Box<dyn Chunks>>,
+    /// Its content type.
+    kind: Option<String>,
     decoder: Decoder,
     failed: Option<ModelError>,
     ended: bool,
@@ -185,7 +188,7 @@ impl ModelStream for AnswerStream {
                 Poll::Ready(Some(Err(error))) => self.failed = Some(error),
                 Poll::Ready(None) => {
                     self.ended = true;
-                    self.failed = self.decoder.finish().err();
+                    self.failed = finish(&mut self.decoder, self.kind.as_deref()).err();
                 }
             }
         }
@@ -248,13 +251,36 @@ fn encode_with(wire: Wire, prompt: &Prompt, model: &str, options: &Options) -> s
     }
 }
 
-fn content_type(headers: &[(String, String)]) -> Option<&str> {
-    headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type")).map(|(_, value)| value.as_str())
+fn header<'h>(headers: &'h [(String, String)], wanted: &str) -> Option<&'h str> {
+    headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim())
+}
+
+pub(crate) fn content_type(headers: &[(String, String)]) -> Option<&str> {
+    header(headers, "content-type")
+}
+
+/// How a body is compressed, if it is. Requests ask for none.
+pub(crate) fn compression(headers: &[(String, String)]) -> Option<&str> {
+    header(headers, "content-encoding").filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("identity"))
+}
+
+/// Ends a decoder. Where the body had no event, its content type may say why.
+///
+/// # Errors
+/// The answer was not complete.
+pub(crate) fn finish(decoder: &mut Decoder, kind: Option<&str>) -> Result<(), ModelError> {
+    decoder.finish().map_err(|mut error| {
+        if !decoder.has_events() {
+            let kind = kind.map_or("no content type".to_owned(), |kind| format!("content type {kind}"));
+            error.message.push_str(&format!(" ({kind})"));
+        }
+        error
+    })
 }
 
 /// Whether an answer with this head is a stream.
 pub(crate) fn is_stream(status: u16, headers: &[(String, String)]) -> bool {
-    status == 200 && is_event_stream(headers)
+    status == 200 && is_event_stream(headers) && compression(headers).is_none()
 }
 
 /// A missing type is taken for a stream: the decoder will say if it is none.
@@ -268,10 +294,24 @@ pub(crate) fn no_stream(status: u16, headers: &[(String, String)], body: &[u8]) 
         return failure::refused(status, headers, body);
     }
     let kind = content_type(headers).unwrap_or_default();
-    let begin = failure::excerpt(body);
-    let message = format!(
-        "the provider answered with content type {kind:?} where a stream (text/event-stream) was expected; check \
-         `base_url`. It begins: {begin}"
-    );
-    ModelError { status: Some(status), ..ModelError::new(ErrorClass::Permanent, message) }
+    let message = if let Some(compression) = compression(headers) {
+        format!(
+            "the provider compressed its answer (`content-encoding: {}`) although the request asks for \
+             `accept-encoding: identity`; switch compression off for this address, in the server or in the proxy \
+             before it",
+            failure::shortened(compression, 100)
+        )
+    } else if body.is_empty() {
+        format!("the provider answered with an empty body: 0 bytes, content type {kind:?}; check `base_url`")
+    } else {
+        let begin = failure::excerpt(body);
+        format!(
+            "the provider answered with content type {kind:?} where a stream (text/event-stream) was expected; check \
+             `base_url`. It begins: {begin}"
+        )
+    };
+    // A server that answers nothing may answer something next time, whatever it calls it.
+    let class =
+        if body.is_empty() && compression(headers).is_none() { ErrorClass::Transient } else { ErrorClass::Permanent };
+    ModelError { status: Some(status), ..ModelError::new(class, message) }
 }

@@ -11,7 +11,7 @@ use flow::{Delta, ErrorClass, ModelError};
 use serde_json::Value;
 
 use super::format::{End, Head, Line, Recording, RecordingError, end};
-use crate::model::no_stream;
+use crate::model::{content_type, no_stream};
 use crate::{Decoder, Wire};
 
 /// The most bytes one line may have: 64 MiB, far above the largest request there is.
@@ -222,7 +222,8 @@ impl Pending {
                 Some(ModelError::new(ErrorClass::Permanent, "no answer is recorded for it"))
             }
             End::Complete => {
-                let error = self.decoder.finish().err();
+                let kind = self.head.as_ref().and_then(|head| content_type(&head.headers));
+                let error = crate::model::finish(&mut self.decoder, kind).err();
                 self.answer.deltas.extend(std::iter::from_fn(|| self.decoder.next_delta()));
                 error
             }

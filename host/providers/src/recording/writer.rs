@@ -17,8 +17,16 @@ use crate::Wire;
 use crate::model::is_stream;
 
 /// Headers of an answer that are written down; no other can hold back a reader, and none of these holds a secret.
-const HEADERS: [&str; 7] =
-    ["content-type", "date", "retry-after", "retry-after-ms", "request-id", "x-request-id", "x-should-retry"];
+const HEADERS: [&str; 8] = [
+    "content-encoding",
+    "content-type",
+    "date",
+    "retry-after",
+    "retry-after-ms",
+    "request-id",
+    "x-request-id",
+    "x-should-retry",
+];
 
 /// Writes one recording.
 pub struct RecordingWriter {
