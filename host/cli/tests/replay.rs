@@ -4,7 +4,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{AN_AI, Place, Say, UNWRAP, code, err, out, recording, repository};
+use support::{AN_AI, Place, Say, Server, UNWRAP, code, err, out, recording, repository};
 
 /// What `replay` says of each rule: how many of now and then go together how.
 fn agreement(report: &Value, rule: &str) -> Value {
@@ -80,9 +80,9 @@ fn a_transcript_agrees_with_the_rules_it_was_made_with() {
     assert_eq!(agreement(&report, "no-ai"), json!({"only_then": 1}));
     assert_eq!(report["then"][0]["agreement"], "only_then");
 
-    // The recording itself: it was never cut, so what stops an answer does so only now.
+    // The recording itself was written by hand: it does not say what fired.
     let report = place.json(&["rules", "replay", "demo.jsonl", "--json"]);
-    assert_eq!(agreement(&report, "no-unwrap"), json!({"only_now": 1}));
+    assert_eq!(agreement(&report, "no-unwrap"), json!({"unknown": 1}));
 }
 
 #[test]
@@ -191,34 +191,88 @@ fn repeat_limits_count_unless_every_match_is_asked_for() {
     assert!(code(&both) == 2 && err(&both).contains("--every compares nothing"));
 }
 
+/// Where a recording does not say what fired, it neither agrees nor differs.
 #[test]
-fn a_recording_of_a_stopped_answer_agrees_where_it_was_cut() {
+fn a_recording_without_rules_is_not_compared() {
     let place = Place::with(&[("no-ai", AN_AI)]);
     let whole = recording(&[&[Say::Text("Well, as an AI I cannot know.")], &[Say::Text("It is 42.")]]);
-    // As it is recorded live: our side drops the answer at the chunk that completes the match.
-    let mut cut = String::new();
-    let mut after = false;
-    for line in whole.lines() {
-        if !after || line.contains("\"request\"") {
-            after = false;
-            cut.push_str(line);
-            cut.push('\n');
-        }
-        // The blank that follows the match tells that a word has ended.
-        if line.contains("\"I \\\"") || line.contains("\\\"AI \\\"") {
-            after = true;
-            cut.push_str("{\"end\":\"cut\"}\n");
-        }
+    // Our side dropped the answer in the middle: for a rule, or because somebody cancelled.
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let middle = lines.iter().position(|line| line.contains("cannot")).unwrap();
+    let end = lines.iter().position(|line| line.contains("\"end\"")).unwrap();
+    let cut = [&lines[..=middle], &["{\"end\":\"cut\"}\n"], &lines[end + 1..]].concat().concat();
+    for (name, text) in [("cut.jsonl", &cut), ("whole.jsonl", &whole)] {
+        place.write(name, text);
+        let output = place.run(&["rules", "replay", name, "--json", "--fail-on", "disagreement"]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let found = (code(&output), agreement(&report, "no-ai"), &report["attempts_unknown"], &report["then"]);
+        assert_eq!(found, (0, json!({"unknown": 1}), &json!(2), &json!([])), "{report:#}");
+        let output = place.run(&["rules", "replay", name]);
+        let text = out(&output);
+        assert!(text.contains("nothing is known of then: now is not compared") && !text.contains("agrees"), "{text}");
+        let note = err(&output);
+        assert!(note.contains(&format!("{name}: which rules fired is not recorded for 2 of 2 answers")), "{note}");
     }
-    place.write("cut.jsonl", &cut);
-    let report = place.json(&["rules", "replay", "cut.jsonl", "--json"]);
-    assert_eq!(agreement(&report, "no-ai"), json!({"same": 1}), "{report:#}\n{cut}");
-    assert_eq!((&report["turns"], &report["attempts"]), (&json!(1), &json!(2)));
-    place.write("whole.jsonl", &whole);
-    assert_eq!(agreement(&place.json(&["rules", "replay", "whole.jsonl", "--json"]), "no-ai"), json!({"only_now": 1}));
-    std::fs::remove_file(place.path(".tidegate/rules/no-ai.md")).unwrap();
-    let output = place.run(&["rules", "replay", "cut.jsonl", "--fail-on", "disagreement"]);
-    assert!(code(&output) == 1 && out(&output).contains("(cut short)"), "{}", out(&output));
+}
+
+/// A recorded session says what fired and what was continued, so that the same rules agree with it, and others differ.
+#[test]
+fn a_recording_agrees_with_the_rules_it_was_made_with() {
+    let rule = |keys: &str| format!("+++\n{keys}\n+++\nB.\n");
+    let rules = [
+        ("prose", rule("condition = 'PROSE'\nscope = \"text\"\ninterrupt = \"never\"")),
+        ("tool", rule("condition = 'TOOL'\nscope = \"tool\"\naction = \"remind\"")),
+        ("block", rule("condition = 'BLOCK'\nscope = \"tool\"\naction = \"block\"")),
+        ("end", rule("condition = 'END$'\nscope = \"text\"")),
+        ("seam", rule("condition = 'one[\\s\\S]*WORD'\nscope = \"text\"")),
+        ("stop", rule("condition = 'STOP'\nscope = \"text\"\naction = \"stop\"")),
+    ];
+    let answers: &[&[Say<'_>]] = &[
+        &[Say::Text("some PROSE here"), Say::Write("a", "a TOOL"), Say::Write("c", "a BLOCK")],
+        // The match is known with the last byte of the answer: nothing was cut.
+        &[Say::Text("one\nto the END")],
+        // Continues `one` where the model can: the match begins there.
+        &[Say::Text(" more WORD, and so on")],
+        &[Say::Text("all is well")],
+        &[Say::Text("and STOP it")],
+        &[Say::Text("once again, PROSE")],
+    ];
+    for (context, prefill) in [("discard", false), ("keep", false), ("rewind", false), ("rewind", true)] {
+        let place = Place::with(&rules.iter().map(|(name, text)| (*name, text.as_str())).collect::<Vec<_>>());
+        let server = Server::start(&recording(answers));
+        let file = format!(
+            "[provider]\nkind = \"anthropic\"\nmodel = \"m\"\nbase_url = \"{}\"\nprefill = {prefill}\n\
+             [tools.permission]\nwrite_file = \"allow\"\n[rules]\nretry_delay_ms = 0\ncontext_mode = \"{context}\"\n",
+            server.url
+        );
+        place.write("tidegate.toml", &file);
+        let run = place.run(&["run", "one", "two", "three", "--record", "r.jsonl", "--output", "stream-json"]);
+        std::fs::write(place.path("t.jsonl"), &run.stdout).unwrap();
+        let recorded = std::fs::read_to_string(place.path("r.jsonl")).unwrap();
+        assert_eq!(recorded.contains("\"prefix\":\"one\""), prefill, "{recorded}{}", err(&run));
+        let report = place.json(&["rules", "replay", "r.jsonl", "--json"]);
+        for tally in report["rules"].as_array().unwrap() {
+            let kinds: Vec<&String> = tally["agreement"].as_object().unwrap().keys().collect();
+            assert_eq!(kinds, ["same"], "{context}: {tally}, {}", report["then"]);
+        }
+        assert_eq!(report["attempts_unknown"], 0);
+        for rule in ["prose", "tool", "block", "end", "stop"] {
+            assert!(agreement(&report, rule)["same"].as_u64() >= Some(1), "{context}, {rule}: {report:#}");
+        }
+        assert_eq!(agreement(&report, "seam") == json!({"same": 1}), prefill, "{report:#}");
+        // The transcript of the same run tells the same.
+        let transcript = place.json(&["rules", "replay", "t.jsonl", "--json"]);
+        for rule in ["prose", "tool", "block", "end", "seam", "stop"] {
+            assert_eq!(agreement(&report, rule), agreement(&transcript, rule), "{context}, {rule}");
+        }
+        assert_eq!((&report["turns"], &report["attempts"]), (&transcript["turns"], &transcript["attempts"]));
+        std::fs::remove_file(place.path(".tidegate/rules/end.md")).unwrap();
+        place.write(".tidegate/rules/new.md", &rule("condition = 'well'\nscope = \"text\""));
+        let output = place.run(&["rules", "replay", "r.jsonl", "--json", "--fail-on", "disagreement"]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let both = (agreement(&report, "end"), agreement(&report, "new"));
+        assert_eq!((code(&output), both), (1, (json!({"only_then": 1}), json!({"only_now": 1}))), "{report:#}");
+    }
 }
 
 #[test]

@@ -30,7 +30,8 @@ pub use self::decode::Decoder;
 pub use self::limits::Limits;
 pub use self::model::encode;
 pub use self::recording::{
-    End, Expect, RecordedAnswer, RecordingError, RecordingReader, RecordingWriter, RequestNumber,
+    End, Expect, RecordedAnswer, RecordedFire, RecordedRules, RecordingError, RecordingReader, RecordingWriter,
+    RequestNumber,
 };
 pub use self::sse::{MAX_EVENT_BYTES, SseDecoder, SseEvent, TooLarge};
 

@@ -1,5 +1,6 @@
 //! A model: request encoded, sent, answer checked and decoded. The same over HTTP and from a recording.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use bytes::Bytes;
 use flow::{Delta, ErrorClass, ModelError, Prompt};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
-use turn::ports::{BoxFuture, Model, ModelStream};
+use turn::ports::{AnswerLog, BoxFuture, Model, ModelStream};
 
 use crate::config::{HttpConfig, Options, Secrets, Wire};
 use crate::decode::Decoder;
@@ -193,6 +194,10 @@ impl ModelStream for AnswerStream {
             }
         }
     }
+
+    fn log(&self) -> Option<Arc<dyn AnswerLog>> {
+        self.taken.as_ref().map(|taken| taken.log() as Arc<dyn AnswerLog>)
+    }
 }
 
 impl AnswerStream {
@@ -238,7 +243,7 @@ impl Drop for AnswerStream {
 }
 
 fn end(taken: &mut Option<Taken>, how: &End) {
-    if let Some(taken) = taken.take() {
+    if let Some(taken) = taken {
         taken.end(how);
     }
 }

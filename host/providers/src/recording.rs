@@ -5,12 +5,13 @@
 //! unknown key is an error.
 //!
 //! ```text
-//! {"tidegate_recording":1,"wire":"anthropic","model":"claude-sonnet-4-5"}
+//! {"tidegate_recording":2,"wire":"anthropic","model":"claude-sonnet-4-5"}
 //! {"request":{"model":"claude-sonnet-4-5","messages":[…]},"expect":{"contains":["fix the bug"]}}
 //! {"response":200,"headers":{"content-type":"text/event-stream"},"at_ms":120}
 //! {"text":"event: message_start\ndata: {\"type\":\"message_start\"…}\n\n","at_ms":121}
 //! {"base64":"w6Q=","at_ms":140}
 //! {"end":"complete","at_ms":160}
+//! {"rules":{"fired":[{"rule":"no-ai","stream":"text","action":"remind","start":6,"end":14}]},"at_ms":161}
 //! ```
 //!
 //! - The first line: the format's version, the wire format (`anthropic`, `openai-chat`, `openai-responses`), the model.
@@ -23,6 +24,11 @@
 //! - `end`: `complete` (the server ended the answer, or it was complete), `cut` (our side dropped it, as a stream rule
 //!   does), `failed` with `class` and `message` (the connection broke). No `end` = `cut`: a killed program leaves a good
 //!   recording, and a torn last line is passed over.
+//! - `rules`: what stream rules did with the answer. `fired` lists the rules that fired, in order: the stream (`text`,
+//!   `thinking`, or `tool` with `call` and `tool`), the action (`pass`, `remind`, `block`, `interrupt`, `stop`) and the
+//!   bytes of the match in its stream; the matched text is not written. `prefix` is the text of an earlier attempt that the
+//!   answer continued. The line comes after `end`. A request without it says nothing about rules, not that none fired:
+//!   version 1 of the format did not have it.
 //! - `at_ms`: milliseconds since the request; without it, the time of the line before.
 //! - `n`: the request a line belongs to, counted from 1; without it, the latest. Written where answers overlap.
 //!
@@ -56,7 +62,7 @@ mod secrets;
 mod watch;
 mod writer;
 
-pub use self::format::{End, Expect, RecordingError};
+pub use self::format::{End, Expect, RecordedFire, RecordedRules, RecordingError};
 pub use self::read::{RecordedAnswer, RecordingReader};
 pub use self::writer::{RecordingWriter, RequestNumber};
 

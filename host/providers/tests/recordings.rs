@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use flow::{Delta, ErrorClass, Message, ModelError, Prompt};
+use flow::{Action, CallId, Delta, ErrorClass, Message, ModelError, Prompt, StreamKind};
 use serde_json::json;
-use tidegate_providers::{End, Expect, ProviderConfig, RecordingReader, RecordingWriter, ReplayConfig, Wire, connect};
+use tidegate_providers::{
+    End, Expect, ProviderConfig, RecordedFire, RecordedRules, RecordingReader, RecordingWriter, ReplayConfig, Wire,
+    connect,
+};
 use turn::ports::Model;
 
 struct File {
@@ -148,12 +151,17 @@ async fn endings_are_replayed() {
     }
 }
 
+/// A recording in which something fired.
+fn fired(what: &str) -> String {
+    format!("{HEAD}{{\"request\":1}}\n{{\"rules\":{{\"fired\":[{{\"rule\":\"r\",\"start\":0,\"end\":1,{what}}}]}}}}\n")
+}
+
 #[tokio::test]
 async fn bad_recordings_name_their_line() {
     for (text, line, message) in [
         ("", None, "is empty"),
         ("{}\n", Some(1), "the first line must say"),
-        ("{\"tidegate_recording\":2}\n", Some(1), "has version 2 of the format; this program reads version 1"),
+        ("{\"tidegate_recording\":3}\n", Some(1), "has version 3 of the format; this program reads versions 1 and 2"),
         ("{\"tidegate_recording\":1,\"wire\":\"smoke\",\"model\":\"m\"}\n", Some(1), "`wire` must be"),
         ("{\"tidegate_recording\":1,\"wire\":\"anthropic\"}\n", Some(1), "`model` is missing"),
         (&format!("{HEAD}\nnonsense\n{{}}\n"), Some(3), "is no line of a recording"),
@@ -161,6 +169,10 @@ async fn bad_recordings_name_their_line() {
         (&format!("{HEAD}{{\"text\":\"a\"}}\n"), Some(2), "belongs to request 0, which has not begun"),
         (&format!("{HEAD}{{\"request\":1}}\n{{\"text\":\"a\",\"n\":2}}\n"), Some(3), "belongs to request 2"),
         (&format!("{HEAD}{{\"request\":1}}\n{{\"at_ms\":1}}\n"), Some(3), "is none of request"),
+        (&format!("{HEAD}{{\"request\":1}}\n{{\"rules\":{{\"fires\":[]}}}}\n"), Some(3), "unknown field `fires`"),
+        (&fired(r#""stream":"tool","action":"stop""#), Some(3), "or `tool` with `call` and `tool`"),
+        (&fired(r#""stream":"words","action":"stop""#), Some(3), "`stream` of what fired is \"words\""),
+        (&fired(r#""stream":"text","action":"shout""#), Some(3), "`action` \"shout\" is no action of a rule"),
         (&format!("{HEAD}{{\"request\":1}}\n{{\"base64\":\"?\"}}\n"), Some(3), "`base64` cannot be decoded"),
         (&format!("{HEAD}{{\"request\":1}}\n{{\"end\":\"soon\"}}\n"), Some(3), "may be complete, cut or failed"),
         (
@@ -211,7 +223,14 @@ fn the_writer_writes_the_documented_lines() {
     writer.chunk(first, 8, b"late").unwrap();
     writer.end(first, 9, &End::Cut).unwrap();
     writer.end(second, 1, &End::Failed { class: ErrorClass::Transient, message: "gone".into() }).unwrap();
-    let expected = r#"{"tidegate_recording":1,"wire":"anthropic","model":"m"}
+    let tool = StreamKind::Tool { call: CallId::new("c"), name: "t".into() };
+    let fire = |stream, action, start| RecordedFire { rule: "r".into(), stream, action, start, end: start + 2 };
+    let fired = vec![fire(StreamKind::Text, Action::Remind, 3), fire(tool, Action::Block, 0)];
+    let rules = RecordedRules { prefix: String::new(), fired };
+    writer.rules(first, 10, &rules).unwrap();
+    writer.hide("secret-word");
+    writer.rules(second, 11, &RecordedRules { prefix: "a secret-word".into(), fired: Vec::new() }).unwrap();
+    let expected = r#"{"tidegate_recording":2,"wire":"anthropic","model":"m"}
 {"request":{"a":1},"expect":{"contains":["x"]}}
 {"response":200,"headers":{"content-type":"text/event-stream"},"at_ms":5}
 {"text":"ä\n","at_ms":6}
@@ -220,8 +239,15 @@ fn the_writer_writes_the_documented_lines() {
 {"text":"late","n":1,"at_ms":8}
 {"end":"cut","n":1,"at_ms":9}
 {"end":"failed","class":"transient","message":"gone","at_ms":1}
+{"rules":{"fired":[{"rule":"r","stream":"text","action":"remind","start":3,"end":5},{"rule":"r","stream":"tool","call":"c","tool":"t","action":"block","start":0,"end":2}]},"n":1,"at_ms":10}
+{"rules":{"prefix":"a ***********","fired":[]},"at_ms":11}
 "#;
     assert_eq!(lines.text(), expected);
+    let file = file(expected);
+    let answers: Vec<_> = RecordingReader::open(&file.path).unwrap().map(|answer| answer.unwrap().rules).collect();
+    assert_eq!(answers[0], Some(rules));
+    assert_eq!(answers[1].as_ref().map(|rules| rules.prefix.as_str()), Some("a ***********"));
+    assert!(open(&file, 0.0, false).is_ok());
 }
 
 #[test]
@@ -275,6 +301,7 @@ fn answers_are_read_decoded_each_when_it_is_complete() {
     assert_eq!(read(&text).unwrap(), [("hi".into(), None), (String::new(), none)]);
     let answer = RecordingReader::open(&file(&text).path).unwrap().next().unwrap().unwrap();
     assert_eq!((answer.number, answer.line, answer.last_texts), (1, 2, vec!["last".to_owned()]));
+    assert_eq!(answer.rules, None, "version 1 does not say what fired");
     let last = &answer.deltas[answer.last_chunk..];
     assert!(!last.is_empty() && last.len() < answer.deltas.len(), "{last:?} of {:?}", answer.deltas);
 

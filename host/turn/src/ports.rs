@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    CallFailure, CallbackKind, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput,
+    Action, CallFailure, CallbackKind, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput,
     OutputAnswer, Permission, Place, Preview, Prompt, Registration, RuleMatch, RuleRecord, SessionId, Tag, TagAnswer,
     TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
@@ -40,6 +40,22 @@ pub trait Model: Send + Sync {
 pub trait ModelStream: Send {
     /// The next delta; `None` after the last. After an error nothing more comes.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>>;
+
+    /// The log of what the host does with this answer, where the session is recorded. It outlives the stream, because
+    /// an abort comes before everything else.
+    fn log(&self) -> Option<Arc<dyn AnswerLog>> {
+        None
+    }
+}
+
+/// Takes down what stream rules did with one answer. Its calls must not wait; the log is complete when it is dropped.
+pub trait AnswerLog: Send + Sync {
+    /// Stream rules watch the answer. `prefix` is the text of an earlier attempt that it continues; empty where it
+    /// continues none.
+    fn watched(&self, prefix: &str);
+
+    /// A rule fired, and this was done about it.
+    fn fired(&self, found: &RuleMatch, action: Action);
 }
 
 /// Where a session's rules come from. Asked at the start of each turn.
@@ -161,7 +177,7 @@ pub struct TtsrEvent {
     /// What matched, all of one delta.
     pub matches: Vec<RuleMatch>,
     /// What is done about it.
-    pub action: flow::Action,
+    pub action: Action,
     /// Where in the run.
     pub place: Place,
 }

@@ -268,6 +268,10 @@ impl<'a> Turn<'a> {
             Ok(stream) => stream,
             Err(error) => return End::Broken(error),
         };
+        let log = stream.log();
+        if let Some(log) = &log {
+            log.watched(&self.beginning.text);
+        }
         let gate = session.rules.gate();
         let set = Arc::clone(session.rules.rules());
         let settings = set.settings();
@@ -283,7 +287,12 @@ impl<'a> Turn<'a> {
             goes_on: None,
             metrics: &mut session.metrics,
             noted: &mut self.noted,
-            notify: &mut |matches, judgement| tell_extensions(news, caller, matches, judgement, place),
+            notify: &mut |matches, judgement| {
+                if let Some(log) = &log {
+                    matches.iter().zip(&judgement.actions).for_each(|(found, action)| log.fired(found, *action));
+                }
+                tell_extensions(news, caller, matches, judgement, place);
+            },
             hold_max: (settings.hold == Hold::Match).then(|| Duration::from_millis(settings.hold_max_ms)),
         };
         attempt.run(stream).await

@@ -18,10 +18,10 @@ const SHOWN: usize = 5;
 
 /// Replays recordings and transcripts.
 ///
-/// JSON is one object; a match of then that does not fire now is in `then`. A rule without a name (`null`) stands for
-/// answers that a recording shows cut short and that none of these rules stops:
+/// JSON is one object; a match of then that does not fire now is in `then`. `attempts_unknown` counts the attempts of which
+/// the files do not say what fired; their matches are `unknown`:
 /// ```json
-/// {"files": 1, "turns": 2, "attempts": 5,
+/// {"files": 1, "turns": 2, "attempts": 5, "attempts_unknown": 0,
 ///  "rules": [{"rule": "no-guess", "fires": 2, "interrupts": 1, "reminders": 1, "passes": 0,
 ///    "tokens_discarded": 12, "tokens_estimated": true, "agreement": {"same": 1, "only_now": 1}}],
 ///  "silent": ["ts-as-any"],
@@ -96,8 +96,13 @@ fn text(out: &mut impl Write, report: &Replay, args: &RulesReplay) -> std::io::R
             let counts: Vec<String> =
                 counts.map(|(count, agreement)| format!("{count} {}", words(*agreement))).collect();
             format!("{}: {}", style::out(style::WARNING, "now differs from then"), counts.join(", "))
-        } else {
+        } else if report.unknown == 0 {
             style::out(style::GOOD, "now agrees with then")
+        } else if report.unknown < report.attempts {
+            let known = report.attempts - report.unknown;
+            format!("now agrees with then in {}", count(known, "attempt", "attempts"))
+        } else {
+            style::out(style::WARNING, "nothing is known of then: now is not compared")
         };
         writeln!(out, "{verdict}{}", unsaid(report))?;
     }
@@ -226,6 +231,7 @@ fn as_json(report: &Replay) -> Value {
         "files": report.files,
         "turns": report.turns,
         "attempts": report.attempts,
+        "attempts_unknown": report.unknown,
         "rules": report.rules.iter().map(tally).collect::<Vec<_>>(),
         "silent": report.silent,
         "fires": report.fires.iter().map(fire).collect::<Vec<_>>(),

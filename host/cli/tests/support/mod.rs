@@ -1,6 +1,8 @@
 //! A workspace with rules of its own, a recorded model, and the program run in it.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -57,7 +59,6 @@ impl Place {
     }
 
     pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Output {
-        use std::io::Write;
         let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
             .args(arguments)
             .current_dir(self.0.path())
@@ -198,4 +199,50 @@ pub(crate) fn recording(answers: &[&[Say<'_>]]) -> String {
         lines.push(json!({"end": "complete", "at_ms": 0}));
     }
     lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// A server that answers with what a recording holds, request by request, and stops with its process.
+pub(crate) struct Server {
+    pub(crate) url: String,
+}
+
+impl Server {
+    pub(crate) fn start(recording: &str) -> Self {
+        let mut answers: Vec<Vec<String>> = Vec::new();
+        for line in recording.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+            match (line.get("request"), line["text"].as_str()) {
+                (Some(_), _) => answers.push(Vec::new()),
+                (None, Some(text)) => answers.last_mut().unwrap().push(text.to_owned()),
+                (None, None) => {}
+            }
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for answer in answers {
+                // A client that has what it wants closes: that is no failure here.
+                drop(Self::answer(&listener, &answer));
+            }
+        });
+        Self { url }
+    }
+
+    fn answer(listener: &TcpListener, events: &[String]) -> std::io::Result<()> {
+        let (mut socket, _) = listener.accept()?;
+        let mut reader = BufReader::new(socket.try_clone()?);
+        let (mut line, mut length) = (String::new(), 0);
+        while reader.read_line(&mut line)? > 2 {
+            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            line.clear();
+        }
+        reader.read_exact(&mut vec![0; length])?;
+        socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
+        for event in events {
+            socket.write_all(event.as_bytes())?;
+            socket.flush()?;
+        }
+        Ok(())
+    }
 }

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
-use flow::ErrorClass;
+use flow::{Action, CallId, ErrorClass, RuleMatch, StreamKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Wire;
 use crate::config::Kind;
 
-/// The version of the format that is written, and the only one that is read.
-pub(crate) const VERSION: u32 = 1;
+/// The version of the format that is written. Version 1 had no `rules`; it is read as well.
+pub(crate) const VERSION: u32 = 2;
 
 /// What a request must say for its recorded answer to make sense.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -44,6 +44,37 @@ pub enum End {
     },
 }
 
+/// What stream rules did with a recorded answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordedRules {
+    /// The text of an earlier attempt that the answer continued.
+    pub prefix: String,
+    /// What fired, in order.
+    pub fired: Vec<RecordedFire>,
+}
+
+/// A rule that fired in a recorded session. The matched text is not written down: it may be what the rule hides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedFire {
+    /// The rule's name.
+    pub rule: String,
+    /// The stream of the match.
+    pub stream: StreamKind,
+    /// What was done.
+    pub action: Action,
+    /// The first byte of the match in its stream (for a tool, in the argument).
+    pub start: u64,
+    /// The byte after the match.
+    pub end: u64,
+}
+
+impl RecordedFire {
+    pub(crate) fn new(found: &RuleMatch, action: Action) -> Self {
+        let RuleMatch { rule, stream, evidence } = found;
+        Self { rule: rule.clone(), stream: stream.clone(), action, start: evidence.start, end: evidence.end }
+    }
+}
+
 /// A recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("recording {}{}: {message}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
@@ -55,6 +86,9 @@ pub struct RecordingError {
     /// What is wrong and what to do.
     pub message: String,
 }
+
+/// What a line must be.
+pub(super) const NO_LINE: &str = "is none of request, response, text, base64, end, rules";
 
 /// A whole recording.
 #[derive(Debug)]
@@ -112,9 +146,82 @@ pub(crate) struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rules: Option<RulesLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) n: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) at_ms: Option<u64>,
+}
+
+/// The inside of a line `rules`.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RulesLine {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) prefix: String,
+    #[serde(default)]
+    pub(crate) fired: Vec<FireLine>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FireLine {
+    pub(crate) rule: String,
+    /// `text`, `thinking` or `tool`.
+    pub(crate) stream: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tool: Option<String>,
+    pub(crate) action: String,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl RulesLine {
+    pub(crate) fn new(rules: &RecordedRules) -> Self {
+        let line = |fire: &RecordedFire| {
+            let (call, tool) = match &fire.stream {
+                StreamKind::Tool { call, name } => (Some(call.as_str().to_owned()), Some(name.clone())),
+                StreamKind::Text | StreamKind::Thinking => (None, None),
+            };
+            let (stream, action) = (fire.stream.as_str().to_owned(), fire.action.as_str().to_owned());
+            FireLine { rule: fire.rule.clone(), stream, call, tool, action, start: fire.start, end: fire.end }
+        };
+        Self { prefix: rules.prefix.clone(), fired: rules.fired.iter().map(line).collect() }
+    }
+
+    pub(crate) fn read(self) -> Result<RecordedRules, String> {
+        let fired = self.fired.into_iter().map(FireLine::read).collect::<Result<_, _>>()?;
+        Ok(RecordedRules { prefix: self.prefix, fired })
+    }
+
+    /// Every string of it, to be masked.
+    pub(crate) fn strings(&mut self) -> impl Iterator<Item = &mut String> {
+        std::iter::once(&mut self.prefix).chain(self.fired.iter_mut().flat_map(FireLine::strings))
+    }
+}
+
+impl FireLine {
+    fn strings(&mut self) -> impl Iterator<Item = &mut String> {
+        std::iter::once(&mut self.rule).chain(&mut self.call).chain(&mut self.tool)
+    }
+
+    fn read(self) -> Result<RecordedFire, String> {
+        let stream = match (self.stream.as_str(), self.call, self.tool) {
+            ("text", None, None) => StreamKind::Text,
+            ("thinking", None, None) => StreamKind::Thinking,
+            ("tool", Some(call), Some(name)) => StreamKind::Tool { call: CallId::new(call), name },
+            (other, ..) => {
+                let kinds = "`text`, `thinking`, or `tool` with `call` and `tool`";
+                return Err(format!("`stream` of what fired is {other:?}; it must be {kinds}"));
+            }
+        };
+        let actions = [Action::Pass, Action::Remind, Action::Block, Action::Interrupt, Action::Stop];
+        let action = actions.into_iter().find(|known| known.as_str() == self.action);
+        let action = action.ok_or_else(|| format!("`action` {:?} is no action of a rule", self.action))?;
+        Ok(RecordedFire { rule: self.rule, stream, action, start: self.start, end: self.end })
+    }
 }
 
 impl Line {
@@ -171,9 +278,9 @@ impl Recording {
     pub(super) fn head(line: Line) -> Result<Self, String> {
         match line.tidegate_recording {
             None => return Err("the first line must say {\"tidegate_recording\":1,\"wire\":…,\"model\":…}".to_owned()),
-            Some(VERSION) => {}
+            Some(1 | VERSION) => {}
             Some(other) => {
-                return Err(format!("has version {other} of the format; this program reads version {VERSION}"));
+                return Err(format!("has version {other} of the format; this program reads versions 1 and {VERSION}"));
             }
         }
         let wire = match line.wire.as_deref().map(str::parse::<Kind>) {
@@ -200,7 +307,9 @@ impl Recording {
             return Err(format!("belongs to request {n}, which has not begun; there are {}", self.requests.len()));
         };
         let at_ms = line.at_ms.unwrap_or(request.end.0);
-        request.end.0 = at_ms;
+        if line.rules.is_none() {
+            request.end.0 = at_ms;
+        }
         if let Some(status) = line.response {
             let headers = line.headers.unwrap_or_default().into_iter().collect();
             request.head = Some(Head { at_ms, status, headers });
@@ -211,8 +320,10 @@ impl Recording {
             request.chunks.push((at_ms, bytes.into()));
         } else if let Some(word) = line.end {
             request.end.1 = end(&word, line.class.as_deref(), line.message)?;
+        } else if let Some(rules) = line.rules {
+            rules.read()?; // a replay asks its own rules
         } else {
-            return Err("is none of request, response, text, base64, end".to_owned());
+            return Err(NO_LINE.to_owned());
         }
         Ok(())
     }

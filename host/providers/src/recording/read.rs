@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use flow::{Delta, ErrorClass, ModelError};
 use serde_json::Value;
 
-use super::format::{End, Head, Line, Recording, RecordingError, end};
+use super::format::{End, Head, Line, NO_LINE, RecordedRules, Recording, RecordingError, end};
 use crate::model::{content_type, no_stream};
 use crate::{Decoder, Wire};
 
@@ -37,6 +37,9 @@ pub struct RecordedAnswer {
     pub end: End,
     /// Why there is no whole answer, where that was not our own doing: refused, broken, or not to be decoded.
     pub error: Option<ModelError>,
+    /// What stream rules did with it. `None` where that was not recorded: by a program that wrote version 1 of the
+    /// format, by one that was killed, or by hand.
+    pub rules: Option<RecordedRules>,
 }
 
 /// A recording under way, an answer at a time. The whole file is looked through when it is opened, so that a bad line is
@@ -164,6 +167,7 @@ impl Pending {
             last_chunk: 0,
             end: End::Cut,
             error: None,
+            rules: None,
         };
         Self { answer, decoder: Decoder::new(wire), head: None, refusal: Vec::new() }
     }
@@ -178,8 +182,10 @@ impl Pending {
             self.chunk(&BASE64.decode(text).map_err(|cause| format!("`base64` cannot be decoded: {cause}"))?);
         } else if let Some(word) = line.end {
             self.answer.end = end(&word, line.class.as_deref(), line.message)?;
+        } else if let Some(rules) = line.rules {
+            self.answer.rules = Some(rules.read()?);
         } else {
-            return Err("is none of request, response, text, base64, end".to_owned());
+            return Err(NO_LINE.to_owned());
         }
         Ok(())
     }

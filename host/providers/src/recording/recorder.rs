@@ -6,11 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::format::{End, Expect, RecordingError};
+use flow::{Action, RuleMatch};
+use turn::ports::AnswerLog;
+
+use super::format::{End, Expect, RecordedFire, RecordedRules, RecordingError};
 use super::writer::{RecordingWriter, RequestNumber};
 use crate::Wire;
 
@@ -27,10 +30,17 @@ pub(crate) struct Recorder {
 
 /// One request under way. Dropping it without [`Taken::end`] records the cut.
 pub(crate) struct Taken {
+    request: Arc<Request>,
+    ended: bool,
+}
+
+/// A request and what is done with its answer. When the last of its owners is dropped, what stream rules did is recorded.
+pub(crate) struct Request {
     queue: Arc<Queue>,
     key: usize,
     begun: Instant,
-    ended: bool,
+    /// `None` while nobody has said that rules watch the answer.
+    rules: Mutex<Option<RecordedRules>>,
 }
 
 /// The way to the thread that writes.
@@ -60,6 +70,8 @@ enum What {
     Response(u16, Vec<(String, String)>),
     Chunk(Vec<u8>),
     End(End),
+    /// Nothing more comes of this request.
+    Over(Option<RecordedRules>),
 }
 
 impl Note {
@@ -69,6 +81,10 @@ impl Note {
                 What::Request(bytes) | What::Chunk(bytes) => bytes.len(),
                 What::Response(_, headers) => headers.iter().map(|(name, value)| name.len() + value.len()).sum(),
                 What::End(_) => 0,
+                What::Over(rules) => rules.as_ref().map_or(0, |rules| {
+                    rules.prefix.len()
+                        + rules.fired.iter().map(|fire| size_of_val(fire) + fire.rule.len()).sum::<usize>()
+                }),
             }
     }
 }
@@ -117,37 +133,65 @@ impl Recorder {
 
     pub(crate) fn request(&self, body: &[u8]) -> Taken {
         let key = self.queue.requests.fetch_add(1, Ordering::Relaxed);
-        let taken = Taken { queue: Arc::clone(&self.queue), key, begun: Instant::now(), ended: false };
-        taken.note(What::Request(body.to_vec()));
-        taken
+        let (queue, begun) = (Arc::clone(&self.queue), Instant::now());
+        let request = Arc::new(Request { queue, key, begun, rules: Mutex::new(None) });
+        request.note(What::Request(body.to_vec()));
+        Taken { request, ended: false }
+    }
+}
+
+impl Request {
+    fn note(&self, what: What) {
+        let at_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.queue.send(Note { key: self.key, at_ms, what });
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Option<RecordedRules>> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AnswerLog for Request {
+    fn watched(&self, prefix: &str) {
+        self.rules().get_or_insert_default().prefix = prefix.to_owned();
+    }
+
+    fn fired(&self, found: &RuleMatch, action: Action) {
+        self.rules().get_or_insert_default().fired.push(RecordedFire::new(found, action));
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        let rules = self.rules().take();
+        self.note(What::Over(rules));
     }
 }
 
 impl Taken {
+    /// Where what is done with the answer is taken down.
+    pub(crate) fn log(&self) -> Arc<Request> {
+        Arc::clone(&self.request)
+    }
+
     pub(crate) fn response(&mut self, status: u16, headers: &[(String, String)]) {
-        self.note(What::Response(status, headers.to_vec()));
+        self.request.note(What::Response(status, headers.to_vec()));
     }
 
     pub(crate) fn chunk(&mut self, bytes: &[u8]) {
-        self.note(What::Chunk(bytes.to_vec()));
+        self.request.note(What::Chunk(bytes.to_vec()));
     }
 
-    pub(crate) fn end(mut self, end: &End) {
-        self.note(What::End(end.clone()));
-        self.ended = true;
-    }
-
-    fn note(&self, what: What) {
-        let at_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.queue.send(Note { key: self.key, at_ms, what });
+    pub(crate) fn end(&mut self, end: &End) {
+        if !std::mem::replace(&mut self.ended, true) {
+            self.request.note(What::End(end.clone()));
+        }
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        if !self.ended {
-            self.note(What::End(End::Cut));
-        }
+        self.end(&End::Cut);
     }
 }
 
@@ -216,9 +260,10 @@ fn write(writer: &mut RecordingWriter, numbers: &mut HashMap<usize, RequestNumbe
             writer.response(number, at_ms, status, headers)
         }
         What::Chunk(bytes) => writer.chunk(number, at_ms, &bytes),
-        What::End(end) => {
+        What::End(end) => writer.end(number, at_ms, &end),
+        What::Over(rules) => {
             numbers.remove(&key);
-            writer.end(number, at_ms, &end)
+            rules.map_or(Ok(()), |rules| writer.rules(number, at_ms, &rules))
         }
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::format::{End, Expect, Line, VERSION};
+use super::format::{End, Expect, Line, RecordedRules, RulesLine, VERSION};
 use super::held::{Chunk, Held, mask_text};
 use super::secrets::Masks;
 use crate::Wire;
@@ -129,6 +129,16 @@ impl RecordingWriter {
         let mut line = Line::end(end);
         line.message.iter_mut().for_each(|message| mask_text(&self.masks, message));
         self.of(request, at_ms, line)
+    }
+
+    /// What stream rules did with the answer is known. Where it never is, the recording does not say that nothing fired.
+    ///
+    /// # Errors
+    /// The line cannot be written.
+    pub fn rules(&mut self, request: RequestNumber, at_ms: u64, rules: &RecordedRules) -> io::Result<()> {
+        let mut rules = RulesLine::new(rules);
+        rules.strings().for_each(|text| mask_text(&self.masks, text));
+        self.of(request, at_ms, Line { rules: Some(rules), ..Line::default() })
     }
 
     fn chunks(&mut self, request: RequestNumber, chunks: Vec<Chunk>) -> io::Result<()> {

@@ -41,9 +41,8 @@ pub(super) enum Outcome {
 pub(super) enum Past {
     /// All that fired.
     Fired(Vec<PastFire>),
-    /// Whether the answer was cut short, and the first delta of the last chunk that had come. Which rules fired is not
-    /// known.
-    Cut { cut: bool, last_chunk: usize },
+    /// Which rules fired is not recorded, nor whether one of them cut the answer short.
+    Unknown,
 }
 
 /// A rule that fired then.
@@ -65,5 +64,12 @@ pub(super) fn stream_of(kind: &BlockKind) -> StreamKind {
         BlockKind::Text => StreamKind::Text,
         BlockKind::Thinking => StreamKind::Thinking,
         BlockKind::Tool { call, name } => StreamKind::Tool { call: call.clone(), name: name.clone() },
+    }
+}
+
+impl PastFire {
+    /// Whether it stopped the answer.
+    pub(super) fn stops(&self) -> bool {
+        matches!(self.action.as_str(), "interrupt" | "stop")
     }
 }

@@ -39,8 +39,6 @@ struct Block {
 struct Stopped {
     matches: Vec<RuleMatch>,
     judgement: Judgement,
-    /// The delta at which.
-    delta: usize,
 }
 
 impl<'a> Driver<'a> {
@@ -58,6 +56,7 @@ impl<'a> Driver<'a> {
             }
             Step::Attempt(attempt) => {
                 report.attempts += 1;
+                report.unknown += u64::from(matches!(attempt.past, Past::Unknown));
                 self.attempt(&attempt, report);
             }
             Step::TurnEnd => self.session.end_turn(),
@@ -80,7 +79,7 @@ impl<'a> Driver<'a> {
                 answer.remind.extend(self.session.due_again(fed.matches));
                 continue;
             }
-            self.judge(&mut answer, fed, index);
+            self.judge(&mut answer, fed);
             if answer.stopped.is_some() {
                 break;
             }
@@ -121,7 +120,7 @@ impl<'a> Driver<'a> {
         Fed::default()
     }
 
-    fn judge(&mut self, answer: &mut Answer, fed: Fed, delta: usize) {
+    fn judge(&mut self, answer: &mut Answer, fed: Fed) {
         let matches = fed.matches;
         if matches.is_empty() {
             return;
@@ -129,7 +128,7 @@ impl<'a> Driver<'a> {
         let judgement = self.session.judge(&matches);
         answer.fires.extend(matches.iter().cloned().zip(judgement.actions.iter().copied()));
         if matches!(judgement.action, Action::Interrupt | Action::Stop) {
-            answer.stopped = Some(Stopped { matches, judgement, delta });
+            answer.stopped = Some(Stopped { matches, judgement });
             return;
         }
         for (found, action) in matches.into_iter().zip(&judgement.actions) {
@@ -196,14 +195,9 @@ impl<'a> Driver<'a> {
         let thrower = stopped.and_then(|stopped| stopped.judgement.rules.first().cloned());
         let mut tokens = tokens;
         for (found, action) in answer.fires {
-            let stops = matches!(action, Action::Interrupt | Action::Stop);
             let (agreement, told) = match &attempt.past {
                 Past::Fired(_) => same_then(&mut past, &found, action),
-                Past::Cut { cut, last_chunk } if stops => {
-                    let there = *cut && stopped.is_some_and(|stopped| stopped.delta >= *last_chunk);
-                    (if there { Agreement::Same } else { Agreement::OnlyNow }, None)
-                }
-                Past::Cut { .. } => (Agreement::Unknown, None),
+                Past::Unknown => (Agreement::Unknown, None),
             };
             let own = if thrower.as_deref() == Some(&found.rule) { tokens.take() } else { None };
             let tokens = own.map(|own| told.unwrap_or(own));
@@ -212,10 +206,6 @@ impl<'a> Driver<'a> {
         let unreached = stopped.is_some();
         for fire in past {
             self.missed(attempt, fire, &answer.blocks, unreached, report);
-        }
-        if matches!(attempt.past, Past::Cut { cut: true, .. }) && !unreached && !self.trial.partial {
-            let (place, agreement) = (attempt.place.clone(), Agreement::OnlyThen);
-            report.missed(Then { place, rule: None, stream: None, action: "interrupt".into(), agreement });
         }
     }
 

@@ -6,8 +6,8 @@
 //! answer is left out, and the session goes on with what was said next. A rule with `context = "rewind"` is judged anew
 //! on what stood of a stopped answer.
 //!
-//! A recording does not say which rules fired, only where an answer was cut short; and where a turn ended it says
-//! nothing at all: a turn is over when an answer asks for no tool and no reminder comes after it.
+//! A recording says which rules fired since version 2 of its format; where it does not, nothing is compared. Where a turn
+//! ended it does not say: a turn is over when an answer asks for no tool and no reminder comes after it.
 
 mod attempt;
 mod drive;

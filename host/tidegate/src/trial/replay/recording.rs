@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use flow::{Delta, StopReason};
-use providers::{End, RecordedAnswer, RecordingError, RecordingReader};
+use flow::{Action, BlockId, BlockKind, Delta, StopReason};
+use providers::{End, RecordedAnswer, RecordedFire, RecordingError, RecordingReader};
 
-use super::attempt::{Attempt, Outcome, Past, Step};
+use super::attempt::{Attempt, Outcome, Past, PastFire, Step};
 use super::report::{Replay, Where};
 
 /// Reads a recording and gives its steps. All of it is one thread.
@@ -20,8 +20,11 @@ pub(super) fn read(
         report.notes.push(format!("{shown}, line {line}: is cut off and was not read"));
     }
     let mut at = At::default();
+    let (mut answers, mut unknown) = (0, 0);
     for answer in reader {
         let answer = answer?;
+        answers += 1;
+        unknown += usize::from(answer.rules.is_none());
         let reminded = answer.last_texts.iter().any(|text| is_reminder(text));
         if at.step_over && !at.calls_wait && !reminded {
             if at.turn > 0 {
@@ -42,12 +45,19 @@ pub(super) fn read(
             step: at.step,
             attempt: at.attempt,
         };
+        let over = ends_turn(&answer);
         let attempt = attempt(place, answer);
-        at.after(&attempt);
+        at.after(&attempt, over);
         take("", Step::Attempt(Box::new(attempt)), report);
     }
     if at.turn > 0 {
         take("", Step::TurnEnd, report);
+    }
+    if unknown > 0 {
+        report.notes.push(format!(
+            "{shown}: which rules fired is not recorded for {unknown} of {answers} answers (an earlier version recorded \
+             them, or they were written by hand); what fires now is not compared there"
+        ));
     }
     Ok(())
 }
@@ -71,13 +81,15 @@ impl Default for At {
 }
 
 impl At {
-    fn after(&mut self, attempt: &Attempt) {
-        self.step_over = attempt.outcome == Outcome::Complete;
-        self.calls_wait = attempt.deltas.iter().any(|delta| match delta {
-            Delta::BlockStart { kind, .. } => kind.is_tool(),
-            Delta::Stop { reason } => *reason == StopReason::Pause,
-            _ => false,
-        });
+    /// `over`: the turn ended with this attempt.
+    fn after(&mut self, attempt: &Attempt, over: bool) {
+        self.step_over = over || attempt.outcome == Outcome::Complete;
+        self.calls_wait = !over
+            && attempt.deltas.iter().any(|delta| match delta {
+                Delta::BlockStart { kind, .. } => kind.is_tool(),
+                Delta::Stop { reason } => *reason == StopReason::Pause,
+                _ => false,
+            });
     }
 }
 
@@ -86,25 +98,77 @@ fn is_reminder(text: &str) -> bool {
     ["<system-interrupt reason=", "<system-reminder reason="].iter().any(|element| text.contains(element))
 }
 
+/// Whether a turn is known to have ended without an accepted answer: a rule ended it, or our side dropped the answer and no
+/// rule was the reason.
+fn ends_turn(answer: &RecordedAnswer) -> bool {
+    let Some(rules) = &answer.rules else { return false };
+    let did = |action: Action| rules.fired.iter().any(|fire| fire.action == action);
+    let whole = matches!(answer.deltas.last(), Some(Delta::Stop { .. }));
+    did(Action::Stop) || (answer.end == End::Cut && answer.error.is_none() && !whole && !did(Action::Interrupt))
+}
+
 fn attempt(place: Where, answer: RecordedAnswer) -> Attempt {
     let complete = matches!(answer.deltas.last(), Some(Delta::Stop { .. })) && answer.error.is_none();
     let cut = answer.end == End::Cut && answer.error.is_none() && !complete;
-    let outcome = match (complete, cut) {
-        (true, _) => Outcome::Complete,
-        (false, true) => Outcome::Stopped,
-        (false, false) => Outcome::Broken,
-    };
     let tokens = answer.deltas.iter().rev().find_map(|delta| match delta {
         Delta::Usage(usage) => usage.output,
         _ => None,
     });
-    Attempt {
-        place,
-        outcome,
-        stood: None,
-        // What a provider says before the end is no count of what came.
-        output_tokens: tokens.filter(|_| complete),
-        past: Past::Cut { cut, last_chunk: answer.last_chunk },
-        deltas: answer.deltas,
+    let (past, prefix) = match answer.rules {
+        Some(rules) => (Past::Fired(rules.fired.into_iter().map(fired).collect()), rules.prefix),
+        None => (Past::Unknown, String::new()),
+    };
+    let outcome = match &past {
+        // The match may have come with the last bytes: what was received does not say how it ended.
+        Past::Fired(fires) if fires.iter().any(PastFire::stops) => Outcome::Stopped,
+        Past::Fired(_) | Past::Unknown if complete => Outcome::Complete,
+        Past::Unknown if cut => Outcome::Stopped,
+        Past::Fired(_) | Past::Unknown => Outcome::Broken,
+    };
+    let (deltas, stood) = continued(prefix, answer.deltas);
+    // What a provider says before the end is no count of what came.
+    let output_tokens = tokens.filter(|_| complete);
+    Attempt { place, outcome, stood, output_tokens, past, deltas }
+}
+
+fn fired(fire: RecordedFire) -> PastFire {
+    let RecordedFire { rule, stream, action, end, .. } = fire;
+    PastFire { rule, stream, action: action.as_str().to_owned(), end: Some(end), tokens: None }
+}
+
+/// The block of the text that an answer continues. Decoders count from 0 and never come here.
+const PREFIX: BlockId = BlockId::MAX;
+
+/// The deltas of an answer that continues a text, as a turn takes them: the first text block continues the prefix, unless a
+/// call comes before it. Also tells which delta holds the prefix.
+fn continued(prefix: String, mut deltas: Vec<Delta>) -> (Vec<Delta>, Option<usize>) {
+    if prefix.is_empty() {
+        return (deltas, None);
     }
+    // What came before the provider restarted its answer is void.
+    let restart = deltas.iter().rposition(|delta| matches!(delta, Delta::Start { .. })).unwrap_or(0);
+    deltas.drain(..restart);
+    let first = deltas.iter().find_map(|delta| match delta {
+        Delta::BlockStart { block, kind: BlockKind::Text } => Some(Ok(*block)),
+        Delta::BlockStart { block, kind: BlockKind::Tool { .. } } => Some(Err(*block)),
+        _ => None,
+    });
+    let mut out: Vec<Delta> =
+        vec![Delta::BlockStart { block: PREFIX, kind: BlockKind::Text }, Delta::Piece { block: PREFIX, text: prefix }];
+    for mut delta in deltas {
+        match (&mut delta, first) {
+            (Delta::Start { .. }, _) => continue,
+            (Delta::BlockStart { block, .. }, Some(Ok(first))) if *block == first => continue,
+            (Delta::BlockStart { block, .. }, Some(Err(call))) if *block == call => {
+                out.push(Delta::BlockEnd { block: PREFIX });
+            }
+            (Delta::Piece { block, .. } | Delta::BlockEnd { block }, Some(Ok(first))) if *block == first => {
+                *block = PREFIX;
+            }
+            (Delta::Stop { .. }, None) => out.push(Delta::BlockEnd { block: PREFIX }),
+            _ => {}
+        }
+        out.push(delta);
+    }
+    (out, Some(1))
 }

@@ -16,6 +16,8 @@ pub struct Replay {
     pub turns: u64,
     /// Attempts in them: requests to a model.
     pub attempts: u64,
+    /// Attempts of which the file does not say what fired: nothing in them is compared.
+    pub unknown: u64,
     /// The rules that took part, by name; each that fired now or then.
     pub rules: Vec<RuleTally>,
     /// Rules that took part and did nothing, now or then.

@@ -17,7 +17,7 @@ use super::report::{Replay, Tokens, Where};
 type Take<'t> = dyn FnMut(&str, Step, &mut Replay) + 't;
 
 /// Types of records that say nothing about what the model wrote or what rules did.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 29] = [
     "thread_started",
     "thread_completed",
     "thread_error",
@@ -31,6 +31,7 @@ const OTHERS: [&str; 28] = [
     "tool_confirmation_requested",
     "tool_confirmation_resolved",
     "error_classified",
+    "retry_scheduled",
     "retry_succeeded",
     "rule_held",
     "rule_hold_released",
@@ -212,7 +213,7 @@ impl Thread {
 
 impl Pending {
     fn outcome(&self) -> Outcome {
-        let stopped = self.fires.iter().any(stops);
+        let stopped = self.fires.iter().any(PastFire::stops);
         match &self.text {
             Some((_, true)) => Outcome::Complete,
             _ if stopped => Outcome::Stopped,
@@ -240,7 +241,7 @@ impl Pending {
         let exact = self.blocks.is_some();
         let blocks = self.blocks.take().unwrap_or_else(|| self.guessed());
         let told = std::mem::take(&mut self.told);
-        let stops = |fire: &&PastFire| stops(fire) || told.contains(&fire.rule);
+        let stops = |fire: &&PastFire| fire.stops() || told.contains(&fire.rule);
         let last: Vec<&PastFire> = self.fires.iter().filter(|fire| stopped && stops(fire)).collect();
         let (deltas, stood) = rebuild::deltas(blocks, &last);
         if !exact {
@@ -259,11 +260,6 @@ impl Pending {
         let pieces = prose.map(|(kind, complete, text)| Piece { kind, text, stood: 0, complete });
         pieces.chain(std::mem::take(&mut self.calls)).collect()
     }
-}
-
-/// Whether what fired stopped the answer.
-fn stops(fire: &PastFire) -> bool {
-    matches!(fire.action.as_str(), "interrupt" | "stop")
 }
 
 fn fired(record: &Record<'_>) -> Result<PastFire, String> {
