@@ -98,6 +98,12 @@ impl Printer {
             EventKind::ErrorClassified { class, message, .. } if class.retryable() => {
                 self.line(&format!("{} {message}", err(style::WARNING, "! model")))?;
             }
+            EventKind::RetryScheduled { retry, max_retries, delay_ms, asked } => {
+                let seconds = *delay_ms as f64 / 1000.0;
+                let who = if *asked { ", as the provider asks" } else { "" };
+                let line = format!("    sent again in {seconds} s{who} (retry {retry} of {max_retries})");
+                self.line(&err(style::DIM, &line))?;
+            }
             EventKind::Notice { message } => self.line(&format!("{} {message}", err(style::WARNING, "!")))?,
             EventKind::TurnFinish { status } => self.finish(status)?,
             _ => {}

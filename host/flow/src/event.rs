@@ -299,6 +299,17 @@ pub enum EventKind {
         /// What failed.
         message: String,
     },
+    /// `retry_scheduled`
+    RetryScheduled {
+        /// The number of this retry, from 1.
+        retry: u32,
+        /// The most retries there are.
+        max_retries: u32,
+        /// Milliseconds until the request is sent again.
+        delay_ms: u64,
+        /// Whether the provider asked for this delay.
+        asked: bool,
+    },
     /// `retry_succeeded`
     RetrySucceeded {
         /// The error that made it necessary.

@@ -378,7 +378,7 @@ impl<'a> Turn<'a> {
         let (class, message) = (error.class, error.message.clone());
         self.session.hub.emit(EventKind::ErrorClassified { class, code, message: message.clone() });
         let unseen = self.answer.pieces == 0 && !self.answer.reasoned;
-        let Some(delay) = retry.next_delay(&error).filter(|_| unseen) else { return Err(Stop::Model(error)) };
+        let delay = retry.decide(error, unseen, &self.session.hub).map_err(Stop::Model)?;
         let mut answer = std::mem::take(&mut self.answer);
         if !answer.blocks.is_empty() {
             answer.tell_partial(&self.session.hub, &message, self.beginning.shown.len() as u64);

@@ -1,7 +1,7 @@
 //! Stage: gives every event its record, `{seq, ts, thread_id, type, payload}`, in the vocabulary of thread events.
 //!
 //! The names and the required fields are those of the thread-event specification. `turn_start`, `turn_finish`,
-//! `rule_hold_released`, `rule_held`, `ttsr_rearmed`, `rules_reloaded`, `extension_log` and `notice` are our additions. Where a record is written is another room's
+//! `retry_scheduled`, `rule_hold_released`, `rule_held`, `ttsr_rearmed`, `rules_reloaded`, `extension_log` and `notice` are our additions. Where a record is written is another room's
 //! business; `tidegate run --output stream-json` prints them as they come.
 
 mod rules;
@@ -76,6 +76,10 @@ fn describe(kind: &EventKind) -> (&'static str, Value) {
         EventKind::ErrorClassified { class, code, message } => (
             "error_classified",
             json!({"error_code": code, "category": class.as_str(), "retryable": class.retryable(), "metadata": {"message": message}}),
+        ),
+        EventKind::RetryScheduled { retry, max_retries, delay_ms, asked } => (
+            "retry_scheduled",
+            json!({"retry": retry, "max_retries": max_retries, "delay_ms": delay_ms, "asked_by_provider": asked}),
         ),
         EventKind::RetrySucceeded { original_error, retry_count, total_delay_ms } => (
             "retry_succeeded",

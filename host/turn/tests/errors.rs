@@ -69,10 +69,27 @@ async fn after_the_last_retry_the_error_is_the_turns() {
         let error = ModelError::new(class, "no");
         let mut scene = scene(vec![Script::Refuse(error); asked]);
         let (report, events) = scene.turn("go").await;
-        assert_eq!(report.status, TurnStatus::Failed { class, message: "no".into() });
+        let retried = if asked > 1 { " (retried 3 times within 7 s)" } else { "" };
+        assert_eq!(report.status, TurnStatus::Failed { class, message: format!("no{retried}") });
         assert_eq!((scene.model.asked(), retries(&events).len()), (asked, 0));
+        let scheduled = find(&events, |kind| match kind {
+            EventKind::RetryScheduled { retry, max_retries: 3, delay_ms, asked: false } => Some((*retry, *delay_ms)),
+            _ => None,
+        });
+        assert_eq!(scheduled, [(1, 1000), (2, 2000), (3, 4000)][..asked - 1]);
         assert_eq!(find(&events, |kind| matches!(kind, EventKind::ThreadError { .. }).then_some(())).len(), 1);
     }
+}
+
+/// A wait that is too long is no retry, and the error says so.
+#[tokio::test(start_paused = true)]
+async fn a_wait_without_end_is_told() {
+    let asked = ModelError { retry_after_ms: Some(86_400_000), class: ErrorClass::RateLimited, ..transient("slow") };
+    let mut scene = scene([Script::Refuse(asked)]);
+    let (report, events) = scene.turn("go").await;
+    let TurnStatus::Failed { message, .. } = report.status else { panic!("{report:?}") };
+    assert_eq!(message, "slow (the provider asks to wait 24 h before the next request; no wait is longer than 2 min)");
+    assert!(find(&events, |kind| matches!(kind, EventKind::RetryScheduled { .. }).then_some(())).is_empty());
 }
 
 /// Retries are counted by error: an answer in between, even one that a rule stopped, starts the count anew.

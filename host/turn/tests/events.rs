@@ -165,6 +165,7 @@ fn name(kind: &EventKind) -> &'static str {
         EventKind::ToolConfirmationRequested { .. } => "tool_confirmation_requested",
         EventKind::ToolConfirmationResolved { .. } => "tool_confirmation_resolved",
         EventKind::ErrorClassified { .. } => "error_classified",
+        EventKind::RetryScheduled { .. } => "retry_scheduled",
         EventKind::RetrySucceeded { .. } => "retry_succeeded",
         EventKind::RuleFired { .. } => "rule_fired",
         EventKind::RuleHoldReleased { .. } => "rule_hold_released",
@@ -183,7 +184,7 @@ fn name(kind: &EventKind) -> &'static str {
 }
 
 /// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
-const REQUIRED: [(&str, &[&str]); 33] = [
+const REQUIRED: [(&str, &[&str]); 34] = [
     ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
     ("thread_completed", &["cost", "tokens"]),
     ("thread_error", &["category", "error"]),
@@ -202,6 +203,7 @@ const REQUIRED: [(&str, &[&str]); 33] = [
     ("tool_call_result", &["call_id", "output", "tool", "duration_ms"]),
     ("tool_confirmation_requested", &["call_id", "tool", "input", "reason"]),
     ("tool_confirmation_resolved", &["call_id", "approved", "reason"]),
+    ("retry_scheduled", &["retry", "max_retries", "delay_ms", "asked_by_provider"]),
     ("error_classified", &["error_code", "category", "retryable", "metadata"]),
     ("retry_succeeded", &["original_error", "retry_count", "total_delay_ms"]),
     ("rule_fired", &["rule", "stream", "action", "first", "evidence"]),
@@ -321,6 +323,7 @@ fn samples() -> Vec<EventKind> {
         EventKind::ToolConfirmationResolved { call: call.clone(), decision: Confirmation::Approved },
         EventKind::ToolConfirmationResolved { call, decision: Confirmation::Denied { reason: "r".into() } },
         EventKind::ErrorClassified { class: ErrorClass::RateLimited, code: "429".into(), message: message.clone() },
+        EventKind::RetryScheduled { retry: 1, max_retries: 3, delay_ms: 1000, asked: true },
         EventKind::RetrySucceeded { original_error: "e".into(), retry_count: 2, total_delay_ms: 3 },
         EventKind::RuleFired { found: found(), action: Action::Interrupt, first: true },
         EventKind::RuleHoldReleased { stream: StreamKind::Text, bytes: 1, bound: "hold_max_ms".into() },
