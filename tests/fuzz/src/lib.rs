@@ -1,4 +1,4 @@
-//! Fuzz targets for stream rules. Each is a function from bytes to a verdict: it panics where something does not hold.
+//! Fuzz targets for stream rules and for the decoders of the wire formats. Each is a function from bytes to a verdict: it panics where something does not hold.
 //!
 //! `cargo test -p tidegate-fuzz` runs each on its seeds and on some thousands of changed ones, the same every time. The
 //! long way, with coverage as the guide, is in `tests/fuzz/README.md`.
@@ -12,6 +12,7 @@ mod json;
 pub mod mutate;
 mod scope;
 mod seeds;
+mod streams;
 
 /// One target.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +28,20 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 8] = [
     Target { name: "front_matter", run: front_matter::run, seeds: seeds::front_matter, words: front_matter::WORDS },
     Target { name: "scope", run: scope::run, seeds: seeds::scope, words: scope::WORDS },
     Target { name: "json", run: json::run, seeds: seeds::json, words: json::WORDS },
     Target { name: "condition", run: condition::run, seeds: seeds::condition, words: condition::WORDS },
     Target { name: "engine", run: engine::run, seeds: seeds::engine, words: &[] },
+    Target { name: "anthropic", run: streams::anthropic, seeds: seeds::anthropic, words: streams::WORDS },
+    Target { name: "openai_chat", run: streams::openai_chat, seeds: seeds::openai_chat, words: streams::WORDS },
+    Target {
+        name: "openai_responses",
+        run: streams::openai_responses,
+        seeds: seeds::openai_responses,
+        words: streams::WORDS,
+    },
 ];
 
 /// The target of this name.

@@ -72,3 +72,24 @@ pub(crate) fn engine() -> Vec<Vec<u8>> {
     let random = (0..24).map(|_| (0..100).map(|_| numbers.below(256) as u8).collect());
     random.collect::<Vec<_>>().into_iter().chain(kept("engine")).collect()
 }
+
+pub(crate) fn anthropic() -> Vec<Vec<u8>> {
+    streams("anthropic", "anthropic")
+}
+
+pub(crate) fn openai_chat() -> Vec<Vec<u8>> {
+    streams("openai-chat", "openai_chat")
+}
+
+pub(crate) fn openai_responses() -> Vec<Vec<u8>> {
+    streams("openai-responses", "openai_responses")
+}
+
+/// The streams of the corpus of wire formats.
+fn streams(wire: &str, target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/providers/streams").join(wire);
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "sse"));
+    paths.sort();
+    paths.iter().map(|path| std::fs::read(path).unwrap()).chain(kept(target)).collect()
+}

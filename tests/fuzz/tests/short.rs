@@ -45,3 +45,18 @@ fn condition() {
 fn engine() {
     run("engine");
 }
+
+#[test]
+fn anthropic() {
+    run("anthropic");
+}
+
+#[test]
+fn openai_chat() {
+    run("openai_chat");
+}
+
+#[test]
+fn openai_responses() {
+    run("openai_responses");
+}

@@ -27,7 +27,7 @@ const MAP: [(&str, &[&str]); 18] = [
     ("testkit", &["build", "flow", "sandbox", "turn"]),
     ("servers", &[]),
     ("xtask", &["build", "servers"]),
-    ("fuzz", &["rules"]),
+    ("fuzz", &["flow", "rules", "providers"]),
     // The runners may look at anything.
     ("tests", &[]),
 ];
