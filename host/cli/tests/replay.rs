@@ -275,6 +275,30 @@ fn a_recording_agrees_with_the_rules_it_was_made_with() {
     }
 }
 
+/// Half a character is in one event and half in the next: rules see the whole, and nothing of it is shown before.
+#[test]
+fn rules_see_characters_that_a_server_cuts() {
+    let place =
+        Place::with(&[("wave", "+++\ncondition = '\u{1F30A} high'\nscope = \"text\"\n+++\nSay it in words.\n")]);
+    let answers = recording(&[&[Say::Text("Tide: A B high water")], &[Say::Text("High water.")]]);
+    let cut = answers.replace(r#"\"A \""#, r#"\"\\ud83c\""#).replace(r#"\"B \""#, r#"\"\\udf0a \""#);
+    assert!(cut.contains(r"\\ud83c") && cut.contains(r"\\udf0a"));
+    place.write("answers.jsonl", &cut);
+    place.write(
+        "tidegate.toml",
+        "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n[rules]\nretry_delay_ms = 0\n",
+    );
+    let run = place.run(&["run", "one", "--output", "stream-json"]);
+    let records = out(&run);
+    let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| records.iter().filter(|record| record["type"] == kind).collect::<Vec<_>>();
+    assert_eq!(of("rule_fired").len(), 1, "{records:#?}");
+    assert_eq!(of("rule_fired")[0]["payload"]["evidence"]["text"], "\u{1F30A} high");
+    let shown: String =
+        of("cognition_out_delta").iter().filter_map(|record| record["payload"]["text"].as_str()).collect();
+    assert_eq!((code(&run), shown.as_str()), (0, "Tide: High water."));
+}
+
 #[test]
 fn nothing_in_a_file_is_passed_over_in_silence() {
     let place = Place::with(&[("no-ai", AN_AI)]);
