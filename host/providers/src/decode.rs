@@ -260,6 +260,9 @@ impl Answer {
 
     pub(crate) fn usage(&mut self, usage: Usage) {
         if usage != Usage::default() {
+            if !self.started {
+                self.start(None);
+            }
             self.out.push_back(Delta::Usage(usage));
         }
     }
