@@ -118,6 +118,19 @@ fn what_is_kept_back_has_the_same_limits() {
     let calls: String = (0..9).map(|at| nameless(at, "")).collect();
     assert!(refused(Wire::OpenAiChat, &calls).1.contains("`blocks`"));
     assert!(refused(Wire::OpenAiChat, &nameless(0, "0123456789").repeat(26)).1.contains("`answer_bytes`"));
+    // A name in parts without end.
+    let named = |text: &str| {
+        event(&json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"name": text}}]}}]}))
+    };
+    let parts: String = (0..40).map(|at| named(&format!("{at:09}-"))).collect();
+    assert!(refused(Wire::OpenAiChat, &parts).1.contains("`answer_bytes`"));
+    // Arguments of an item that is never announced, and such items without end.
+    let unannounced = |at: usize, text: &str| {
+        event(&json!({"type": "response.function_call_arguments.delta", "item_id": format!("f{at}"), "delta": text}))
+    };
+    assert!(refused(Wire::OpenAiResponses, &unannounced(0, "0123456789").repeat(26)).1.contains("`answer_bytes`"));
+    let many: String = (0..9).map(|at| unannounced(at, "x")).collect();
+    assert!(refused(Wire::OpenAiResponses, &many).1.contains("`blocks`"));
     // Items that we do not know are remembered and not given.
     let unknown = event(&json!({"type": "response.output_item.added", "item": {"type": "smoke"}}));
     assert!(refused(Wire::OpenAiResponses, &unknown.repeat(9)).1.contains("`blocks`"));

@@ -50,6 +50,7 @@ fn conversations() -> Vec<(&'static str, Prompt)> {
         ("kept", kept()),
         ("odd", odd()),
         ("rewound", rewound()),
+        ("interleaved", interleaved()),
     ]
 }
 
@@ -125,6 +126,31 @@ fn rewound() -> Prompt {
     ])
 }
 
+/// Reasoning between blocks of text and before calls: what is signed keeps its place, and no two blocks become one. Each
+/// format has its own seal, and leaves out the other's.
+fn interleaved() -> Prompt {
+    let sealed = "{\"id\":\"rs_1\",\"encrypted_content\":\"gAAAAABo\"}";
+    prompt(vec![
+        Message::user("Look twice."),
+        message(
+            Role::Assistant,
+            vec![
+                thinking("First I look.", Some("EqQBCgIYAhIM=="), false),
+                thinking("I look.", Some(sealed), false),
+                text("First. "),
+                thinking("", Some("EmwKAhgBEgy3"), true),
+                thinking("Then again.", Some("EqQBCgIYAhIN=="), false),
+                text("Second."),
+                thinking("Now the file.", Some("EqQBCgIYAhIO=="), false),
+                call("call_a", "read_file", "{\"path\":\"a.rs\"}"),
+                call("call_b", "read_file", "{\"path\":\"b.rs\"}"),
+            ],
+        ),
+        message(Role::Tool, vec![result("call_b", &["b"], false)]),
+        message(Role::Tool, vec![result("call_a", &["a"], false)]),
+    ])
+}
+
 /// What providers refuse: blank words, arguments that are no object, ids and seals of another provider.
 fn odd() -> Prompt {
     prompt(vec![
@@ -170,7 +196,7 @@ fn bodies_are_those_of_the_corpus() {
             read += 1;
         }
     }
-    assert_eq!(read, 18);
+    assert_eq!(read, 21);
 }
 
 #[test]
