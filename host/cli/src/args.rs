@@ -273,7 +273,7 @@ pub(crate) struct ProviderArgs {
     /// Where the provider is [default: the vendor's own address]
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// The environment variable that holds the key [default: the vendor's usual one]
+    /// The environment variable that holds the key; "" for no key [default: the vendor's usual one]
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) api_key_env: Option<String>,
     /// Answer from this recording instead of a model

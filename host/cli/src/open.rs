@@ -50,7 +50,8 @@ pub(crate) fn choose_provider(operator: &mut Operator, args: &ProviderArgs) -> R
         provider.base_url = Some(url.clone());
     }
     if let Some(variable) = &args.api_key_env {
-        provider.key = KeySource::Env(variable.clone());
+        provider.key =
+            KeySource::of_variable(variable).map_err(|wrong| Failure::setup(format_args!("--api-key-env: {wrong}")))?;
     }
     if let Some(file) = &args.recording {
         if args.provider.is_some_and(|word| word.kind() != ProviderKind::Recording) {

@@ -10,7 +10,7 @@ use serde_json::Value as Schema;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::{Diagnostic, Place, Source};
+use crate::{Diagnostic, Place, Source, mask};
 
 /// All that contradicts the schema, in order of its place.
 pub(crate) fn check(source: &Arc<Source>, root: &Spanned<DeTable<'_>>, schema: &Schema) -> Vec<Diagnostic> {
@@ -133,12 +133,14 @@ impl<'c> Check<'c> {
                         let known: Vec<&str> =
                             known.into_iter().flat_map(|known| known.keys()).map(String::as_str).collect();
                         let message = format!("unknown key `{word}`{}", name.inside());
-                        self.report(
-                            key.span(),
-                            message,
-                            "not a known key".to_owned(),
-                            Some(suggest(word, &known, "keys")),
-                        );
+                        let help = if mask::is_secret(word) && is(value.get_ref(), "string") {
+                            "keep secrets out of this file: put it into an environment variable and name that, such as \
+                             `api_key_env = \"MY_KEY\"`"
+                                .to_owned()
+                        } else {
+                            suggest(word, &known, "keys")
+                        };
+                        self.report(key.span(), message, "not a known key".to_owned(), Some(help));
                     }
                     _ => {}
                 },
@@ -158,7 +160,8 @@ impl<'c> Check<'c> {
             return self.wrong_type(value, &["string"], name);
         };
         if !choices.contains(&text.as_ref()) {
-            let message = format!("{} cannot be \"{}\"", name.subject(), text.escape_debug());
+            let text_shown = if mask::is_secret(name.last()) { "***".into() } else { text.escape_debug().to_string() };
+            let message = format!("{} cannot be \"{text_shown}\"", name.subject());
             self.report(value.span(), message, "not a known value".to_owned(), Some(suggest(text, choices, "values")));
         }
     }

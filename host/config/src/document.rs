@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::{Diagnostic, Diagnostics, Place, Source, check};
+use crate::{Diagnostic, Diagnostics, Place, Source, check, mask};
 
 /// One step of a path into the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub(crate) use steps;
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
     source: &'a Arc<Source>,
+    /// The source as diagnostics show it, without secrets.
+    shown: Arc<Source>,
     root: Spanned<DeValue<'a>>,
     /// What is wrong, in the order it was found.
     pub(crate) found: Vec<Diagnostic>,
@@ -54,19 +56,20 @@ impl<'a> Document<'a> {
     /// missing keys.
     pub(crate) fn read<T: DeserializeOwned + JsonSchema>(source: &'a Arc<Source>) -> Result<(Self, T), Diagnostics> {
         let (root, errors) = DeTable::parse_recoverable(&source.text);
+        let shown = mask::masked(source, &root, errors.is_empty());
         if !errors.is_empty() {
-            return Err(Diagnostics(errors.iter().map(|error| syntax(source, error)).collect()));
+            return Err(Diagnostics(errors.iter().map(|error| syntax(&shown, error)).collect()));
         }
         let schema: Schema = crate::schema::of::<T>();
-        let found = check::check(source, &root, schema.as_value());
+        let found = check::check(&shown, &root, schema.as_value());
         if !found.is_empty() {
             return Err(Diagnostics(found));
         }
         // The schema was held; what is left for serde to refuse is what a schema cannot say.
         let value = T::deserialize(toml::de::Deserializer::from(root.clone()));
-        let value = value.map_err(|error| Diagnostics::from(syntax(source, &error)))?;
+        let value = value.map_err(|error| Diagnostics::from(syntax(&shown, &error)))?;
         let root = Spanned::new(root.span(), DeValue::Table(root.into_inner()));
-        Ok((Self { source, root, found: Vec::new() }, value))
+        Ok((Self { source, shown, root, found: Vec::new() }, value))
     }
 
     /// The place of what `path` leads to; of the last step that exists, where it leads nowhere.
@@ -88,7 +91,7 @@ impl<'a> Document<'a> {
             span = if want_key && last { key.unwrap_or_else(|| value.span()) } else { value.span() };
             at = value.get_ref();
         }
-        Place::new(self.source, span)
+        Place::new(&self.shown, span)
     }
 
     /// The whole text.

@@ -18,6 +18,7 @@ mod check;
 mod diagnostic;
 mod document;
 mod manifest;
+mod mask;
 mod operator;
 mod permission;
 mod plugin;
@@ -35,8 +36,8 @@ pub use manifest::{
     BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, SettingKind, SettingValue, ToolGuidance,
 };
 pub use operator::{
-    KeySource, Limits, NamedFolder, Operator, PluginEntry, Power, Provider, ProviderKind, RuleFolders, ToolSettings,
-    TurnSettings,
+    KeySource, Limits, NamedFolder, NotAVariable, Operator, PluginEntry, Power, Provider, ProviderKind, RuleFolders,
+    ToolSettings, TurnSettings,
 };
 pub use permission::{BadPermission, PermissionMode, PermissionRule};
 pub use plugin::Plugin;

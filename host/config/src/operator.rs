@@ -12,7 +12,9 @@ use crate::typed::{
     self, LimitsFile, LimitsRequest, ModeWord, OperatorFile, PluginFile, PowerWord, PriorityFile, ProviderFile,
     ProviderWord, RuleFoldersFile,
 };
-use crate::{Diagnostic, Diagnostics, LimitRequests, PermissionMode, PermissionRule, Place, SettingValue, Source};
+use crate::{
+    Diagnostic, Diagnostics, LimitRequests, PermissionMode, PermissionRule, Place, SettingValue, Source, mask,
+};
 
 /// All that an operator decides. `Operator::default()` is what holds without a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,6 +100,27 @@ pub enum KeySource {
     Env(String),
     /// No key is sent.
     None,
+}
+
+/// A flag that should name an environment variable does not. What it was is not repeated: it may be a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this is not the name of an environment variable; write letters, digits and `_`, such as `ANTHROPIC_API_KEY`, or \"\" for no key"
+)]
+pub struct NotAVariable;
+
+impl KeySource {
+    /// The key in this environment variable; `""` for no key at all.
+    ///
+    /// # Errors
+    /// The text cannot be the name of a variable. It may be a key by mistake.
+    pub fn of_variable(name: &str) -> Result<Self, NotAVariable> {
+        match name {
+            "" => Ok(Self::None),
+            name if mask::is_variable(name) => Ok(Self::Env(name.to_owned())),
+            _ => Err(NotAVariable),
+        }
+    }
 }
 
 /// One plugin that is switched on.
@@ -299,6 +322,13 @@ fn check_provider(document: &mut Document<'_>, typed: &ProviderFile) {
             "",
             help,
         );
+    }
+    let is_variable = |name: &String| name.is_empty() || mask::is_variable(name);
+    if !typed.api_key_env.as_ref().is_none_or(is_variable) {
+        let help = "letters, digits and `_`, such as `ANTHROPIC_API_KEY`. If this is a key itself, put it into a variable \
+                    and remove it from this file";
+        let message = "`api_key_env` is not the name of an environment variable";
+        document.error(&steps!["provider", "api_key_env"], message, "", help);
     }
     let ours = |url: &str| url.starts_with("http://") || url.starts_with("https://");
     if typed.base_url.as_deref().is_some_and(|url| !ours(url)) {

@@ -1,0 +1,104 @@
+//! Secrets that somebody typed into a file, kept out of diagnostics: an error shows the line it is about, and errors reach
+//! screens and logs.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::Source;
+
+/// Whether a key's value is a secret, by the key's name. `…_env` names a variable, and `max_…` is a number.
+pub(crate) fn is_secret(key: &str) -> bool {
+    const WORDS: [&str; 7] = ["key", "token", "secret", "password", "passwd", "passphrase", "credential"];
+    let key = key.to_lowercase();
+    !key.ends_with("_env") && !key.starts_with("max_") && WORDS.iter().any(|word| key.contains(word))
+}
+
+/// Whether a text can be the name of an environment variable. A key that is typed where its variable belongs mostly cannot.
+pub(crate) fn is_variable(name: &str) -> bool {
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    plain && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty()
+}
+
+/// The source as diagnostics show it: the same bytes, except that each character of a secret is `*`. `table` is what could be
+/// read of it; what could not is masked line by line.
+pub(crate) fn masked(source: &Arc<Source>, table: &Spanned<DeTable<'_>>, is_whole: bool) -> Arc<Source> {
+    let mut spans = Vec::new();
+    in_table(table.get_ref(), &mut spans);
+    if !is_whole {
+        lines(&source.text, &mut spans);
+    }
+    if spans.is_empty() {
+        return Arc::clone(source);
+    }
+    let mut text = source.text.clone().into_bytes();
+    for span in spans {
+        for byte in text.get_mut(span).unwrap_or_default() {
+            // Line ends and quotes stay, so that places do not move.
+            if !matches!(*byte, b'\n' | b'\r' | b'"' | b'\'') {
+                *byte = b'*';
+            }
+        }
+    }
+    Source::new(source.path.clone(), String::from_utf8_lossy(&text).into_owned())
+}
+
+fn in_table(table: &DeTable<'_>, spans: &mut Vec<Range<usize>>) {
+    for (key, value) in table {
+        in_value(is_secret(key.get_ref()), key.get_ref(), value, spans);
+    }
+}
+
+fn in_value(secret: bool, key: &str, value: &Spanned<DeValue<'_>>, spans: &mut Vec<Range<usize>>) {
+    match value.get_ref() {
+        DeValue::String(text) if secret || (key.ends_with("_env") && !text.is_empty() && !is_variable(text)) => {
+            spans.push(value.span());
+        }
+        DeValue::Table(table) => in_table(table, spans),
+        DeValue::Array(array) => array.iter().for_each(|item| in_value(secret, key, item, spans)),
+        _ => {}
+    }
+}
+
+/// Values of secrets in lines that may not be TOML: from the first `=` to the line's end.
+fn lines(text: &str, spans: &mut Vec<Range<usize>>) {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some((key, _)) = line.split_once('=')
+            && is_secret(key)
+        {
+            spans.push(at + key.len() + 1..at + line.len());
+        }
+        at += line.len();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        let source = Source::new("a.toml", text);
+        let (table, errors) = DeTable::parse_recoverable(&source.text);
+        masked(&source, &table, errors.is_empty()).text.clone()
+    }
+
+    #[test]
+    fn values_of_secrets_are_masked_and_places_stay() {
+        for (text, expected) in [
+            ("api_key = \"sk-1\"\nmodel = \"m\"\n", "api_key = \"****\"\nmodel = \"m\"\n"),
+            ("[a]\nb = { auth_token = 'x', n = 1 }\n", "[a]\nb = { auth_token = '*', n = 1 }\n"),
+            ("tokens = [\"a\", \"b\"]", "tokens = [\"*\", \"*\"]"),
+            ("api_key = \"\"\"\nä\nb\"\"\"", "api_key = \"\"\"\n**\n*\"\"\""),
+            ("api_key_env = \"sk-1\"", "api_key_env = \"****\""),
+            ("api_key_env = \"MY_KEY\"\nmax_tokens = 5", "api_key_env = \"MY_KEY\"\nmax_tokens = 5"),
+            ("api_key = \"sk-1\nmodel = m\n", "api_key =*\"****\nmodel = m\n"),
+            ("api_key = sk-1", "api_key =*****"),
+        ] {
+            assert_eq!(shown(text), expected);
+        }
+    }
+}
