@@ -87,6 +87,8 @@ pub enum KeySource {
     Usual,
     /// In this environment variable.
     Env(String),
+    /// The key itself, from the program that embeds the host.
+    Given(Secret),
     /// No key is sent.
     None,
 }
@@ -269,9 +271,16 @@ pub(crate) struct Options {
     pub(crate) prefill: Option<bool>,
 }
 
-/// Something that must not be printed.
-#[derive(Clone)]
-pub(crate) struct Secret(pub(crate) String);
+/// A string that is never printed, not even for debugging.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub(crate) String);
+
+impl Secret {
+    /// A secret.
+    pub fn new(secret: impl Into<String>) -> Self {
+        Self(secret.into())
+    }
+}
 
 /// All that must not be printed of a configuration. A clone is the same list.
 #[derive(Clone, Debug, Default)]

@@ -24,7 +24,7 @@ mod surrogates;
 
 pub use self::check::check;
 pub use self::config::{
-    HttpConfig, KeySource, Kind, ProviderConfig, ProviderError, ReplayConfig, UnknownKind, Wire, connect,
+    HttpConfig, KeySource, Kind, ProviderConfig, ProviderError, ReplayConfig, Secret, UnknownKind, Wire, connect,
 };
 pub use self::decode::Decoder;
 pub use self::limits::Limits;

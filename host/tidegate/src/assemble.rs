@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 
 use config::{KeySource, Operator, Power, Provider, ProviderKind, SettingValue};
 use flow::CallbackKind;
-use providers::{HttpConfig, ProviderConfig, ReplayConfig, Wire};
+use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret, Wire};
 use sandbox::{ComponentSource, PluginSource, Setting};
 
 use crate::HostError;
 
 /// What `providers` is given.
-pub(crate) fn provider(from: &Provider, record: Option<&Path>) -> Result<ProviderConfig, HostError> {
+pub(crate) fn provider(
+    from: &Provider,
+    record: Option<&Path>,
+    key: Option<&Secret>,
+) -> Result<ProviderConfig, HostError> {
     let kind = from.kind.ok_or_else(|| {
         let known = ProviderKind::ALL.map(ProviderKind::as_str).join(", ");
         HostError::Setup(format!(
@@ -29,10 +33,11 @@ pub(crate) fn provider(from: &Provider, record: Option<&Path>) -> Result<Provide
     })?;
     Ok(ProviderConfig::Http(HttpConfig {
         base_url: from.base_url.clone(),
-        key: match &from.key {
-            KeySource::Usual => providers::KeySource::Usual,
-            KeySource::Env(name) => providers::KeySource::Env(name.clone()),
-            KeySource::None => providers::KeySource::None,
+        key: match (key, &from.key) {
+            (Some(key), _) => providers::KeySource::Given(key.clone()),
+            (None, KeySource::Usual) => providers::KeySource::Usual,
+            (None, KeySource::Env(name)) => providers::KeySource::Env(name.clone()),
+            (None, KeySource::None) => providers::KeySource::None,
         },
         max_tokens: from.max_tokens,
         connect_timeout: from.connect_timeout,

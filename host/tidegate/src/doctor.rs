@@ -43,7 +43,7 @@ impl HostBuilder {
     /// chosen. What [`Host::doctor`] says of the rest.
     pub async fn doctor(self) -> Vec<Check> {
         let loading = blocking(move || {
-            let provider = assemble::provider(&self.operator.provider, self.record.as_deref());
+            let provider = assemble::provider(&self.operator.provider, self.record.as_deref(), self.key.as_ref());
             let mut faults = Faults::Note(Vec::new());
             let loaded = load::load(&self, &mut faults);
             let noted = if let Faults::Note(noted) = faults { noted } else { Vec::new() };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use config::{Operator, PermissionRule};
 use flow::SessionId;
+use providers::Secret;
 use sandbox::{EngineOptions, SandboxHost};
 use turn::Session;
 use turn::ports::{Clock, Confirm, Model};
@@ -28,6 +29,7 @@ pub struct HostBuilder {
     confirm: Arc<dyn Confirm>,
     clock: Arc<dyn Clock>,
     pub(crate) record: Option<PathBuf>,
+    pub(crate) key: Option<Secret>,
     pub(crate) cache_dir: Option<PathBuf>,
     pub(crate) user_rules: Option<PathBuf>,
     pub(crate) permissions: Vec<PermissionRule>,
@@ -68,6 +70,14 @@ impl HostBuilder {
         self
     }
 
+    /// The provider's key itself, instead of the environment variable that the operator's file names. It is never printed
+    /// or recorded, and commands of tools do not get it.
+    #[must_use]
+    pub fn api_key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(Secret::new(key));
+        self
+    }
+
     /// Where compiled components are kept. Default: `tidegate/components` in the user's cache folder; `None`: nowhere.
     #[must_use]
     pub fn cache_dir(mut self, folder: Option<PathBuf>) -> Self {
@@ -104,7 +114,7 @@ impl HostBuilder {
     /// The first room in which something is wrong; of the operator's files and manifests, everything that is.
     pub async fn open(self) -> Result<Host, HostError> {
         blocking(move || {
-            let provider = assemble::provider(&self.operator.provider, self.record.as_deref())?;
+            let provider = assemble::provider(&self.operator.provider, self.record.as_deref(), self.key.as_ref())?;
             let loaded = load::load(&self, &mut Faults::Refuse)?;
             let model = providers::connect(&provider)?;
             Ok(Host { provider, loaded, model, confirm: self.confirm, clock: self.clock })
@@ -138,6 +148,7 @@ impl Host {
             confirm: Arc::new(Nobody),
             clock: Arc::new(SystemClock),
             record: None,
+            key: None,
             cache_dir: assemble::cache_dir(),
             user_rules: sources::user_folder(),
             permissions: Vec::new(),

@@ -48,9 +48,9 @@ pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
 pub use error::HostError;
 pub use flow::{
-    Action, Argument, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, Event,
-    EventKind, FailureCause, HoldOutcome, Message, Place, PluginId, Preview, Registration, RuleMatch, RuleRecord,
-    SessionId, StreamKind, ToolCall, TurnStatus, Usage,
+    Action, Argument, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, ErrorClass,
+    Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Place, PluginId, Preview, Registration, RuleMatch,
+    RuleRecord, SessionId, StreamKind, ToolCall, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
