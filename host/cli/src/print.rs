@@ -5,8 +5,6 @@
 //! end up in somebody's file. Of an answer that was cancelled or cut off, the text that was shown until then is printed at
 //! the end of the turn.
 
-use std::io::{IsTerminal, stdout};
-
 use tidegate::{Action, Event, EventKind, Loaded, TurnStatus};
 
 use crate::screen::clean::flat;
@@ -29,7 +27,7 @@ pub(crate) struct Printer {
 impl Printer {
     pub(crate) fn new(echo: bool) -> Self {
         screen::share();
-        let (live, answer) = (stdout().is_terminal(), Answer::new());
+        let (live, answer) = (screen::is_live(), Answer::new());
         Self { live, echo, shown: Shown::default(), answer, troubles: Troubles::default() }
     }
 
@@ -206,3 +204,6 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     let cut: String = line.chars().take(most).collect();
     format!("{cut}…")
 }
+
+#[cfg(test)]
+mod tests;

@@ -323,6 +323,80 @@ fn a_reader_that_leaves_is_no_panic_and_ends_the_turn() {
 }
 
 #[test]
+fn an_empty_key_variable_means_no_key_and_a_key_is_never_repeated() {
+    let place = Place::new(&[], "");
+    let local = ["doctor", "--provider", "openai-chat", "--model", "m", "--base-url", "http://127.0.0.1:9"];
+    let without = place.run(&[&local[..], &["--api-key-env", ""]].concat());
+    assert!(out(&without).contains("cannot reach") || out(&without).contains("127.0.0.1:9"), "{}", out(&without));
+    let secret = place.run(&[&local[..], &["--api-key-env", "sk-not-to-be-shown"]].concat());
+    assert_eq!(secret.status.code(), Some(2));
+    assert!(
+        err(&secret).contains("--api-key-env: this is not the name of an environment variable"),
+        "{}",
+        err(&secret)
+    );
+    place.write("tidegate.toml", "[provider]\napi_key = \"sk-not-to-be-shown\"\n");
+    let typed = place.run(&["run", "go"]);
+    assert!(err(&typed).contains("keep secrets out of this file"), "{}", err(&typed));
+    for output in [secret, typed] {
+        assert!(!format!("{}{}", out(&output), err(&output)).contains("not-to-be-shown"));
+    }
+}
+
+#[test]
+fn a_cancelled_answer_is_not_lost_in_a_pipe() {
+    let place = Place::new(&[&[Say::Text("said before the end ")], &[Say::Text("never")]], "");
+    // The first answer stays open: its last lines come after a minute.
+    let recording = std::fs::read_to_string(place.path("recording.jsonl")).unwrap();
+    let late = recording.replace(
+        "\"at_ms\":0,\"text\":\"event: content_block_stop",
+        "\"at_ms\":60000,\"text\":\"event: content_block_stop",
+    );
+    assert_ne!(late, recording);
+    place.write("recording.jsonl", &late);
+    for (format, expected) in
+        [("text", "said before the end \n"), ("json", "\"partial_text\":\"said before the end \"")]
+    {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+            .args(["run", "go", "--output", format])
+            .current_dir(place.0.path())
+            .env("XDG_CACHE_HOME", place.path("cache"))
+            .env("XDG_CONFIG_HOME", place.path("config"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2500));
+        assert!(child.try_wait().unwrap().is_none(), "it did not wait");
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", err(&output));
+        assert!(out(&output).contains(expected), "{format}: {}", out(&output));
+    }
+}
+
+#[test]
+fn colours_follow_the_flag_the_environment_and_the_terminal() {
+    let place = Place::new(&[&[Say::Text("hi")]], "");
+    let coloured = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        command.args(["plugin", "list"]).args(arguments).current_dir(place.0.path());
+        command.env("XDG_CACHE_HOME", place.path("cache")).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        assert!(out(&output).contains("rules"), "{}", err(&output));
+        out(&output).contains('\u{1b}')
+    };
+    assert!(!coloured(&[], &[]));
+    assert!(coloured(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!coloured(&[], &[("CLICOLOR_FORCE", "0")]));
+    assert!(!coloured(&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(coloured(&["--color", "always"], &[("NO_COLOR", "1")]));
+    assert!(!coloured(&["--color=never"], &[("CLICOLOR_FORCE", "1")]));
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let place = Place::new(&[&[Say::Text("hi")]], "");
     let both = place.run(&["run", "go", "--provider", "anthropic", "--recording", "recording.jsonl"]);

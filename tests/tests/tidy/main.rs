@@ -11,6 +11,7 @@ mod purity;
 mod released;
 mod sizes;
 mod stages;
+mod terminal;
 mod top;
 mod tree;
 mod words;

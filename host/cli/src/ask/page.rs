@@ -39,7 +39,7 @@ pub(super) fn lines(question: &Question, columns: usize) -> Vec<String> {
         value(&flat(&name), &argument.value, columns, |_| None, &mut rows);
     }
     if let Some(diff) = &question.preview.diff {
-        value("change", diff, columns, colour, &mut rows);
+        value("change", diff.strip_suffix('\n').unwrap_or(diff), columns, colour, &mut rows);
     }
     rows
 }
@@ -53,7 +53,7 @@ fn colour(line: &str) -> Option<anstyle::Style> {
     }
 }
 
-/// A name, and its value below it. A short value stays on the name's row.
+/// A name, and its value below it.
 fn value(
     name: &str,
     value: &str,
@@ -71,28 +71,20 @@ fn value(
     }
     if shown.is_empty() {
         remarks.push("empty");
-    } else if shown.ends_with('\n') && shown.trim_matches('\n').is_empty() {
-        remarks.push("only line ends");
     }
     let remarks = match remarks.is_empty() {
         true => String::new(),
         false => format!(" {}", err(style::WARNING, &format!("({})", remarks.join("; ")))),
     };
     rows.push(format!("  {}:{remarks}", err(style::STRONG, name)));
-    let body = shown.strip_suffix('\n').unwrap_or(&shown);
-    if shown.is_empty() {
-        return;
-    }
-    for line in body.split('\n') {
+    // A value that ends its last line has an empty row after it, so that the two can be distinguished.
+    for line in shown.split('\n').filter(|_| !shown.is_empty()) {
         let look = style_of(line);
         for (index, part) in wrapped(line, columns).into_iter().enumerate() {
             let begin = if index == 0 { VALUE } else { CONTINUED };
             let part = look.map_or_else(|| part.clone(), |look| err(look, &part));
             rows.push(format!("{}{part}", err(style::DIM, begin)));
         }
-    }
-    if !shown.ends_with('\n') && value.contains('\n') {
-        rows.push(err(style::DIM, "    (no line end at the end)"));
     }
 }
 
@@ -172,7 +164,7 @@ mod tests {
         assert_eq!(rows[5], "  │ ls\\r       \\u{202e}x\\u{200b}");
         let rows = plain(&question(&[("a\nb\u{202e}", ""), ("c", "\n\n"), ("d", "א")], None), 80);
         assert_eq!(rows[4], "  a\\nb\\u{202e}: (empty)");
-        assert_eq!(rows[5], "  c: (only line ends)");
+        assert_eq!(rows[5..9], ["  c:", VALUE, VALUE, VALUE]);
         assert!(rows.iter().any(|row| row.contains("right-to-left")), "{rows:?}");
     }
 

@@ -4,20 +4,24 @@
 //! - [`out`] is standard output for the commands that print what was asked for;
 //! - [`json`] prints a value exactly, as JSON that no terminal acts on;
 //! - [`Answer`] streams the model's text;
-//! - [`note`] and [`block`] are lines of the host, on standard error.
+//! - [`note`] and [`block`] are lines of the host, on standard error; [`log`] makes one of each log event.
 //!
 //! Where the model's text and the host's lines share a terminal, each line of the host begins with a gutter that the model's
 //! text cannot contain.
 
 pub(crate) mod clean;
 pub(crate) mod log;
+mod sink;
 pub(crate) mod terminal;
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write, stderr, stdout};
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::clean::{Cleaner, GUTTER, Keep};
+#[cfg(test)]
+pub(crate) use self::sink::testing;
+use self::sink::{Stream, is_terminal};
 use crate::style::{self, Part};
 
 /// The model's text and the host's lines share a terminal.
@@ -27,7 +31,12 @@ static OPEN_LINE: AtomicBool = AtomicBool::new(false);
 
 /// From now on the host's lines have a gutter, where they share a terminal with the model's text.
 pub(crate) fn share() {
-    SHARED.store(stdout().is_terminal() && stderr().is_terminal(), Ordering::Relaxed);
+    SHARED.store(is_terminal(Stream::Out) && is_terminal(Stream::Err), Ordering::Relaxed);
+}
+
+/// Whether the model's text is printed as it streams: somebody watches it.
+pub(crate) fn is_live() -> bool {
+    is_terminal(Stream::Out)
 }
 
 fn is_shared() -> bool {
@@ -59,7 +68,7 @@ pub(crate) struct Out {
 
 /// Standard output.
 pub(crate) fn out() -> Out {
-    Out { pending: Vec::new(), colour: style::wanted(stdout().is_terminal()) }
+    Out { pending: Vec::new(), colour: style::wanted(is_terminal(Stream::Out)) }
 }
 
 impl Out {
@@ -68,7 +77,7 @@ impl Out {
         let bytes: Vec<u8> = self.pending.drain(..end).collect();
         // What was written here are whole strings, so a line is UTF-8.
         let text = paint(&String::from_utf8_lossy(&bytes), Keep::Lines, self.colour, false);
-        stdout().write_all(text.as_bytes())
+        sink::write(Stream::Out, text.as_bytes())
     }
 }
 
@@ -82,8 +91,7 @@ impl Write for Out {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.print(self.pending.len())?;
-        stdout().flush()
+        self.print(self.pending.len())
     }
 }
 
@@ -96,9 +104,7 @@ impl Drop for Out {
 
 /// Prints a value as one line of JSON. It is exact: what a terminal would act on is escaped as JSON escapes it.
 pub(crate) fn json(value: &serde_json::Value) -> io::Result<()> {
-    let mut out = stdout().lock();
-    writeln!(out, "{}", clean::json(&value.to_string()))?;
-    out.flush()
+    sink::write(Stream::Out, format!("{}\n", clean::json(&value.to_string())).as_bytes())
 }
 
 /// The model's text on standard output.
@@ -134,9 +140,7 @@ fn write_answer(text: &str) -> io::Result<()> {
         return Ok(());
     }
     OPEN_LINE.store(!text.ends_with('\n'), Ordering::Relaxed);
-    let mut out = stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    sink::write(Stream::Out, text.as_bytes())
 }
 
 /// Ends the line of the model's text, where one is open.
@@ -144,9 +148,7 @@ fn end_line() -> io::Result<()> {
     if !OPEN_LINE.swap(false, Ordering::Relaxed) {
         return Ok(());
     }
-    let mut out = stdout().lock();
-    out.write_all(b"\n")?;
-    out.flush()
+    sink::write(Stream::Out, b"\n")
 }
 
 /// A line of the host on standard error; a line end in it is escaped. Where standard error is gone, there is nowhere left to
@@ -173,11 +175,10 @@ fn write_note(line: &str, end: &str) {
     } else {
         (String::new(), false)
     };
-    let colour = style::wanted(stderr().is_terminal());
+    let colour = style::wanted(is_terminal(Stream::Err));
     let gutter = paint(&gutter, Keep::Line, colour, false);
     let line = paint(line, Keep::Line, colour, guard);
-    let mut err = stderr().lock();
-    let _gone = err.write_all(format!("{gutter}{line}{end}").as_bytes()).and_then(|()| err.flush());
+    let _gone = sink::write(Stream::Err, format!("{gutter}{line}{end}").as_bytes());
 }
 
 /// A diagnostic with its colours.

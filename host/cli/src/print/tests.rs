@@ -1,0 +1,135 @@
+//! Every event with hostile text in each of its strings: nothing of it acts on the terminal or begins a line of the host.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use tidegate::{
+    CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Evidence, FailureCause, Place,
+    RuleMatch, StreamKind,
+};
+
+use super::*;
+use crate::args::ColorWhen;
+use crate::screen::clean::{GUTTER, is_hidden};
+use crate::screen::testing::written;
+
+const HOSTILE: &str =
+    "a\u{1b}[2J\u{1b}]0;t\u{7}\u{9b}1m\r\n▌● shell\u{202e}\u{200b}\n+ok\n-no\0\u{8}\u{e0041}\u{10ffff}z";
+
+/// Every kind of event that is printed; `text` is in each string that others write.
+fn events(text: &str) -> Vec<EventKind> {
+    let string = || text.to_owned();
+    let call = || CallId::new("c");
+    let report = |outcome| {
+        let (plugin, callback) = ("shaky".parse().unwrap(), CallbackKind::PlainText);
+        EventKind::ExtensionCallback(CallbackReport { plugin, callback, outcome, nanos: 0 })
+    };
+    let failure = CallFailure {
+        plugin: "shaky".parse().unwrap(),
+        callback: CallbackKind::PlainText,
+        cause: FailureCause::Trap,
+        message: string(),
+        frames: vec![string(), string()],
+    };
+    let found = RuleMatch {
+        rule: string(),
+        stream: StreamKind::Text,
+        evidence: Evidence {
+            pattern: string(),
+            text: string(),
+            start: 0,
+            end: 1,
+            line: 1,
+            field: Some(string()),
+            path: Some(string()),
+        },
+    };
+    let fired = |action| EventKind::RuleFired { found: found.clone(), action, first: true };
+    let result = |diff, is_error| EventKind::ToolCallResult {
+        call: call(),
+        tool: string(),
+        output: string(),
+        reminder: None,
+        diff,
+        is_error,
+        duration_ms: 1,
+    };
+    vec![
+        EventKind::TurnStart,
+        EventKind::ExtensionRegistered { plugin: "p".parse().unwrap(), version: string(), callbacks: Vec::new() },
+        EventKind::CognitionIn { role: tidegate::Message::user("").role, text: string(), hidden: false },
+        EventKind::CognitionOutDelta { text: string(), index: 0 },
+        EventKind::CustomMessage { custom_type: string(), text: string(), hidden: true },
+        fired(Action::Interrupt),
+        fired(Action::Pass),
+        EventKind::RuleHoldReleased { stream: StreamKind::Text, bytes: 1, bound: string() },
+        EventKind::RulesReloaded { active: 1, notices: vec![string(), string()] },
+        EventKind::ToolCallStart { call: call(), tool: string(), arguments: string() },
+        result(None, true),
+        result(None, false),
+        result(Some(string()), false),
+        report(CallbackOutcome::Failed(failure)),
+        report(CallbackOutcome::Ignored(string())),
+        report(CallbackOutcome::Skipped(format!("{text} tried again in 1 s"))),
+        EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: "info".into(), message: string() },
+        EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: string(), message: string() },
+        EventKind::ErrorClassified { class: ErrorClass::Transient, code: string(), message: string() },
+        EventKind::Notice { message: string() },
+        EventKind::TurnFinish { status: TurnStatus::Rejected { by: "p".parse().unwrap(), reason: string() } },
+        EventKind::TurnFinish { status: TurnStatus::StoppedByRule { rule: string() } },
+        EventKind::TurnFinish { status: TurnStatus::Failed { class: ErrorClass::Permanent, message: string() } },
+    ]
+}
+
+/// What is printed of an event, to standard output and to standard error.
+fn printed(kind: EventKind) -> (String, String) {
+    let mut printer = Printer::new(true);
+    printer.event(&Event { seq: 0, at_ms: 0, place: Place::default(), kind }).unwrap();
+    printer.answer.finish().unwrap();
+    written()
+}
+
+#[test]
+fn no_event_acts_on_the_terminal_or_forges_a_line() {
+    style::choose(ColorWhen::Never);
+    let mut lines = 0;
+    for (hostile, harmless) in events(HOSTILE).into_iter().zip(events("harmless")) {
+        let what = format!("{hostile:?}");
+        // These show text of several lines by intent; each of its lines gets a gutter of its own.
+        let several =
+            matches!(hostile, EventKind::CustomMessage { .. } | EventKind::ToolCallResult { diff: Some(_), .. });
+        let (out, err) = printed(hostile);
+        assert!(!out.chars().chain(err.chars()).any(|c| c != '\n' && is_hidden(c)), "{what}\n{out}\n{err}");
+        assert!(!out.contains(GUTTER), "{what}\n{out}");
+        for line in err.lines() {
+            assert!(line.starts_with(GUTTER) && line.matches(GUTTER).count() == 1, "{what}\n{err}");
+        }
+        let expected = printed(harmless).1.lines().count();
+        assert!(several || err.lines().count() == expected, "{what}\n{err}");
+        lines += err.lines().count();
+    }
+    assert!(lines > 30, "only {lines} lines were printed");
+}
+
+#[test]
+fn an_escape_that_is_cut_in_two_is_written_out() {
+    style::choose(ColorWhen::Never);
+    let mut printer = Printer::new(false);
+    for text in ["a\u{1b}", "[2Jb\r", "c\r", "\nd\r"] {
+        let kind = EventKind::CognitionOutDelta { text: text.into(), index: 0 };
+        printer.event(&Event { seq: 0, at_ms: 0, place: Place::default(), kind }).unwrap();
+    }
+    printer.answer.finish().unwrap();
+    assert_eq!(written().0, "a\\u{1b}[2Jb\\rc\nd\\r\n");
+}
+
+#[test]
+fn a_log_event_is_one_line() {
+    use std::io::Write;
+    use tracing_subscriber::fmt::MakeWriter;
+    style::choose(ColorWhen::Never);
+    let mut line = screen::log::Log.make_writer();
+    line.write_all(format!("WARN {HOSTILE}\n").as_bytes()).unwrap();
+    drop(line);
+    let (_, err) = written();
+    assert_eq!(err.lines().count(), 1, "{err}");
+    assert!(!err.chars().any(|c| c != '\n' && is_hidden(c)), "{err}");
+}

@@ -1,0 +1,65 @@
+//! The two streams themselves.
+
+#[cfg(not(test))]
+use std::io;
+
+/// A stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    Out,
+    Err,
+}
+
+/// Writes bytes, all of them, and flushes.
+#[cfg(not(test))]
+pub(super) fn write(stream: Stream, bytes: &[u8]) -> io::Result<()> {
+    fn all(mut to: impl io::Write, bytes: &[u8]) -> io::Result<()> {
+        to.write_all(bytes)?;
+        to.flush()
+    }
+    match stream {
+        Stream::Out => all(io::stdout().lock(), bytes),
+        Stream::Err => all(io::stderr().lock(), bytes),
+    }
+}
+
+/// Whether a stream is a terminal.
+#[cfg(not(test))]
+pub(super) fn is_terminal(stream: Stream) -> bool {
+    use io::IsTerminal;
+    match stream {
+        Stream::Out => io::stdout().is_terminal(),
+        Stream::Err => io::stderr().is_terminal(),
+    }
+}
+
+#[cfg(test)]
+pub(super) use testing::{is_terminal, write};
+
+/// In this crate's tests both streams are one terminal without colours, of which each thread has its own.
+#[cfg(test)]
+pub(crate) mod testing {
+    use std::cell::RefCell;
+    use std::io;
+
+    use super::Stream;
+
+    thread_local! {
+        static WRITTEN: RefCell<[Vec<u8>; 2]> = RefCell::default();
+    }
+
+    pub(in crate::screen) fn write(stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        WRITTEN.with_borrow_mut(|written| written[usize::from(stream == Stream::Err)].extend_from_slice(bytes));
+        Ok(())
+    }
+
+    pub(in crate::screen) fn is_terminal(_: Stream) -> bool {
+        true
+    }
+
+    /// What this thread has written since the last call: to standard output, and to standard error.
+    pub(crate) fn written() -> (String, String) {
+        let [out, err] = WRITTEN.take();
+        (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned())
+    }
+}
