@@ -46,6 +46,9 @@ pub(crate) struct Common {
     /// Grant powers to the plugins given with --plugin: state, session, tools, prompt (comma-separated)
     #[arg(long, global = true, value_name = "POWERS", value_delimiter = ',')]
     pub(crate) grant: Vec<PowerWord>,
+    /// Set a plugin's setting, whatever the operator's file says; a list is separated by commas
+    #[arg(long, global = true, value_name = "PLUGIN.KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
     pub(crate) color: ColorWhen,
@@ -77,13 +80,17 @@ pub(crate) enum Command {
         command: RulesCommand,
     },
     /// Check everything: the provider answers, plugins load, callbacks can be called, rules can fire
-    Doctor(ProviderArgs),
+    Doctor(Doctor),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
     /// Print the plugins and, for each callback, who is called in which order
-    List,
+    List {
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Build a plugin written in Rust into its component
     Build {
         /// The folder with plugin.toml and Cargo.toml
@@ -256,6 +263,16 @@ pub(crate) enum FailOn {
 pub(crate) struct RulesExplain {
     /// The name of a rule, or the path of a rule file
     pub(crate) rule: String,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `doctor` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) provider: ProviderArgs,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,

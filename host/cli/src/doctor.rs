@@ -2,20 +2,47 @@
 
 use std::io::Write;
 
-use tidegate::{Health, Host};
+use serde_json::json;
+use tidegate::{Check, Health, Host};
 
-use crate::args::{Common, ProviderArgs};
+use crate::args::{Common, Doctor};
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
 use crate::{open, screen, style};
 
 /// Runs all checks; the exit code says whether all were good.
-pub(crate) async fn run(common: &Common, provider: &ProviderArgs) -> Result<Exit, Failure> {
+///
+/// JSON is one object: `{"checks": [{"what": "provider", "health": "good", "detail": "…"}], "bad": 0, "warnings": 1}`; `health`
+/// is `good`, `warning` or `bad`.
+pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     let mut operator = open::operator(common)?;
-    open::choose_provider(&mut operator, provider)?;
+    open::choose_provider(&mut operator, &args.provider)?;
     let checks = Host::builder(operator, &common.workspace).max_instances(open::MAX_INSTANCES).doctor().await;
+    let count = |health| checks.iter().filter(|check| check.health == health).count();
+    let (bad, warnings) = (count(Health::Bad), count(Health::Warning));
+    if args.json {
+        let checks: Vec<_> = checks
+            .iter()
+            .map(|one| json!({"what": one.what, "health": health(one.health), "detail": one.detail}))
+            .collect();
+        screen::json(&json!({"checks": checks, "bad": bad, "warnings": warnings}))?;
+    } else {
+        text(&checks)?;
+    }
+    Ok(if bad == 0 { Exit::Completed } else { Exit::Failed })
+}
+
+fn health(health: Health) -> &'static str {
+    match health {
+        Health::Good => "good",
+        Health::Warning => "warning",
+        Health::Bad => "bad",
+    }
+}
+
+fn text(checks: &[Check]) -> std::io::Result<()> {
     let mut out = screen::out();
-    for check in &checks {
+    for check in checks {
         let mark = match check.health {
             Health::Good => style::out(style::GOOD, "ok  "),
             Health::Warning => style::out(style::WARNING, "look"),
@@ -23,8 +50,7 @@ pub(crate) async fn run(common: &Common, provider: &ProviderArgs) -> Result<Exit
         };
         writeln!(out, "{mark} {}: {}", style::out(style::STRONG, &check.what), flat(&check.detail))?;
     }
-    let bad = checks.iter().filter(|check| check.health == Health::Bad).count();
-    let looks = checks.iter().filter(|check| check.health == Health::Warning).count();
-    writeln!(out, "{} checks: {bad} bad, {looks} to look at", checks.len())?;
-    Ok(if bad == 0 { Exit::Completed } else { Exit::Failed })
+    let count = |health| checks.iter().filter(|check| check.health == health).count();
+    writeln!(out, "{} checks: {} bad, {} to look at", checks.len(), count(Health::Bad), count(Health::Warning))?;
+    out.flush()
 }

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use tidegate::{CallbackKind, Host, Loaded};
+use serde_json::{Map, Value, json};
+use tidegate::{CallbackKind, Host, Loaded, PluginInfo};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
@@ -10,21 +11,58 @@ use crate::screen::clean::flat;
 use crate::{open, print, screen, style};
 
 /// Prints the plugins, and for each callback who is called in which order.
-pub(crate) async fn plugins(common: &Common) -> Result<Exit, Failure> {
+///
+/// JSON is one object:
+/// ```json
+/// {"plugins": [{"id": "notes", "version": "0.1.0", "description": "…", "folder": "plugins/notes", "powers": ["state"],
+///    "rules": 0, "prompts": 1, "callbacks": [{"callback": "on_tag", "priority": 50}]}],
+///  "chains": {"on_tag": [{"id": "notes", "priority": 50}]}}
+/// ```
+pub(crate) async fn plugins(common: &Common, json: bool) -> Result<Exit, Failure> {
     let host = load(common).await?;
+    if json {
+        screen::json(&as_json(&host))?;
+    } else {
+        text(&host)?;
+    }
+    print::warnings(&host);
+    Ok(Exit::Completed)
+}
+
+fn as_json(host: &Loaded) -> Value {
+    let plugin = |one: &PluginInfo| {
+        let callbacks = one.callbacks.iter();
+        let callbacks =
+            callbacks.map(|(callback, priority)| json!({"callback": callback.as_str(), "priority": priority}));
+        json!({
+            "id": one.id.as_str(),
+            "version": one.version,
+            "description": one.description,
+            "folder": one.folder.display().to_string(),
+            "powers": one.powers,
+            "rules": one.rules,
+            "prompts": one.prompts,
+            "callbacks": callbacks.collect::<Vec<_>>(),
+        })
+    };
+    let chain = |callback: CallbackKind| {
+        let chain = host.chain(callback).into_iter();
+        let chain = chain.map(|(id, priority)| json!({"id": id.as_str(), "priority": priority}));
+        (callback.as_str().to_owned(), chain.collect::<Value>())
+    };
+    let chains: Map<String, Value> = CallbackKind::ALL.into_iter().map(chain).collect();
+    json!({"plugins": host.plugins().iter().map(plugin).collect::<Vec<_>>(), "chains": chains})
+}
+
+fn text(host: &Loaded) -> std::io::Result<()> {
     let plugins = host.plugins();
     let mut out = screen::out();
     if plugins.is_empty() {
         writeln!(out, "no plugins: add `[[plugin]]` entries to tidegate.toml, or give --plugin DIR")?;
     }
     for plugin in &plugins {
-        writeln!(
-            out,
-            "{} {}  {}",
-            style::out(style::STRONG, plugin.id.as_str()),
-            flat(&plugin.version),
-            flat(&plugin.description)
-        )?;
+        let (name, version) = (style::out(style::STRONG, plugin.id.as_str()), flat(&plugin.version));
+        writeln!(out, "{name} {version}  {}", flat(&plugin.description))?;
         let powers = if plugin.powers.is_empty() { "none".to_owned() } else { plugin.powers.join(", ") };
         writeln!(out, "  powers: {powers}; stream rules: {}; prompt additions: {}", plugin.rules, plugin.prompts)?;
         writeln!(out, "  from {}", print::tidy_path(&plugin.folder.display().to_string()))?;
@@ -39,8 +77,7 @@ pub(crate) async fn plugins(common: &Common) -> Result<Exit, Failure> {
             writeln!(out, "  {:<18} {}", callback.as_str(), names.join(" → "))?;
         }
     }
-    print::warnings(&host);
-    Ok(Exit::Completed)
+    out.flush()
 }
 
 async fn load(common: &Common) -> Result<Loaded, Failure> {

@@ -58,8 +58,8 @@ fn usage(error: &clap::Error) -> std::process::ExitCode {
 async fn dispatch(args: Args) -> Result<Exit, Failure> {
     match args.command {
         Command::Run(run) => run::run(&args.common, run).await,
-        Command::Doctor(provider) => doctor::run(&args.common, &provider).await,
-        Command::Plugin { command: PluginCommand::List } => list::plugins(&args.common).await,
+        Command::Doctor(doctor) => doctor::run(&args.common, &doctor).await,
+        Command::Plugin { command: PluginCommand::List { json } } => list::plugins(&args.common, json).await,
         Command::Plugin { command: PluginCommand::Build { folder } } => plugin::build(&folder),
         Command::Rules { command } => rules::run(&args.common, command).await,
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use config::{KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, Power, ProviderKind};
+use config::{KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, Power, ProviderKind, SettingValue};
 
 use crate::args::{Common, PowerWord, ProviderArgs, ProviderWord};
 use crate::exit::Failure;
@@ -34,7 +34,39 @@ pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
         }
         operator.plugins.push(entry);
     }
+    common.set.iter().try_for_each(|text| set(&mut operator.plugins, text))?;
     Ok(operator)
+}
+
+/// Applies `--set PLUGIN.KEY=VALUE`.
+fn set(plugins: &mut [PluginEntry], text: &str) -> Result<(), Failure> {
+    let malformed = || Failure::setup("--set takes PLUGIN.KEY=VALUE, such as `--set notes.limit=5`");
+    let (name, value) = text.split_once('=').ok_or_else(malformed)?;
+    let (id, key) = name.split_once('.').ok_or_else(malformed)?;
+    let mut ids = Vec::new();
+    for entry in plugins {
+        // A manifest that cannot be read is reported when the plugin is loaded.
+        let Ok(manifest) = config::Manifest::load(&entry.folder.join(config::MANIFEST_FILE)) else { continue };
+        if manifest.id.as_str() != id {
+            ids.push(format!("`{}`", manifest.id));
+            continue;
+        }
+        let Some(declared) = manifest.settings.get(key) else {
+            let known: Vec<String> = manifest.settings.keys().map(|key| format!("`{key}`")).collect();
+            let known =
+                if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+            return Err(Failure::setup(format_args!("--set: plugin `{id}` has no setting `{key}`; {known}")));
+        };
+        let value = SettingValue::parse(declared.kind, value).ok_or_else(|| {
+            let kind = declared.kind.noun();
+            Failure::setup(format_args!("--set: `{key}` of plugin `{id}` must be {kind}; {}", declared.description))
+        })?;
+        entry.settings.insert(key.to_owned(), (value, None));
+        return Ok(());
+    }
+    let known =
+        if ids.is_empty() { "none is loaded".to_owned() } else { format!("the plugins are {}", ids.join(", ")) };
+    Err(Failure::setup(format_args!("--set: there is no plugin `{id}`; {known}")))
 }
 
 /// Applies the flags that choose a model.

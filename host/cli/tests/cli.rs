@@ -378,6 +378,46 @@ fn a_cancelled_answer_is_not_lost_in_a_pipe() {
 }
 
 #[test]
+fn the_doctor_and_the_plugins_are_told_as_json() {
+    let place = Place::new(&[&[Say::Text("hi")]], "");
+    let json = |arguments: &[&str]| -> Value {
+        let output = place.run(arguments);
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", out(&output), err(&output)))
+    };
+    let doctor = json(&["doctor", "--json"]);
+    assert_eq!((&doctor["bad"], &doctor["checks"][0]["health"]), (&json!(0), &json!("good")), "{doctor}");
+    let plugins = json(&["plugin", "list", "--json"]);
+    assert_eq!((&plugins["plugins"][0]["id"], &plugins["plugins"][0]["rules"]), (&json!("rules"), &json!(2)));
+    assert_eq!(plugins["chains"]["on_tag"], json!([]));
+}
+
+#[test]
+fn a_plugins_setting_can_be_given_on_the_command_line() {
+    let place = Place::new(&[&[Say::Text("hi")]], "");
+    place.write(
+        "more/plugin.toml",
+        "id = \"more\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"Settings.\"\n[tools]\npreferred_tools = [\"grep\"]\n\
+         [settings.limit]\ntype = \"number\"\ndescription = \"How many.\"\n",
+    );
+    let list = |more: &[&str]| place.run(&[&["plugin", "list", "--plugin", "more"], more].concat());
+    let missing = list(&[]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(err(&missing).contains("`--set more.limit=VALUE`"), "{}", err(&missing));
+    assert_eq!(list(&["--set", "more.limit=5"]).status.code(), Some(0));
+    for (wrong, why) in [
+        ("more.limit=many", "`limit` of plugin `more` must be a number; How many."),
+        ("more.limt=5", "plugin `more` has no setting `limt`; it has `limit`"),
+        ("less.limit=5", "there is no plugin `less`; the plugins are `rules`, `more`"),
+        ("more", "--set takes PLUGIN.KEY=VALUE"),
+    ] {
+        let output = list(&["--set", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        assert!(err(&output).contains(why), "{wrong}: {}", err(&output));
+    }
+}
+
+#[test]
 fn colours_follow_the_flag_the_environment_and_the_terminal() {
     let place = Place::new(&[&[Say::Text("hi")]], "");
     let coloured = |arguments: &[&str], variables: &[(&str, &str)]| {

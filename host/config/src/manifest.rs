@@ -130,6 +130,20 @@ pub enum SettingValue {
 }
 
 impl SettingValue {
+    /// Reads a value of this kind as it is typed on a command line: a text as it is, a list separated by commas. `None`: it is
+    /// no value of this kind.
+    pub fn parse(kind: SettingKind, text: &str) -> Option<Self> {
+        match kind {
+            SettingKind::Text => Some(Self::Text(text.to_owned())),
+            SettingKind::Number => text.parse().ok().filter(|number: &f64| number.is_finite()).map(Self::Number),
+            SettingKind::Boolean => text.parse().ok().map(Self::Boolean),
+            SettingKind::Texts => {
+                let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+                Some(Self::Texts(parts.map(str::to_owned).collect()))
+            }
+        }
+    }
+
     /// Its kind.
     pub fn kind(&self) -> SettingKind {
         match self {
@@ -260,7 +274,8 @@ fn check_identity(document: &mut Document<'_>, typed: &ManifestFile) {
         document.error(&steps!["api"], message, "", help);
     }
     let empty = typed.component.is_none() && typed.build.is_none() && typed.rule.is_empty() && typed.prompt.is_empty();
-    if empty && typed.tools.is_empty() {
+    // Where something else is wrong, that is what has to be fixed first.
+    if empty && typed.tools.is_empty() && document.found.is_empty() {
         let help = "add `[component]`, `[[rule]]`, `[[prompt]]` or `[tools]`";
         document.error(&steps!["id"], "this plugin does nothing", "", help);
     }
@@ -316,7 +331,8 @@ fn settings(document: &mut Document<'_>, typed: &BTreeMap<String, SettingFile>) 
 
 impl SettingKind {
     /// `a text`, `a number`, …
-    pub(crate) fn noun(self) -> &'static str {
+    /// The kind in a sentence: `a text`.
+    pub fn noun(self) -> &'static str {
         match self {
             Self::Text => "a text",
             Self::Number => "a number",

@@ -131,9 +131,11 @@ fn check_grants(found: &mut Vec<Diagnostic>, manifest: &Manifest, entry: &Plugin
         if !entry.grants.contains(power) {
             let word = power.as_str();
             let error = Diagnostic::error(format!("`{id}` asks for the power `{word}`, which is not granted: {why}"));
-            found.push(
-                at_entry(error, entry).help(format!("to grant it, add \"{word}\" to `grants` of this `[[plugin]]`")),
-            );
+            let help = match &entry.place {
+                Some(_) => format!("to grant it, add \"{word}\" to `grants` of this `[[plugin]]`"),
+                None => format!("grant it where the plugin is added; on the command line: `--grant {word}`"),
+            };
+            found.push(at_entry(error, entry).help(help));
         }
     }
     for power in entry.grants.iter().filter(|power| !manifest.capabilities.contains_key(power)) {
@@ -173,7 +175,13 @@ fn settings(found: &mut Vec<Diagnostic>, manifest: &Manifest, entry: &PluginEntr
             None => {
                 let error = Diagnostic::error(format!("`{id}` needs a value for its setting `{name}`"));
                 let error = at_entry(error, entry).also(decl.place.clone(), "declared without a default");
-                found.push(error.help(format!("add `{name} = …` under `[plugin.settings]`: {}", decl.description)));
+                let how = match &entry.place {
+                    Some(_) => format!("add `{name} = …` under `[plugin.settings]`"),
+                    None => {
+                        format!("give it where the plugin is added; on the command line: `--set {id}.{name}=VALUE`")
+                    }
+                };
+                found.push(error.help(format!("{how}: {}", decl.description)));
             }
         }
     }

@@ -88,7 +88,7 @@ pub enum KeySource {
     /// In this environment variable.
     Env(String),
     /// The key itself, from the program that embeds the host.
-    Given(Secret),
+    Given(Box<Secret>),
     /// No key is sent.
     None,
 }

@@ -221,10 +221,10 @@ fn below(base: &Url, path: &str) -> Url {
 
 fn key(config: &HttpConfig) -> Result<Option<Secret>, ProviderError> {
     let variable = match &config.key {
-        KeySource::Given(Secret(key)) if key.trim().is_empty() => {
+        KeySource::Given(key) if key.0.trim().is_empty() => {
             return Err(ProviderError::Setting { key: "key", cause: "the key that was given is empty".to_owned() });
         }
-        KeySource::Given(Secret(key)) => return Ok(Some(Secret::new(key.trim()))),
+        KeySource::Given(key) => return Ok(Some(Secret::new(key.0.trim()))),
         KeySource::Env(variable) => variable.as_str(),
         KeySource::Usual if config.base_url.is_none() => config.wire.default_key_env(),
         KeySource::Usual | KeySource::None => return Ok(None),

@@ -34,7 +34,7 @@ pub(crate) fn provider(
     Ok(ProviderConfig::Http(HttpConfig {
         base_url: from.base_url.clone(),
         key: match (key, &from.key) {
-            (Some(key), _) => providers::KeySource::Given(key.clone()),
+            (Some(key), _) => providers::KeySource::Given(Box::new(key.clone())),
             (None, KeySource::Usual) => providers::KeySource::Usual,
             (None, KeySource::Env(name)) => providers::KeySource::Env(name.clone()),
             (None, KeySource::None) => providers::KeySource::None,
