@@ -36,7 +36,7 @@ enum Content {
         /// Input that came whole with the start, in case no parts follow.
         whole: Option<String>,
     },
-    /// Tools that run at the provider, and whatever comes later: passed over with all of its deltas.
+    /// Tools that run at the provider, and whatever comes later: passed over, but for text in it.
     Unknown,
 }
 
@@ -134,7 +134,7 @@ impl Decode {
         let kind = delta.kind();
         let open = self.blocks.iter_mut().find(|block| block.index == index).map(|block| &mut block.content);
         match (kind, open) {
-            (DeltaKind::Unknown, _) | (_, Some(Content::Unknown)) => {}
+            (DeltaKind::Unknown, _) | (DeltaKind::Signature | DeltaKind::Arguments, Some(Content::Unknown)) => {}
             (DeltaKind::Text, Some(Content::Text(id))) => answer.text(*id, delta.text),
             (DeltaKind::Thinking, Some(Content::Thinking(id))) => answer.text(*id, delta.thinking),
             (DeltaKind::Signature, Some(Content::Thinking(id))) => {
@@ -157,13 +157,13 @@ impl Decode {
                 let (kind, other) = (delta.kind.as_str(), other.word());
                 return Err(misplaced(format_args!("`{kind}` came for content block {index}, which is {other}")));
             }
-            (DeltaKind::Text, None | Some(Content::Thinking(_))) => {
+            (DeltaKind::Text, None | Some(Content::Thinking(_) | Content::Unknown)) => {
                 self.end(index, answer);
                 let id = answer.begin(BlockKind::Text);
                 answer.text(id, delta.text);
                 self.blocks.push(Block { index, content: Content::Text(id) });
             }
-            (DeltaKind::Thinking | DeltaKind::Signature, None | Some(Content::Text(_))) => {
+            (DeltaKind::Thinking | DeltaKind::Signature, None | Some(Content::Text(_) | Content::Unknown)) => {
                 self.end(index, answer);
                 let id = answer.begin(BlockKind::Thinking);
                 answer.text(id, delta.thinking);

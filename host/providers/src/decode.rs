@@ -270,7 +270,11 @@ impl Answer {
     /// Content of a kind that is not read: tools that run at the provider, and whatever comes later. An answer that
     /// consists of nothing else is an error, which names the first of it.
     pub(crate) fn passed_over(&mut self, what: impl FnOnce() -> String) {
-        self.passed_over.get_or_insert_with(what);
+        self.passed_over.get_or_insert_with(|| {
+            let what = what();
+            tracing::warn!("the model's answer contains {what}, which are not read");
+            what
+        });
     }
 
     /// Whether any block has begun.

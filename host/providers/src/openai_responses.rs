@@ -113,24 +113,27 @@ impl Decode {
         self.items.len() - 1
     }
 
-    /// The item that more of it has come for: one that was announced, one that goes on after its end, or a new one. What
-    /// belongs to an item that is passed over belongs to none.
+    /// The item that more of it has come for: one that was announced, one that goes on after its end, or a new one.
+    /// Arguments of an item that is passed over belong to none; text is text whatever it is in.
     fn item_for(&mut self, kind: ItemKind, wire: &Event<'_>, answer: &mut Answer) -> Result<Option<usize>, ModelError> {
         if let Some(at) = self.position(kind, wire) {
             return Ok(Some(at));
         }
-        let known = self.items.iter().rposition(|item| item.is_named_by(wire));
+        let mut named = self.items.iter().filter(|item| item.is_named_by(wire));
+        if kind == ItemKind::Call && named.any(|item| item.kind == ItemKind::Unknown) {
+            return Ok(None);
+        }
+        let known = self.items.iter().rposition(|item| item.kind == kind && item.is_named_by(wire));
         match known.map(|at| &mut self.items[at]) {
-            Some(item) if item.kind == ItemKind::Unknown => Ok(None),
-            Some(item) if item.kind == kind && kind == ItemKind::Call => Err(misplaced(format_args!(
+            Some(item) if kind == ItemKind::Call => Err(misplaced(format_args!(
                 "arguments came for tool call {:?} after its `response.output_item.done`",
                 item.call_id
             ))),
-            Some(item) if item.kind == kind => {
+            Some(item) => {
                 item.done = false;
                 Ok(known)
             }
-            Some(_) | None => {
+            None => {
                 let new = Item::new(kind, wire.item_id.as_str(), "", wire.output_index.0);
                 Ok(Some(self.push(new, answer)))
             }
@@ -160,7 +163,8 @@ impl Decode {
     fn whole_part(&mut self, kind: ItemKind, wire: &Event<'_>, text: &Text<'_>, answer: &mut Answer) {
         let at = self.position(kind, wire).or_else(|| {
             let new = || Item::new(kind, wire.item_id.as_str(), "", wire.output_index.0);
-            let known = self.items.iter().any(|item| item.is_named_by(wire));
+            let other = |item: &Item| item.kind == ItemKind::Unknown && kind != ItemKind::Call;
+            let known = self.items.iter().any(|item| item.is_named_by(wire) && !other(item));
             (!known && !text.is_empty()).then(|| self.push(new(), answer))
         });
         if let Some(at) = at {
