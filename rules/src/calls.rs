@@ -1,6 +1,7 @@
-//! One tool call under watch: its arguments are decoded as they stream, each string value is a block of its own, and
+//! One tool call under watch: its arguments are decoded as they stream, each string value is watched on its own, and
 //! rules that ask for a file wait until the call has named it.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use flow::{Evidence, RuleMatch, StreamKind};
@@ -8,7 +9,7 @@ use flow::{Evidence, RuleMatch, StreamKind};
 use crate::group::Group;
 use crate::json::{Decoder, Place, Sink};
 use crate::scope::{relative_path, tool_key};
-use crate::watch::{Fired, Watch};
+use crate::watch::{Fired, Verdict, Watch};
 use crate::{Rule, RuleSet, Scope};
 
 /// The most bytes of a path that are read.
@@ -35,8 +36,6 @@ struct Values {
     /// Why not all paths of the call are known in full.
     unread: Option<String>,
     waiting: Vec<Waiting>,
-    /// Found in the piece at hand, not yet asked for files.
-    found: Vec<Waiting>,
 }
 
 /// A string value being read.
@@ -77,7 +76,6 @@ impl CallWatch {
             paths: Vec::new(),
             unread: None,
             waiting: Vec::new(),
-            found: Vec::new(),
         };
         Self { decoder: Decoder::default(), values }
     }
@@ -87,20 +85,27 @@ impl CallWatch {
         self.decoder.error().or(self.values.unread.as_deref())
     }
 
-    pub(crate) fn feed(&mut self, text: &str, set: &RuleSet, stream: &StreamKind, out: &mut Vec<RuleMatch>) {
-        let mut sink = Reading { values: &mut self.values, set };
+    /// Takes the next bytes. `out` gets what fires at one byte as one entry.
+    pub(crate) fn feed(
+        &mut self,
+        text: &str,
+        set: &RuleSet,
+        stream: &StreamKind,
+        out: &mut VecDeque<Vec<RuleMatch>>,
+    ) {
+        let mut sink = Reading { values: &mut self.values, set, stream, out };
         self.decoder.feed(text, &mut sink);
-        self.values.settle(set, stream, out);
     }
 }
 
 impl Values {
-    /// Lets go the matches whose files are known now.
-    fn settle(&mut self, set: &RuleSet, stream: &StreamKind, out: &mut Vec<RuleMatch>) {
-        if self.found.is_empty() && self.waiting.is_empty() {
-            return;
+    /// What fires at this byte: of `found` and the matches that wait, those with a file that is known by now.
+    fn settle(&mut self, found: Vec<Waiting>, set: &RuleSet, stream: &StreamKind) -> Vec<RuleMatch> {
+        let mut matches = Vec::new();
+        if found.is_empty() && self.waiting.is_empty() {
+            return matches;
         }
-        let all: Vec<Waiting> = self.waiting.drain(..).chain(self.found.drain(..)).collect();
+        let all: Vec<Waiting> = self.waiting.drain(..).chain(found).collect();
         for mut waiting in all {
             let rule = set.at(self.group.rules[waiting.local as usize]);
             let paths: Vec<&str> =
@@ -113,10 +118,11 @@ impl Values {
                     self.live[waiting.local as usize] = false;
                     waiting.evidence.path = path.map(|path| relative_path(path, set.workspace()));
                     let (rule, stream) = (rule.name.clone(), stream.clone());
-                    out.push(RuleMatch { rule, stream, evidence: waiting.evidence });
+                    matches.push(RuleMatch { rule, stream, evidence: waiting.evidence });
                 }
             }
         }
+        matches
     }
 
     /// Whether a value names a file: what the tool declares, else by its key.
@@ -136,13 +142,6 @@ impl Values {
         } else {
             let message = format!("more than {MAX_PATHS} file paths: rules that ask for a file see the first of them");
             self.unread.get_or_insert(message);
-        }
-    }
-
-    fn take(&mut self, fired: Option<Vec<Fired>>, field: &str, exact: &str) {
-        for Fired { local, mut evidence } in fired.into_iter().flatten() {
-            evidence.field = Some(field.to_owned());
-            self.found.push(Waiting { local, exact: exact.to_owned(), evidence });
         }
     }
 }
@@ -191,6 +190,30 @@ fn file_for<'a>(rule: &Rule, tool: &str, paths: &[&'a str], workspace: &str) -> 
 struct Reading<'a> {
     values: &'a mut Values,
     set: &'a RuleSet,
+    stream: &'a StreamKind,
+    out: &'a mut VecDeque<Vec<RuleMatch>>,
+}
+
+impl Reading<'_> {
+    /// What fires at one byte goes out as one entry.
+    fn fire(&mut self, found: Vec<Waiting>) {
+        let matches = self.values.settle(found, self.set, self.stream);
+        if !matches.is_empty() {
+            self.out.push_back(matches);
+        }
+    }
+}
+
+impl Value {
+    /// What fired at the next byte of the value at which a rule did; `None`: none is left.
+    fn verdict(&mut self) -> Option<Vec<Waiting>> {
+        let Verdict { fired, .. } = self.watch.as_mut()?.take_verdict()?;
+        let place = |Fired { local, mut evidence, .. }: Fired| {
+            evidence.field = Some(self.field.clone());
+            Waiting { local, exact: self.exact.clone(), evidence }
+        };
+        Some(fired.into_iter().map(place).collect())
+    }
 }
 
 impl Sink for Reading<'_> {
@@ -215,9 +238,10 @@ impl Sink for Reading<'_> {
 
     fn text(&mut self, text: &str) {
         let Some(mut value) = self.values.current.take() else { return };
-        if let Some(watch) = &mut value.watch {
-            watch.feed(text.as_bytes());
-            self.values.take(watch.take_fired(), &value.field, &value.exact);
+        if value.watch.as_mut().is_some_and(|watch| watch.feed(text.as_bytes())) {
+            while let Some(found) = value.verdict() {
+                self.fire(found);
+            }
         }
         if let Some(path) = &mut value.path {
             path.push(text);
@@ -226,12 +250,15 @@ impl Sink for Reading<'_> {
     }
 
     fn end(&mut self) {
-        let Some(Value { watch, field, exact, path }) = self.values.current.take() else { return };
-        if let Some(mut watch) = watch {
-            watch.finish();
-            self.values.take(watch.take_fired(), &field, &exact);
+        let Some(mut value) = self.values.current.take() else { return };
+        let ended = value.watch.as_mut().is_some_and(Watch::finish);
+        let mut found = Vec::new();
+        while let Some(more) = value.verdict().filter(|_| ended) {
+            found.extend(more);
         }
-        self.values.know(path);
+        // The end of a value decides at one byte what waits for it and what waits for the file that it names.
+        self.values.know(value.path);
+        self.fire(found);
     }
 }
 

@@ -77,7 +77,7 @@ pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
             let mut gate = Session::new(set.clone()).gate();
             gate.block_start(0, &kind);
             let in_pieces = pieces.iter().any(|piece| !gate.piece(0, piece).matches.is_empty());
-            let fired = in_pieces || !gate.block_end(0).matches.is_empty();
+            let fired = in_pieces || !gate.end(0).matches.is_empty();
             if fired != example.fires {
                 let says = if example.fires { "does not fire on" } else { "fires on" };
                 let message =

@@ -1,39 +1,43 @@
-//! One attempt under watch: its blocks, each with a monitor of its own, and what may be shown of them.
+//! One attempt under watch: its streams, each with a monitor of its own, and how much of them is allowed to be shown.
+//!
+//! The text blocks of an answer are one stream and its thinking blocks another, whatever lies between them: a rule
+//! watches what the user reads. The arguments of each tool call are a stream of their own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use flow::{BlockId, BlockKind, RuleMatch, StreamKind};
 
+use crate::RuleSet;
 use crate::calls::CallWatch;
 use crate::group::Group;
-use crate::watch::{Fired, Watch};
-use crate::{Hold, RuleSet};
+use crate::prose::Prose;
 
-/// What the gate found in one piece.
+/// The verdict on one byte of a stream, or on a whole chunk in which no rule fired.
 #[derive(Debug, Default)]
 pub struct Fed {
-    /// Rules that fired, in order. Never allocates when there are none.
+    /// The rules that fired at one byte. Later bytes of the chunk may hold more: [`Gate::more`]. Never allocates when there
+    /// are none.
     pub matches: Vec<RuleMatch>,
-    /// Bytes of the block, from its start, that may be shown. Never falls; always at a character's start. When the block
-    /// ends it is the block's length, unless a rule that stops the stream has fired. Of no use for tool calls, whose
-    /// arguments are used when they are complete.
+    /// Bytes of the stream, from its start, that are allowed to be shown. Never decreases; always at a character's start.
+    /// After [`Gate::finish`] it is the length of the stream, unless a rule that stops the stream has fired. Of no use for
+    /// tool calls, which are used when they are complete.
     pub safe: u64,
-    /// Bytes let go in this step because [`Settings::hold_max_bytes`](crate::Settings) was reached, not because a match
+    /// Bytes released in this step because [`Settings::hold_max_bytes`](crate::Settings) was reached, not because a match
     /// was ruled out.
     pub released: u64,
 }
 
-/// Where one rule stands in an attempt.
+/// How one rule takes part in an attempt.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Standing {
-    /// It may fire.
-    pub(crate) eligible: bool,
+    /// Its matches are reported, also where its repeat mode lets it do nothing about them.
+    pub(crate) watched: bool,
     /// A match in prose stops the stream.
     pub(crate) stops_prose: bool,
 }
 
-/// The watch over one attempt (one assistant message). Made by [`Session::gate`](crate::Session::gate).
+/// The watch over one attempt (one assistant message). Created by [`Session::gate`](crate::Session::gate).
 #[derive(Debug)]
 pub struct Gate {
     set: Arc<RuleSet>,
@@ -41,22 +45,28 @@ pub struct Gate {
     path_fields: Arc<HashMap<String, Vec<String>>>,
     standings: Vec<Standing>,
     idle: bool,
-    blocks: Vec<Block>,
+    text: Prose,
+    thinking: Prose,
+    calls: Vec<Call>,
+    /// In order of their start; the last of an id counts.
+    blocks: Vec<(BlockId, Target)>,
+}
+
+/// The stream that a block belongs to.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    Text,
+    Thinking,
+    /// Position in `calls`.
+    Call(usize),
 }
 
 #[derive(Debug)]
-struct Block {
-    id: BlockId,
+struct Call {
     stream: StreamKind,
-    length: u64,
-    safe: u64,
-    watch: Option<Kind>,
-}
-
-#[derive(Debug)]
-enum Kind {
-    Prose(Box<Watch>),
-    Call(Box<CallWatch>),
+    watch: Option<Box<CallWatch>>,
+    /// What fired and was not fetched yet, byte by byte.
+    fired: VecDeque<Vec<RuleMatch>>,
 }
 
 impl Gate {
@@ -65,172 +75,165 @@ impl Gate {
         path_fields: &Arc<HashMap<String, Vec<String>>>,
         standings: Vec<Standing>,
     ) -> Self {
-        let idle = !standings.iter().any(|s| s.eligible);
-        let path_fields = Arc::clone(path_fields);
-        Self { set: Arc::clone(set), path_fields, standings, idle, blocks: Vec::new() }
+        let prose = |group: Option<&Arc<Group>>| Prose::new(group, &standings);
+        Self {
+            idle: !standings.iter().any(|s| s.watched),
+            text: prose(set.groups.text()),
+            thinking: prose(set.groups.thinking()),
+            calls: Vec::new(),
+            blocks: Vec::new(),
+            set: Arc::clone(set),
+            path_fields: Arc::clone(path_fields),
+            standings,
+        }
     }
 
-    /// Whether no rule can fire in this attempt: then nothing need be fed, and everything may be shown.
+    /// Whether no rule is watched in this attempt: then nothing needs to be fed, and everything is allowed to be shown.
     pub fn is_idle(&self) -> bool {
         self.idle
     }
 
-    /// A block begins. A block that begins again is watched from its beginning; what waited in it is forgotten.
+    /// A block begins. Text and thinking continue their streams; a call that begins again is watched from its start, and
+    /// its earlier matches are discarded.
     pub fn block_start(&mut self, block: BlockId, kind: &BlockKind) {
-        self.blocks.retain(|known| known.id != block);
-        let (stream, watch) = match kind {
-            BlockKind::Text => (StreamKind::Text, self.prose(self.set.groups.text())),
-            BlockKind::Thinking => (StreamKind::Thinking, self.prose(self.set.groups.thinking())),
+        let target = match kind {
+            BlockKind::Text => Target::Text,
+            BlockKind::Thinking => Target::Thinking,
             BlockKind::Tool { call, name } => {
-                (StreamKind::Tool { call: call.clone(), name: name.clone() }, self.call(name))
+                let stream = StreamKind::Tool { call: call.clone(), name: name.clone() };
+                self.calls.push(Call { stream, watch: self.call(name), fired: VecDeque::new() });
+                Target::Call(self.calls.len() - 1)
             }
         };
-        self.blocks.push(Block { id: block, stream, length: 0, safe: 0, watch });
+        self.blocks.retain(|(known, _)| *known != block);
+        self.blocks.push((block, target));
     }
 
-    /// Takes more of a block. A block that was not begun is not watched: all of it may be shown.
+    /// Takes more of a block. A block that was not started is not watched: all of it is allowed to be shown.
+    ///
+    /// Where rules fired at several bytes of `text`, this is the verdict on the first of them. A caller that is not stopped
+    /// by it calls [`Gate::more`] until there is none left.
     // Not inlined elsewhere: all that a delta passes through is compiled here, as one.
     #[inline(never)]
     pub fn piece(&mut self, block: BlockId, text: &str) -> Fed {
-        let Some(block) = self.blocks.iter_mut().find(|known| known.id == block) else {
-            return Fed { safe: u64::MAX, ..Fed::default() };
-        };
-        block.length += text.len() as u64;
-        if let Some(Kind::Prose(watch)) = &mut block.watch
-            && !watch.feed(text.as_bytes())
-        {
-            let released = block.advance(None, self.set.settings());
-            return Fed { matches: Vec::new(), safe: block.safe, released };
+        let known = self.blocks.iter().rfind(|(known, _)| *known == block);
+        match known.map(|(_, target)| *target) {
+            Some(Target::Text) => self.text.feed(text, &StreamKind::Text, &self.set),
+            Some(Target::Thinking) => self.thinking.feed(text, &StreamKind::Thinking, &self.set),
+            Some(Target::Call(at)) => self.calls[at].feed(text, &self.set),
+            None => Fed { safe: u64::MAX, ..Fed::default() },
         }
-        block.other_piece(text, &self.set)
     }
 
-    /// The block is complete.
+    /// The verdict on the next byte at which rules fired, of the chunk or the end that was fed last.
+    pub fn more(&mut self, block: BlockId) -> Option<Fed> {
+        let known = self.blocks.iter().rfind(|(known, _)| *known == block);
+        match known.map(|(_, target)| *target)? {
+            Target::Text => self.text.more(&StreamKind::Text, &self.set),
+            Target::Thinking => self.thinking.more(&StreamKind::Thinking, &self.set),
+            Target::Call(at) => self.calls[at].more(),
+        }
+    }
+
+    /// The block is complete. The stream of a call ends with it; text and thinking go on until [`Gate::finish`].
     pub fn block_end(&mut self, block: BlockId) -> Fed {
-        let Some(block) = self.blocks.iter_mut().find(|known| known.id == block) else {
-            return Fed { safe: u64::MAX, ..Fed::default() };
-        };
-        let (mut fired, mut stopped) = (None, false);
-        match block.watch.take() {
-            Some(Kind::Prose(mut watch)) => {
-                stopped = watch.finish();
-                fired = watch.take_fired();
-            }
-            // What waits for a file that never came cannot fire.
-            Some(Kind::Call(_)) | None => {}
+        let known = self.blocks.iter().rfind(|(known, _)| *known == block);
+        match known.map(|(_, target)| *target) {
+            Some(Target::Text) => self.text.block_end(&self.set),
+            Some(Target::Thinking) => self.thinking.block_end(&self.set),
+            // A match that waits for a file that was never named cannot fire.
+            Some(Target::Call(_)) => Fed::default(),
+            None => Fed { safe: u64::MAX, ..Fed::default() },
         }
-        if !stopped {
-            block.safe = block.length;
-        }
-        let matches = fired.map_or_else(Vec::new, |fired| block.matches(fired, &self.set));
-        Fed { matches, safe: block.safe, released: 0 }
     }
 
-    /// A bound was reached: lets go what the block holds. Gives the number of bytes let go.
-    pub fn release_held(&mut self, block: BlockId) -> u64 {
-        let Some(block) = self.blocks.iter_mut().find(|known| known.id == block) else { return 0 };
-        let held = block.length - block.safe;
-        block.safe = block.length;
-        held
+    /// The answer is complete, and with it the text or the thinking: assertions that wait for its end are decided. Does
+    /// nothing for calls.
+    pub fn finish(&mut self, stream: &StreamKind) -> Fed {
+        match stream {
+            StreamKind::Text => self.text.finish(stream, &self.set),
+            StreamKind::Thinking => self.thinking.finish(stream, &self.set),
+            StreamKind::Tool { .. } => Fed::default(),
+        }
     }
 
-    /// Names of the rules that make bytes of the block wait now.
-    pub fn holding(&self, block: BlockId) -> Vec<String> {
-        let Some(block) = self.blocks.iter().find(|known| known.id == block) else { return Vec::new() };
-        let Some(Kind::Prose(watch)) = &block.watch else { return Vec::new() };
-        let Some(group) = block.group(&self.set) else { return Vec::new() };
-        watch.holding().into_iter().map(|local| self.set.at(group.rules[local as usize]).name.clone()).collect()
+    /// The block is complete, and with it its stream: [`Gate::block_end`] and [`Gate::finish`] for a stream of one block.
+    pub fn end(&mut self, block: BlockId) -> Fed {
+        let known = self.blocks.iter().rfind(|(known, _)| *known == block);
+        match known.map(|(_, target)| *target) {
+            Some(Target::Text) => self.finish(&StreamKind::Text),
+            Some(Target::Thinking) => self.finish(&StreamKind::Thinking),
+            Some(Target::Call(_)) | None => self.block_end(block),
+        }
+    }
+
+    /// Text that the model is given to continue from, before any other: a match in it had its verdict in an earlier
+    /// attempt and does not fire again, but a match may begin in it. Returns the bytes that are allowed to be shown.
+    pub fn prefix(&mut self, text: &str) -> u64 {
+        let mut fed = self.text.feed(text, &StreamKind::Text, &self.set);
+        while let Some(more) = self.text.more(&StreamKind::Text, &self.set) {
+            fed = more;
+        }
+        fed.safe
+    }
+
+    /// Bytes have been held back for as long as the settings allow: releases those of the stream that are held back only
+    /// for conditions without a bounded length. Returns how many bytes of the stream are allowed to be shown, and how
+    /// many of them were released by this.
+    pub fn release_held(&mut self, stream: &StreamKind) -> (u64, u64) {
+        match stream {
+            StreamKind::Text => self.text.release(&self.set),
+            StreamKind::Thinking => self.thinking.release(&self.set),
+            StreamKind::Tool { .. } => (u64::MAX, 0),
+        }
+    }
+
+    /// Whether [`Gate::release_held`] could release anything of the stream, now or later.
+    pub fn has_limit(&self, stream: &StreamKind) -> bool {
+        match stream {
+            StreamKind::Text => self.text.has_limit(&self.set),
+            StreamKind::Thinking => self.thinking.has_limit(&self.set),
+            StreamKind::Tool { .. } => false,
+        }
+    }
+
+    /// Names of the rules for which bytes of the stream are held back now.
+    pub fn holding(&self, stream: &StreamKind) -> Vec<String> {
+        match stream {
+            StreamKind::Text => self.text.holding(&self.set),
+            StreamKind::Thinking => self.thinking.holding(&self.set),
+            StreamKind::Tool { .. } => Vec::new(),
+        }
     }
 
     /// Why the arguments of a tool call could not be decoded to their end, if so: from there on no rule can see them.
     pub fn decode_error(&self, block: BlockId) -> Option<&str> {
-        let block = self.blocks.iter().find(|known| known.id == block)?;
-        if let Some(Kind::Call(call)) = &block.watch { call.error() } else { None }
+        let (_, target) = self.blocks.iter().rfind(|(known, _)| *known == block)?;
+        let Target::Call(at) = *target else { return None };
+        self.calls.get(at)?.watch.as_ref()?.error()
     }
 
-    fn prose(&self, group: Option<&Arc<Group>>) -> Option<Kind> {
-        let group = group?;
-        let standings = || group.rules.iter().map(|at| self.standings[*at as usize]);
-        let live: Vec<bool> = standings().map(|s| s.eligible).collect();
-        if !live.contains(&true) {
-            return None;
-        }
-        let stops = standings().map(|s| s.stops_prose).collect();
-        Some(Kind::Prose(Box::new(Watch::new(group, live, stops))))
-    }
-
-    fn call(&self, name: &str) -> Option<Kind> {
+    fn call(&self, name: &str) -> Option<Box<CallWatch>> {
         let tool = name.to_lowercase();
         let group = self.set.groups.tool(&tool)?;
-        let live: Vec<bool> = group.rules.iter().map(|at| self.standings[*at as usize].eligible).collect();
+        let live: Vec<bool> = group.rules.iter().map(|at| self.standings[*at as usize].watched).collect();
         if !live.contains(&true) {
             return None;
         }
         let declared = self.path_fields.get(&tool).cloned().unwrap_or_default();
-        Some(Kind::Call(Box::new(CallWatch::new(group, declared, tool, live))))
+        Some(Box::new(CallWatch::new(group, declared, tool, live)))
     }
 }
 
-impl Block {
-    fn group<'a>(&self, set: &'a RuleSet) -> Option<&'a Arc<Group>> {
-        match &self.stream {
-            StreamKind::Text => set.groups.text(),
-            StreamKind::Thinking => set.groups.thinking(),
-            StreamKind::Tool { name, .. } => set.groups.tool(&name.to_lowercase()),
+impl Call {
+    fn feed(&mut self, text: &str, set: &RuleSet) -> Fed {
+        if let Some(watch) = &mut self.watch {
+            watch.feed(text, set, &self.stream, &mut self.fired);
         }
+        self.more().unwrap_or_default()
     }
 
-    /// A piece in which a rule has fired, or of a block that is no prose.
-    #[cold]
-    #[inline(never)]
-    fn other_piece(&mut self, text: &str, set: &RuleSet) -> Fed {
-        let mut matches = Vec::new();
-        match &mut self.watch {
-            Some(Kind::Prose(watch)) => {
-                let (stopped, fired) = (watch.has_stopped(), watch.take_fired().unwrap_or_default());
-                // Of what came together, only a rule that stops the stream keeps its words from being shown.
-                let stopping = fired.iter().filter(|one| stopped && watch.stops(one.local));
-                let first = stopping.map(|one| one.evidence.start).min();
-                let matches = self.matches(fired, set);
-                let released = self.advance(first, set.settings());
-                return Fed { matches, safe: self.safe, released };
-            }
-            Some(Kind::Call(call)) => call.feed(text, set, &self.stream, &mut matches),
-            None => {}
-        }
-        self.safe = self.length;
-        Fed { matches, safe: self.safe, released: 0 }
-    }
-
-    fn matches(&self, fired: Vec<Fired>, set: &RuleSet) -> Vec<RuleMatch> {
-        let Some(group) = self.group(set) else { return Vec::new() };
-        let to_match = |fired: Fired| RuleMatch {
-            rule: set.at(group.rules[fired.local as usize]).name.clone(),
-            stream: self.stream.clone(),
-            evidence: fired.evidence,
-        };
-        fired.into_iter().map(to_match).collect()
-    }
-
-    /// Lets go what may be shown now; `stopped` is the first byte of what stopped the stream. Gives the number of bytes
-    /// let go because a bound was reached.
-    #[inline]
-    fn advance(&mut self, stopped: Option<u64>, settings: &crate::Settings) -> u64 {
-        let Some(Kind::Prose(watch)) = &self.watch else { return 0 };
-        let free = match (settings.hold, stopped) {
-            _ if !watch.holds() => self.length,
-            (Hold::Block, _) => 0,
-            (Hold::Off, None) => self.length,
-            (Hold::Match, None) => watch.free().unwrap_or(0),
-            // Even where nothing is held, the piece that completes a match shows none of it.
-            (Hold::Off | Hold::Match, Some(first)) => watch.free().unwrap_or(0).min(first),
-        };
-        self.safe = self.safe.max(free);
-        let held = self.length - self.safe;
-        if held <= settings.hold_max_bytes || settings.hold != Hold::Match || stopped.is_some() {
-            return 0;
-        }
-        self.safe = self.length;
-        held
+    fn more(&mut self) -> Option<Fed> {
+        self.fired.pop_front().map(|matches| Fed { matches, ..Fed::default() })
     }
 }

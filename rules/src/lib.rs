@@ -2,8 +2,8 @@
 //!
 //! A [`Rule`] comes from a file ([`parse_rule_file`]), a manifest ([`RuleSpec`]) or the built-in pack ([`builtin`]). A
 //! [`RuleSet`] puts all rules of a host together and is shared. A [`Session`] remembers what was injected, and gives
-//! a [`Gate`] for each attempt: fed with the pieces of the model's answer, it tells which rules fire and which bytes may
-//! be shown. The gate gives matches, the session judges them; only the turn acts.
+//! a [`Gate`] for each attempt: fed with the chunks of the model's answer, it reports which rules fire and which bytes
+//! are allowed to be shown. The gate gives matches, the session judges them; only the turn acts.
 //!
 //! This crate does no I/O and reads no clock.
 //!
@@ -32,9 +32,9 @@
 //! let judgement = session.judge(&fed.matches);
 //! assert_eq!(judgement.action, Action::Interrupt);
 //! assert!(session.reminder(&fed.matches).contains("and nobody else"));
-//! // Only when the reminder has gone to the model is the rule used up.
+//! // Only when the reminder has gone to the model is the rule used up. It is watched all the same.
 //! session.injected(&judgement.rules);
-//! assert!(session.gate().is_idle());
+//! assert!(!session.acts("no-open-files"));
 //! ```
 #![forbid(unsafe_code)]
 
@@ -51,6 +51,7 @@ mod group;
 mod idiom;
 pub mod json;
 mod places;
+mod prose;
 mod remind;
 mod rule;
 mod scope;

@@ -46,6 +46,8 @@ pub struct Judgement {
     pub action: Action,
     /// What each match asks for, in the order given.
     pub actions: Vec<Action>,
+    /// For each match: its rule was used before and its repeat mode does not let it act now, so the match is only reported.
+    pub again: Vec<bool>,
     /// For each match: the first of its stream and rule in the turn, so that extensions are told.
     pub first: Vec<bool>,
     /// Rules whose reminder is due, each once: with an interrupt all that matched, else those that remind or block.
@@ -113,6 +115,13 @@ impl Session {
         self.reserved.clear();
     }
 
+    /// Whether a match of this rule would be acted on now, budgets aside. A rule that its repeat mode keeps from acting is
+    /// still watched.
+    pub fn acts(&self, rule: &str) -> bool {
+        let waits = self.reserved.contains(rule);
+        self.set.rule(rule).is_some_and(|rule| !waits && rule.watches_agent(&self.agent) && !self.is_used_up(rule))
+    }
+
     /// Turns that have ended.
     pub fn completed_turns(&self) -> u64 {
         self.completed
@@ -123,27 +132,33 @@ impl Session {
         self.interrupts
     }
 
-    /// The watch for one attempt, with the rules that may fire in it.
+    /// The watch for one attempt. A rule that its repeat mode keeps from acting is watched all the same: its matches hold
+    /// nothing back and are judged [`Action::Pass`], so that a further violation is never silent.
     pub fn gate(&self) -> Gate {
         let mut standings = vec![Standing::default(); self.set.len()];
         for ((rule, state), standing) in self.set.with_states().zip(&mut standings) {
-            if *state == RuleState::Active && rule.bucket == Bucket::Stream && self.may_fire(rule) {
-                standing.eligible = self.set.settings().enabled;
+            let takes_part = rule.bucket == Bucket::Stream && rule.watches_agent(&self.agent);
+            if *state == RuleState::Active && takes_part {
+                standing.watched = self.set.settings().enabled;
                 standing.stops_prose = matches!(self.action(rule, false), Action::Interrupt | Action::Stop);
             }
         }
         Gate::new(&self.set, &self.path_fields, standings)
     }
 
-    /// Decides what is done about matches that came together. Counts an interrupt when that is the answer.
+    /// Decides what is done about the matches of one byte. Counts an interrupt when that is the decision.
     pub fn judge(&mut self, matches: &[RuleMatch]) -> Judgement {
         let set = Arc::clone(&self.set);
         let (mut actions, mut over_budget) = (Vec::with_capacity(matches.len()), Vec::new());
+        let mut again = Vec::with_capacity(matches.len());
         for found in matches {
             let tool = matches!(found.stream, StreamKind::Tool { .. });
-            let action = set.rule(&found.rule).map_or(Action::Pass, |rule| {
+            let rule = set.rule(&found.rule);
+            again.push(rule.is_some_and(|rule| self.is_used_up(rule)));
+            let action = rule.map_or(Action::Pass, |rule| {
                 let wish = self.wish(rule, tool);
-                if wish == Action::Interrupt && self.is_spent(rule) && !over_budget.contains(&rule.name) {
+                let limited = wish == Action::Interrupt && !self.is_used_up(rule) && self.is_spent(rule);
+                if limited && !over_budget.contains(&rule.name) {
                     over_budget.push(rule.name.clone());
                 }
                 match self.action(rule, tool) {
@@ -156,8 +171,9 @@ impl Session {
         }
         let action = actions.iter().copied().max_by_key(|a| strength(*a)).unwrap_or(Action::Pass);
         let mut rules: Vec<String> = Vec::new();
-        for (found, own) in matches.iter().zip(&actions) {
-            let due = matches!(action, Action::Interrupt | Action::Stop) || *own != Action::Pass;
+        for ((found, own), again) in matches.iter().zip(&actions).zip(&again) {
+            let stops = matches!(action, Action::Interrupt | Action::Stop);
+            let due = *own != Action::Pass || (stops && !again);
             if due && !rules.contains(&found.rule) {
                 rules.push(found.rule.clone());
             }
@@ -174,21 +190,7 @@ impl Session {
             }
         }
         let first = matches.iter().map(|m| self.told.insert((m.stream.clone(), m.rule.clone()))).collect();
-        Judgement { action, actions, first, rules, context, over_budget }
-    }
-
-    /// Of matches in the beginning of an answer that was stopped after them and goes on from there: those whose reminder
-    /// is due (it was dropped with the rest of the answer), reserved again. The others have had their verdict, and no
-    /// budget is spent twice.
-    pub fn due_again(&mut self, matches: Vec<RuleMatch>) -> Vec<RuleMatch> {
-        let set = Arc::clone(&self.set);
-        let reminds = |found: &RuleMatch| {
-            let tool = matches!(found.stream, StreamKind::Tool { .. });
-            set.rule(&found.rule).is_some_and(|rule| self.action(rule, tool) == Action::Remind)
-        };
-        let due: Vec<RuleMatch> = matches.into_iter().filter(reminds).collect();
-        self.reserved.extend(due.iter().map(|found| found.rule.clone()));
-        due
+        Judgement { action, actions, again, first, rules, context, over_budget }
     }
 
     /// The hidden message after an interrupt: one block for each rule that matched.
@@ -257,19 +259,17 @@ impl Session {
         }
     }
 
-    fn may_fire(&self, rule: &Rule) -> bool {
-        if self.reserved.contains(&rule.name) || !rule.watches_agent(&self.agent) {
-            return false;
-        }
+    /// Whether the rule's reminder was given, and its repeat mode does not let it act again yet.
+    fn is_used_up(&self, rule: &Rule) -> bool {
         let settings = self.set.settings();
-        let Some(record) = self.records.get(&rule.name) else { return true };
+        let Some(record) = self.records.get(&rule.name) else { return false };
         match rule.repeat.unwrap_or(settings.repeat_mode) {
-            RepeatMode::Once => false,
+            RepeatMode::Once => true,
             RepeatMode::AfterGap => {
                 let gap = u64::from(rule.gap.unwrap_or(settings.repeat_gap));
-                self.completed.saturating_sub(record.turn) >= gap
+                self.completed.saturating_sub(record.turn) < gap
             }
-            RepeatMode::Always => true,
+            RepeatMode::Always => false,
         }
     }
 
@@ -286,6 +286,9 @@ impl Session {
     }
 
     fn action(&self, rule: &Rule, tool: bool) -> Action {
+        if self.is_used_up(rule) {
+            return Action::Pass;
+        }
         match (self.wish(rule, tool), self.set.settings().on_budget) {
             (Action::Interrupt, OnBudget::Pass) if self.is_spent(rule) => Action::Pass,
             (Action::Interrupt, OnBudget::Stop) if self.is_spent(rule) => Action::Stop,

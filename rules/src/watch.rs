@@ -1,5 +1,6 @@
-//! One block of text under watch: which rules fire in it and where, and from which byte on it must wait.
+//! One stream under watch: which rules fire in it and at which byte, and from which byte on it must be held back.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use flow::Evidence;
@@ -18,9 +19,22 @@ pub(crate) struct Fired {
     pub(crate) local: u32,
     /// Without field and path.
     pub(crate) evidence: Evidence,
+    /// How many bytes of the stream had to be seen: the byte at which the verdict is reached.
+    seen: u64,
+    /// For a rule that stops the stream: nothing from this byte on is to be shown. It is the start of the match, or the
+    /// first byte that was held back just before its end was known, since a longer match may begin there.
+    stopped_from: Option<u64>,
 }
 
-/// One block under watch.
+/// The rules that fired at one byte.
+#[derive(Debug)]
+pub(crate) struct Verdict {
+    pub(crate) fired: Vec<Fired>,
+    /// Where one of them stops the stream: nothing from this byte on is to be shown. Always at a character's start.
+    pub(crate) stopped_from: Option<u64>,
+}
+
+/// One stream under watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     group: Arc<Group>,
@@ -33,20 +47,22 @@ pub(crate) struct Watch {
     partial: Vec<u32>,
     tail: Tail,
     hits: Vec<Hit>,
-    /// Rules that have fired and were not fetched yet.
-    fired: Vec<Fired>,
-    /// Since a rule that stops has fired: what was held before its match was known.
-    stopped_at: Option<u64>,
+    /// Rules that have fired and were not fetched yet, in the order of their bytes.
+    fired: VecDeque<Fired>,
+    /// Whether a pattern whose matches are held back can be mid-match for any number of bytes.
+    unbounded: bool,
 }
 
 impl Watch {
-    /// A block begins. `live` and `stops` are by position in the group.
+    /// A stream begins. `live` and `stops` are by position in the group.
     pub(crate) fn new(group: &Arc<Group>, live: Vec<bool>, stops: Vec<bool>) -> Self {
         let holds = group
             .slots
             .iter()
             .map(|(local, role)| *role != Role::Unless && live[*local as usize] && stops[*local as usize]);
-        let cursor = Cursor::holding(&group.automaton, holds.collect());
+        let holds: Vec<bool> = holds.collect();
+        let unbounded = holds.iter().zip(group.automaton.patterns()).any(|(holds, p)| *holds && p.max_len().is_none());
+        let cursor = Cursor::holding(&group.automaton, holds);
         let first = group.at_once.iter().filter(|p| live[group.slots[**p as usize].0 as usize]);
         let hits = first.map(|pattern| Hit { pattern: *pattern, end: 0, seen: 0, held_from: 0 }).collect();
         Self {
@@ -57,16 +73,14 @@ impl Watch {
             partial: Vec::new(),
             tail: Tail::default(),
             hits,
-            fired: Vec::new(),
-            stopped_at: None,
+            fired: VecDeque::new(),
+            unbounded,
         }
     }
 
-    /// Takes the next bytes. Tells whether a rule has fired.
+    /// Takes the next bytes. Returns whether a rule has fired.
     #[inline(always)]
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
-        // Further bytes after a match that stops: somebody has let it pass.
-        self.stopped_at = None;
         if bytes.len() > TAIL_BYTES {
             return self.feed_long(bytes);
         }
@@ -78,13 +92,26 @@ impl Watch {
         self.feed_rest(&bytes[passed..])
     }
 
-    /// The rules that have fired since the last time.
-    #[inline]
-    pub(crate) fn take_fired(&mut self) -> Option<Vec<Fired>> {
-        if self.fired.is_empty() { None } else { Some(std::mem::take(&mut self.fired)) }
+    /// The next verdict: the rules that fired at the first byte at which any did. `None`: none is left.
+    pub(crate) fn take_verdict(&mut self) -> Option<Verdict> {
+        let seen = self.fired.front()?.seen;
+        let count = self.fired.iter().take_while(|one| one.seen == seen).count();
+        let fired: Vec<Fired> = self.fired.drain(..count).collect();
+        let stopped_from = fired.iter().filter_map(|one| one.stopped_from).min();
+        Some(Verdict { fired, stopped_from })
     }
 
-    /// Hits are settled while the tail still holds what came before them.
+    /// Whether rules have fired that were not fetched yet.
+    pub(crate) fn has_fired(&self) -> bool {
+        !self.fired.is_empty()
+    }
+
+    /// Whether one of them stops the stream.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.fired.iter().any(|one| one.stopped_from.is_some())
+    }
+
+    /// Hits are settled while the tail still contains the bytes before them.
     #[cold]
     #[inline(never)]
     fn feed_long(&mut self, bytes: &[u8]) -> bool {
@@ -106,38 +133,36 @@ impl Watch {
         !self.fired.is_empty()
     }
 
-    /// The block is complete. Tells whether a rule that stops the stream has fired with that.
+    /// The stream is complete. Returns whether a rule has fired with that.
     pub(crate) fn finish(&mut self) -> bool {
-        self.stopped_at = None;
         let (live, slots, hits) = (&self.live, &self.group.slots, &mut self.hits);
         self.cursor.finish(|hit| note(hit, live, slots, hits));
         self.settle(true);
-        self.has_stopped()
+        !self.fired.is_empty()
     }
 
-    /// Whether a rule that stops the stream has fired in what was fed last.
-    pub(crate) fn has_stopped(&self) -> bool {
-        self.stopped_at.is_some()
-    }
-
-    /// Bytes from the block's start that no match in progress can include, cut at a character. `None`: it cannot be
-    /// told any more where the character begins.
+    /// Bytes from the stream's start that no match in progress can include, cut at a character. `None`: the start of
+    /// the character is no longer known.
     #[inline]
     pub(crate) fn free(&self) -> Option<u64> {
-        self.tail.char_start(self.stopped_at.unwrap_or_else(|| self.cursor.held_from()))
+        self.tail.char_start(self.cursor.held_from())
     }
 
-    /// Whether any rule that may fire here stops the stream.
-    pub(crate) fn holds(&self) -> bool {
-        !self.cursor.holds_nothing()
+    /// The same, but for matches in progress of patterns with a bounded length only: the others have reached a limit.
+    #[cold]
+    pub(crate) fn free_of_bounded(&self) -> Option<u64> {
+        let patterns = self.group.automaton.patterns();
+        self.tail.char_start(self.cursor.held_from_by(|pattern| patterns[pattern as usize].max_len().is_some()))
     }
 
-    /// Whether a match of the rule at this position in the group stops the stream.
-    pub(crate) fn stops(&self, local: u32) -> bool {
-        self.stops[local as usize]
+    /// Whether the limits on holding can apply: a pattern whose matches are held back has no bounded length.
+    #[inline]
+    pub(crate) fn is_unbounded(&self) -> bool {
+        self.unbounded
     }
 
-    /// Rules (by position in the group) that make bytes wait now.
+
+    /// Rules (by position in the group) for which bytes are held back now.
     pub(crate) fn holding(&self) -> Vec<u32> {
         let locals = self.cursor.in_progress().into_iter().map(|p| self.group.slots[p as usize].0);
         let mut locals: Vec<u32> = locals.filter(|l| self.live[*l as usize] && self.stops[*l as usize]).collect();
@@ -157,11 +182,11 @@ impl Watch {
             let (local, _) = self.group.slots[hit.pattern as usize];
             if self.live[local as usize] && self.completes(hit.pattern) {
                 self.live[local as usize] = false;
-                if self.stops[local as usize] {
-                    // What was held just before the match was known stays held: longer matches may have begun there.
-                    self.stopped_at = self.stopped_at.or(Some(hit.held_from));
-                }
-                self.fired.push(Fired { local, evidence: self.evidence(*hit, ended) });
+                let evidence = self.evidence(*hit, ended);
+                let from = hit.held_from.min(evidence.start);
+                let stops = self.stops[local as usize];
+                let stopped_from = stops.then(|| self.tail.char_start(from).unwrap_or(0));
+                self.fired.push_back(Fired { local, evidence, seen: hit.seen, stopped_from });
             }
         }
         hits.clear();

@@ -57,6 +57,8 @@ struct Step {
     fires: Vec<Fires>,
     action: Option<String>,
     inject: Option<bool>,
+    /// Rules that matched and were used up, in order; not checked where absent.
+    again: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -201,6 +203,7 @@ fn run(case: &Case, cut: Cut) {
 fn run_step(session: &mut Session, step: &Step, cut: Cut, name: &str) {
     let mut gate = session.gate();
     let (mut found, mut actions, mut rules) = (Vec::new(), Vec::new(), Vec::new());
+    let mut again: Vec<String> = Vec::new();
     let mut open: Option<(u32, String)> = None;
     'answer: for (at, block) in step.block.iter().enumerate() {
         let (kind, text) = block_of(block);
@@ -217,34 +220,58 @@ fn run_step(session: &mut Session, step: &Step, cut: Cut, name: &str) {
             .block
             .get(at + 1)
             .is_some_and(|next| next.tool.is_some() && !call.is_empty() && next.call.as_deref().unwrap_or("a") == call);
-        let mut feeds: Vec<Option<&str>> = pieces(text, cut).into_iter().map(Some).collect();
+        let mut feeds: Vec<Feed<'_>> = pieces(text, cut).into_iter().map(Feed::Piece).collect();
         if !joins {
-            feeds.push(None);
+            feeds.push(Feed::BlockEnd);
+        }
+        if at + 1 == step.block.len() {
+            feeds.extend([Feed::Finish(StreamKind::Text), Feed::Finish(StreamKind::Thinking)]);
         }
         for feed in feeds {
-            let fed = if let Some(piece) = feed { gate.piece(id, piece) } else { gate.block_end(id) };
-            if fed.matches.is_empty() {
-                continue;
-            }
-            let judged = session.judge(&fed.matches);
-            let stops = matches!(judged.action, Action::Interrupt | Action::Stop);
-            if stops && !matches!(kind, BlockKind::Tool { .. }) {
-                let start = fed.matches.iter().map(|m| m.evidence.start).min().unwrap();
-                assert!(fed.safe <= start, "{name}: {} bytes shown of {:?}", fed.safe, fed.matches);
-            }
-            found.extend(fed.matches.into_iter().map(|m| (at, m)));
-            actions.push(judged.action);
-            rules.extend(judged.rules);
-            if stops {
-                break 'answer;
+            let mut fed = match &feed {
+                Feed::Piece(piece) => gate.piece(id, piece),
+                Feed::BlockEnd => gate.block_end(id),
+                Feed::Finish(stream) => gate.finish(stream),
+            };
+            while !fed.matches.is_empty() {
+                let judged = session.judge(&fed.matches);
+                let stops = matches!(judged.action, Action::Interrupt | Action::Stop);
+                if stops && !matches!(fed.matches[0].stream, StreamKind::Tool { .. }) {
+                    let stopping = fed.matches.iter().zip(&judged.actions).filter(|(_, action)| **action == judged.action);
+                    let start = stopping.map(|(m, _)| m.evidence.start).min().unwrap();
+                    assert!(fed.safe <= start, "{name}: {} bytes shown of {:?}", fed.safe, fed.matches);
+                }
+                let acted = fed.matches.into_iter().zip(&judged.again);
+                for (found_now, was_used) in acted {
+                    if *was_used { again.push(found_now.rule) } else { found.push((at, found_now)) }
+                }
+                if judged.again.contains(&false) {
+                    actions.push(judged.action);
+                }
+                rules.extend(judged.rules);
+                if stops {
+                    break 'answer;
+                }
+                fed = gate.more(id).unwrap_or_default();
             }
         }
+    }
+    if let Some(expected) = &step.again {
+        assert_eq!(&again, expected, "{name}");
     }
     check(step, &found, name);
     if let Some(action) = &step.action {
-        assert_eq!(actions.iter().map(|a| a.as_str()).collect::<Vec<_>>(), [action.as_str()], "{name}");
+        let strongest = actions.last().map(|a| a.as_str());
+        assert_eq!(strongest, Some(action.as_str()), "{name}: {actions:?}");
     }
     if step.inject.unwrap_or(true) { drop(session.injected(&rules)) } else { session.release(&rules) }
+}
+
+/// What a gate is given.
+enum Feed<'a> {
+    Piece(&'a str),
+    BlockEnd,
+    Finish(StreamKind),
 }
 
 fn block_of(block: &Block) -> (BlockKind, &str) {

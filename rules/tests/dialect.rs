@@ -82,7 +82,7 @@ fn evidence(session: &Session, text: &str) -> [Option<String>; 2] {
         let mut gate = session.gate();
         gate.block_start(0, &flow::BlockKind::Text);
         let mut found: Vec<_> = pieces.into_iter().flat_map(|piece| gate.piece(0, piece).matches).collect();
-        found.extend(gate.block_end(0).matches);
+        found.extend(gate.end(0).matches);
         found.into_iter().next().map(|found| found.evidence.text)
     })
 }

@@ -28,14 +28,22 @@ fn text(session: &Session, text: &str) -> Vec<RuleMatch> {
     let mut gate = session.gate();
     gate.block_start(0, &BlockKind::Text);
     let mut matches = gate.piece(0, text).matches;
-    matches.extend(gate.block_end(0).matches);
+    matches.extend(std::iter::from_fn(|| gate.more(0)).flat_map(|fed| fed.matches));
+    matches.extend(gate.end(0).matches);
     matches
+}
+
+/// Those matches that the rule acts on.
+fn acted(session: &Session, words: &str) -> Vec<RuleMatch> {
+    text(session, words).into_iter().filter(|found| session.acts(&found.rule)).collect()
 }
 
 fn call(session: &Session, id: &str, json: &str) -> Vec<RuleMatch> {
     let mut gate = session.gate();
     gate.block_start(0, &BlockKind::Tool { call: CallId::new(id), name: "write".into() });
-    gate.piece(0, json).matches
+    let mut matches = gate.piece(0, json).matches;
+    matches.extend(std::iter::from_fn(|| gate.more(0)).flat_map(|fed| fed.matches));
+    matches
 }
 
 #[test]
@@ -76,12 +84,12 @@ fn what_waits_is_not_queued_twice_and_comes_back_when_dropped() {
     session.begin_turn();
     let due = session.judge(&text(&session, "x")).rules;
     assert_eq!(due, ["r"]);
-    assert!(session.gate().is_idle());
+    assert!(!session.acts("r"));
     session.release(&due);
-    assert_eq!(text(&session, "x").len(), 1);
+    assert_eq!(acted(&session, "x").len(), 1);
     session.reserve(&due);
     assert_eq!(session.injected(&["r".into(), "r".into()]).len(), 1);
-    assert!(session.gate().is_idle());
+    assert!(!session.acts("r"));
 }
 
 #[test]
@@ -95,7 +103,7 @@ fn a_resumed_session_keeps_the_exact_gap() {
     let mut fired = Vec::new();
     for _ in 0..3 {
         after.begin_turn();
-        fired.push(text(&after, "x").len());
+        fired.push(acted(&after, "x").len());
         after.end_turn();
     }
     assert_eq!(fired, [0, 0, 1]);
@@ -103,9 +111,9 @@ fn a_resumed_session_keeps_the_exact_gap() {
     let records = once.injected(&["r".into()]);
     let mut resumed = session("condition = 'x'");
     resumed.restore(records, 5);
-    assert!(resumed.gate().is_idle());
+    assert!(!resumed.acts("r"));
     resumed.rearm("r");
-    assert!(!resumed.gate().is_idle());
+    assert!(resumed.acts("r"));
 }
 
 #[test]
@@ -113,7 +121,7 @@ fn an_edited_rule_counts_as_new_and_an_edited_body_does_not() {
     let mut session = session("condition = 'x'");
     session.injected(&["r".into()]);
     session.replace_rules(set(vec![rule("r", "condition = 'x'", "Another body.")], Settings::default()));
-    assert_eq!(text(&session, "x y"), []);
+    assert_eq!(acted(&session, "x y"), []);
     session.replace_rules(set(vec![rule("r", "condition = 'y'", "Body.")], Settings::default()));
     assert_eq!(text(&session, "x"), []);
     assert_eq!(text(&session, "y").len(), 1);
@@ -154,18 +162,45 @@ fn the_reminder_says_what_whose_where_and_the_body() {
 fn a_loop_holds_until_a_bound_lets_go() {
     let settings = Settings { hold_max_bytes: 10, ..Settings::default() };
     let session = Session::new(set(vec![rule("r", "condition = 'foo.*bar'", "No.")], settings));
-    let mut gate = session.gate();
-    gate.block_start(3, &BlockKind::Text);
-    assert_eq!(gate.piece(3, "say foo").safe, 4);
-    assert_eq!(gate.holding(3), ["r"]);
-    let fed = gate.piece(3, " and so");
-    assert_eq!((fed.safe, fed.released), (4, 0));
-    let fed = gate.piece(3, "me");
-    assert_eq!((fed.safe, fed.released), (16, 12));
-    assert_eq!(gate.piece(3, " on").safe, 16);
-    assert_eq!(gate.release_held(3), 3);
-    let fed = gate.piece(3, " bar");
-    assert_eq!((fed.matches.len(), fed.safe), (1, 19));
+    for whole in [true, false] {
+        let mut gate = session.gate();
+        gate.block_start(3, &BlockKind::Text);
+        let mut feed = |text: &str| {
+            let pieces = if whole { vec![text] } else { text.split_inclusive(|_| true).collect() };
+            let fed = pieces.into_iter().map(|piece| gate.piece(3, piece));
+            fed.fold((0, 0, 0), |sum, fed| (fed.safe, sum.1 + fed.released, sum.2 + fed.matches.len()))
+        };
+        assert_eq!(feed("say foo"), (4, 0, 0));
+        assert_eq!(feed(" and so"), (4, 0, 0));
+        // The limit is exceeded at the first of the two bytes, however they arrive.
+        assert_eq!(feed("me"), (15, 11, 0));
+        assert_eq!(feed(" on"), (15, 0, 0));
+        assert_eq!(gate.holding(&flow::StreamKind::Text), ["r"]);
+        assert_eq!(gate.release_held(&flow::StreamKind::Text), (19, 4));
+        let fed = gate.piece(3, " bar");
+        assert_eq!((fed.matches.len(), fed.safe), (1, 19));
+    }
+}
+
+#[test]
+fn no_limit_releases_a_condition_of_bounded_length() {
+    let settings = Settings { hold_max_bytes: 4, ..Settings::default() };
+    let session = |conditions: [&str; 2]| {
+        let rules = conditions.map(|condition| rule(&condition[..1], &format!("condition = '{condition}'"), "No."));
+        Session::new(set(rules.into(), settings.clone()))
+    };
+    let mut gate = session(["bounded", "alone"]).gate();
+    gate.block_start(0, &BlockKind::Text);
+    assert!(!gate.has_limit(&flow::StreamKind::Text));
+    assert_eq!((gate.piece(0, "x bounde").safe, gate.release_held(&flow::StreamKind::Text)), (2, (2, 0)));
+    // Of two that are in progress together the one without a bound is released, and the other is not.
+    let mut gate = session(["bounded", "x.*y"]).gate();
+    gate.block_start(0, &BlockKind::Text);
+    assert!(gate.has_limit(&flow::StreamKind::Text));
+    let fed = gate.piece(0, "a x and bound");
+    assert_eq!((fed.safe, fed.released), (8, 6));
+    assert_eq!(gate.release_held(&flow::StreamKind::Text), (8, 0));
+    assert_eq!(gate.piece(0, "ed").matches.len(), 1);
 }
 
 #[test]
@@ -361,23 +396,38 @@ fn a_turns_end_releases_what_waited_in_it() {
     session.begin_turn();
     let found = text(&session, "x");
     assert_eq!(session.judge(&found).rules, ["r"]);
-    assert!(session.gate().is_idle(), "it waits for its reminder");
+    assert!(!session.acts("r"), "it waits for its reminder");
     session.end_turn();
-    assert_eq!(text(&session, "x").len(), 1);
+    assert_eq!(acted(&session, "x").len(), 1);
 }
 
 #[test]
-fn what_stands_of_a_stopped_answer_is_due_again_and_spends_no_budget() {
-    let settings = Settings { max_interrupts_per_turn: 1, ..Settings::default() };
-    let soft = rule("soft", "condition = 'x'\ninterrupt = 'never'", "Softly.");
-    let hard = rule("hard", "condition = 'x'\nrepeat = 'always'", "No.");
-    let mut session = Session::new(set(vec![soft, hard], settings));
+fn a_kept_prefix_is_watched_without_being_judged_again() {
+    let session = session("condition = 'FORB IDDEN|seen'");
+    let mut gate = session.gate();
+    assert_eq!(gate.prefix("seen once, now FORB "), 0, "nothing is shown of the match that it had its verdict for");
+    gate.block_start(0, &BlockKind::Text);
+    assert_eq!(gate.piece(0, "IDDEN").matches, [], "the rule has fired in this answer");
+    let mut gate = session.gate();
+    assert_eq!(gate.prefix("now FORB "), 4);
+    gate.block_start(0, &BlockKind::Text);
+    let fed = gate.piece(0, "IDDEN");
+    assert_eq!((fed.matches[0].evidence.start, fed.safe), (4, 4), "offsets count from the start of the prefix");
+}
+
+#[test]
+fn a_rule_that_is_used_up_is_watched_without_acting() {
+    let mut session = session("condition = 'x'");
     session.begin_turn();
-    let due = session.due_again(text(&session, "x"));
-    assert_eq!(due.iter().map(|found| found.rule.as_str()).collect::<Vec<_>>(), ["soft"]);
+    session.injected(&["r".into()]);
+    let mut gate = session.gate();
+    gate.block_start(0, &BlockKind::Text);
+    let fed = gate.piece(0, "a x b");
+    assert_eq!((fed.matches.len(), fed.safe), (1, 5), "it holds nothing back");
+    let judged = session.judge(&fed.matches);
+    assert_eq!((judged.action, judged.again, judged.first), (Action::Pass, vec![true], vec![true]));
+    assert!(judged.rules.is_empty() && judged.over_budget.is_empty());
     assert_eq!(session.interrupts(), 0);
-    let again = text(&session, "x");
-    assert_eq!(again.iter().map(|found| found.rule.as_str()).collect::<Vec<_>>(), ["hard"], "the other waits");
 }
 
 #[test]
@@ -393,9 +443,9 @@ fn the_latest_of_several_records_counts() {
     for records in [records.clone(), records.iter().rev().cloned().collect()] {
         let mut after = gapped();
         after.restore(records, 3);
-        assert_eq!(text(&after, "x"), []);
+        assert_eq!(acted(&after, "x"), []);
         after.end_turn();
-        assert_eq!(text(&after, "x").len(), 1);
+        assert_eq!(acted(&after, "x").len(), 1);
     }
 }
 

@@ -111,6 +111,16 @@ impl Cursor {
         (self.position + 1).saturating_sub(u64::from(self.reach))
     }
 
+    /// The same for those holders alone that `counts`. It is looked up, and may be earlier than it needs to be: it only
+    /// considers the states that are live now.
+    pub fn held_from_by(&self, counts: impl Fn(u32) -> bool) -> u64 {
+        let Some(view) = &self.view else { return self.held_from() };
+        let live = self.live();
+        let depth = self.automaton.depth_of(live.parts().set, |pattern| view.holders.counts(pattern) && counts(pattern));
+        let reach = depth.min(u32::MAX - 2) + 1;
+        (self.position + 1).saturating_sub(u64::from(reach.min(self.reach)))
+    }
+
     /// Takes the next bytes of UTF-8 text; any split of it gives the same hits. `on_hit` answers whether the hit was of use.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8], mut on_hit: impl FnMut(Hit) -> bool) {

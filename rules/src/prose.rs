@@ -1,0 +1,168 @@
+//! The text or the thinking of one answer under watch: its blocks joined, and how far it is allowed to be shown.
+
+use std::sync::Arc;
+
+use flow::{RuleMatch, StreamKind};
+
+use crate::gate::{Fed, Standing};
+use crate::group::Group;
+use crate::watch::{Fired, Verdict, Watch};
+use crate::{Hold, RuleSet, Settings};
+
+/// One stream of prose. Offsets count from the start of the stream.
+#[derive(Debug, Default)]
+pub(crate) struct Prose {
+    length: u64,
+    safe: u64,
+    /// `None` where no rule watches it.
+    watched: Option<Box<Watched>>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    group: Arc<Group>,
+    watch: Watch,
+    /// Whether any rule that may fire here stops the stream; without one nothing is held back.
+    holds: bool,
+}
+
+impl Prose {
+    pub(crate) fn new(group: Option<&Arc<Group>>, standings: &[Standing]) -> Self {
+        let watched = group.and_then(|group| {
+            let standings = || group.rules.iter().map(|at| standings[*at as usize]);
+            let live: Vec<bool> = standings().map(|s| s.watched).collect();
+            let stops: Vec<bool> = standings().map(|s| s.watched && s.stops_prose).collect();
+            let holds = stops.contains(&true);
+            let watch = || Watch::new(group, live.clone(), stops.clone());
+            live.contains(&true).then(|| Box::new(Watched { group: Arc::clone(group), watch: watch(), holds }))
+        });
+        Self { length: 0, safe: 0, watched }
+    }
+
+    /// Takes the next bytes.
+    #[inline]
+    pub(crate) fn feed(&mut self, text: &str, stream: &StreamKind, set: &RuleSet) -> Fed {
+        let Some(watched) = &mut self.watched else {
+            self.length += text.len() as u64;
+            self.safe = self.length;
+            return Fed { safe: self.safe, ..Fed::default() };
+        };
+        if watched.holds && watched.watch.is_unbounded() {
+            return self.feed_within_limit(text, stream, set);
+        }
+        self.length += text.len() as u64;
+        if watched.watch.feed(text.as_bytes()) {
+            return self.more(stream, set).unwrap_or_default();
+        }
+        self.advance(set.settings());
+        Fed { safe: self.safe, ..Fed::default() }
+    }
+
+    /// The verdict on the next byte at which rules fired.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn more(&mut self, stream: &StreamKind, set: &RuleSet) -> Option<Fed> {
+        let (matches, stops) = self.verdict(stream, set)?;
+        // Before the verdict on all bytes of a chunk is known nothing more of it is safe.
+        if !stops && !self.watched.as_ref().is_some_and(|watched| watched.watch.has_fired()) {
+            self.advance(set.settings());
+        }
+        Some(Fed { matches, safe: self.safe, released: 0 })
+    }
+
+    /// The next verdict, and whether it stops the stream; `safe` is moved up to what stopped it.
+    fn verdict(&mut self, stream: &StreamKind, set: &RuleSet) -> Option<(Vec<RuleMatch>, bool)> {
+        let Watched { group, watch, .. } = self.watched.as_deref_mut()?;
+        let Verdict { fired, stopped_from } = watch.take_verdict()?;
+        let to_match = |one: Fired| RuleMatch {
+            rule: set.at(group.rules[one.local as usize]).name.clone(),
+            stream: stream.clone(),
+            evidence: one.evidence,
+        };
+        let matches = fired.into_iter().map(to_match).collect();
+        if let Some(from) = stopped_from.filter(|_| set.settings().hold != Hold::Block) {
+            self.safe = self.safe.max(from);
+        }
+        Some((matches, stopped_from.is_some()))
+    }
+
+    /// Moves `safe` up to the first byte that is held back.
+    #[inline]
+    fn advance(&mut self, settings: &Settings) {
+        let Some(Watched { watch, holds, .. }) = self.watched.as_deref() else { return };
+        let free = match settings.hold {
+            _ if !holds => self.length,
+            Hold::Block => return,
+            Hold::Off => self.length,
+            Hold::Match => watch.free().unwrap_or(0),
+        };
+        self.safe = self.safe.max(free);
+    }
+
+    /// A block of the stream is complete.
+    pub(crate) fn block_end(&mut self, set: &RuleSet) -> Fed {
+        if set.settings().hold == Hold::Block {
+            let free = self.watched.as_ref().map_or(Some(self.length), |watched| watched.watch.free());
+            self.safe = self.safe.max(free.unwrap_or(0));
+        }
+        Fed { safe: self.safe, ..Fed::default() }
+    }
+
+    /// The stream is complete.
+    pub(crate) fn finish(&mut self, stream: &StreamKind, set: &RuleSet) -> Fed {
+        // A stream without a byte was never there.
+        let ended = self.watched.as_mut().is_some_and(|watched| self.length > 0 && watched.watch.finish());
+        let (matches, stops) = if ended { self.verdict(stream, set) } else { None }.unwrap_or_default();
+        if !stops {
+            self.safe = self.length;
+        }
+        Fed { matches, safe: self.safe, released: 0 }
+    }
+
+    /// Whether a limit on holding can apply to the stream.
+    pub(crate) fn has_limit(&self, set: &RuleSet) -> bool {
+        let unbounded = |watched: &Watched| watched.holds && watched.watch.is_unbounded();
+        set.settings().hold == Hold::Match && self.watched.as_deref().is_some_and(unbounded)
+    }
+
+    /// Releases what is held back only for conditions without a bounded length: how much is safe, and how much of it was
+    /// released.
+    pub(crate) fn release(&mut self, set: &RuleSet) -> (u64, u64) {
+        let before = self.safe;
+        if self.has_limit(set)
+            && let Some(watched) = &self.watched
+        {
+            self.safe = self.safe.max(watched.watch.free_of_bounded().unwrap_or(0));
+        }
+        (self.safe, self.safe - before)
+    }
+
+    /// Names of the rules for which bytes are held back now.
+    pub(crate) fn holding(&self, set: &RuleSet) -> Vec<String> {
+        let Some(Watched { group, watch, .. }) = self.watched.as_deref() else { return Vec::new() };
+        watch.holding().into_iter().map(|local| set.at(group.rules[local as usize]).name.clone()).collect()
+    }
+
+    /// Takes the next bytes where the limit on held bytes can apply. The limit is checked at the same bytes for every
+    /// chunking: at the first at which it can be exceeded, and then at every character.
+    fn feed_within_limit(&mut self, mut text: &str, stream: &StreamKind, set: &RuleSet) -> Fed {
+        let (mut released, most) = (0, set.settings().hold_max_bytes);
+        while let Some(watched) = self.watched.as_deref_mut().filter(|_| !text.is_empty()) {
+            let left = most.saturating_sub(self.length - self.safe).saturating_add(1);
+            let left = usize::try_from(left).unwrap_or(usize::MAX).min(text.len());
+            let (part, rest) = text.split_at(text.ceil_char_boundary(left));
+            text = rest;
+            self.length += part.len() as u64;
+            watched.watch.feed(part.as_bytes());
+            // Behind a match that stops the stream nothing is safe until the caller has let it pass.
+            if !watched.watch.has_stopped() {
+                self.advance(set.settings());
+                if self.length - self.safe > most {
+                    released += self.release(set).1;
+                }
+            }
+        }
+        let matches = self.verdict(stream, set).map_or_else(Vec::new, |(matches, _)| matches);
+        Fed { matches, safe: self.safe, released }
+    }
+}
