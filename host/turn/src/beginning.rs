@@ -6,14 +6,11 @@
 
 use std::sync::Arc;
 
-use flow::{BlockId, BlockKind, CallFailure};
+use flow::CallFailure;
 
-use crate::answer::Answer;
+use crate::attempt::Prefix;
 use crate::chain::Caller;
 use crate::segments::Segments;
-
-/// The block that holds the beginning. Decoders count from 0 and never come here.
-pub(crate) const BEGINNING: BlockId = BlockId::MAX;
 
 /// What stands of a stopped answer.
 #[derive(Default)]
@@ -72,18 +69,8 @@ impl Beginning {
         Ok((segments, shown))
     }
 
-    /// The answer that an attempt begins with.
-    pub(crate) fn answer(&self) -> Answer {
-        let mut answer = Answer::default();
-        answer.shown.clone_from(&self.shown);
-        if !self.text.is_empty() {
-            answer.begin(BEGINNING, BlockKind::Text);
-            if let Some(block) = answer.block(BEGINNING) {
-                block.text.clone_from(&self.text);
-                block.stood = self.text.len();
-                block.released = self.released;
-            }
-        }
-        answer
+    /// What an attempt continues from.
+    pub(crate) fn prefix(&self) -> Prefix {
+        Prefix { text: self.text.clone(), released: self.released }
     }
 }

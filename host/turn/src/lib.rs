@@ -28,14 +28,13 @@ mod tools;
 
 pub mod transcript;
 
-mod answer;
+pub mod attempt;
 mod beginning;
 #[doc(hidden)]
 pub mod bench;
 mod cancel;
 mod chain;
 mod events;
-mod hold;
 mod metrics;
 mod records;
 mod retry;

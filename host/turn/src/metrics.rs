@@ -17,7 +17,7 @@ pub struct RuleMetrics {
     pub blocks: u64,
     /// Turns that it ended.
     pub stops: u64,
-    /// Matches that were let pass: a budget was spent, or its reminder was on its way already.
+    /// Matches that were let pass: a budget was spent, its reminder was on its way already, or it was used up (`again`).
     pub passes: u64,
     /// Tokens of answers that were thrown away. Of several rules that stopped one answer together the first has all of
     /// it, so that the rules' sum is the session's.
@@ -27,10 +27,11 @@ pub struct RuleMetrics {
     /// Milliseconds from the start of an attempt that was thrown away to the start of the next, summed; of several rules
     /// together the first has it.
     pub added_latency_ms: u64,
-    /// Matches of it in a turn in which it had been reminded of before. A rule that may fire only once is not watched
-    /// any more then, and has none.
+    /// Matches of it in a turn in which its reminder had been given before.
     pub second_violations: u64,
-    /// Blocks in which bytes waited because they might have belonged to a match of it.
+    /// Matches of it that were only reported, because its repeat mode did not let it act again.
+    pub again: u64,
+    /// Streams in which bytes were held back because they might have belonged to a match of it.
     pub held: u64,
 }
 
@@ -51,11 +52,12 @@ impl Metrics {
         self.reminded.clear();
     }
 
-    pub(crate) fn fired(&mut self, rule: &str, action: Action) {
-        let again = self.reminded.contains(rule);
+    pub(crate) fn fired(&mut self, rule: &str, action: Action, again: bool) {
+        let second = self.reminded.contains(rule);
         let of = self.of(rule);
         of.fires += 1;
-        of.second_violations += u64::from(again);
+        of.second_violations += u64::from(second);
+        of.again += u64::from(again);
         match action {
             Action::Pass => of.passes += 1,
             // Counted when it is delivered.

@@ -6,16 +6,16 @@ mod calls;
 mod interrupt;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use flow::{
     CallFailure, CallbackKind, CallbackOutcome, ErrorClass, EventKind, Message, ModelError, Origin, Place, PluginId,
     Role, RuleMatch, StopReason, ToolResult, TurnStatus, Usage,
 };
-use rules::{Hold, Judgement};
+use rules::Judgement;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
-use crate::answer::Answer;
+use crate::attempt::{Answer, Attempt, Effect};
 use crate::beginning::Beginning;
 use crate::cancel::Cancel;
 use crate::chain::Caller;
@@ -25,16 +25,15 @@ use crate::ports::{EventSink, TtsrEvent};
 use crate::retry::Retry;
 use crate::segments::Segments;
 use crate::session::{Session, TurnReport};
-use crate::stream::{Attempt, End, Noted, shown};
+use crate::stream::{Driver, End, shown};
 
 /// A turn under way. All that must survive its being dropped midway lives here and not in its future.
 pub(crate) struct Turn<'a> {
     session: &'a mut Session,
     cancel: &'a Cancel,
     place: Place,
-    /// The attempt under way, or the answer just accepted.
-    answer: Answer,
-    noted: Noted,
+    /// The attempt under way, or the one that was just accepted.
+    attempt: Attempt,
     /// An accepted answer whose tool calls are running, with the results so far.
     running: Option<(Message, Vec<ToolResult>)>,
     /// News to extensions that nobody waits for before the turn's end.
@@ -82,8 +81,7 @@ impl<'a> Turn<'a> {
             session,
             cancel,
             place,
-            answer: Answer::default(),
-            noted: Noted::default(),
+            attempt: Attempt::default(),
             running: None,
             news: JoinSet::new(),
             step_usage: Usage::default(),
@@ -151,13 +149,13 @@ impl<'a> Turn<'a> {
 
     /// An answer that did not come to its end: its text stays, and says so.
     fn settle_answer(&mut self, status: &TurnStatus) {
-        let mut answer = std::mem::take(&mut self.answer);
+        let answer = std::mem::take(&mut self.attempt).answer;
         if self.running.is_some() || answer.blocks.is_empty() {
             return;
         }
         let why = if let TurnStatus::Failed { message, .. } = status { message } else { "cancelled" };
         answer.tell_partial(&self.session.hub, why, 0);
-        let mut text = answer.text();
+        let mut text = answer.text.clone();
         if !text.trim().is_empty() {
             text.push_str(&format!("\n\n[Stream interrupted: {why}]"));
         }
@@ -166,8 +164,8 @@ impl<'a> Turn<'a> {
 
     fn count_tokens(&mut self) {
         if !std::mem::replace(&mut self.counted, true) {
-            self.step_usage.add(self.answer.usage);
-            self.report.usage.add(self.answer.usage);
+            self.step_usage.add(self.attempt.answer.usage);
+            self.report.usage.add(self.attempt.answer.usage);
         }
     }
 
@@ -218,10 +216,10 @@ impl<'a> Turn<'a> {
         self.session.set_place(self.place);
         self.session.hub.emit(EventKind::StepStart);
         self.attempts().await?;
-        let stop = self.answer.stop.clone().unwrap_or(StopReason::EndTurn);
-        let calls = self.answer.calls();
+        let stop = self.attempt.answer.stop.clone().unwrap_or(StopReason::EndTurn);
+        let calls = self.attempt.answer.calls();
         self.run_calls(&calls).await;
-        self.answer = Answer::default();
+        self.attempt.answer = Answer::default();
         let reminded = self.remind().await;
         self.report.stop = Some(stop.clone());
         self.session.hub.emit(EventKind::StepFinish { usage: self.step_usage, stop: stop.clone() });
@@ -234,20 +232,21 @@ impl<'a> Turn<'a> {
         loop {
             self.place.attempt += 1;
             self.session.set_place(self.place);
-            self.answer = self.beginning.answer();
+            let mut effects = Vec::new();
+            self.attempt = Attempt::new(&self.session.rules, self.beginning.prefix(), &mut effects);
+            self.attempt.answer.shown.clone_from(&self.beginning.shown);
             self.counted = false;
-            self.noted = Noted::default();
             self.note_time();
             let caller = Arc::clone(&self.session.caller);
             let mut segments = self.beginning.segments(&caller, !caller.chains.has_rewriter()).await?;
-            let end = self.attempt(&mut segments).await;
+            let end = self.ask(&mut segments, effects).await;
             self.count_tokens();
             match end {
                 End::Complete => {
                     retry.succeeded(&self.session.hub);
                     return self.accept(segments).await;
                 }
-                End::Interrupted { stopped, .. } => {
+                End::Interrupted(stopped) => {
                     retry.succeeded(&self.session.hub);
                     self.interrupt(stopped).await?;
                 }
@@ -258,7 +257,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    async fn attempt(&mut self, segments: &mut Segments) -> End {
+    /// Asks the model once.
+    async fn ask(&mut self, segments: &mut Segments, effects: Vec<Effect>) -> End {
         self.cancel.checkpoint().await;
         let session = &mut *self.session;
         let mut messages = session.view.messages();
@@ -272,30 +272,24 @@ impl<'a> Turn<'a> {
         if let Some(log) = &log {
             log.watched(&self.beginning.text);
         }
-        let gate = session.rules.gate();
-        let set = Arc::clone(session.rules.rules());
-        let settings = set.settings();
         let (caller, news, place) = (&session.caller, &mut self.news, self.place);
-        let mut attempt = Attempt {
+        let mut driver = Driver {
             hub: &session.hub,
             cancel: self.cancel,
             rules: &mut session.rules,
-            gate,
+            attempt: &mut self.attempt,
             segments: if caller.chains.has_rewriter() { None } else { Some(segments) },
-            answer: &mut self.answer,
             beginning: &mut self.beginning,
-            goes_on: None,
             metrics: &mut session.metrics,
-            noted: &mut self.noted,
             notify: &mut |matches, judgement| {
                 if let Some(log) = &log {
                     matches.iter().zip(&judgement.actions).for_each(|(found, action)| log.fired(found, *action));
                 }
                 tell_extensions(news, caller, matches, judgement, place);
             },
-            hold_max: (settings.hold == Hold::Match).then(|| Duration::from_millis(settings.hold_max_ms)),
+            since: Instant::now(),
         };
-        attempt.run(stream).await
+        driver.run(stream, effects).await
     }
 
     /// An attempt begins: what an attempt that was thrown away before it cost is known now.
@@ -312,30 +306,30 @@ impl<'a> Turn<'a> {
         let live = !caller.chains.has_rewriter();
         if live {
             let rest = segments.finish().await?;
-            shown(&self.session.hub, &mut self.answer, rest);
+            shown(&self.session.hub, &mut self.attempt.answer, rest);
         }
-        let mut output = self.answer.output();
+        let mut output = self.attempt.answer.output();
         let processed = output::run(&caller, &mut output).await?;
         if !live {
             let mut text = segments.push(&output.text).await?;
             text.push_str(&segments.finish().await?);
-            shown(&self.session.hub, &mut self.answer, text);
+            shown(&self.session.hub, &mut self.attempt.answer, text);
         }
-        self.answer.tell_reasoning(&self.session.hub, false);
+        self.attempt.answer.tell_reasoning(&self.session.hub, false);
         self.session.hub.emit(EventKind::CognitionOut {
-            text: self.answer.text(),
-            model: self.answer.model.clone(),
+            text: self.attempt.answer.text.clone(),
+            model: self.attempt.answer.model.clone(),
             partial: None,
-            blocks: self.answer.listed(),
+            blocks: self.attempt.answer.listed(),
             annotations: processed.annotations,
             rewrites: processed.rewrites,
         });
-        self.report.text.push_str(&self.answer.shown);
+        self.report.text.push_str(&self.attempt.answer.shown);
         self.beginning = Beginning::default();
-        if let Some(message) = self.answer.message(&output.text) {
+        if let Some(message) = self.attempt.answer.message(&output.text) {
             self.running = Some((message, Vec::new()));
         } else {
-            self.answer.blocks.clear();
+            self.attempt.answer.blocks.clear();
         }
         Ok(())
     }
@@ -344,19 +338,16 @@ impl<'a> Turn<'a> {
     async fn reply(&mut self, by: PluginId, text: String) -> Result<(), Stop> {
         self.place.step = 1;
         self.session.set_place(self.place);
-        self.answer.begin(0, flow::BlockKind::Text);
-        if let Some(block) = self.answer.block(0) {
-            (block.ended, block.text) = (true, text);
-        }
+        self.attempt.answer = Answer::of_text(text);
         let caller = Arc::clone(&self.session.caller);
-        let mut output = self.answer.output();
+        let mut output = self.attempt.answer.output();
         let processed = output::run(&caller, &mut output).await?;
         let mut segments = Segments::new(caller);
         let mut text = segments.push(&output.text).await?;
         text.push_str(&segments.finish().await?);
-        shown(&self.session.hub, &mut self.answer, text);
+        shown(&self.session.hub, &mut self.attempt.answer, text);
         self.session.hub.emit(EventKind::CognitionOut {
-            text: self.answer.text(),
+            text: self.attempt.answer.text.clone(),
             model: None,
             partial: None,
             blocks: Vec::new(),
@@ -366,7 +357,7 @@ impl<'a> Turn<'a> {
         if !output.text.trim().is_empty() {
             self.session.remember(Message::text(Role::Assistant, Origin::Plugin(by), output.text));
         }
-        let answer = std::mem::take(&mut self.answer);
+        let answer = std::mem::take(&mut self.attempt).answer;
         self.report.text.push_str(&answer.shown);
         Ok(())
     }
@@ -377,13 +368,13 @@ impl<'a> Turn<'a> {
             error.code.clone().or_else(|| error.status.map(|s| s.to_string())).unwrap_or_else(|| "unknown".into());
         let (class, message) = (error.class, error.message.clone());
         self.session.hub.emit(EventKind::ErrorClassified { class, code, message: message.clone() });
-        let unseen = self.answer.pieces == 0 && !self.answer.reasoned;
+        let unseen = self.attempt.answer.pieces == 0 && !self.attempt.answer.reasoned;
         let delay = retry.decide(error, unseen, &self.session.hub).map_err(Stop::Model)?;
-        let mut answer = std::mem::take(&mut self.answer);
-        if !answer.blocks.is_empty() {
-            answer.tell_partial(&self.session.hub, &message, self.beginning.shown.len() as u64);
+        let mut attempt = std::mem::take(&mut self.attempt);
+        if !attempt.answer.blocks.is_empty() {
+            attempt.answer.tell_partial(&self.session.hub, &message, self.beginning.shown.len() as u64);
         }
-        self.noted.roll_back(&mut self.session.rules);
+        attempt.noted.roll_back(&mut self.session.rules);
         self.session.parts.clock.sleep(delay).await;
         Ok(())
     }

@@ -12,7 +12,7 @@ use flow::{
 use ::rules::RuleSet;
 
 use self::rules::Asked;
-use crate::answer::Answer;
+use crate::attempt::Answer;
 use crate::cancel::Cancel;
 use crate::chain::Caller;
 use crate::events::{Hub, Subscription};

@@ -152,6 +152,20 @@ async fn nothing_is_held_where_holding_is_off() {
     assert_eq!(timeline(&events), [at(0, "FORB"), at(100, "ID"), at(200, "x")]);
 }
 
+/// A stall of the server does not open the gate.
+#[tokio::test(start_paused = true)]
+async fn a_condition_of_bounded_length_is_held_back_however_long_it_takes() {
+    for (condition, words, shown) in [
+        ("FORBIDDEN", [(0, "so FORB"), (60_000, "IDDEN"), (0, "!")], "so "),
+        (r"\bcat\b", [(0, "the cat"), (60_000, " sat"), (0, "!")], "the "),
+    ] {
+        let mut scene = Scene::new([slow(&words), text("ok", 9)], vec![], patterns(&[condition], |_| {}));
+        let (_, events) = scene.turn("go").await;
+        let expected = [at(0, shown), at(60_000, "fired"), at(60_000, "ok")];
+        assert_eq!(timeline(&events), expected, "{condition}");
+    }
+}
+
 fn holds(events: &[Event]) -> Vec<EventKind> {
     events.iter().map(|event| event.kind.clone()).filter(|kind| matches!(kind, EventKind::RuleHeld { .. })).collect()
 }
@@ -161,14 +175,16 @@ fn held(rules: &[&str], numbers: (u32, u64, u64), outcome: HoldOutcome) -> Event
     EventKind::RuleHeld { stream: StreamKind::Text, rules, holds, bytes_max, ms_max, outcome }
 }
 
-/// One event for each block in which something waited over more than one delta: why, how often, how much, how long.
+/// One event for each stream in which something was held back over more than one delta: why, how often, how much, how long.
 #[tokio::test(start_paused = true)]
-async fn what_was_held_is_told_once_a_block() {
+async fn what_was_held_back_is_reported_once_a_stream() {
     use HoldOutcome::{Cut, Matched, Released, RuledOut};
     let rules = || patterns(&["A[a-z]*Z", "Abcx"], |_| {});
     for (words, expected) in [
         (vec![(0, "x A"), (100, "b"), (300, "! "), (100, "A"), (50, "!")], held(&["r0", "r1"], (2, 2, 400), RuledOut)),
-        (vec![(0, "x A"), (1000, "b"), (1000, "c"), (1000, "d!")], held(&["r0", "r1"], (2, 2, 1500), Released)),
+        // `Abcx` has a bounded length: its time is not limited.
+        (vec![(0, "x A"), (1000, "b"), (1000, "c"), (1000, "d!")], held(&["r0", "r1"], (1, 3, 3000), RuledOut)),
+        (vec![(0, "x Aa"), (1000, "b"), (1000, "c"), (1000, "d!")], held(&["r0"], (2, 3, 1500), Released)),
         (vec![(0, "x A"), (100, "b"), (100, "Z")], held(&["r0", "r1"], (1, 2, 200), Matched)),
     ] {
         let mut scene = Scene::new([slow(&words), text("ok", 1)], vec![], rules());

@@ -56,7 +56,7 @@ async fn the_model_goes_on_from_the_beginning() {
         let request = scene.model.request(1);
         let roles: Vec<Role> = request.iter().map(|(role, _)| *role).collect();
         assert_eq!(roles, [Role::User, Role::User, Role::Assistant], "the reminder stands before the beginning");
-        assert!(request[1].1.contains("Never say it.") && request[1].1.ends_with("Go on right from its end."));
+        assert!(request[1].1.contains("Never say it.") && request[1].1.ends_with("Continue exactly where it ends."));
         assert_eq!(request[2].1, "One line.", "no white space at its end");
         let history: Vec<String> = scene.session.history().iter().map(|message| said(message)).collect();
         assert_eq!(history.len(), 3, "the beginning and what follows are one message: {history:#?}");
@@ -76,7 +76,7 @@ async fn a_model_that_cannot_is_told_what_stands() {
         let roles: Vec<Role> = request.iter().map(|(role, _)| *role).collect();
         assert_eq!(roles, [Role::User, Role::Assistant, Role::User]);
         assert_eq!(request[1].1, "One line.\n\n");
-        assert!(request[2].1.ends_with("go on from there without repeating it."), "{}", request[2].1);
+        assert!(request[2].1.ends_with("Continue from there without repeating it."), "{}", request[2].1);
     }
 }
 
@@ -172,26 +172,26 @@ async fn an_answer_may_add_nothing_to_its_beginning() {
     }
 }
 
-/// A reminder that was dropped with the stopped answer is due again where what it is about stands. (In one delta, rules
-/// go together, and the reminder is with the interrupt.)
+/// A reminder that was noted before the verdict goes with the interrupt, and is not due again in the text that is kept.
 #[tokio::test]
-async fn a_reminder_about_the_beginning_is_delivered() {
-    for cut in CUTS.into_iter().filter(|cut| *cut != usize::MAX) {
+async fn a_reminder_noted_before_the_verdict_goes_with_the_interrupt() {
+    for cut in CUTS {
         let hard = "+++\ncondition = 'FORBIDDEN'\n+++\nNever.";
-        let mild = "+++\ncondition = 'One'\ninterrupt = 'never'\nscope = 'text'\n+++\nCount from zero.";
+        let mild = "+++\ncondition = 'One'\ninterrupt = 'never'\nscope = 'text'\nrepeat = 'always'\n+++\nCount from zero.";
         let rules = rule_set(&[("hard", hard), ("mild", mild)], |settings| settings.context_mode = ContextMode::Rewind);
-        let wrong = "Zero.\nOne line.\nThen FORBIDDEN words.";
-        let scripts = [text(wrong, cut), text("\nFine.", cut), text("Sorry.", cut)];
+        let wrong = "Zero.\nOne line.\nThen FORBIDDEN words. One more.";
+        let scripts = [text(wrong, cut), text("\nFine.", cut)];
         let mut scene = going_on(scripts, vec![], rules);
         let (report, events) = scene.turn("go").await;
-        assert_eq!(report.text, "Zero.\nOne line.\nFine.Sorry.", "in pieces of {cut}");
+        assert_eq!(report.text, "Zero.\nOne line.\nFine.", "in pieces of {cut}");
         assert_eq!(fired(&events), [Action::Remind, Action::Interrupt], "nothing fires twice");
         let names = |e: &Event| match &e.kind {
             EventKind::TtsrInjection { rules, .. } => Some(rules.clone()),
             _ => None,
         };
-        assert_eq!(events.iter().filter_map(names).collect::<Vec<_>>(), [["hard"], ["mild"]], "in pieces of {cut}");
-        assert!(scene.model.request(2).last().unwrap().1.contains("Count from zero."));
+        assert_eq!(events.iter().filter_map(names).collect::<Vec<_>>(), [["mild", "hard"]], "in pieces of {cut}");
+        let request = scene.model.request(1);
+        assert!(request[1].1.contains("Count from zero.") && request[1].1.contains("Never."), "{request:?}");
     }
 }
 
@@ -271,7 +271,7 @@ async fn a_model_that_refuses_a_beginning_is_told_from_then_on() {
     assert!(events.iter().any(notice));
     let request = scene.model.request(2);
     assert_eq!(request[2], (Role::Assistant, "One line.".to_owned()));
-    assert!(request[3].1.starts_with("The beginning of your answer stands"), "{request:?}");
+    assert!(request[3].1.starts_with("The start of your answer has been kept"), "{request:?}");
     assert_eq!(scene.turn("again").await.0.text, "One line.\n\nFine.");
     assert_eq!(scene.model.request(4).last().unwrap().0, Role::User, "it is sent none any more");
 
@@ -280,7 +280,7 @@ async fn a_model_that_refuses_a_beginning_is_told_from_then_on() {
     let scripts = [text(WRONG, 3), Script::Refuse(refusal), text("Fine.", 3)];
     let mut scene = going_on(scripts, handlers(OutputMode::Rewrite), plain());
     assert_eq!(scene.turn("go").await.0.text, "Fine.");
-    assert!(scene.model.request(2).last().unwrap().1.ends_with("begin anew."));
+    assert!(scene.model.request(2).last().unwrap().1.ends_with("Start your answer again."));
 }
 
 #[tokio::test]

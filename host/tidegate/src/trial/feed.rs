@@ -53,18 +53,21 @@ fn feed<'a>(session: &Session, input: &Input, pieces: impl Iterator<Item = &'a s
     let (mut fired, mut fed_bytes, prose) = (Fired::default(), 0, !input.is_call());
     for piece in pieces.filter(|piece| !piece.is_empty()) {
         fed_bytes += piece.len() as u64;
-        let fed = gate.piece(0, piece);
-        let held = fed_bytes.saturating_sub(fed.safe);
-        if prose && !fed.matches.is_empty() && fired.matches.is_empty() {
-            fired.held.when_fired = held;
-        } else if prose && held > fired.held.most && fired.matches.is_empty() {
-            (fired.held.most, fired.held.at) = (held, fed_bytes);
+        let mut fed = Some(gate.piece(0, piece));
+        while let Some(one) = fed {
+            let held = fed_bytes.saturating_sub(one.safe);
+            if prose && !one.matches.is_empty() && fired.matches.is_empty() {
+                fired.held.when_fired = held;
+            } else if prose && held > fired.held.most && fired.matches.is_empty() {
+                (fired.held.most, fired.held.at) = (held, fed_bytes);
+            }
+            fired.held.released += one.released;
+            fired.matches.extend(one.matches);
+            fed = gate.more(0);
         }
-        fired.held.released += fed.released;
-        fired.matches.extend(fed.matches);
     }
     fired.unreadable = gate.decode_error(0).map(str::to_owned);
-    let end = gate.block_end(0);
+    let end = gate.end(0);
     if prose && !end.matches.is_empty() && fired.matches.is_empty() {
         fired.held.when_fired = fed_bytes.saturating_sub(end.safe);
     }

@@ -14,8 +14,8 @@ impl Turn<'_> {
     pub(super) async fn run_calls(&mut self, calls: &[ToolCall]) {
         for call in calls {
             self.cancel.checkpoint().await;
-            let blocked = tools::take_blocks(call, &mut self.noted.block);
-            let reminders = tools::take_reminders(call, &mut self.noted.remind);
+            let blocked = tools::take_blocks(call, &mut self.attempt.noted.block);
+            let reminders = tools::take_reminders(call, &mut self.attempt.noted.remind);
             let session = &*self.session;
             let runner = Runner {
                 hub: &session.hub,
@@ -61,7 +61,7 @@ impl Turn<'_> {
     /// Delivers reminders of rules that did not interrupt the text. Tells whether there were any.
     pub(super) async fn remind(&mut self) -> bool {
         let is_prose = |found: &RuleMatch| !matches!(found.stream, StreamKind::Tool { .. });
-        let matches: Vec<RuleMatch> = std::mem::take(&mut self.noted.remind).into_iter().filter(is_prose).collect();
+        let matches: Vec<RuleMatch> = std::mem::take(&mut self.attempt.noted.remind).into_iter().filter(is_prose).collect();
         if matches.is_empty() {
             return false;
         }

@@ -11,24 +11,28 @@ use flow::{Action, CallFailure, EventKind, ModelError, Role, RuleMatch, RuleReco
 use rules::ContextMode;
 
 use super::{Stop, Turn};
-use crate::answer::{Answer, Stands};
+use crate::attempt::{Answer, Attempt, Kept, Stopped};
 use crate::beginning::Beginning;
 use crate::ports::EventSink;
 use crate::segments::Segments;
 use crate::session::hidden;
-use crate::stream::{Stopped, shown};
+use crate::stream::shown;
 
-/// What a reminder adds where the beginning of the answer stays as a message of its own.
-const STANDS: &str = "\n\nWhat you wrote before the violation stands; go on from there without repeating it.";
+/// What a reminder adds where the start of the answer is kept as a message of its own.
+const STANDS: &str = "\n\nYour answer up to the violation has been kept. Continue from there without repeating it.";
 
-/// What it adds where the model is sent the beginning to go on from.
-const GOES_ON: &str = "\n\nThe beginning of your answer, before the violation, stands. Go on right from its end.";
+/// What it adds where the model is sent the start of its answer to continue from.
+const GOES_ON: &str = "\n\nYour answer up to the violation has been kept. Continue exactly where it ends.";
 
-/// What a model is told that cannot go on from a beginning after all.
-const TOLD_LATE: &str = "The beginning of your answer stands; go on from there without repeating it.";
+/// What it adds where something of the answer is kept and complete tool calls of it are not: no call runs before its answer
+/// is accepted, so they have no results.
+const CALLS_DROPPED: &str = "\n\nThe tool calls of that answer were not run. Make them again if they are still needed.";
 
-/// What it is told where the user has seen nothing of the beginning: an answer that goes on from it would be without it.
-const LOST: &str = "The beginning of your answer does not stand after all; begin anew.";
+/// The message to a model that turned out not to continue from the start of an answer.
+const TOLD_LATE: &str = "The start of your answer has been kept. Continue from there without repeating it.";
+
+/// The message to such a model where the user has seen nothing of the start: a continuation would be without it.
+const LOST: &str = "Your partial answer was discarded. Start your answer again.";
 
 /// What becomes of a stopped answer.
 enum Left {
@@ -72,20 +76,18 @@ impl Turn<'_> {
     /// A rule stopped the model: the reminder goes in and the next attempt follows.
     pub(super) async fn interrupt(&mut self, stopped: Stopped) -> Result<(), Stop> {
         let why = format!("stopped by rule {}", stopped.judgement.rules.join(", "));
-        // From here on it is told of, also where the turn is cancelled in the middle of this.
-        self.stopped = Some((std::mem::take(&mut self.answer), why));
-        self.noted.roll_back(&mut self.session.rules);
-        let culprit = stopper(&stopped).map_or_else(String::new, |found| found.rule.clone());
+        // From here on it is recorded, also where the turn is cancelled in the middle of this.
+        self.stopped = Some((std::mem::take(&mut self.attempt).answer, why));
+        let culprit = stopped.stopping().next().map_or_else(String::new, |found| found.rule.clone());
         if stopped.judgement.action == Action::Stop {
             self.tell_stopped(0);
             return Err(Stop::Rule(culprit));
         }
         self.report.interrupts += 1;
-        let before = self.beginning.text.len() as u64;
         let left = self.leave(&stopped).await?;
-        let (discarded_bytes, tokens) = self.stopped.as_ref().map_or((0, (0, false)), |(answer, _)| {
+        let (discarded_bytes, tokens, calls) = self.stopped.as_ref().map_or((0, (0, false), false), |(answer, _)| {
             let discarded = answer.bytes().saturating_sub(left.kept());
-            (discarded, answer.tokens_of(discarded, before))
+            (discarded, answer.tokens_of(discarded), left.kept() > 0 && !answer.calls().is_empty())
         });
         self.tell_stopped(self.stands(&left));
         self.session.metrics.discarded(&culprit, tokens.0, tokens.1);
@@ -94,27 +96,29 @@ impl Turn<'_> {
         // Where there is nothing to wait for, the sleep does not notice.
         self.cancel.checkpoint().await;
         self.delayed = Some((culprit, self.began_ms));
-        let reminder = self.session.rules.reminder(&stopped.matches);
-        let note = self.apply(left);
-        let found = stopped.matches.into_iter().zip(stopped.judgement.actions).collect();
-        self.inject(reminder + note, Injection { found, discarded_bytes, tokens });
+        let found = stopped.reminders();
+        let matches: Vec<RuleMatch> = found.iter().map(|(found, _)| found.clone()).collect();
+        let mut reminder = self.session.rules.reminder(&matches);
+        reminder.push_str(self.apply(left));
+        reminder.push_str(if calls { CALLS_DROPPED } else { "" });
+        self.inject(reminder, Injection { found, discarded_bytes, tokens });
         Ok(())
     }
 
     /// What the context mode leaves of the stopped answer.
     async fn leave(&mut self, stopped: &Stopped) -> Result<Left, CallFailure> {
         let Some((answer, _)) = &self.stopped else { return Ok(Left::Nothing) };
-        let first = stopper(stopped).map(|found| first_byte(stopped, found));
-        match (stopped.judgement.context, first) {
-            (ContextMode::Keep, _) => Ok(Left::Message(answer.text(), "")),
-            (ContextMode::Rewind, Some(first)) => self.rewind(answer.before_match(stopped.block, first)).await,
-            (ContextMode::Rewind | ContextMode::Discard, _) => Ok(Left::Nothing),
+        let kept = answer.kept(stopped);
+        match stopped.judgement.context {
+            ContextMode::Keep => Ok(Left::Message(kept.text, "")),
+            ContextMode::Rewind => self.rewind(kept).await,
+            ContextMode::Discard => Ok(Left::Nothing),
         }
     }
 
     /// What stands of the answer is sent to be gone on from, or told.
-    async fn rewind(&mut self, stands: Stands) -> Result<Left, CallFailure> {
-        let Stands { text, released } = stands;
+    async fn rewind(&mut self, kept: Kept) -> Result<Left, CallFailure> {
+        let Kept { text, released } = kept;
         let caller = Arc::clone(&self.session.caller);
         let live = !caller.chains.has_rewriter();
         if text.trim().is_empty() {
@@ -151,7 +155,7 @@ impl Turn<'_> {
             whole.push_str(&segments.finish().await?);
             whole
         };
-        let answer = self.stopped.as_mut().map_or(&mut self.answer, |(answer, _)| answer);
+        let answer = self.stopped.as_mut().map_or(&mut self.attempt.answer, |(answer, _)| answer);
         let seed = if self.beginning.text.is_empty() { self.beginning.shown.len() } else { 0 };
         let seen = answer.shown.get(seed..).unwrap_or_default();
         if let Some(rest) = whole.strip_prefix(seen) {
@@ -187,14 +191,15 @@ impl Turn<'_> {
 
     /// A stopped answer goes to the transcript, once.
     pub(super) fn tell_stopped(&mut self, stands_bytes: u64) {
-        if let Some((mut answer, why)) = self.stopped.take() {
+        if let Some((answer, why)) = self.stopped.take() {
             answer.tell_partial(&self.session.hub, &why, stands_bytes);
         }
     }
 
     /// Whether an attempt failed because the model takes no beginning.
     pub(super) fn refuses_beginning(&self, error: &ModelError) -> bool {
-        error.status == Some(400) && !self.beginning.text.is_empty() && self.answer.pieces == 0 && !self.answer.reasoned
+        let answer = &self.attempt.answer;
+        error.status == Some(400) && !self.beginning.text.is_empty() && answer.pieces == 0 && !answer.reasoned
     }
 
     /// The model takes no beginning: it is told what stands, now and for the rest of the session.
@@ -205,13 +210,13 @@ impl Turn<'_> {
         let text = self.beginning.text.clone();
         if self.session.caller.chains.has_rewriter() {
             self.beginning = Beginning::default();
-            self.answer = Answer::default();
+            self.attempt = Attempt::default();
             self.session.remember(hidden(Role::User, LOST.to_owned()));
             return Ok(());
         }
         let stands = self.stand(&text).await?;
         self.beginning = Beginning::told(stands);
-        self.answer = Answer::default();
+        self.attempt = Attempt::default();
         if let Some(message) = Answer::partial_message(text) {
             self.session.remember(message);
             self.session.remember(hidden(Role::User, TOLD_LATE.to_owned()));
@@ -249,23 +254,4 @@ impl Turn<'_> {
         let rules = records.iter().map(|record| record.rule.clone()).collect();
         self.session.hub.emit(EventKind::TtsrInjection { rules, discarded_bytes, records });
     }
-}
-
-/// The first match that stopped the answer.
-fn stopper(stopped: &Stopped) -> Option<&RuleMatch> {
-    stops(stopped).next()
-}
-
-/// The matches that stopped the answer, or would have.
-fn stops(stopped: &Stopped) -> impl Iterator<Item = &RuleMatch> {
-    let strongest = stopped.judgement.action;
-    let pairs = stopped.matches.iter().zip(&stopped.judgement.actions);
-    pairs.filter(move |(_, action)| **action == strongest).map(|(found, _)| found)
-}
-
-/// The first byte of what stopped the answer. Only matches that were complete with the first of them count: what else
-/// came in the same delta is not there where the answer is cut more finely.
-fn first_byte(stopped: &Stopped, first: &RuleMatch) -> u64 {
-    let end = first.evidence.end;
-    stops(stopped).filter(|found| found.evidence.end <= end).map(|found| found.evidence.start).min().unwrap_or(0)
 }

@@ -1,6 +1,6 @@
 //! One recorded attempt, whatever it was recorded in: what the model said, and what was done about it then.
 
-use flow::{BlockKind, Delta, StreamKind};
+use flow::{Delta, StreamKind};
 
 use super::report::{Tokens, Where};
 
@@ -17,8 +17,8 @@ pub(super) enum Step {
 pub(super) struct Attempt {
     pub(super) place: Where,
     pub(super) deltas: Vec<Delta>,
-    /// The delta that holds what an earlier attempt left: it had its verdict then.
-    pub(super) stood: Option<usize>,
+    /// The text that an earlier attempt left and the model continued from: it had its verdict then.
+    pub(super) prefix: String,
     pub(super) outcome: Outcome,
     /// Tokens of the answer as the provider counted them in the end.
     pub(super) output_tokens: Option<u64>,
@@ -56,15 +56,6 @@ pub(super) struct PastFire {
     pub(super) end: Option<u64>,
     /// What was thrown away because of it, where it was written down.
     pub(super) tokens: Option<Tokens>,
-}
-
-/// The stream of a block.
-pub(super) fn stream_of(kind: &BlockKind) -> StreamKind {
-    match kind {
-        BlockKind::Text => StreamKind::Text,
-        BlockKind::Thinking => StreamKind::Thinking,
-        BlockKind::Tool { call, name } => StreamKind::Tool { call: call.clone(), name: name.clone() },
-    }
 }
 
 impl PastFire {

@@ -1,10 +1,14 @@
-//! Drives the rules of one thread through its recorded attempts, as a turn does.
+//! Drives the rules of one thread through its recorded attempts with the attempt core of a turn, whose effects are only
+//! looked at.
 
-use flow::{Action, BlockId, BlockKind, Delta, RuleMatch, StreamKind};
-use rules::{ContextMode, Fed, Gate, Judgement, Session};
+use std::time::Duration;
+
+use flow::{Action, RuleMatch, StreamKind};
+use rules::Session;
+use turn::attempt::{Answer, Attempt as Core, Context, Effect, Ending, Noted, Prefix, Stopped};
 
 use super::Trial;
-use super::attempt::{Attempt, Outcome, Past, PastFire, Step, stream_of};
+use super::attempt::{Attempt, Outcome, Past, PastFire, Step};
 use super::report::{Agreement, Fire, Replay, Then, Tokens};
 use crate::trial::catalogue::session;
 use crate::trial::input::stream_words;
@@ -14,31 +18,16 @@ pub(super) struct Driver<'a> {
     trial: &'a Trial,
     agent: &'a str,
     session: Session,
-    /// A rule ended the turn, which went on then.
+    /// A rule ended the turn, which continued in the recorded session.
     over: bool,
 }
 
-/// What came of one attempt so far.
-#[derive(Default)]
-struct Answer {
-    blocks: Vec<Block>,
-    remind: Vec<RuleMatch>,
-    block: Vec<RuleMatch>,
+/// What one attempt became.
+struct Verdict {
     fires: Vec<(RuleMatch, Action)>,
     stopped: Option<Stopped>,
-}
-
-struct Block {
-    id: BlockId,
-    kind: BlockKind,
-    text: String,
-    ended: bool,
-}
-
-/// A rule stopped the answer.
-struct Stopped {
-    matches: Vec<RuleMatch>,
-    judgement: Judgement,
+    answer: Answer,
+    noted: Noted,
 }
 
 impl<'a> Driver<'a> {
@@ -71,113 +60,71 @@ impl<'a> Driver<'a> {
             self.session = session(&self.trial.set, &self.trial.specs, self.agent);
             self.session.begin_turn();
         }
-        let mut answer = Answer::default();
-        let mut gate = self.session.gate();
-        for (index, delta) in attempt.deltas.iter().enumerate() {
-            let fed = self.feed(&mut gate, &mut answer, delta);
-            if attempt.stood == Some(index) {
-                answer.remind.extend(self.session.due_again(fed.matches));
-                continue;
+        let mut verdict = self.judge(attempt);
+        let tokens = self.settle(&mut verdict, attempt);
+        if self.trial.every {
+            return every(attempt, verdict, report);
+        }
+        self.compare(attempt, verdict, tokens, report);
+    }
+
+    /// Gives the deltas to the core. Recorded time is not known, so none passes.
+    fn judge(&mut self, attempt: &Attempt) -> Verdict {
+        let mut effects = Vec::new();
+        let prefix = Prefix { text: attempt.prefix.clone(), released: 0 };
+        let mut core = Core::new(&self.session, prefix, &mut effects);
+        let (mut fires, mut stopped) = (Vec::new(), None);
+        for delta in &attempt.deltas {
+            let mut context = Context { rules: &mut self.session, now: &|| Duration::ZERO, effects: &mut effects };
+            let over = core.delta(delta.clone(), &mut context);
+            for effect in effects.drain(..) {
+                if let Effect::Fired { matches, judgement } = effect {
+                    // A rule that is used up did nothing, now as then.
+                    let acted = matches.into_iter().zip(judgement.actions).zip(judgement.again);
+                    fires.extend(acted.filter(|(_, again)| !again).map(|(fire, _)| fire));
+                }
             }
-            self.judge(&mut answer, fed);
-            if answer.stopped.is_some() {
+            if over {
+                stopped = match core.take_ending() {
+                    Some(Ending::Stopped(stopped)) => Some(stopped),
+                    Some(Ending::Complete) | None => None,
+                };
                 break;
             }
         }
-        let tokens = self.settle(&mut answer, attempt);
-        if self.trial.every {
-            return every(attempt, answer, report);
-        }
-        self.compare(attempt, answer, tokens, report);
+        Verdict { fires, stopped, answer: core.answer, noted: core.noted }
     }
 
-    fn feed(&mut self, gate: &mut Gate, answer: &mut Answer, delta: &Delta) -> Fed {
-        match delta {
-            Delta::Start { .. } if !answer.blocks.is_empty() => {
-                // The provider begins anew: what came is void.
-                answer.blocks.clear();
-                self.roll_back(answer);
-                *gate = self.session.gate();
-            }
-            Delta::BlockStart { block, kind } => {
-                gate.block_start(*block, kind);
-                answer.blocks.push(Block { id: *block, kind: kind.clone(), text: String::new(), ended: false });
-            }
-            Delta::Piece { block, text } => {
-                if let Some(known) = answer.blocks.iter_mut().rfind(|known| known.id == *block) {
-                    known.text.push_str(text);
-                    return gate.piece(*block, text);
-                }
-            }
-            Delta::BlockEnd { block } => {
-                if let Some(known) = answer.blocks.iter_mut().rfind(|known| known.id == *block) {
-                    known.ended = true;
-                    return gate.block_end(*block);
-                }
-            }
-            Delta::Start { .. } | Delta::Signature { .. } | Delta::Usage(_) | Delta::Stop { .. } => {}
-        }
-        Fed::default()
-    }
-
-    fn judge(&mut self, answer: &mut Answer, fed: Fed) {
-        let matches = fed.matches;
-        if matches.is_empty() {
-            return;
-        }
-        let judgement = self.session.judge(&matches);
-        answer.fires.extend(matches.iter().cloned().zip(judgement.actions.iter().copied()));
-        if matches!(judgement.action, Action::Interrupt | Action::Stop) {
-            answer.stopped = Some(Stopped { matches, judgement });
-            return;
-        }
-        for (found, action) in matches.into_iter().zip(&judgement.actions) {
-            match action {
-                Action::Remind => answer.remind.push(found),
-                Action::Block => answer.block.push(found),
-                Action::Pass | Action::Interrupt | Action::Stop => {}
-            }
-        }
-    }
-
-    fn roll_back(&mut self, answer: &mut Answer) {
-        let noted = std::mem::take(&mut answer.remind).into_iter().chain(std::mem::take(&mut answer.block));
-        let names: Vec<String> = noted.map(|found| found.rule).collect();
-        self.session.release(&names);
-    }
-
-    /// What follows the attempt's end: reminders are delivered, or what waited is dropped. Gives what a rule that
-    /// stopped it threw away.
-    fn settle(&mut self, answer: &mut Answer, attempt: &Attempt) -> Option<Tokens> {
-        if let Some(stopped) = &answer.stopped {
-            let tokens = discarded(answer, stopped, attempt);
-            let (action, rules) = (stopped.judgement.action, stopped.judgement.rules.clone());
-            self.roll_back(answer);
-            if action == Action::Stop {
+    /// What follows the attempt's end: reminders are delivered, or those that wait are dropped. Returns what was discarded
+    /// by a rule that stopped it.
+    fn settle(&mut self, verdict: &mut Verdict, attempt: &Attempt) -> Option<Tokens> {
+        if let Some(stopped) = &verdict.stopped {
+            let tokens = discarded(&verdict.answer, stopped, attempt);
+            if stopped.judgement.action == Action::Stop {
                 self.over = true;
             } else {
-                self.session.injected(&rules);
+                self.session.injected(&names(stopped.reminders().iter().map(|(found, _)| found)));
             }
             return Some(tokens);
         }
         if attempt.outcome == Outcome::Complete {
-            self.deliver(answer);
+            self.deliver(verdict);
         } else {
-            self.roll_back(answer);
+            verdict.noted.roll_back(&mut self.session);
         }
         None
     }
 
     /// The answer was accepted: each call has its reminders, and prose its own after it.
-    fn deliver(&mut self, answer: &mut Answer) {
-        for block in answer.blocks.iter().filter(|block| block.ended) {
-            let BlockKind::Tool { call, .. } = &block.kind else { continue };
-            let is_mine = |found: &RuleMatch| matches!(&found.stream, StreamKind::Tool { call: id, .. } if id == call);
-            let blocked = names(answer.block.iter().filter(|found| is_mine(found)));
-            let reminded = names(answer.remind.iter().filter(|found| is_mine(found)));
-            answer.block.retain(|found| !is_mine(found));
-            // Each rule is told with one call of the batch only.
-            answer.remind.retain(|found| {
+    fn deliver(&mut self, verdict: &mut Verdict) {
+        let Verdict { answer, noted, .. } = verdict;
+        for call in answer.calls() {
+            let is_mine = |found: &RuleMatch| matches!(&found.stream, StreamKind::Tool { call: id, .. } if *id == call.id);
+            let blocked = names(noted.block.iter().filter(|found| is_mine(found)));
+            let reminded = names(noted.remind.iter().filter(|found| is_mine(found)));
+            noted.block.retain(|found| !is_mine(found));
+            // The reminder of a rule goes with one call of the batch only.
+            noted.remind.retain(|found| {
                 let of_a_call = matches!(found.stream, StreamKind::Tool { .. });
                 !(is_mine(found) || of_a_call && reminded.contains(&found.rule))
             });
@@ -185,16 +132,16 @@ impl<'a> Driver<'a> {
             self.session.injected(&reminded);
         }
         let prose = |found: &&RuleMatch| !matches!(found.stream, StreamKind::Tool { .. });
-        self.session.injected(&names(answer.remind.iter().filter(prose)));
+        self.session.injected(&names(noted.remind.iter().filter(prose)));
     }
 
     /// Tells what fires now and what fired then.
-    fn compare(&mut self, attempt: &Attempt, answer: Answer, tokens: Option<Tokens>, report: &mut Replay) {
+    fn compare(&mut self, attempt: &Attempt, verdict: Verdict, tokens: Option<Tokens>, report: &mut Replay) {
+        let Verdict { fires, stopped, answer, .. } = verdict;
         let mut past: Vec<PastFire> = if let Past::Fired(fires) = &attempt.past { fires.clone() } else { Vec::new() };
-        let stopped = answer.stopped.as_ref();
-        let thrower = stopped.and_then(|stopped| stopped.judgement.rules.first().cloned());
+        let thrower = stopped.as_ref().and_then(|stopped| stopped.judgement.rules.first().cloned());
         let mut tokens = tokens;
-        for (found, action) in answer.fires {
+        for (found, action) in fires {
             let (agreement, told) = match &attempt.past {
                 Past::Fired(_) => same_then(&mut past, &found, action),
                 Past::Unknown => (Agreement::Unknown, None),
@@ -205,16 +152,23 @@ impl<'a> Driver<'a> {
         }
         let unreached = stopped.is_some();
         for fire in past {
-            self.missed(attempt, fire, &answer.blocks, unreached, report);
+            self.missed(attempt, fire, Some(&answer), unreached, report);
         }
     }
 
     /// A rule that fired then and does not now.
-    fn missed(&self, attempt: &Attempt, fire: PastFire, blocks: &[Block], unreached: bool, report: &mut Replay) {
+    fn missed(
+        &self,
+        attempt: &Attempt,
+        fire: PastFire,
+        answer: Option<&Answer>,
+        unreached: bool,
+        report: &mut Replay,
+    ) {
         if self.trial.partial && self.trial.set.rule(&fire.rule).is_none() {
             return;
         }
-        let written = blocks.iter().any(|block| same_stream(&stream_of(&block.kind), &fire.stream));
+        let written = answer.is_some_and(|answer| answer.streams().any(|stream| same_stream(&stream, &fire.stream)));
         let agreement = match (unreached, written) {
             (true, _) => Agreement::Unreached,
             (false, false) => Agreement::NotRecorded,
@@ -233,15 +187,15 @@ impl<'a> Driver<'a> {
     fn unreached(&self, attempt: &Attempt, report: &mut Replay) {
         if let Past::Fired(fires) = &attempt.past {
             for fire in fires {
-                self.missed(attempt, fire.clone(), &[], true, report);
+                self.missed(attempt, fire.clone(), None, true, report);
             }
         }
     }
 }
 
 /// Every match counts, and then is not asked for.
-fn every(attempt: &Attempt, answer: Answer, report: &mut Replay) {
-    for (found, action) in answer.fires {
+fn every(attempt: &Attempt, verdict: Verdict, report: &mut Replay) {
+    for (found, action) in verdict.fires {
         let (place, agreement) = (attempt.place.clone(), Agreement::Unknown);
         report.fire(Fire { place, found, action, tokens: None, agreement });
     }
@@ -279,40 +233,15 @@ fn names<'a>(matches: impl Iterator<Item = &'a RuleMatch>) -> Vec<String> {
 
 /// What leaves the context with a stopped answer.
 fn discarded(answer: &Answer, stopped: &Stopped, attempt: &Attempt) -> Tokens {
-    let came: u64 = answer.blocks.iter().map(|block| block.text.len() as u64).sum();
-    let bytes = came.saturating_sub(kept(answer, stopped));
-    let all: u64 = attempt
-        .deltas
-        .iter()
-        .map(|delta| if let Delta::Piece { text, .. } = delta { text.len() as u64 } else { 0 })
-        .sum();
+    let kept = if stopped.judgement.action == Action::Stop { 0 } else { answer.kept(stopped).text.len() as u64 };
+    let bytes = answer.bytes().saturating_sub(kept);
+    let received = |delta: &flow::Delta| if let flow::Delta::Piece { text, .. } = delta { text.len() as u64 } else { 0 };
+    let all: u64 = attempt.prefix.len() as u64 + attempt.deltas.iter().map(received).sum::<u64>();
     match attempt.output_tokens {
         Some(count) if bytes == all => Tokens { count, estimated: false },
         Some(output) if all > 0 => {
             Tokens { count: (u128::from(output) * u128::from(bytes)).div_ceil(u128::from(all)) as u64, estimated: true }
         }
         _ => Tokens { count: bytes.div_ceil(4), estimated: true },
-    }
-}
-
-/// Bytes that stay in the conversation.
-fn kept(answer: &Answer, stopped: &Stopped) -> u64 {
-    let texts = || answer.blocks.iter().filter(|block| block.kind == BlockKind::Text);
-    let all = || texts().map(|block| block.text.len() as u64).sum();
-    if stopped.judgement.action == Action::Stop {
-        return 0;
-    }
-    match stopped.judgement.context {
-        ContextMode::Discard => 0,
-        ContextMode::Keep => all(),
-        ContextMode::Rewind => {
-            let in_text = stopped.matches.iter().filter(|found| found.stream == StreamKind::Text);
-            let Some(start) = in_text.map(|found| found.evidence.start).min() else { return all() };
-            // All blocks of text before the one that was being written, and its lines before the match.
-            let open = texts().next_back().map_or("", |block| block.text.as_str());
-            let start = usize::try_from(start).unwrap_or(usize::MAX).min(open.len());
-            let line = open[..open.floor_char_boundary(start)].rfind('\n').map_or(0, |end| end + 1);
-            all() - open.len() as u64 + line as u64
-        }
     }
 }

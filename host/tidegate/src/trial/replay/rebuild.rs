@@ -1,11 +1,11 @@
-//! An answer as it may have come, from its blocks: in pieces as small as a token, but for what came with a match that
-//! stopped it. All matches of one piece go together, so where that piece began matters; a transcript does not say it.
+//! An answer from its blocks, in deltas about the size of a token. How it was cut when it was received does not matter:
+//! the verdict on it is reached at the byte.
 
-use flow::{BlockId, BlockKind, Delta};
+use flow::{BlockId, BlockKind, Delta, StopReason, StreamKind};
 
-use super::attempt::{PastFire, stream_of};
+use super::attempt::PastFire;
 
-/// The most bytes of a piece, about a token.
+/// The most bytes of a delta, about a token.
 const PIECE: usize = 4;
 
 /// A block of an answer.
@@ -18,37 +18,33 @@ pub(super) struct Piece {
     pub(super) complete: bool,
 }
 
-/// The deltas of an answer, and which of them stood when the attempt began. `last` is what fired with its last piece and
-/// stopped it; empty where nothing did.
-pub(super) fn deltas(blocks: Vec<Piece>, last: &[&PastFire]) -> (Vec<Delta>, Option<usize>) {
-    let (mut deltas, mut stood) = (Vec::new(), None);
-    for (block, Piece { kind, text, stood: before, complete }) in (0..).zip(blocks) {
-        let stream = stream_of(&kind);
-        let ends = || last.iter().filter(|fire| fire.stream == stream).map(|fire| fire.end);
-        // Where the arguments of a call had come to cannot be told from a place in one of them.
-        let begin = match (complete || ends().next().is_none(), kind.is_tool()) {
-            (true, _) => text.len(),
-            (false, true) => 0,
-            (false, false) => ends().flatten().min().map_or(0, |end| end.saturating_sub(1) as usize).min(text.len()),
-        };
-        // A match that needs the end of its block to be one ends with it.
-        let at_end = !kind.is_tool() && ends().any(|end| end == Some(text.len() as u64));
+/// The deltas of an answer, and the text that an earlier attempt left of it. `complete`: the answer was accepted. `last` is
+/// what stopped it; empty where nothing did.
+pub(super) fn deltas(blocks: Vec<Piece>, complete: bool, last: &[&PastFire]) -> (Vec<Delta>, String) {
+    let (mut deltas, mut prefix, mut length) = (Vec::new(), String::new(), [0_u64; 2]);
+    for (block, Piece { kind, text, stood, complete }) in (0..).zip(blocks) {
+        let (old, new) = text.split_at_checked(stood).unwrap_or(("", &text));
+        prefix.push_str(old);
+        length[usize::from(kind == BlockKind::Thinking)] += if kind.is_tool() { 0 } else { text.len() as u64 };
+        if new.is_empty() && !old.is_empty() {
+            continue;
+        }
         deltas.push(Delta::BlockStart { block, kind });
-        let (old, new) = text.split_at_checked(before).unwrap_or(("", &text));
-        if !old.is_empty() {
-            stood = Some(deltas.len());
-            deltas.push(Delta::Piece { block, text: old.to_owned() });
-        }
-        let small = new.floor_char_boundary(begin.saturating_sub(old.len()));
-        cut(block, &new[..small], &mut deltas);
-        if small < new.len() {
-            deltas.push(Delta::Piece { block, text: new[small..].to_owned() });
-        }
-        if complete || at_end {
+        cut(block, new, &mut deltas);
+        if complete {
             deltas.push(Delta::BlockEnd { block });
         }
     }
-    (deltas, stood)
+    // A match that ends with its stream may have needed the end of the answer to be one.
+    let at_end = last.iter().any(|fire| match fire.stream {
+        StreamKind::Text => fire.end == Some(length[0]),
+        StreamKind::Thinking => fire.end == Some(length[1]),
+        StreamKind::Tool { .. } => false,
+    });
+    if complete || at_end {
+        deltas.push(Delta::Stop { reason: StopReason::EndTurn });
+    }
+    (deltas, prefix)
 }
 
 fn cut(block: BlockId, mut text: &str, deltas: &mut Vec<Delta>) {
@@ -66,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    fn pieces(text: &str, stood: usize, complete: bool, ends: &[u64]) -> (Vec<String>, Option<usize>, bool) {
+    fn pieces(text: &str, stood: usize, complete: bool, ends: &[u64]) -> (Vec<String>, String, bool) {
         let fire = |end: &u64| PastFire {
             rule: "r".into(),
             stream: StreamKind::Text,
@@ -76,25 +72,24 @@ mod tests {
         };
         let fires: Vec<PastFire> = ends.iter().map(fire).collect();
         let block = Piece { kind: BlockKind::Text, text: text.into(), stood, complete };
-        let (deltas, stood) = deltas(vec![block], &fires.iter().collect::<Vec<_>>());
-        let ended = matches!(deltas.last(), Some(Delta::BlockEnd { .. }));
+        let (deltas, prefix) = deltas(vec![block], complete, &fires.iter().collect::<Vec<_>>());
+        let ended = matches!(deltas.last(), Some(Delta::Stop { .. }));
         let texts = deltas.into_iter().filter_map(|delta| match delta {
             Delta::Piece { text, .. } => Some(text),
             _ => None,
         });
-        (texts.collect(), stood, ended)
+        (texts.collect(), prefix, ended)
     }
 
     #[test]
-    fn what_came_with_the_match_is_one_piece_and_the_rest_is_cut_small() {
-        assert_eq!(pieces("onetwoäx", 0, true, &[]), (vec!["onet".into(), "woä".into(), "x".into()], None, true));
-        // Two rules, the first of them known at byte 6: both came with the piece that begins at its last byte.
+    fn an_answer_is_cut_small_and_ends_where_a_match_may_have_needed_its_end() {
+        assert_eq!(pieces("onetwoäx", 0, true, &[]), (vec!["onet".into(), "woä".into(), "x".into()], String::new(), true));
         let (texts, _, ended) = pieces("onetwo three", 0, false, &[9, 6]);
-        assert_eq!((texts, ended), (vec!["onet".into(), "w".into(), "o three".into()], false));
-        // What stood is one piece that is judged no more; a match at the end may have needed the end.
-        let (texts, stood, ended) = pieces("stood|new", 6, false, &[9]);
-        assert_eq!((texts, stood, ended), (vec!["stood|".into(), "ne".into(), "w".into()], Some(1), true));
-        let (texts, _, _) = pieces("ää", 0, false, &[2]);
-        assert_eq!(texts.concat(), "ää");
+        assert_eq!((texts, ended), (vec!["onet".into(), "wo t".into(), "hree".into()], false));
+        let (texts, prefix, ended) = pieces("stood|new", 6, false, &[9]);
+        assert_eq!((texts, prefix, ended), (vec!["new".into()], "stood|".into(), true));
+        let (texts, prefix, _) = pieces("stood|", 6, true, &[]);
+        assert_eq!((texts, prefix), (Vec::new(), "stood|".into()));
+        assert_eq!(pieces("ää", 0, false, &[2]).0.concat(), "ää");
     }
 }

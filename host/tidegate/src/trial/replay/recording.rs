@@ -125,50 +125,12 @@ fn attempt(place: Where, answer: RecordedAnswer) -> Attempt {
         Past::Unknown if cut => Outcome::Stopped,
         Past::Fired(_) | Past::Unknown => Outcome::Broken,
     };
-    let (deltas, stood) = continued(prefix, answer.deltas);
-    // What a provider says before the end is no count of what came.
+    // What a provider reports before the end does not count everything that was received.
     let output_tokens = tokens.filter(|_| complete);
-    Attempt { place, outcome, stood, output_tokens, past, deltas }
+    Attempt { place, outcome, prefix, output_tokens, past, deltas: answer.deltas }
 }
 
 fn fired(fire: RecordedFire) -> PastFire {
     let RecordedFire { rule, stream, action, end, .. } = fire;
     PastFire { rule, stream, action: action.as_str().to_owned(), end: Some(end), tokens: None }
-}
-
-/// The block of the text that an answer continues. Decoders count from 0 and never come here.
-const PREFIX: BlockId = BlockId::MAX;
-
-/// The deltas of an answer that continues a text, as a turn takes them: the first text block continues the prefix, unless a
-/// call comes before it. Also tells which delta holds the prefix.
-fn continued(prefix: String, mut deltas: Vec<Delta>) -> (Vec<Delta>, Option<usize>) {
-    if prefix.is_empty() {
-        return (deltas, None);
-    }
-    // What came before the provider restarted its answer is void.
-    let restart = deltas.iter().rposition(|delta| matches!(delta, Delta::Start { .. })).unwrap_or(0);
-    deltas.drain(..restart);
-    let first = deltas.iter().find_map(|delta| match delta {
-        Delta::BlockStart { block, kind: BlockKind::Text } => Some(Ok(*block)),
-        Delta::BlockStart { block, kind: BlockKind::Tool { .. } } => Some(Err(*block)),
-        _ => None,
-    });
-    let mut out: Vec<Delta> =
-        vec![Delta::BlockStart { block: PREFIX, kind: BlockKind::Text }, Delta::Piece { block: PREFIX, text: prefix }];
-    for mut delta in deltas {
-        match (&mut delta, first) {
-            (Delta::Start { .. }, _) => continue,
-            (Delta::BlockStart { block, .. }, Some(Ok(first))) if *block == first => continue,
-            (Delta::BlockStart { block, .. }, Some(Err(call))) if *block == call => {
-                out.push(Delta::BlockEnd { block: PREFIX });
-            }
-            (Delta::Piece { block, .. } | Delta::BlockEnd { block }, Some(Ok(first))) if *block == first => {
-                *block = PREFIX;
-            }
-            (Delta::Stop { .. }, None) => out.push(Delta::BlockEnd { block: PREFIX }),
-            _ => {}
-        }
-        out.push(delta);
-    }
-    (out, Some(1))
 }

@@ -131,8 +131,6 @@ struct Pending {
     /// Calls that were run.
     calls: Vec<Piece>,
     fires: Vec<PastFire>,
-    /// Rules whose reminder followed.
-    told: Vec<String>,
 }
 
 impl Thread {
@@ -204,9 +202,9 @@ impl Thread {
             Where { file: self.file.clone(), line: pending.line, thread: Some(self.name.clone()), turn, step, attempt };
         let outcome = pending.outcome();
         let first = attempt == 1 && outcome == Outcome::Complete;
-        let (deltas, stood, past) = pending.deltas();
+        let (deltas, prefix, past) = pending.deltas();
         let (output_tokens, past) = (tokens.filter(|_| first), Past::Fired(past));
-        let attempt = Attempt { place, deltas, stood, outcome, output_tokens, past };
+        let attempt = Attempt { place, deltas, prefix, outcome, output_tokens, past };
         take(&self.name, Step::Attempt(Box::new(attempt)), report);
     }
 }
@@ -223,8 +221,6 @@ impl Pending {
 
     /// What was thrown away, rule by rule, where that was written down.
     fn injected(&mut self, record: &Record<'_>) {
-        let names = record.payload["rules"].as_array().into_iter().flatten();
-        self.told.extend(names.filter_map(|name| name.as_str().map(str::to_owned)));
         for one in record.payload["records"].as_array().into_iter().flatten() {
             let Some(count) = one["tokens_discarded"].as_u64() else { continue };
             let tokens = Tokens { count, estimated: one["tokens_estimated"].as_bool().unwrap_or(true) };
@@ -235,19 +231,18 @@ impl Pending {
         }
     }
 
-    /// What the model said, which of it stood before, and what fired then.
-    fn deltas(mut self) -> (Vec<Delta>, Option<usize>, Vec<PastFire>) {
-        let stopped = self.outcome() == Outcome::Stopped;
+    /// What the model sent, the text that it continued from, and what fired then.
+    fn deltas(mut self) -> (Vec<Delta>, String, Vec<PastFire>) {
+        let outcome = self.outcome();
         let exact = self.blocks.is_some();
         let blocks = self.blocks.take().unwrap_or_else(|| self.guessed());
-        let told = std::mem::take(&mut self.told);
-        let stops = |fire: &&PastFire| fire.stops() || told.contains(&fire.rule);
-        let last: Vec<&PastFire> = self.fires.iter().filter(|fire| stopped && stops(fire)).collect();
-        let (deltas, stood) = rebuild::deltas(blocks, &last);
+        let stopped = outcome == Outcome::Stopped;
+        let last: Vec<&PastFire> = self.fires.iter().filter(|fire| stopped && fire.stops()).collect();
+        let (deltas, prefix) = rebuild::deltas(blocks, outcome == Outcome::Complete, &last);
         if !exact {
             self.fires.iter_mut().for_each(|fire| fire.end = None);
         }
-        (deltas, stood, self.fires)
+        (deltas, prefix, self.fires)
     }
 
     /// The blocks of an answer whose record does not list them: its reasoning, its text, its calls.

@@ -1,12 +1,13 @@
-//! What was held back in a block, for how long and for which rules: counted as it happens, told once.
+//! What was held back in a stream, for how long and for which rules: counted as it happens, reported once.
+
+use std::time::Duration;
 
 use flow::{EventKind, HoldOutcome, StreamKind};
-use tokio::time::Instant;
 
 /// The most names of rules in one report.
 const MAX_RULES: usize = 16;
 
-/// The holds of one block.
+/// The holds of one stream.
 #[derive(Debug)]
 pub(crate) struct Holds {
     rules: Vec<String>,
@@ -14,7 +15,7 @@ pub(crate) struct Holds {
     bytes_max: u64,
     ms_max: u64,
     /// When the hold under way began.
-    since: Option<Instant>,
+    since: Option<Duration>,
     /// Asking who holds costs something: it is done when this much is held.
     ask_at: u64,
     outcome: HoldOutcome,
@@ -26,10 +27,15 @@ impl Holds {
         Self { rules, count: 0, bytes_max: 0, ms_max: 0, since: None, ask_at: 1, outcome }
     }
 
-    /// A delta left so many bytes waiting; `who` names the rules they wait for.
-    pub(crate) fn waiting(&mut self, bytes: u64, who: impl FnOnce() -> Vec<String>) {
+    /// After a chunk so many bytes are held back; `who` names the rules.
+    pub(crate) fn waiting(
+        &mut self,
+        bytes: u64,
+        now: &dyn Fn() -> Duration,
+        who: impl FnOnce() -> Vec<String>,
+    ) {
         if self.since.is_none() {
-            self.since = Some(Instant::now());
+            self.since = Some(now());
             self.count = self.count.saturating_add(1);
         }
         self.bytes_max = self.bytes_max.max(bytes);
@@ -43,32 +49,32 @@ impl Holds {
         }
     }
 
-    /// Nothing waits any more.
-    pub(crate) fn over(&mut self) {
+    /// Nothing is held back any more.
+    pub(crate) fn over(&mut self, now: &dyn Fn() -> Duration) {
         if let Some(since) = self.since.take() {
-            let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let ms = u64::try_from(now().saturating_sub(since).as_millis()).unwrap_or(u64::MAX);
             self.ms_max = self.ms_max.max(ms);
         }
     }
 
-    /// How it ended, where that is not that all was ruled out. What a match says is the last word.
+    /// Sets the outcome unless it is already `Matched`; the default is `RuledOut`.
     pub(crate) fn ended(&mut self, outcome: HoldOutcome) {
         if self.outcome != HoldOutcome::Matched {
             self.outcome = outcome;
         }
     }
 
-    /// The rules that were held for.
+    /// The rules for which bytes were held back.
     pub(crate) fn rules(&self) -> &[String] {
         &self.rules
     }
 
-    /// What is told of it.
-    pub(crate) fn report(mut self, stream: StreamKind) -> EventKind {
+    /// The event that reports the holds.
+    pub(crate) fn report(mut self, stream: StreamKind, now: &dyn Fn() -> Duration) -> EventKind {
         if self.since.is_some() && self.outcome == HoldOutcome::RuledOut {
             self.outcome = HoldOutcome::Cut;
         }
-        self.over();
+        self.over(now);
         let Self { rules, count: holds, bytes_max, ms_max, outcome, .. } = self;
         EventKind::RuleHeld { stream, rules, holds, bytes_max, ms_max, outcome }
     }

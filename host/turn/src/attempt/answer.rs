@@ -1,0 +1,278 @@
+//! A model's answer as it grows: its text, its blocks, its tokens, and what of it was shown.
+
+use std::sync::Arc;
+
+use flow::{
+    AnswerBlock, BlockId, BlockKind, EventKind, Message, ModelOutput, Origin, Part, Partial, Role, StopReason,
+    StreamKind, ToolCall, Usage,
+};
+
+use rules::ContextMode;
+
+use super::{Stopped, Surface};
+use crate::events::Hub;
+use crate::ports::EventSink;
+
+/// What was received of one attempt so far.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// The model's name as the provider reported it.
+    pub(crate) model: Option<String>,
+    /// Its blocks in order of their start.
+    pub(crate) blocks: Vec<Block>,
+    /// Its text: the prefix that an earlier attempt left, then the text blocks joined in order of their bytes.
+    pub(crate) text: String,
+    /// Bytes of `text` that an earlier attempt left.
+    pub(crate) prefix: usize,
+    /// Bytes of `text` that the gate released.
+    pub(crate) released: usize,
+    /// Its tokens as far as the provider reported them.
+    pub(crate) usage: Usage,
+    /// Why the model stopped; `None` while it has not.
+    pub(crate) stop: Option<StopReason>,
+    /// Bytes of it that `usage` covers.
+    counted: u64,
+    /// What the user saw of it, after the extensions, what an earlier attempt left included.
+    pub(crate) shown: String,
+    /// The number of the next chunk shown.
+    pub(crate) pieces: u32,
+    /// Some of its reasoning was shown.
+    pub(crate) reasoned: bool,
+}
+
+/// One block of an answer.
+#[derive(Debug)]
+pub struct Block {
+    id: BlockId,
+    kind: BlockKind,
+    /// The thinking or the arguments; empty for text, which is in [`Answer::text`].
+    text: String,
+    /// Its bytes.
+    bytes: u64,
+    /// Bytes of the answer's text that were received before the block.
+    text_before: usize,
+    pub(crate) signature: Option<String>,
+    pub(crate) redacted: bool,
+    ended: bool,
+}
+
+/// What is kept of an answer that was stopped.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The text.
+    pub text: String,
+    /// Bytes of `text` that the gate had released.
+    pub released: usize,
+}
+
+impl Answer {
+    /// A block begins.
+    pub(super) fn begin(&mut self, id: BlockId, kind: BlockKind) {
+        self.blocks.push(Block {
+            id,
+            kind,
+            text: String::new(),
+            bytes: 0,
+            text_before: self.text.len(),
+            signature: None,
+            redacted: false,
+            ended: false,
+        });
+    }
+
+    /// Takes more of a block. Returns where its stream is shown; `None` for a block that was not started.
+    pub(super) fn receive(&mut self, id: BlockId, text: &str) -> Option<Surface> {
+        let block = self.blocks.iter_mut().rfind(|block| block.id == id)?;
+        block.bytes += text.len() as u64;
+        let surface = Surface::of(&block.kind);
+        if surface == Surface::Text { self.text.push_str(text) } else { block.text.push_str(text) }
+        Some(surface)
+    }
+
+    /// A block is complete.
+    pub(super) fn end(&mut self, id: BlockId) -> Option<Surface> {
+        let block = self.block(id)?;
+        block.ended = true;
+        Some(Surface::of(&block.kind))
+    }
+
+    /// An answer that an extension gave in the model's place.
+    pub(crate) fn of_text(text: String) -> Self {
+        let mut answer = Self::default();
+        answer.begin(0, BlockKind::Text);
+        answer.receive(0, &text);
+        answer.end(0);
+        answer
+    }
+
+    /// The provider restarted `void`, which this answer replaces: what was shown and counted of it remains so.
+    pub(super) fn follow(&mut self, void: &Self) {
+        self.model.clone_from(&void.model);
+        (self.pieces, self.reasoned) = (void.pieces, void.reasoned);
+        self.count(void.usage);
+    }
+
+    /// The provider reports the tokens used so far.
+    pub(crate) fn count(&mut self, usage: Usage) {
+        self.usage.update(usage);
+        self.counted = self.bytes();
+    }
+
+    /// The tokens of `discarded` bytes of it, and whether they are a guess: a quarter of the bytes that the provider did
+    /// not count. The bytes of the prefix were counted in earlier attempts.
+    pub(crate) fn tokens_of(&self, discarded: u64) -> (u64, bool) {
+        let fresh = self.bytes().saturating_sub(self.prefix as u64);
+        match self.usage.output.filter(|_| fresh > 0 && self.counted == self.bytes()) {
+            Some(tokens) if discarded >= fresh => {
+                let earlier = (discarded - fresh).div_ceil(4);
+                (tokens.saturating_add(earlier), earlier > 0)
+            }
+            Some(tokens) => (tokens.saturating_mul(discarded) / fresh, true),
+            None => (discarded.div_ceil(4), true),
+        }
+    }
+
+    /// The block of this id. Answers have few blocks and mostly write to the last.
+    pub(super) fn block(&mut self, id: BlockId) -> Option<&mut Block> {
+        self.blocks.iter_mut().rfind(|block| block.id == id)
+    }
+
+    /// The thinking blocks, joined.
+    pub(crate) fn thinking(&self) -> String {
+        let thinking = self.blocks.iter().filter(|block| block.kind == BlockKind::Thinking);
+        thinking.map(|block| block.text.as_str()).collect()
+    }
+
+    /// Bytes of everything that was received, the prefix included.
+    pub fn bytes(&self) -> u64 {
+        self.prefix as u64 + self.blocks.iter().map(|block| block.bytes).sum::<u64>()
+    }
+
+    /// The streams that were received.
+    pub fn streams(&self) -> impl Iterator<Item = StreamKind> {
+        self.blocks.iter().map(|block| match &block.kind {
+            BlockKind::Text => StreamKind::Text,
+            BlockKind::Thinking => StreamKind::Thinking,
+            BlockKind::Tool { call, name } => StreamKind::Tool { call: call.clone(), name: name.clone() },
+        })
+    }
+
+    /// The tool calls that were received completely, in order.
+    pub fn calls(&self) -> Vec<ToolCall> {
+        let call = |block: &Block| match &block.kind {
+            BlockKind::Tool { call, name } if block.ended => {
+                let arguments = if block.text.trim().is_empty() { "{}".to_owned() } else { block.text.clone() };
+                Some(ToolCall { id: call.clone(), name: name.clone(), arguments })
+            }
+            _ => None,
+        };
+        self.blocks.iter().filter_map(call).collect()
+    }
+
+    /// The answer as `on_llm_output` gets it.
+    pub(crate) fn output(&self) -> ModelOutput {
+        let stop = self.stop.clone().unwrap_or(StopReason::EndTurn);
+        ModelOutput { text: self.text.clone(), tool_calls: self.calls(), stop, usage: self.usage }
+    }
+
+    /// The answer as it goes into the conversation, with `text` for its text. `None` where nothing is left.
+    pub(crate) fn message(&self, text: &str) -> Option<Message> {
+        let mut parts = Vec::new();
+        // Providers refuse text of white space alone.
+        let mut rest = Some(text).filter(|text| !text.trim().is_empty());
+        if self.prefix > 0 {
+            parts.extend(rest.take().map(|text| Part::Text(text.to_owned())));
+        }
+        for block in &self.blocks {
+            match &block.kind {
+                BlockKind::Thinking => parts.push(Part::Thinking {
+                    text: block.text.clone(),
+                    signature: block.signature.clone(),
+                    redacted: block.redacted,
+                }),
+                // All text goes where its first block was.
+                BlockKind::Text => parts.extend(rest.take().map(|text| Part::Text(text.to_owned()))),
+                BlockKind::Tool { .. } => {}
+            }
+        }
+        parts.extend(rest.map(|text| Part::Text(text.to_owned())));
+        parts.extend(self.calls().into_iter().map(Part::ToolCall));
+        let only_thinking = parts.iter().all(|part| matches!(part, Part::Thinking { .. }));
+        let message = Message { role: Role::Assistant, origin: Origin::Model, parts, hidden: false };
+        if only_thinking { None } else { Some(message) }
+    }
+
+    /// What stays in the conversation of an answer that did not come to its end: `text` alone.
+    pub(crate) fn partial_message(text: String) -> Option<Arc<Message>> {
+        if text.trim().is_empty() { None } else { Some(Arc::new(Message::text(Role::Assistant, Origin::Model, text))) }
+    }
+
+    /// What the context mode keeps of the answer's text. It depends on the byte of the verdict, never on the chunking.
+    ///
+    /// `keep` keeps it up to the verdict; `rewind` up to the line in which the match begins. Reasoning is dropped because
+    /// its signature is only valid with the complete answer; `rewind` also drops everything behind the first tool call,
+    /// since that call never ran.
+    pub fn kept(&self, stopped: &Stopped) -> Kept {
+        let end = match stopped.judgement.context {
+            ContextMode::Discard => 0,
+            ContextMode::Keep => stopped.text_bytes,
+            ContextMode::Rewind => {
+                let call = self.blocks.iter().find(|block| block.kind.is_tool());
+                let received = call.map_or(stopped.text_bytes, |call| call.text_before.min(stopped.text_bytes));
+                let in_text = stopped.stopping().filter(|found| found.stream == StreamKind::Text);
+                let start = in_text.map(|found| found.evidence.start).min();
+                start.map_or(received, |start| line_start(&self.text, start).min(received))
+            }
+        };
+        Kept { text: self.text[..end].to_owned(), released: self.released.min(end) }
+    }
+
+    /// Emits the record of an answer that did not complete. `stands_bytes` of what was shown are kept.
+    pub(crate) fn tell_partial(&self, hub: &Hub, error: &str, stands_bytes: u64) {
+        self.tell_reasoning(hub, true);
+        hub.emit(EventKind::CognitionOut {
+            text: self.text.clone(),
+            model: self.model.clone(),
+            partial: Some(Partial { error: error.to_owned(), shown_bytes: self.shown.len() as u64, stands_bytes }),
+            blocks: self.listed(),
+            annotations: Vec::new(),
+            rewrites: Vec::new(),
+        });
+    }
+
+    /// Its blocks, for the transcript; what an earlier attempt left comes first. Empty prose is left out: some servers open
+    /// such blocks, others do not.
+    pub(crate) fn listed(&self) -> Vec<AnswerBlock> {
+        let text = |bytes: u64| AnswerBlock {
+            kind: BlockKind::Text,
+            bytes,
+            stood_bytes: bytes,
+            arguments: None,
+            complete: true,
+        };
+        let prefix = Some(self.prefix as u64).filter(|bytes| *bytes > 0).map(text);
+        let list = |block: &Block| AnswerBlock {
+            kind: block.kind.clone(),
+            bytes: block.bytes,
+            stood_bytes: 0,
+            arguments: block.kind.is_tool().then(|| block.text.clone()),
+            complete: block.ended,
+        };
+        let counts = |block: &&Block| block.kind.is_tool() || block.bytes > 0;
+        prefix.into_iter().chain(self.blocks.iter().filter(counts).map(list)).collect()
+    }
+
+    /// Emits the reasoning, if there was some.
+    pub(crate) fn tell_reasoning(&self, hub: &Hub, interrupted: bool) {
+        let text = self.thinking();
+        if !text.is_empty() {
+            hub.emit(EventKind::CognitionReasoning { text, interrupted });
+        }
+    }
+}
+
+/// Where the line begins that contains the byte `at`.
+fn line_start(text: &str, at: u64) -> usize {
+    let at = text.floor_char_boundary(usize::try_from(at).unwrap_or(usize::MAX).min(text.len()));
+    text[..at].rfind('\n').map_or(0, |end| end + 1)
+}
