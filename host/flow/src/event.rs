@@ -92,7 +92,7 @@ pub struct AnswerBlock {
     pub complete: bool,
 }
 
-/// How the last hold of a block ended.
+/// How the last hold of a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HoldOutcome {
     /// A match stopped the answer: what was held was never shown.
@@ -328,7 +328,8 @@ pub enum EventKind {
         /// The first of this (stream, rule) in the turn; later ones do not notify extensions again.
         first: bool,
     },
-    /// `rule_hold_released`: held bytes were let go because a bound was reached, not because a match was ruled out.
+    /// `rule_hold_released`: bytes that were held back for conditions without a bounded length were released because a limit
+    /// was reached, not because a match was ruled out.
     RuleHoldReleased {
         /// On which stream.
         stream: StreamKind,
@@ -337,8 +338,8 @@ pub enum EventKind {
         /// Which bound: `hold_max_bytes` or `hold_max_ms`.
         bound: String,
     },
-    /// `rule_held`: bytes of a block waited because they might have belonged to a match. One for each block in which bytes
-    /// were held over more than one delta, at the block's end.
+    /// `rule_held`: bytes were held back because they might have belonged to a match. One for each stream of an attempt in
+    /// which bytes were held back over more than one delta, at the attempt's end.
     RuleHeld {
         /// On which stream.
         stream: StreamKind,

@@ -36,11 +36,12 @@ pub struct Evidence {
     pub pattern: String,
     /// The matched text, at most 200 bytes of it, cut at a character.
     pub text: String,
-    /// First byte of the match in its block (for tools: in the decoded value).
+    /// First byte of the match in its stream: the text blocks of the answer joined, its thinking blocks joined, or for
+    /// tools the decoded value.
     pub start: u64,
     /// The byte after its last.
     pub end: u64,
-    /// The line it begins on, counted from 1 within the block.
+    /// The line it begins on, counted from 1 within the stream.
     pub line: u32,
     /// For tools: the argument it was found in, such as `content` or `edits[].new_text`.
     pub field: Option<String>,
@@ -51,7 +52,8 @@ pub struct Evidence {
 /// What happens on a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// It is noted and nothing else: the budget for interrupts is spent and the operator lets it pass.
+    /// It is reported and nothing else: the budget for interrupts is spent and the operator lets it pass, its reminder waits
+    /// already, or the rule's repeat mode does not let it act again.
     Pass,
     /// The model is told afterwards; nothing is stopped.
     Remind,

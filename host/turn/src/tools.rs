@@ -32,15 +32,17 @@ pub(crate) struct Beside {
 }
 
 impl Runner<'_> {
-    /// Runs one call.
+    /// Runs one call. A call that a rule blocks never starts: it has a result and no `tool_call_start`.
     pub(crate) async fn run(&self, call: &ToolCall, beside: Beside) -> ToolResult {
-        self.hub.emit(EventKind::ToolCallStart {
-            call: call.id.clone(),
-            tool: call.name.clone(),
-            arguments: call.arguments.clone(),
-        });
-        let began = Instant::now();
         let Beside { refusal, reminder } = beside;
+        if refusal.is_none() {
+            self.hub.emit(EventKind::ToolCallStart {
+                call: call.id.clone(),
+                tool: call.name.clone(),
+                arguments: call.arguments.clone(),
+            });
+        }
+        let began = Instant::now();
         let output = match refusal {
             Some(reminder) => refused(reminder),
             None => self.decide_and_run(call).await.unwrap_or_else(refused),

@@ -1,0 +1,256 @@
+//! Random answers through the attempt core: blocks of every kind in any order, every chunking, pauses. No byte of a match
+//! of an interrupting rule is ever shown, and what is shown, what fires and what the next request contains is the same for
+//! every chunking. The judge is what the `regex` crate wraps, over the text that a user would read.
+//!
+//! `TIDEGATE_CASES=1000000 cargo test -p tidegate-turn --test attempt` runs more cases than the default of 100,000.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and says what it ran")]
+
+#[path = "../../../rules/tests/judge/mod.rs"]
+mod judge;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::{Action, BlockKind, CallId, Delta, StopReason, StreamKind};
+use judge::{Judge, Random};
+use rules::{ContextMode, InterruptMode, Layer, Rule, RuleSet, RuleSpec, Session, Settings, Source};
+use tidegate_turn as turn;
+use turn::attempt::{Attempt, Context, Effect, Ending, Kept, Prefix};
+
+/// Rule sets that the cases share.
+const SETS: usize = 500;
+
+/// One rule of a set, as the judge sees it.
+struct Known {
+    judge: Judge,
+    text: bool,
+    thinking: bool,
+    tool: bool,
+    interrupts: bool,
+}
+
+struct Set {
+    rules: Arc<RuleSet>,
+    known: Vec<Known>,
+    shown: String,
+}
+
+/// What a case comes to.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    text: String,
+    thinking: String,
+    fired: Vec<(String, Action, StreamKind, u64, u64)>,
+    /// The reminder and what is kept.
+    stopped: Option<(String, Kept)>,
+}
+
+fn pick<'a>(random: &mut Random, list: &[&'a str]) -> &'a str {
+    list[random.below(list.len())]
+}
+
+/// A condition of bounded length that matches no empty text: in the rules' dialect, and in that of the judge.
+fn condition(random: &mut Random) -> (String, String) {
+    let mut out = String::new();
+    for at in 0..1 + random.below(4) {
+        out.push_str(pick(random, &["a", "b", "c", "ab", "é", " ", "[ab]", ".", r"\s", "[^a]", "(?:a|bc)", "1"]));
+        if at > 0 {
+            out.push_str(pick(random, &["", "", "", "?", "{0,2}", "{1,3}"]));
+        }
+    }
+    if random.below(4) == 0 {
+        out = format!("(?:{out}|{})", pick(random, &["abc", "a b", "ca", r"c$", r"(?m)^b"]));
+    }
+    let before = pick(random, &["", "", "", r"\b", "^", "(?m:^)"]);
+    let after = pick(random, &["", "", "", r"\b", "$", "(?m:$)"]);
+    let ours = format!("(?:{before}{out}{after})");
+    (ours.clone(), ours.replace(r"\b", r"(?-u:\b)").replace(r"\s", "[\\t\\n\\v\\f\\r ]"))
+}
+
+fn set(random: &mut Random) -> Set {
+    let (mut used, mut known, mut shown) = (Vec::new(), Vec::new(), Vec::new());
+    for at in 0..1 + random.below(4) {
+        let (ours, theirs) = condition(random);
+        let scope = pick(random, &["text", "text", "thinking", "text, thinking", "tool", "text, tool"]);
+        let interrupts = random.below(3) > 0;
+        let spec = RuleSpec {
+            condition: [ours.as_str()].into_iter().collect(),
+            scope: scope.split(", ").collect(),
+            interrupt: (!interrupts).then_some(InterruptMode::Never),
+            body: Some(format!("Do not {at}.")),
+            ..RuleSpec::default()
+        };
+        let source = Source { layer: Layer::Project, path: "test".into() };
+        let (rule, found) = Rule::from_spec(&format!("r{at}"), &source, &spec, None);
+        assert_eq!(found, [], "{ours}");
+        used.extend(rule);
+        let [text, thinking, tool] = ["text", "thinking", "tool"].map(|word| scope.contains(word));
+        known.push(Known { judge: Judge::new(&theirs), text, thinking, tool, interrupts });
+        shown.push(format!("{ours} on {scope}, {}", if interrupts { "interrupts" } else { "reminds" }));
+    }
+    let context_mode = [ContextMode::Discard, ContextMode::Keep, ContextMode::Rewind][random.below(3)];
+    let (rules, found) = RuleSet::build(used, Settings { context_mode, ..Settings::default() }, "/w");
+    assert_eq!(found, []);
+    Set { rules, known, shown: shown.join("; ") }
+}
+
+fn words(random: &mut Random) -> String {
+    let pieces = ["a", "b", "c", "ab", "abc", " ", "_", "\n", "é", "1", ".", "a b"];
+    (0..random.below(7)).map(|_| pick(random, &pieces)).collect()
+}
+
+/// Blocks of an answer: what they are and what is in them (for a call, what its argument decodes to).
+fn blocks(random: &mut Random) -> Vec<(BlockKind, String)> {
+    let mut block = |at: usize| {
+        let kind = match random.below(8) {
+            0..4 => BlockKind::Text,
+            4..7 => BlockKind::Thinking,
+            _ => BlockKind::Tool { call: CallId::new(format!("c{at}")), name: "write".into() },
+        };
+        (kind, words(random))
+    };
+    let count = 1 + block(0).1.len() % 6;
+    (0..count).map(&mut block).collect()
+}
+
+/// How an answer is cut.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    Whole,
+    Characters,
+    /// At random, with pauses that are longer than anything is held back for.
+    Random(u64),
+}
+
+impl Cut {
+    fn pieces(self, text: &str) -> Vec<String> {
+        let mut random = Random(if let Self::Random(seed) = self { seed | 1 } else { 1 });
+        let (mut chars, mut out) = (text.chars().peekable(), Vec::new());
+        while chars.peek().is_some() {
+            let count = match self {
+                Self::Whole => usize::MAX,
+                Self::Characters => 1,
+                Self::Random(_) => 1 + random.below(6),
+            };
+            out.push(chars.by_ref().take(count).collect());
+        }
+        out
+    }
+}
+
+fn deltas(blocks: &[(BlockKind, String)], cut: Cut) -> Vec<Delta> {
+    let mut out = vec![Delta::Start { model: None }];
+    for (block, (kind, words)) in (0..).zip(blocks) {
+        out.push(Delta::BlockStart { block, kind: kind.clone() });
+        let sent = if kind.is_tool() { serde_json::json!({ "t": words }).to_string() } else { words.clone() };
+        out.extend(cut.pieces(&sent).into_iter().map(|text| Delta::Piece { block, text }));
+        out.push(Delta::BlockEnd { block });
+    }
+    out.push(Delta::Stop { reason: StopReason::EndTurn });
+    out
+}
+
+fn play(set: &Set, blocks: &[(BlockKind, String)], cut: Cut) -> Outcome {
+    let mut session = Session::new(Arc::clone(&set.rules));
+    session.begin_turn();
+    let (mut effects, mut clock) = (Vec::new(), Duration::ZERO);
+    let mut core = Attempt::new(&session, Prefix::default(), &mut effects);
+    let mut outcome = Outcome { text: String::new(), thinking: String::new(), fired: Vec::new(), stopped: None };
+    for delta in deltas(blocks, cut) {
+        if matches!(cut, Cut::Random(_)) {
+            clock += Duration::from_secs(10);
+            core.tick(clock, &mut effects);
+        }
+        let over = core.delta(delta, &mut Context { rules: &mut session, now: &|| clock, effects: &mut effects });
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::ShowText(text) => outcome.text.push_str(&text),
+                Effect::ShowThinking(text) => outcome.thinking.push_str(&text),
+                Effect::Fired { matches, judgement } => {
+                    for (found, action) in matches.into_iter().zip(judgement.actions) {
+                        let evidence = found.evidence;
+                        outcome.fired.push((found.rule, action, found.stream, evidence.start, evidence.end));
+                    }
+                }
+                Effect::Report(event) => panic!("{event:?}: nothing here has a limit"),
+                Effect::Held { .. } | Effect::Restarted(_) => {}
+            }
+        }
+        if over {
+            break;
+        }
+    }
+    if let Some(Ending::Stopped(stopped)) = core.take_ending() {
+        let reminders: Vec<_> = stopped.reminders().into_iter().map(|(found, _)| found).collect();
+        outcome.stopped = Some((session.reminder(&reminders), core.answer.kept(&stopped)));
+    }
+    outcome
+}
+
+fn joined(blocks: &[(BlockKind, String)], wanted: &BlockKind) -> String {
+    blocks.iter().filter(|(kind, _)| kind == wanted).map(|(_, words)| words.as_str()).collect()
+}
+
+/// Holds an outcome against the judge.
+fn judge(set: &Set, blocks: &[(BlockKind, String)], outcome: &Outcome) -> Result<(), String> {
+    let (text, thinking) = (joined(blocks, &BlockKind::Text), joined(blocks, &BlockKind::Thinking));
+    let calls: Vec<&str> = blocks.iter().filter(|(kind, _)| kind.is_tool()).map(|(_, words)| words.as_str()).collect();
+    let matches = |known: &Known, words: &str| !words.is_empty() && known.judge.first_end(words.as_bytes()).is_some();
+    let mut must_stop = false;
+    for known in set.known.iter().filter(|known| known.interrupts) {
+        must_stop |= known.text && matches(known, &text) || known.thinking && matches(known, &thinking);
+        must_stop |= known.tool && calls.iter().any(|words| matches(known, words));
+        for (watched, whole, shown) in
+            [(known.text, &text, &outcome.text), (known.thinking, &thinking, &outcome.thinking)]
+        {
+            let first = known.judge.first_start(whole.as_bytes()).filter(|_| watched);
+            if first.is_some_and(|first| shown.len() > first) {
+                return Err(format!("{shown:?} was shown of {whole:?}"));
+            }
+        }
+    }
+    if outcome.stopped.is_some() != must_stop {
+        return Err(format!("stopped: {}, expected: {must_stop}", outcome.stopped.is_some()));
+    }
+    if !must_stop && (outcome.text != text || outcome.thinking != thinking) {
+        return Err("not all of an answer without a violation was shown".to_owned());
+    }
+    if !text.starts_with(&outcome.text) || !thinking.starts_with(&outcome.thinking) {
+        return Err("what was shown is no prefix of what was sent".to_owned());
+    }
+    for (rule, _, stream, _, end) in &outcome.fired {
+        let known = &set.known[rule[1..].parse::<usize>().unwrap()];
+        let whole = match stream {
+            StreamKind::Text => &text,
+            StreamKind::Thinking => &thinking,
+            StreamKind::Tool { .. } => continue,
+        };
+        if known.judge.first_end(whole.as_bytes()) != Some(*end as usize) {
+            return Err(format!("{rule} fired at byte {end} of {whole:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn nothing_of_a_match_is_shown_and_no_chunking_makes_a_difference() {
+    let cases: usize = std::env::var("TIDEGATE_CASES").map_or(100_000, |count| count.parse().unwrap());
+    let mut random = Random(std::env::var("TIDEGATE_SEED").map_or(7, |seed| seed.parse().unwrap()));
+    let sets: Vec<Set> = (0..SETS).map(|_| set(&mut random)).collect();
+    let (mut stopped, mut reminded) = (0, 0);
+    for number in 0..cases {
+        let (set, blocks) = (&sets[random.below(SETS)], blocks(&mut random));
+        let whole = play(set, &blocks, Cut::Whole);
+        let context = || format!("case {number}: {} on {blocks:?}", set.shown);
+        if let Err(problem) = judge(set, &blocks, &whole) {
+            panic!("{}: {problem}: {whole:?}", context());
+        }
+        for cut in [Cut::Characters, Cut::Random(number as u64)] {
+            assert_eq!(play(set, &blocks, cut), whole, "{}, cut {cut:?}", context());
+        }
+        stopped += usize::from(whole.stopped.is_some());
+        reminded += usize::from(whole.stopped.is_none() && !whole.fired.is_empty());
+    }
+    println!("{cases} answers, {stopped} of them stopped, {reminded} with reminders only");
+    assert!(stopped > cases / 10 && reminded > cases / 50, "{stopped} stopped, {reminded} reminded of {cases}");
+}
