@@ -86,13 +86,7 @@ impl CallWatch {
     }
 
     /// Takes the next bytes. `out` gets what fires at one byte as one entry.
-    pub(crate) fn feed(
-        &mut self,
-        text: &str,
-        set: &RuleSet,
-        stream: &StreamKind,
-        out: &mut VecDeque<Vec<RuleMatch>>,
-    ) {
+    pub(crate) fn feed(&mut self, text: &str, set: &RuleSet, stream: &StreamKind, out: &mut VecDeque<Vec<RuleMatch>>) {
         let mut sink = Reading { values: &mut self.values, set, stream, out };
         self.decoder.feed(text, &mut sink);
     }

@@ -161,7 +161,6 @@ impl Watch {
         self.unbounded
     }
 
-
     /// Rules (by position in the group) for which bytes are held back now.
     pub(crate) fn holding(&self) -> Vec<u32> {
         let locals = self.cursor.in_progress().into_iter().map(|p| self.group.slots[p as usize].0);

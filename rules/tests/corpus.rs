@@ -237,7 +237,8 @@ fn run_step(session: &mut Session, step: &Step, cut: Cut, name: &str) {
                 let judged = session.judge(&fed.matches);
                 let stops = matches!(judged.action, Action::Interrupt | Action::Stop);
                 if stops && !matches!(fed.matches[0].stream, StreamKind::Tool { .. }) {
-                    let stopping = fed.matches.iter().zip(&judged.actions).filter(|(_, action)| **action == judged.action);
+                    let stopping =
+                        fed.matches.iter().zip(&judged.actions).filter(|(_, action)| **action == judged.action);
                     let start = stopping.map(|(m, _)| m.evidence.start).min().unwrap();
                     assert!(fed.safe <= start, "{name}: {} bytes shown of {:?}", fed.safe, fed.matches);
                 }

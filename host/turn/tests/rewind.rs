@@ -177,7 +177,8 @@ async fn an_answer_may_add_nothing_to_its_beginning() {
 async fn a_reminder_noted_before_the_verdict_goes_with_the_interrupt() {
     for cut in CUTS {
         let hard = "+++\ncondition = 'FORBIDDEN'\n+++\nNever.";
-        let mild = "+++\ncondition = 'One'\ninterrupt = 'never'\nscope = 'text'\nrepeat = 'always'\n+++\nCount from zero.";
+        let mild =
+            "+++\ncondition = 'One'\ninterrupt = 'never'\nscope = 'text'\nrepeat = 'always'\n+++\nCount from zero.";
         let rules = rule_set(&[("hard", hard), ("mild", mild)], |settings| settings.context_mode = ContextMode::Rewind);
         let wrong = "Zero.\nOne line.\nThen FORBIDDEN words. One more.";
         let scripts = [text(wrong, cut), text("\nFine.", cut)];

@@ -116,7 +116,8 @@ impl Cursor {
     pub fn held_from_by(&self, counts: impl Fn(u32) -> bool) -> u64 {
         let Some(view) = &self.view else { return self.held_from() };
         let live = self.live();
-        let depth = self.automaton.depth_of(live.parts().set, |pattern| view.holders.counts(pattern) && counts(pattern));
+        let depth =
+            self.automaton.depth_of(live.parts().set, |pattern| view.holders.counts(pattern) && counts(pattern));
         let reach = depth.min(u32::MAX - 2) + 1;
         (self.position + 1).saturating_sub(u64::from(reach.min(self.reach)))
     }

@@ -85,7 +85,11 @@ impl Answer {
         let block = self.blocks.iter_mut().rfind(|block| block.id == id)?;
         block.bytes += text.len() as u64;
         let surface = Surface::of(&block.kind);
-        if surface == Surface::Text { self.text.push_str(text) } else { block.text.push_str(text) }
+        if surface == Surface::Text {
+            self.text.push_str(text)
+        } else {
+            block.text.push_str(text)
+        }
         Some(surface)
     }
 

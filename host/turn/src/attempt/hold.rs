@@ -28,12 +28,7 @@ impl Holds {
     }
 
     /// After a chunk so many bytes are held back; `who` names the rules.
-    pub(crate) fn waiting(
-        &mut self,
-        bytes: u64,
-        now: &dyn Fn() -> Duration,
-        who: impl FnOnce() -> Vec<String>,
-    ) {
+    pub(crate) fn waiting(&mut self, bytes: u64, now: &dyn Fn() -> Duration, who: impl FnOnce() -> Vec<String>) {
         if self.since.is_none() {
             self.since = Some(now());
             self.count = self.count.saturating_add(1);

@@ -267,7 +267,8 @@ impl Attempt {
             if surface == Surface::Text {
                 self.text.skip(text.len());
             }
-            cx.effects.extend(Some(surface).filter(|surface| *surface != Surface::None).map(|surface| surface.show(text)));
+            cx.effects
+                .extend(Some(surface).filter(|surface| *surface != Surface::None).map(|surface| surface.show(text)));
             self.answer.released = self.text.released();
             return;
         };
@@ -302,9 +303,7 @@ impl Attempt {
 
     /// Releases the bytes of a stream of prose that are safe, of which `bytes` are safe because a limit was reached.
     fn release(&mut self, surface: Surface, safe: u64, bytes: u64, stopped: bool, cx: &mut Context<'_>) {
-        let (Some(gate), Some(prose)) =
-            (&self.gate, prose_of(surface, &mut self.text, &mut self.thinking))
-        else {
+        let (Some(gate), Some(prose)) = (&self.gate, prose_of(surface, &mut self.text, &mut self.thinking)) else {
             return;
         };
         if bytes > 0 {

@@ -61,7 +61,8 @@ impl Turn<'_> {
     /// Delivers reminders of rules that did not interrupt the text. Tells whether there were any.
     pub(super) async fn remind(&mut self) -> bool {
         let is_prose = |found: &RuleMatch| !matches!(found.stream, StreamKind::Tool { .. });
-        let matches: Vec<RuleMatch> = std::mem::take(&mut self.attempt.noted.remind).into_iter().filter(is_prose).collect();
+        let matches: Vec<RuleMatch> =
+            std::mem::take(&mut self.attempt.noted.remind).into_iter().filter(is_prose).collect();
         if matches.is_empty() {
             return false;
         }

@@ -25,6 +25,8 @@ pub(super) struct Driver<'a> {
 /// What one attempt became.
 struct Verdict {
     fires: Vec<(RuleMatch, Action)>,
+    /// Matches of rules that were used up. They did nothing, now as then.
+    again: Vec<RuleMatch>,
     stopped: Option<Stopped>,
     answer: Answer,
     noted: Noted,
@@ -73,15 +75,15 @@ impl<'a> Driver<'a> {
         let mut effects = Vec::new();
         let prefix = Prefix { text: attempt.prefix.clone(), released: 0 };
         let mut core = Core::new(&self.session, prefix, &mut effects);
-        let (mut fires, mut stopped) = (Vec::new(), None);
+        let (mut fires, mut again, mut stopped) = (Vec::new(), Vec::new(), None);
         for delta in &attempt.deltas {
             let mut context = Context { rules: &mut self.session, now: &|| Duration::ZERO, effects: &mut effects };
             let over = core.delta(delta.clone(), &mut context);
             for effect in effects.drain(..) {
                 if let Effect::Fired { matches, judgement } = effect {
-                    // A rule that is used up did nothing, now as then.
-                    let acted = matches.into_iter().zip(judgement.actions).zip(judgement.again);
-                    fires.extend(acted.filter(|(_, again)| !again).map(|(fire, _)| fire));
+                    for ((found, action), used_up) in matches.into_iter().zip(judgement.actions).zip(judgement.again) {
+                        if used_up { again.push(found) } else { fires.push((found, action)) }
+                    }
                 }
             }
             if over {
@@ -92,7 +94,7 @@ impl<'a> Driver<'a> {
                 break;
             }
         }
-        Verdict { fires, stopped, answer: core.answer, noted: core.noted }
+        Verdict { fires, again, stopped, answer: core.answer, noted: core.noted }
     }
 
     /// What follows the attempt's end: reminders are delivered, or those that wait are dropped. Returns what was discarded
@@ -119,7 +121,8 @@ impl<'a> Driver<'a> {
     fn deliver(&mut self, verdict: &mut Verdict) {
         let Verdict { answer, noted, .. } = verdict;
         for call in answer.calls() {
-            let is_mine = |found: &RuleMatch| matches!(&found.stream, StreamKind::Tool { call: id, .. } if *id == call.id);
+            let is_mine =
+                |found: &RuleMatch| matches!(&found.stream, StreamKind::Tool { call: id, .. } if *id == call.id);
             let blocked = names(noted.block.iter().filter(|found| is_mine(found)));
             let reminded = names(noted.remind.iter().filter(|found| is_mine(found)));
             noted.block.retain(|found| !is_mine(found));
@@ -137,8 +140,11 @@ impl<'a> Driver<'a> {
 
     /// Tells what fires now and what fired then.
     fn compare(&mut self, attempt: &Attempt, verdict: Verdict, tokens: Option<Tokens>, report: &mut Replay) {
-        let Verdict { fires, stopped, answer, .. } = verdict;
+        let Verdict { fires, again, stopped, answer, .. } = verdict;
         let mut past: Vec<PastFire> = if let Past::Fired(fires) = &attempt.past { fires.clone() } else { Vec::new() };
+        for found in &again {
+            same_then(&mut past, found, Action::Pass);
+        }
         let thrower = stopped.as_ref().and_then(|stopped| stopped.judgement.rules.first().cloned());
         let mut tokens = tokens;
         for (found, action) in fires {
@@ -157,14 +163,7 @@ impl<'a> Driver<'a> {
     }
 
     /// A rule that fired then and does not now.
-    fn missed(
-        &self,
-        attempt: &Attempt,
-        fire: PastFire,
-        answer: Option<&Answer>,
-        unreached: bool,
-        report: &mut Replay,
-    ) {
+    fn missed(&self, attempt: &Attempt, fire: PastFire, answer: Option<&Answer>, unreached: bool, report: &mut Replay) {
         if self.trial.partial && self.trial.set.rule(&fire.rule).is_none() {
             return;
         }
@@ -235,7 +234,8 @@ fn names<'a>(matches: impl Iterator<Item = &'a RuleMatch>) -> Vec<String> {
 fn discarded(answer: &Answer, stopped: &Stopped, attempt: &Attempt) -> Tokens {
     let kept = if stopped.judgement.action == Action::Stop { 0 } else { answer.kept(stopped).text.len() as u64 };
     let bytes = answer.bytes().saturating_sub(kept);
-    let received = |delta: &flow::Delta| if let flow::Delta::Piece { text, .. } = delta { text.len() as u64 } else { 0 };
+    let received =
+        |delta: &flow::Delta| if let flow::Delta::Piece { text, .. } = delta { text.len() as u64 } else { 0 };
     let all: u64 = attempt.prefix.len() as u64 + attempt.deltas.iter().map(received).sum::<u64>();
     match attempt.output_tokens {
         Some(count) if bytes == all => Tokens { count, estimated: false },

@@ -83,7 +83,10 @@ mod tests {
 
     #[test]
     fn an_answer_is_cut_small_and_ends_where_a_match_may_have_needed_its_end() {
-        assert_eq!(pieces("onetwoäx", 0, true, &[]), (vec!["onet".into(), "woä".into(), "x".into()], String::new(), true));
+        assert_eq!(
+            pieces("onetwoäx", 0, true, &[]),
+            (vec!["onet".into(), "woä".into(), "x".into()], String::new(), true)
+        );
         let (texts, _, ended) = pieces("onetwo three", 0, false, &[9, 6]);
         assert_eq!((texts, ended), (vec!["onet".into(), "wo t".into(), "hree".into()], false));
         let (texts, prefix, ended) = pieces("stood|new", 6, false, &[9]);
