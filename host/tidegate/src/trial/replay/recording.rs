@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flow::{Action, BlockId, BlockKind, Delta, StopReason};
+use flow::{Action, Delta, StopReason};
 use providers::{End, RecordedAnswer, RecordedFire, RecordingError, RecordingReader};
 
 use super::attempt::{Attempt, Outcome, Past, PastFire, Step};
