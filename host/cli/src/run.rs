@@ -35,6 +35,9 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     print::warnings(host.loaded());
     let id = session_id();
     let mut session = host.session(SessionId::new(id.clone()));
+    if args.output == Output::Json || (args.output == Output::Text && !screen::is_live()) {
+        session = session.accepted_only();
+    }
     let events = session.subscribe();
     let cancel = cancel_on_signal();
     let (finished, turns) = mpsc::unbounded_channel();

@@ -6,7 +6,7 @@ use tidegate::{Action, EventKind};
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     text: String,
-    /// A rule stopped the answer: when it is reported as partial, only its kept prefix remains.
+    /// A rule stopped the answer or it is repeated: when it is reported as partial, only its kept prefix remains.
     voided: bool,
 }
 
@@ -16,6 +16,7 @@ impl Shown {
         match kind {
             EventKind::CognitionOutDelta { text, .. } => self.text.push_str(text),
             EventKind::RuleFired { action: Action::Interrupt | Action::Stop, .. } => self.voided = true,
+            EventKind::RetryScheduled { .. } => self.voided = !self.text.is_empty(),
             EventKind::CognitionOut { partial: Some(partial), .. } if std::mem::take(&mut self.voided) => {
                 let kept = usize::try_from(partial.stands_bytes).unwrap_or(usize::MAX).min(self.text.len());
                 self.text.truncate(self.text.floor_char_boundary(kept));

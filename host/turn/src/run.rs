@@ -362,13 +362,14 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// The stream broke: try again where nothing of it was shown and it can help, else the turn ends.
+    /// The stream broke: repeats the attempt where nothing of it was seen and it can help; else the turn ends.
     async fn broken(&mut self, error: ModelError, retry: &mut Retry) -> Result<(), Stop> {
         let code =
             error.code.clone().or_else(|| error.status.map(|s| s.to_string())).unwrap_or_else(|| "unknown".into());
         let (class, message) = (error.class, error.message.clone());
         self.session.hub.emit(EventKind::ErrorClassified { class, code, message: message.clone() });
-        let unseen = self.attempt.answer.pieces == 0 && !self.attempt.answer.reasoned;
+        let answer = &self.attempt.answer;
+        let unseen = !self.session.parts.settings.live || (answer.pieces == 0 && !answer.reasoned);
         let delay = retry.decide(error, unseen, &self.session.hub).map_err(Stop::Model)?;
         let mut attempt = std::mem::take(&mut self.attempt);
         if !attempt.answer.blocks.is_empty() {

@@ -65,6 +65,9 @@ pub struct Settings {
     pub max_retries: u32,
     /// The workspace's folder, absolute; empty where there is none.
     pub workspace: String,
+    /// Whether anybody sees an answer while it streams. An attempt that breaks off after something was seen is not
+    /// repeated, because what was shown cannot be retracted.
+    pub live: bool,
 }
 
 impl Default for Settings {
@@ -76,6 +79,7 @@ impl Default for Settings {
             max_steps: 50,
             max_retries: 3,
             workspace: String::new(),
+            live: true,
         }
     }
 }
@@ -156,6 +160,15 @@ impl Session {
     #[must_use]
     pub fn with_records(mut self, records: Arc<dyn RuleRecords>) -> Self {
         self.records = records;
+        self
+    }
+
+    /// Nobody sees an answer before it is accepted, as where it goes to a file: an attempt that breaks off is repeated
+    /// although some of it was emitted as events. A subscriber that keeps text drops it at [`flow::EventKind::RetryScheduled`],
+    /// down to what the partial answer that follows says is kept.
+    #[must_use]
+    pub fn accepted_only(mut self) -> Self {
+        self.parts.settings.live = false;
         self
     }
 

@@ -154,6 +154,21 @@ async fn what_is_held_for_a_rewriter_may_be_asked_for_again() {
     assert_eq!(partials(&events), [("Half o".to_owned(), 0)]);
 }
 
+/// Where nobody sees an answer before it is accepted, what was emitted of it does not keep it from being repeated.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_nobody_saw_may_be_asked_for_again() {
+    let answer = blocks(&[(BlockKind::Thinking, "Hm."), (BlockKind::Text, "Half of it")], 3, StopReason::EndTurn);
+    let mut scene = scene([cut_off(&answer, 7, transient("reset")), text("All of it", 3)]);
+    scene.session = scene.session.accepted_only();
+    let (report, events) = scene.turn("go").await;
+    assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "All of it"));
+    assert_eq!(partials(&events), [("Half o".to_owned(), 6)]);
+    assert_eq!(said(scene.session.history().last().unwrap()), "All of it");
+    let scheduled = events.iter().position(|event| matches!(event.kind, EventKind::RetryScheduled { .. }));
+    let partial = events.iter().position(|event| matches!(event.kind, EventKind::CognitionOut { .. }));
+    assert!(scheduled.unwrap() < partial.unwrap(), "a subscriber learns first that the answer is repeated");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stream_without_its_stop_is_broken() {
     let answer = blocks(&[(BlockKind::Text, "Hello")], 5, StopReason::EndTurn);
