@@ -59,14 +59,14 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure before anything ran, in one sentence. Further lines explain it.
+    /// A failure before anything ran, in one sentence. Further lines explain it; they are indented, because a name in the
+    /// message can contain line ends and must not begin a line that looks like another message.
     pub(crate) fn setup(message: impl std::fmt::Display) -> Self {
         let message = message.to_string();
-        let mut lines: Vec<String> = message.lines().map(str::to_owned).collect();
-        let first = lines.first().map_or("", String::as_str);
+        let (first, more) = message.split_once('\n').unwrap_or((&message, ""));
+        let indented = |line: &str| if line.starts_with("  ") { line.to_owned() } else { format!("  {line}") };
         let first = format!("{} {first}", style::err(style::BAD, "error:"));
-        lines.splice(0..lines.len().min(1), [first]);
-        Self { lines, exit: Exit::Wrong }
+        Self { lines: std::iter::once(first).chain(more.lines().map(indented)).collect(), exit: Exit::Wrong }
     }
 
     /// A failure of what ran, in one sentence.
@@ -103,7 +103,20 @@ impl From<HostError> for Failure {
     fn from(error: HostError) -> Self {
         match error {
             HostError::Config(diagnostics) => diagnostics.into(),
-            other => Self::setup(other),
+            other => match flag(&other) {
+                Some(flag) => Self::setup(format_args!("{other}, or give {flag}")),
+                None => Self::setup(other),
+            },
         }
+    }
+}
+
+/// The flag that helps against an error of the library, which knows of none.
+fn flag(error: &HostError) -> Option<&'static str> {
+    match error {
+        HostError::NoProvider { .. } => Some("--provider"),
+        HostError::NoModel => Some("--model"),
+        HostError::NoRecording => Some("--recording"),
+        _ => None,
     }
 }

@@ -44,7 +44,15 @@ fn main() -> std::process::ExitCode {
 
 /// Help goes to standard output, a wrong command line to standard error. Both are cleaned: arguments can be file names.
 fn usage(error: &clap::Error) -> std::process::ExitCode {
-    let text = error.render().to_string();
+    let mut text = error.render().to_string();
+    for argument in std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()) {
+        // An argument, or its value, is a part of a line, whatever it contains.
+        for part in [argument.as_str()].into_iter().chain(argument.split_once('=').map(|(_, value)| value)) {
+            if part.contains(['\n', '\r']) {
+                text = text.replace(part, &screen::clean::flat(part));
+            }
+        }
+    }
     if error.use_stderr() {
         screen::block(text.trim_end());
         return Exit::Wrong.into();
@@ -65,9 +73,15 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
     }
 }
 
+/// The variable that chooses what is logged.
+const LOG: &str = "TIDEGATE_LOG";
+
 /// Log lines go to standard error: errors, and what `TIDEGATE_LOG` asks for, such as `TIDEGATE_LOG=debug`.
 fn start_logging() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("TIDEGATE_LOG");
+    let filter = tracing_subscriber::EnvFilter::try_from_env(LOG);
+    if let (Err(error), Some(_)) = (&filter, std::env::var_os(LOG)) {
+        screen::note(format_args!("{LOG} is not used: {error}"));
+    }
     tracing_subscriber::fmt()
         .with_env_filter(filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error")))
         .with_ansi(false)

@@ -273,7 +273,7 @@ impl Operator {
     /// # Errors
     /// The file cannot be read, or something in it is wrong; all that is wrong is reported together.
     pub fn load(file: &Path) -> Result<Self, Diagnostics> {
-        Self::of_source(&crate::read(file, "check `--config`, or leave it out to run with the defaults")?)
+        Self::of_source(&crate::read(file, "check the path; without a file, the defaults are used")?)
     }
 
     /// Reads an operator's file whose text is there already.

@@ -16,21 +16,15 @@ pub(crate) fn provider(
     record: Option<&Path>,
     key: Option<&Secret>,
 ) -> Result<ProviderConfig, HostError> {
-    let kind = from.kind.ok_or_else(|| {
-        let known = ProviderKind::ALL.map(ProviderKind::as_str).join(", ");
-        HostError::Setup(format!(
-            "no provider is chosen: set `kind` under `[provider]` in tidegate.toml, or give --provider ({known})"
-        ))
-    })?;
+    let known = || ProviderKind::ALL.map(ProviderKind::as_str).join(", ");
+    let kind = from.kind.ok_or_else(|| HostError::NoProvider { known: known() })?;
     let wire = match kind {
         ProviderKind::Anthropic => Wire::Anthropic,
         ProviderKind::OpenaiChat => Wire::OpenAiChat,
         ProviderKind::OpenaiResponses => Wire::OpenAiResponses,
         ProviderKind::Recording => return replay(from, record),
     };
-    let model = from.model.clone().ok_or_else(|| {
-        HostError::Setup("no model is chosen: set `model` under `[provider]` in tidegate.toml, or give --model".into())
-    })?;
+    let model = from.model.clone().ok_or(HostError::NoModel)?;
     Ok(ProviderConfig::Http(HttpConfig {
         base_url: from.base_url.clone(),
         key: match (key, &from.key) {
@@ -50,15 +44,9 @@ pub(crate) fn provider(
 
 fn replay(from: &Provider, record: Option<&Path>) -> Result<ProviderConfig, HostError> {
     if record.is_some() {
-        return Err(HostError::Setup(
-            "a recording cannot be recorded: leave out --record, or choose another provider".into(),
-        ));
+        return Err(HostError::RecordsRecording);
     }
-    let path = from.recording.clone().ok_or_else(|| {
-        HostError::Setup(
-            "no recording is named: set `recording` under `[provider]` in tidegate.toml, or give --recording".into(),
-        )
-    })?;
+    let path = from.recording.clone().ok_or(HostError::NoRecording)?;
     Ok(ProviderConfig::Recording(ReplayConfig::new(path)))
 }
 
