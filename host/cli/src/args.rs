@@ -81,6 +81,14 @@ pub(crate) enum Command {
     },
     /// Check everything: the provider answers, plugins load, callbacks can be called, rules can fire
     Doctor(Doctor),
+    /// Print completions for a shell
+    #[command(
+        after_help = "Example:\n    tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 #[derive(Debug, Subcommand)]

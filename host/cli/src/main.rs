@@ -63,6 +63,17 @@ fn usage(error: &clap::Error) -> std::process::ExitCode {
     }
 }
 
+/// Completions are made of the command line's own definitions.
+fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
+    use std::io::Write;
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut <Args as clap::CommandFactory>::command(), "tidegate", &mut script);
+    let mut out = screen::out();
+    out.write_all(&script)?;
+    out.flush()?;
+    Ok(Exit::Completed)
+}
+
 async fn dispatch(args: Args) -> Result<Exit, Failure> {
     match args.command {
         Command::Run(run) => run::run(&args.common, run).await,
@@ -70,6 +81,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(&args.common, json).await,
         Command::Plugin { command: PluginCommand::Build { folder } } => plugin::build(&folder),
         Command::Rules { command } => rules::run(&args.common, command).await,
+        Command::Completions { shell } => completions(shell),
     }
 }
 

@@ -418,6 +418,18 @@ fn a_plugins_setting_can_be_given_on_the_command_line() {
 }
 
 #[test]
+fn completions_know_the_commands_and_are_scripts() {
+    let place = Place::new(&[], "");
+    for shell in ["bash", "zsh", "fish"] {
+        let output = place.run(&["completions", shell]);
+        assert!(out(&output).contains("stream-json") && out(&output).contains("doctor"), "{shell}: {}", err(&output));
+    }
+    let script = out(&place.run(&["completions", "bash"]));
+    place.write("complete.bash", &script);
+    assert!(Command::new("bash").args(["-n", "complete.bash"]).current_dir(place.0.path()).status().unwrap().success());
+}
+
+#[test]
 fn colours_follow_the_flag_the_environment_and_the_terminal() {
     let place = Place::new(&[&[Say::Text("hi")]], "");
     let coloured = |arguments: &[&str], variables: &[(&str, &str)]| {
