@@ -169,6 +169,48 @@ async fn an_answer_that_nobody_saw_may_be_asked_for_again() {
     assert!(scheduled.unwrap() < partial.unwrap(), "a subscriber learns first that the answer is repeated");
 }
 
+/// Providers that sign reasoning want it back where it was: text keeps its places between it, unless it was rewritten.
+#[tokio::test]
+async fn text_between_reasoning_keeps_its_place() {
+    let answer = blocks(
+        &[
+            (BlockKind::Text, "One."),
+            (BlockKind::Thinking, "hm"),
+            (BlockKind::Text, "\n"),
+            (BlockKind::Thinking, "so"),
+            (BlockKind::Text, "Two."),
+            (tool("1", "read"), "{}"),
+            (BlockKind::Text, "Three."),
+        ],
+        3,
+        StopReason::ToolUse,
+    );
+    let rewriter = || Plugin {
+        id: "r",
+        callbacks: vec![(Callback::LlmOutput(OutputMode::Rewrite), 50)],
+        output: Some(Box::new(|output| {
+            Ok(flow::OutputAnswer { replace: Some(format!("{}!", output.text)), ..flow::OutputAnswer::default() })
+        })),
+        ..Plugin::default()
+    };
+    for (plugins, expected) in [
+        (vec![], "text One.|thinking hm|thinking so|text \nTwo.Three.|call read"),
+        (vec![rewriter()], "text One.\nTwo.Three.!|thinking hm|thinking so|call read"),
+    ] {
+        let scripts = [Script::Say(answer.clone(), Some(Ok(()))), text("ok", 1)];
+        let mut scene = Scene::new(scripts, plugins, rule_set(&[], |_| {}));
+        scene.turn("go").await;
+        let parts = scene.session.history()[1].parts.clone();
+        let parts = parts.iter().map(|part| match part {
+            flow::Part::Text(text) => format!("text {text}"),
+            flow::Part::Thinking { text, .. } => format!("thinking {text}"),
+            flow::Part::ToolCall(call) => format!("call {}", call.name),
+            flow::Part::ToolResult(_) => "result".to_owned(),
+        });
+        assert_eq!(parts.collect::<Vec<_>>().join("|"), expected);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stream_without_its_stop_is_broken() {
     let answer = blocks(&[(BlockKind::Text, "Hello")], 5, StopReason::EndTurn);

@@ -180,26 +180,40 @@ impl Answer {
     }
 
     /// The answer as it goes into the conversation, with `text` for its text. `None` where nothing is left.
+    ///
+    /// Text that no extension rewrote keeps its places between blocks of reasoning, which providers that sign them require
+    /// back as they were. Rewritten text has no such places: all of it goes where the first text was.
     pub(crate) fn message(&self, text: &str) -> Option<Message> {
+        let own = text == self.text;
         let mut parts = Vec::new();
-        // Providers refuse text of white space alone.
-        let mut rest = Some(text).filter(|text| !text.trim().is_empty());
-        if self.prefix > 0 {
-            parts.extend(rest.take().map(|text| Part::Text(text.to_owned())));
+        let mut placed = 0;
+        let mut place = |parts: &mut Vec<Part>, end: usize| {
+            // Providers refuse text of white space alone: it goes with what follows.
+            if let Some(next) = text.get(placed..end).filter(|next| !next.trim().is_empty()) {
+                parts.push(Part::Text(next.to_owned()));
+                placed = end;
+            }
+        };
+        if !own && self.prefix > 0 {
+            place(&mut parts, text.len());
         }
         for block in &self.blocks {
             match &block.kind {
-                BlockKind::Thinking => parts.push(Part::Thinking {
-                    text: block.text.clone(),
-                    signature: block.signature.clone(),
-                    redacted: block.redacted,
-                }),
-                // All text goes where its first block was.
-                BlockKind::Text => parts.extend(rest.take().map(|text| Part::Text(text.to_owned()))),
-                BlockKind::Tool { .. } => {}
+                BlockKind::Thinking => {
+                    if own {
+                        place(&mut parts, block.text_before);
+                    }
+                    parts.push(Part::Thinking {
+                        text: block.text.clone(),
+                        signature: block.signature.clone(),
+                        redacted: block.redacted,
+                    });
+                }
+                BlockKind::Text if !own => place(&mut parts, text.len()),
+                BlockKind::Text | BlockKind::Tool { .. } => {}
             }
         }
-        parts.extend(rest.map(|text| Part::Text(text.to_owned())));
+        place(&mut parts, text.len());
         parts.extend(self.calls().into_iter().map(Part::ToolCall));
         let only_thinking = parts.iter().all(|part| matches!(part, Part::Thinking { .. }));
         let message = Message { role: Role::Assistant, origin: Origin::Model, parts, hidden: false };
