@@ -8,12 +8,12 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use flow::{
-    Action, CallFailure, Callback, CallbackKind, Evidence, FailureCause, InputAnswer, Message, ModelOutput,
-    OutputAnswer, Place, RuleMatch, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPattern, TagPlace,
-    TextAnswer, TextPlace, Usage,
+    Action, Callback, Evidence, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, Place, RuleMatch, SessionId,
+    StopReason, StreamKind, Tag, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, Usage,
 };
 use sandbox::{Plugin, SandboxHost};
 use turn::ports::{BoxFuture, ExtensionHost as _, Extensions, TtsrEvent};
@@ -101,15 +101,16 @@ fn calls(table: &mut Table, plugin: &Plugin, component: &[u8]) {
     }
 }
 
+/// A session of its own each time: a session is open once at a time.
 fn open(host: &SandboxHost, session: &str) -> Arc<dyn Extensions> {
-    host.open(SessionId::new(session), Arc::new(EmptyStage), Arc::new(EmptyStage))
+    static OPENED: AtomicUsize = AtomicUsize::new(0);
+    let id = SessionId::new(format!("{session}-{}", OPENED.fetch_add(1, Ordering::Relaxed)));
+    host.open(id, Arc::new(EmptyStage), Arc::new(EmptyStage)).unwrap()
 }
 
-/// Time limits are time on the wall: where the machine runs something else for so long in the middle of a call, the call is
-/// stopped, and that says nothing about the guest. Any other failure ends the bench.
-fn answered<T>(answer: Result<T, CallFailure>) {
+fn answered<T>(answer: Result<T, NoAnswer>) {
     if let Err(failure) = answer {
-        assert_eq!(failure.cause, FailureCause::Timeout, "{failure}");
+        panic!("{failure:?}");
     }
 }
 
@@ -179,7 +180,7 @@ fn memory(table: &mut Table, what: &str, aim: Aim, folders: &[(&str, &str)]) {
 
 fn call_all(host: &SandboxHost, extensions: &dyn Extensions) {
     for (plugin, one) in host.registrations().iter().enumerate() {
-        for (callback, _) in &one.callbacks {
+        for callback in one.callbacks.iter().map(|one| &one.callback) {
             call_once(extensions, plugin, callback);
         }
     }
@@ -282,7 +283,7 @@ impl Extensions for Native {
         _plugin: usize,
         text: &'a str,
         _place: &'a TextPlace,
-    ) -> BoxFuture<'a, Result<TextAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<TextAnswer, NoAnswer>> {
         Box::pin(async move {
             black_box(text);
             Ok(TextAnswer::Pass)
@@ -293,7 +294,7 @@ impl Extensions for Native {
         &'a self,
         _plugin: usize,
         _messages: &'a [Message],
-    ) -> BoxFuture<'a, Result<InputAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<InputAnswer, NoAnswer>> {
         Box::pin(async { Ok(InputAnswer::Pass) })
     }
 
@@ -302,7 +303,7 @@ impl Extensions for Native {
         _plugin: usize,
         _tag: &'a Tag,
         _place: &'a TagPlace,
-    ) -> BoxFuture<'a, Result<TagAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<TagAnswer, NoAnswer>> {
         Box::pin(async { Ok(TagAnswer::Keep) })
     }
 
@@ -310,15 +311,11 @@ impl Extensions for Native {
         &'a self,
         _plugin: usize,
         _output: &'a ModelOutput,
-    ) -> BoxFuture<'a, Result<OutputAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<OutputAnswer, NoAnswer>> {
         Box::pin(async { Ok(OutputAnswer::default()) })
     }
 
-    fn ttsr_triggered<'a>(&'a self, _plugin: usize, _event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), CallFailure>> {
+    fn ttsr_triggered<'a>(&'a self, _plugin: usize, _event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>> {
         Box::pin(async { Ok(()) })
-    }
-
-    fn skip_reason(&self, _plugin: usize, _callback: CallbackKind) -> Option<String> {
-        None
     }
 }

@@ -5,6 +5,7 @@ mod support;
 
 use std::hint::black_box;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use flow::{BlockKind, Callback, Registration, SessionId, TagPattern, TextUnit};
@@ -39,7 +40,7 @@ fn tags(table: &mut Table, plugin: &Plugin) {
     let (four, whole) = (pieces(&text), [text.as_str()]);
     let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
     // A plugin that asks for no callback: the tags are found, and nobody handles one.
-    let lonely = Registration { callbacks: vec![(Callback::Tag(noted()), 50)], ..plugin.registration().clone() };
+    let lonely = Registration { callbacks: vec![Callback::Tag(noted()).into()], ..plugin.registration().clone() };
     let find = |pieces: &[&str]| {
         let mut finder = TagFinder::new(noted());
         let mut found = (0, 0);
@@ -87,7 +88,10 @@ fn with_tags(text: &str) -> String {
 }
 
 fn open(host: &SandboxHost) -> Arc<dyn turn::ports::Extensions> {
-    host.open(SessionId::new("segments"), Arc::new(EmptyStage), Arc::new(EmptyStage))
+    // Each of its own: a session is open once at a time.
+    static OPENED: AtomicUsize = AtomicUsize::new(0);
+    let id = SessionId::new(format!("segments-{}", OPENED.fetch_add(1, Ordering::Relaxed)));
+    host.open(id, Arc::new(EmptyStage), Arc::new(EmptyStage)).unwrap()
 }
 
 fn together(table: &mut Table, plugin: &Plugin) {
@@ -95,7 +99,7 @@ fn together(table: &mut Table, plugin: &Plugin) {
     assert!(!text.contains("<note"), "no tag, so no handler of tags is called");
     let set = rule_set(&patterns(RULES));
     let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
-    let callbacks = vec![(Callback::PlainText(TextUnit::Line), 50), (Callback::Tag(noted()), 50)];
+    let callbacks = vec![Callback::PlainText(TextUnit::Line).into(), Callback::Tag(noted()).into()];
     let registration = Registration { callbacks, ..plugin.registration().clone() };
     let run = |pieces: &[&str]| {
         let splitter = Splitter::new(vec![registration.clone()], open(&host), Arc::new(Stopped));

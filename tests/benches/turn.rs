@@ -72,7 +72,8 @@ async fn run(model: &Arc<Recorded>, expected: &str) {
         rules: Arc::new(FixedRules(RuleSet::build(Vec::new(), rules::Settings::default(), "").0)),
         clock: Arc::new(Nothing),
         settings: Settings::default(),
-    });
+    })
+    .unwrap();
     let report = session.run(vec![Message::user("Write a lot.")], &Cancel::new()).await;
     assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, expected));
     session.close();

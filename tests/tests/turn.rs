@@ -55,7 +55,7 @@ impl Bench {
     }
 
     fn session(&self) -> Session {
-        self.host.session(SessionId::new("test"))
+        self.host.session(SessionId::new("test")).unwrap()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
-use tidegate::{CallbackKind, Host, Loaded, PluginInfo};
+use tidegate::{CallbackKind, DecidedBy, Host, Loaded, PluginInfo};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
@@ -15,7 +15,8 @@ use crate::{open, print, screen, style};
 /// JSON is one object:
 /// ```json
 /// {"plugins": [{"id": "notes", "version": "0.1.0", "description": "…", "folder": "plugins/notes", "powers": ["state"],
-///    "rules": 0, "prompts": 1, "callbacks": [{"callback": "on_tag", "priority": 50}]}],
+///    "rules": 0, "prompts": 1, "required": false,
+///    "callbacks": [{"callback": "on_tag", "priority": 50, "on_failure": "withhold", "decided_by": "tidegate.toml"}]}],
 ///  "chains": {"on_tag": [{"id": "notes", "priority": 50}]}}
 /// ```
 pub(crate) async fn plugins(common: &Common, json: bool) -> Result<Exit, Failure> {
@@ -31,15 +32,18 @@ pub(crate) async fn plugins(common: &Common, json: bool) -> Result<Exit, Failure
 
 fn as_json(host: &Loaded) -> Value {
     let plugin = |one: &PluginInfo| {
-        let callbacks = one.callbacks.iter();
-        let callbacks =
-            callbacks.map(|(callback, priority)| json!({"callback": callback.as_str(), "priority": priority}));
+        let callbacks = one.callbacks.iter().map(|one| {
+            let (callback, on_failure) = (one.kind().as_str(), one.on_failure.as_str());
+            let (priority, decided_by) = (one.priority, one.decided_by.as_str());
+            json!({"callback": callback, "priority": priority, "on_failure": on_failure, "decided_by": decided_by})
+        });
         json!({
             "id": one.id.as_str(),
             "version": one.version,
             "description": one.description,
             "folder": one.folder.display().to_string(),
-            "powers": one.powers,
+            "powers": one.powers.iter().map(|(power, _)| power).collect::<Vec<_>>(),
+            "required": one.required,
             "rules": one.rules,
             "prompts": one.prompts,
             "callbacks": callbacks.collect::<Vec<_>>(),
@@ -63,8 +67,12 @@ fn text(host: &Loaded) -> std::io::Result<()> {
     for plugin in &plugins {
         let (name, version) = (style::out(style::STRONG, plugin.id.as_str()), flat(&plugin.version));
         writeln!(out, "{name} {version}  {}", flat(&plugin.description))?;
-        let powers = if plugin.powers.is_empty() { "none".to_owned() } else { plugin.powers.join(", ") };
+        let powers: Vec<&str> = plugin.powers.iter().map(|(power, _)| power.as_str()).collect();
+        let powers = if powers.is_empty() { "none".to_owned() } else { powers.join(", ") };
         writeln!(out, "  powers: {powers}; stream rules: {}; prompt additions: {}", plugin.rules, plugin.prompts)?;
+        if let Some(policy) = on_failure(plugin) {
+            writeln!(out, "  on failure: {policy}")?;
+        }
         writeln!(out, "  from {}", print::tidy_path(&plugin.folder.display().to_string()))?;
     }
     let chains = CallbackKind::ALL.map(|callback| (callback, host.chain(callback)));
@@ -78,6 +86,20 @@ fn text(host: &Loaded) -> std::io::Result<()> {
         }
     }
     out.flush()
+}
+
+/// What happens when a callback of the plugin did not do its work, and who decided that. `None` where it has no callback.
+fn on_failure(plugin: &PluginInfo) -> Option<String> {
+    let one = |one: &tidegate::Registered| {
+        let by = match one.decided_by {
+            DecidedBy::Default => String::new(),
+            by => format!(" ({})", by.as_str()),
+        };
+        format!("{} {}{by}", one.kind().as_str(), one.on_failure.as_str())
+    };
+    let callbacks: Vec<String> = plugin.callbacks.iter().map(one).collect();
+    let ends = if plugin.required { "; required: any failure ends the turn" } else { "" };
+    (!callbacks.is_empty()).then(|| format!("{}{ends}", callbacks.join(", ")))
 }
 
 async fn load(common: &Common) -> Result<Loaded, Failure> {

@@ -43,7 +43,7 @@ impl Printer {
             EventKind::TurnStart => self.troubles.begin_turn(),
             EventKind::CognitionOutDelta { text, .. } if self.live => self.answer.push(text)?,
             EventKind::ExtensionRegistered { plugin, version, callbacks } => {
-                let names: Vec<&str> = callbacks.iter().map(|(callback, _)| callback.as_str()).collect();
+                let names: Vec<&str> = callbacks.iter().map(|one| one.kind().as_str()).collect();
                 self.line(&err(style::DIM, &format!("+ plugin {plugin} {version}: {}", names.join(", "))))?;
             }
             EventKind::CognitionIn { text, hidden: false, .. } if self.echo => {

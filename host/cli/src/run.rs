@@ -34,7 +34,7 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     let host = builder.open().await?;
     print::warnings(host.loaded());
     let id = session_id();
-    let mut session = host.session(SessionId::new(id.clone()));
+    let mut session = host.session(SessionId::new(id.clone()))?;
     if args.output == Output::Json || (args.output == Output::Text && !screen::is_live()) {
         session = session.accepted_only();
     }

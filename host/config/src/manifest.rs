@@ -8,7 +8,7 @@ use std::time::Duration;
 use flow::{PluginId, Position, PromptAddition};
 
 use crate::document::{Document, steps};
-use crate::typed::{BuildKindWord, ManifestFile, PositionWord, SettingFile, SettingWord};
+use crate::typed::{BuildKindWord, ManifestFile, OnFailureWord, PositionWord, SettingFile, SettingWord};
 use crate::{Diagnostic, Diagnostics, Place, Power, Source, rule};
 
 /// The versions of the contract that a manifest may name.
@@ -40,6 +40,8 @@ pub struct Manifest {
     pub component: Option<PathBuf>,
     /// How the component is built from `folder`.
     pub build: Option<BuildKind>,
+    /// Whether callbacks for which its component registers nothing else fail closed (true) or are skipped (false).
+    pub fails_closed: Option<bool>,
     /// The powers it asks for, each with why.
     pub capabilities: BTreeMap<Power, String>,
     /// The limits it asks for.
@@ -238,6 +240,7 @@ impl Manifest {
             build: typed.build.map(|build| match build.kind {
                 BuildKindWord::Rust => BuildKind::Rust,
             }),
+            fails_closed: typed.on_failure.map(OnFailureWord::closed),
             capabilities: asked.into_iter().filter_map(|(power, why)| Some((power, why?))).collect(),
             limits: LimitRequests::of(&typed.limits),
             settings: BTreeMap::new(),

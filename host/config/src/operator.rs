@@ -9,8 +9,8 @@ use flow::CallbackKind;
 
 use crate::document::{Document, steps};
 use crate::typed::{
-    self, LimitsFile, LimitsRequest, ModeWord, OperatorFile, PluginFile, PowerWord, PriorityFile, ProviderFile,
-    ProviderWord, RuleFoldersFile,
+    self, LimitsFile, LimitsRequest, ModeWord, OnFailureWord, OperatorFile, PluginFile, PowerWord, PriorityFile,
+    ProviderFile, ProviderWord, RuleFoldersFile,
 };
 use crate::{
     Diagnostic, Diagnostics, LimitRequests, PermissionMode, PermissionRule, Place, SettingValue, Source, mask,
@@ -132,6 +132,8 @@ pub struct PluginEntry {
     pub grants: Vec<Power>,
     /// Its failure refuses the turn.
     pub required: bool,
+    /// Whether its callbacks fail closed (true) or are skipped (false), instead of what it registers.
+    pub fails_closed: Option<bool>,
     /// Priorities instead of those it registers (0 to 100).
     pub priorities: BTreeMap<CallbackKind, u8>,
     /// Limits instead of those it asks for; not clipped.
@@ -150,6 +152,7 @@ impl PluginEntry {
             folder: plugin_folder(path),
             grants: Vec::new(),
             required: false,
+            fails_closed: None,
             priorities: BTreeMap::new(),
             limits: LimitRequests::default(),
             settings: BTreeMap::new(),
@@ -408,6 +411,7 @@ fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile, f
         folder: plugin_folder(&folder.join(&typed.path)),
         grants,
         required: typed.required,
+        fails_closed: typed.on_failure.map(OnFailureWord::closed),
         priorities: priorities(&typed.priority),
         limits: LimitRequests::of(&typed.limits),
         settings,

@@ -38,6 +38,7 @@ fn every_value_arrives() {
     assert_eq!(plugin.folder, Path::new("folder/plugins/redact-secrets"));
     assert_eq!(plugin.grants, [Power::State, Power::Prompt]);
     assert!(plugin.required);
+    assert_eq!(plugin.fails_closed, Some(true));
     assert_eq!(plugin.priorities[&flow::CallbackKind::PlainText], 10);
     assert_eq!(plugin.limits.memory_bytes, Some(64 << 20));
     assert_eq!(plugin.settings["count"].0, SettingValue::Number(3.0));

@@ -4,7 +4,7 @@
 
 use crate::{
     Action, Annotation, BlockKind, CallFailure, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Preview,
-    Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, Usage,
+    Registered, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, Usage,
 };
 
 /// One thing that happened.
@@ -126,7 +126,8 @@ pub enum CallbackOutcome {
     Changed,
     /// It was registered and not called; the reason says why.
     Skipped(String),
-    /// It failed; the chain went on with the last good value.
+    /// It failed. The chain continued with the value it was given, unless it fails closed: then `extension_withheld`
+    /// follows.
     Failed(CallFailure),
     /// It answered something that was not used; the reason says why.
     Ignored(String),
@@ -391,8 +392,8 @@ pub enum EventKind {
         plugin: PluginId,
         /// Its version.
         version: String,
-        /// What it registered, with priorities.
-        callbacks: Vec<(CallbackKind, u8)>,
+        /// What it registered, with the operator's priorities and policies.
+        callbacks: Vec<Registered>,
     },
     /// `extension_unregistered`
     ExtensionUnregistered {
@@ -403,6 +404,18 @@ pub enum EventKind {
     },
     /// `extension_callback`
     ExtensionCallback(CallbackReport),
+    /// `extension_withheld`: an extension that fails closed did not check something, so it was not shown, or for
+    /// `on_input_messages` not sent.
+    ExtensionWithheld {
+        /// Which extension was to check it.
+        plugin: PluginId,
+        /// In which callback.
+        callback: CallbackKind,
+        /// Bytes of text that were withheld.
+        bytes: u64,
+        /// Why it was not checked: the failure, why the call was skipped, or why the section could not be given to it.
+        reason: String,
+    },
     /// `extension_state`: a committed change of an extension's state, or an eviction.
     ExtensionState {
         /// Whose.

@@ -1,6 +1,6 @@
 //! Callbacks of extensions: what they are, what they answer, how they fail.
 
-use crate::{PluginId, StopReason, ToolCall, Usage};
+use crate::{PluginId, Registered, StopReason, ToolCall, Usage};
 
 /// Priority of a callback that names none. Range 0 to 100, higher first; equal = order of registration.
 pub const DEFAULT_PRIORITY: u8 = 50;
@@ -65,6 +65,16 @@ pub enum TagPattern {
     Prefix(String),
 }
 
+impl TagPattern {
+    /// Whether a tag of this name fits.
+    pub fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Exact(exact) => exact == name,
+            Self::Prefix(prefix) => name.starts_with(prefix.as_str()),
+        }
+    }
+}
+
 /// One registered callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Callback {
@@ -100,8 +110,8 @@ pub struct Registration {
     pub plugin: PluginId,
     /// Its version, as its manifest says.
     pub version: String,
-    /// What, and with which priority (0 to 100).
-    pub callbacks: Vec<(Callback, u8)>,
+    /// What.
+    pub callbacks: Vec<Registered>,
     /// Its failure refuses the turn (the operator's choice).
     pub required: bool,
 }
@@ -194,7 +204,9 @@ pub struct OutputAnswer {
     pub replace: Option<String>,
     /// What the extension notes about it.
     pub annotations: Vec<Annotation>,
-    /// What of its answer cannot be used, each with its reason: a `replace` of an observer, a note that is no JSON.
+    /// Why what it returned for the text cannot be used; `replace` is `None` then.
+    pub unusable: Option<String>,
+    /// What else of its answer cannot be used, each with its reason: a `replace` of an observer, a note that is no JSON.
     pub ignored: Vec<String>,
 }
 
@@ -235,6 +247,21 @@ impl FailureCause {
             Self::Start => "start",
             Self::Host => "host",
         }
+    }
+}
+
+/// Why a call of a callback gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// The callback was not called; the reason says why: a circuit breaker is open, the turn's budget is spent.
+    Skipped(String),
+    /// The call failed.
+    Failed(CallFailure),
+}
+
+impl From<CallFailure> for NoAnswer {
+    fn from(failure: CallFailure) -> Self {
+        Self::Failed(failure)
     }
 }
 

@@ -12,6 +12,7 @@ mod event;
 mod extension;
 mod ids;
 mod message;
+mod on_failure;
 mod preview;
 mod prompt;
 mod segment;
@@ -19,16 +20,17 @@ mod tool;
 mod verdict;
 
 pub use delta::{BlockId, BlockKind, Delta, StopReason, Usage};
-pub use error::{ErrorClass, ModelError};
+pub use error::{ErrorClass, ModelError, SessionInUse};
 pub use event::{
     AnswerBlock, CallbackOutcome, CallbackReport, Event, EventKind, HoldOutcome, Partial, Place, TurnStatus,
 };
 pub use extension::{
     Annotation, CallFailure, Callback, CallbackKind, DEFAULT_PRIORITY, FailureCause, InputAnswer, ModelOutput,
-    OutputAnswer, OutputMode, Registration, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, TextUnit,
+    NoAnswer, OutputAnswer, OutputMode, Registration, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, TextUnit,
 };
 pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
 pub use message::{Message, Origin, Part, Role};
+pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
 pub use preview::{Ambiguous, Argument, Preview};
 pub use prompt::{Position, Prompt, PromptAddition};
 pub use segment::{Segment, Tag};

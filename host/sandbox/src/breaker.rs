@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// So many failures …
 const FAILURES: usize = 3;
@@ -31,53 +31,83 @@ struct State {
 struct Open {
     until: u64,
     back_off: u64,
+    /// The call that is to show whether the plugin works again has been let through and has not ended.
+    trial: bool,
+}
+
+/// A call that the breaker lets through. Dropped without a result, it leaves the breaker as it was, so that the next call is
+/// the trial.
+#[derive(Debug)]
+pub(crate) struct Admitted<'a> {
+    breaker: &'a Breaker,
+    trial: bool,
 }
 
 impl Breaker {
-    /// Why a call would be skipped now; the time is asked for only where it matters. After the back-off it is `None` again: the next call is the trial.
-    pub(crate) fn skip_reason(&self, now: impl Fn() -> u64) -> Option<String> {
+    /// Lets a call through, or says why it is skipped; the time is asked for only where it matters. After the back-off one
+    /// call is let through, and no other until that one has ended.
+    pub(crate) fn admit(&self, now: impl Fn() -> u64) -> Result<Admitted<'_>, String> {
         if !self.open.load(Ordering::Acquire) {
-            return None;
+            return Ok(Admitted { breaker: self, trial: false });
         }
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = now();
-        let open = state.open.filter(|open| now < open.until)?;
-        let left = open.until - now;
-        Some(format!(
-            "failed {} times within {} s; tried again in {}.{} s",
-            state.failures.len(),
-            WINDOW_MS / 1000,
-            left / 1000,
-            left % 1000 / 100
-        ))
+        let mut state = self.state();
+        let failures = format!("failed {} times within {} s", state.failures.len(), WINDOW_MS / 1000);
+        let Some(open) = &mut state.open else { return Ok(Admitted { breaker: self, trial: false }) };
+        let left = open.until.saturating_sub(now());
+        if left > 0 {
+            return Err(format!("{failures}; tried again in {}.{} s", left / 1000, left % 1000 / 100));
+        }
+        if open.trial {
+            return Err(format!("{failures}; a trial call is under way"));
+        }
+        open.trial = true;
+        Ok(Admitted { breaker: self, trial: true })
     }
 
-    /// A call failed at `now`. Tells whether the breaker is open now.
-    pub(crate) fn failed(&self, now: u64) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Admitted<'_> {
+    /// The call failed at `now`.
+    pub(crate) fn failed(mut self, now: u64) {
+        let mut state = self.breaker.state();
         while state.failures.len() >= FAILURES || state.failures.front().is_some_and(|at| at + WINDOW_MS <= now) {
             state.failures.pop_front();
         }
         state.failures.push_back(now);
+        let opened = |back_off| Some(Open { until: now + back_off, back_off, trial: false });
         if let Some(open) = state.open {
-            let back_off = (open.back_off * 2).min(BACK_OFF_MAX_MS);
-            state.open = Some(Open { until: now + back_off, back_off });
+            // A call that was let through before the breaker opened says nothing new.
+            if self.trial {
+                state.open = opened((open.back_off * 2).min(BACK_OFF_MAX_MS));
+            }
         } else if state.failures.len() >= FAILURES {
-            state.open = Some(Open { until: now + BACK_OFF_MS, back_off: BACK_OFF_MS });
+            state.open = opened(BACK_OFF_MS);
         }
-        self.open.store(state.open.is_some(), Ordering::Release);
-        state.open.is_some()
+        self.breaker.open.store(state.open.is_some(), Ordering::Release);
+        self.trial = false;
     }
 
-    /// A call succeeded: where it was the trial, the breaker closes and what was before counts no more.
-    pub(crate) fn succeeded(&self) {
-        if !self.open.load(Ordering::Acquire) {
-            return;
+    /// The call succeeded. Where it was the trial, the breaker closes and earlier failures count no more.
+    pub(crate) fn succeeded(mut self) {
+        if std::mem::take(&mut self.trial) {
+            let mut state = self.breaker.state();
+            state.open = None;
+            state.failures.clear();
+            self.breaker.open.store(false, Ordering::Release);
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.open = None;
-        state.failures.clear();
-        self.open.store(false, Ordering::Release);
+    }
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        if self.trial
+            && let Some(open) = &mut self.breaker.state().open
+        {
+            open.trial = false;
+        }
     }
 }
 
@@ -87,27 +117,62 @@ mod tests {
 
     use super::Breaker;
 
+    fn fail(breaker: &Breaker, at: u64) {
+        breaker.admit(|| at).unwrap().failed(at);
+    }
+
+    fn is_open(breaker: &Breaker, at: u64) -> bool {
+        breaker.admit(|| at).is_err()
+    }
+
     #[test]
     fn opens_on_the_third_failure_tries_once_and_closes_on_success() {
         let breaker = Breaker::default();
-        assert!(!breaker.failed(0));
-        assert!(!breaker.failed(10));
-        assert_eq!(breaker.skip_reason(|| 10), None);
-        assert!(breaker.failed(20));
-        assert_eq!(breaker.skip_reason(|| 20).unwrap(), "failed 3 times within 60 s; tried again in 1.0 s");
-        assert_eq!(breaker.skip_reason(|| 1020), None, "the trial");
-        assert!(breaker.failed(1020));
-        assert!(breaker.skip_reason(|| 3019).is_some(), "a failed trial doubles the back-off");
-        assert_eq!(breaker.skip_reason(|| 3020), None);
-        breaker.succeeded();
-        assert!(!breaker.failed(3021), "closed: one failure opens nothing");
+        fail(&breaker, 0);
+        fail(&breaker, 10);
+        assert!(!is_open(&breaker, 10));
+        fail(&breaker, 20);
+        assert_eq!(breaker.admit(|| 20).unwrap_err(), "failed 3 times within 60 s; tried again in 1.0 s");
+        fail(&breaker, 1020);
+        assert!(is_open(&breaker, 3019), "a failed trial doubles the back-off");
+        breaker.admit(|| 3020).unwrap().succeeded();
+        fail(&breaker, 3021);
+        assert!(!is_open(&breaker, 3021), "closed: one failure opens nothing");
+    }
+
+    #[test]
+    fn one_call_is_the_trial_however_many_wait() {
+        let breaker = Breaker::default();
+        (0..3).for_each(|at| fail(&breaker, at));
+        let trial = breaker.admit(|| 2000).unwrap();
+        for _ in 0..10 {
+            let skipped = breaker.admit(|| 2000).unwrap_err();
+            assert_eq!(skipped, "failed 3 times within 60 s; a trial call is under way");
+        }
+        drop(trial);
+        let trial = breaker.admit(|| 2000).expect("a trial that was stopped gives way to another");
+        assert!(is_open(&breaker, 2000));
+        trial.failed(2000);
+        assert!(is_open(&breaker, 3999) && !is_open(&breaker, 4000));
+    }
+
+    #[test]
+    fn calls_let_through_before_it_opened_do_not_count_as_trials() {
+        let breaker = Breaker::default();
+        let early: Vec<_> = (0..5).map(|_| breaker.admit(|| 0).unwrap()).collect();
+        let mut early = early.into_iter();
+        early.by_ref().take(4).for_each(|call| call.failed(0));
+        assert!(is_open(&breaker, 999) && !is_open(&breaker, 1000), "the fourth failure did not double the back-off");
+        early.for_each(super::Admitted::succeeded);
+        assert!(is_open(&breaker, 999), "nor does a late success close it");
     }
 
     #[test]
     fn failures_far_apart_do_not_add_up() {
         let breaker = Breaker::default();
         for at in 0..10 {
-            assert!(!breaker.failed(at * 30_000 + at));
+            fail(&breaker, at * 30_000 + at);
+            assert!(!is_open(&breaker, at * 30_000 + at));
         }
     }
 }

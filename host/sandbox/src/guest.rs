@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{EventKind, PluginId, SessionId};
+use flow::{EventKind, PluginId};
 use turn::ports::{Clock, EventSink, SessionView};
 use wasmtime::component::InstancePre;
 use wasmtime::{Store, UpdateDeadline};
@@ -25,7 +25,6 @@ pub(crate) struct Identity {
 
 /// A session, as far as plugins have to do with it.
 pub(crate) struct Session {
-    pub(crate) id: SessionId,
     pub(crate) view: Arc<dyn SessionView>,
     pub(crate) events: Arc<dyn EventSink>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -123,6 +122,14 @@ impl Guest {
                 key: change.key,
                 size_bytes: change.size,
             });
+        }
+    }
+
+    /// Whether the call has written to the state.
+    pub(crate) fn has_written(&self) -> bool {
+        match &self.scene {
+            Scene::Register => false,
+            Scene::Session(_, transaction) => transaction.has_written(),
         }
     }
 

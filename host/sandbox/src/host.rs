@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use flow::{Registration, SessionId};
+use flow::{Registration, SessionId, SessionInUse};
 use turn::ports::{BoxFuture, Clock, EventSink, ExtensionHost, Extensions, SessionView};
 
 use crate::error::DuplicatePlugin;
@@ -58,11 +58,16 @@ impl ExtensionHost for SandboxHost {
         self.plugins.iter().map(|plugin| plugin.registration().clone()).collect()
     }
 
-    fn open(&self, session: SessionId, view: Arc<dyn SessionView>, events: Arc<dyn EventSink>) -> Arc<dyn Extensions> {
-        let clock = Arc::clone(&self.clock);
-        let session = Arc::new(Session { id: session, view, events, clock });
+    fn open(
+        &self,
+        session: SessionId,
+        view: Arc<dyn SessionView>,
+        events: Arc<dyn EventSink>,
+    ) -> Result<Arc<dyn Extensions>, SessionInUse> {
+        let lease = self.states.open(session)?;
+        let session = Arc::new(Session { view, events, clock: Arc::clone(&self.clock) });
         let plugins = self.plugins.iter().map(|plugin| Arc::clone(&plugin.loaded));
-        Arc::new(SessionExtensions::new(session, Arc::clone(&self.states), plugins))
+        Ok(Arc::new(SessionExtensions::new(session, lease, plugins)))
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flow::{Callback, CallbackKind, PluginId, Registration};
+use flow::{CallbackKind, DecidedBy, OnFailure, PluginId, Registered, Registration};
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::{Component, Linker};
 
@@ -58,6 +58,10 @@ pub struct PluginSource {
     pub required: bool,
     /// Priorities that the operator gives instead of those it registers (0 to 100).
     pub priorities: BTreeMap<CallbackKind, u8>,
+    /// Whether callbacks for which it registers nothing else fail closed (true) or are skipped (false), as its manifest says.
+    pub fails_closed: Option<bool>,
+    /// Whether all callbacks that can fail closed do (true), or none does (false), as the operator says.
+    pub operator_fails_closed: Option<bool>,
 }
 
 impl PluginSource {
@@ -74,6 +78,8 @@ impl PluginSource {
             limits: Limits::default(),
             required: false,
             priorities: BTreeMap::new(),
+            fails_closed: None,
+            operator_fails_closed: None,
         }
     }
 }
@@ -142,9 +148,10 @@ impl Sandbox {
         let exports = Exports::find(&ready, &surface.callbacks).map_err(types)?;
         let identity = Arc::new(Identity { id: source.id, settings: source.settings, limits: source.limits });
         let callbacks = self.register(&identity, &ready, &exports)?;
-        let registered = callbacks.iter().map(|(callback, _)| callback.kind()).collect();
+        let registered = callbacks.iter().map(Registered::kind).collect();
         check::callbacks(&surface.callbacks, &registered, source.declared.as_ref())?;
-        let callbacks = with_priorities(callbacks, &source.priorities)?;
+        let mut callbacks = with_priorities(callbacks, &source.priorities)?;
+        decide_on_failure(&mut callbacks, source.fails_closed, source.operator_fails_closed);
         let (plugin, version, required) = (identity.id.clone(), source.version, source.required);
         let registration = Registration { plugin, version, callbacks, required };
         let digest = cache::hex(&Sha256::digest(&bytes));
@@ -166,7 +173,7 @@ impl Sandbox {
         identity: &Arc<Identity>,
         ready: &Ready,
         exports: &Exports,
-    ) -> Result<Vec<(Callback, u8)>, LoadProblem> {
+    ) -> Result<Vec<Registered>, LoadProblem> {
         let time = identity.limits.time;
         let millis = time.as_millis();
         let _ticking = self.machine.ticking();
@@ -214,18 +221,33 @@ fn read_file(path: &Path) -> Result<Arc<[u8]>, LoadProblem> {
 }
 
 fn with_priorities(
-    mut callbacks: Vec<(Callback, u8)>,
+    mut callbacks: Vec<Registered>,
     wanted: &BTreeMap<CallbackKind, u8>,
-) -> Result<Vec<(Callback, u8)>, LoadProblem> {
+) -> Result<Vec<Registered>, LoadProblem> {
     for (&callback, &priority) in wanted {
         let refuse = |why| LoadProblem::Priority { callback, priority, why };
         if priority > 100 {
             return Err(refuse("priorities go from 0 to 100"));
         }
-        let one = callbacks.iter_mut().find(|(registered, _)| registered.kind() == callback);
-        one.ok_or_else(|| refuse("the plugin does not register this callback"))?.1 = priority;
+        let one = callbacks.iter_mut().find(|registered| registered.kind() == callback);
+        one.ok_or_else(|| refuse("the plugin does not register this callback"))?.priority = priority;
     }
     Ok(callbacks)
+}
+
+/// The operator decides, else the registration of the callback, else the manifest.
+fn decide_on_failure(callbacks: &mut [Registered], manifest: Option<bool>, operator: Option<bool>) {
+    for one in callbacks {
+        let (closed, by) = match (operator, one.decided_by, manifest) {
+            (Some(closed), _, _) => (closed, DecidedBy::Operator),
+            (None, DecidedBy::Default, Some(closed)) => (closed, DecidedBy::Manifest),
+            (None, _, _) => continue,
+        };
+        let policy = OnFailure::closed(&one.callback).filter(|_| closed);
+        // What cannot fail closed is skipped by its nature, whoever demands otherwise.
+        one.decided_by = if closed && policy.is_none() { DecidedBy::Default } else { by };
+        one.on_failure = policy.unwrap_or(OnFailure::Skip);
+    }
 }
 
 impl Plugin {

@@ -1,61 +1,111 @@
-//! The plugins of one session, and the way of a call: lock, instance, guest, commit or failure.
+//! The plugins of one session, and the course of a call: breaker, lane, instance, guest, commit or failure.
 
 use std::sync::Arc;
 
 use flow::{
-    CallFailure, CallbackKind, InputAnswer, Message, ModelOutput, OutputAnswer, Tag, TagAnswer, TagPlace, TextAnswer,
+    CallbackKind, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, Tag, TagAnswer, TagPlace, TextAnswer,
     TextPlace,
 };
 use turn::ports::{BoxFuture, Extensions, TtsrEvent};
 
+use crate::breaker::Admitted;
 use crate::failure::{Described, Fault, caught, describe, describe_start};
 use crate::guest::{Guest, Scene, Session};
 use crate::load::Loaded;
-use crate::slot::{Live, Slot};
-use crate::state::{States, Transaction};
+use crate::slot::{Live, Slot, lock};
+use crate::state::{Lease, Transaction};
 use crate::v0_1::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered};
+
+/// How often a notice is run again because another callback changed the state that it may have read, before it keeps the
+/// others out while it runs.
+const NOTICE_TRIES: u32 = 3;
 
 /// The extensions of one session.
 pub(crate) struct SessionExtensions {
     session: Arc<Session>,
-    states: Arc<States>,
+    /// The state of this session, which is open as long as this exists.
+    lease: Lease,
     slots: Vec<Slot>,
 }
 
 impl SessionExtensions {
-    pub(crate) fn new(session: Arc<Session>, states: Arc<States>, plugins: impl Iterator<Item = Arc<Loaded>>) -> Self {
-        Self { session, states, slots: plugins.map(Slot::new).collect() }
+    pub(crate) fn new(session: Arc<Session>, lease: Lease, plugins: impl Iterator<Item = Arc<Loaded>>) -> Self {
+        Self { session, lease, slots: plugins.map(Slot::new).collect() }
     }
 
-    async fn call<C: Call>(&self, plugin: usize, call: C) -> Result<C::Answer, CallFailure> {
+    async fn call<C: Call>(&self, plugin: usize, call: C) -> Result<C::Answer, NoAnswer> {
         let slot = &self.slots[plugin];
-        let mut inner = slot.lock().await;
-        let budget = slot.budget(&mut inner, &*self.session.view, C::KIND)?;
+        let mut lane = lock(&slot.main).await;
+        let admitted = self.admit(slot)?;
+        let (mut live, answer, admitted) = self.run(slot, lane.take(), admitted, call).await?;
+        live.store.data_mut().commit();
+        *lane = Some(live);
+        admitted.succeeded();
+        Ok(answer)
+    }
+
+    /// Calls `ttsr_triggered` in an instance of its own, while other callbacks may run. Its writes to the state are applied
+    /// as if it had run between two of them: where one of them changed the state in the meantime, the call is repeated.
+    async fn notify(&self, plugin: usize, event: &TtsrEvent) -> Result<(), NoAnswer> {
+        let slot = &self.slots[plugin];
+        let mut lane = lock(&slot.notices).await;
+        let area = self.lease.area(&slot.plugin.identity.id);
+        for attempt in 0.. {
+            // The last attempt has the state to itself.
+            let alone = if attempt < NOTICE_TRIES { None } else { Some(lock(&slot.main).await) };
+            let admitted = self.admit(slot)?;
+            let version = area.version();
+            let (mut live, (), admitted) = self.run(slot, lane.take(), admitted, TtsrTriggered(event)).await?;
+            admitted.succeeded();
+            if !live.store.data().has_written() {
+                *lane = Some(live);
+                break;
+            }
+            let _main = match alone {
+                Some(main) => main,
+                None => lock(&slot.main).await,
+            };
+            if area.version() == version {
+                live.store.data_mut().commit();
+                *lane = Some(live);
+                break;
+            }
+            // The instance may remember what it read and wrote: it goes with its writes.
+        }
+        Ok(())
+    }
+
+    fn admit<'s>(&self, slot: &'s Slot) -> Result<Admitted<'s>, NoAnswer> {
+        slot.breaker.admit(|| self.session.clock.now_ms()).map_err(NoAnswer::Skipped)
+    }
+
+    /// Runs a call in `live`, or in a new instance. Its writes are not yet applied.
+    async fn run<'s, C: Call>(
+        &self,
+        slot: &'s Slot,
+        live: Option<Box<Live>>,
+        admitted: Admitted<'s>,
+        call: C,
+    ) -> Result<(Box<Live>, C::Answer, Admitted<'s>), NoAnswer> {
+        let budget = slot.budget(&*self.session.view, C::KIND)?;
         let _ticking = slot.plugin.machine.ticking();
-        let mut live = match inner.live.take() {
+        let mut live = match live {
             Some(live) => live,
             None => match self.start(&slot.plugin).await {
                 Ok(live) => live,
-                Err(described) => return Err(self.failed(slot, C::KIND, described)),
+                Err(described) => return Err(self.failed(slot, admitted, C::KIND, described)),
             },
         };
         Guest::begin(&mut live.store, budget, slot.may_run_inline(budget));
         let Live { store, calls, meter } = &mut *live;
         let answer = caught(meter, call.run(calls, store)).await;
-        let took = meter.spent();
-        inner.spent.add(took);
-        slot.note_duration(took);
-        live.store.data_mut().end_log();
+        slot.note_used(meter.spent());
+        store.data_mut().end_log();
         match answer {
-            Ok(answer) => {
-                live.store.data_mut().commit();
-                inner.live = Some(live);
-                slot.breaker.succeeded();
-                Ok(answer)
-            }
+            Ok(answer) => Ok((live, answer, admitted)),
             Err(fault) => {
-                let described = describe(fault, &mut live.store, budget.as_millis());
-                Err(self.failed(slot, C::KIND, described))
+                let described = describe(fault, store, budget.as_millis());
+                Err(self.failed(slot, admitted, C::KIND, described))
             }
         }
     }
@@ -63,7 +113,7 @@ impl SessionExtensions {
     /// Makes an instance, on a stack of its own: a start function may run for long. Its time has a limit of its own and
     /// belongs to no callback.
     async fn start(&self, plugin: &Loaded) -> Result<Box<Live>, Described> {
-        let area = self.states.area(&self.session.id, &plugin.identity.id);
+        let area = self.lease.area(&plugin.identity.id);
         let scene = Scene::Session(Arc::clone(&self.session), Transaction::new(area));
         let mut store = Guest::store(&plugin.machine, Arc::clone(&plugin.identity), scene);
         let time = plugin.identity.limits.time;
@@ -80,8 +130,8 @@ impl SessionExtensions {
         }
     }
 
-    fn failed(&self, slot: &Slot, callback: CallbackKind, described: Described) -> CallFailure {
-        slot.breaker.failed(self.session.clock.now_ms());
+    fn failed(&self, slot: &Slot, admitted: Admitted<'_>, callback: CallbackKind, described: Described) -> NoAnswer {
+        admitted.failed(self.session.clock.now_ms());
         slot.failure(callback, described)
     }
 }
@@ -91,7 +141,7 @@ impl Extensions for SessionExtensions {
         &'a self,
         plugin: usize,
         messages: &'a [Message],
-    ) -> BoxFuture<'a, Result<InputAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<InputAnswer, NoAnswer>> {
         Box::pin(self.call(plugin, InputMessages(messages)))
     }
 
@@ -100,7 +150,7 @@ impl Extensions for SessionExtensions {
         plugin: usize,
         text: &'a str,
         place: &'a TextPlace,
-    ) -> BoxFuture<'a, Result<TextAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<TextAnswer, NoAnswer>> {
         Box::pin(self.call(plugin, PlainText(text, place)))
     }
 
@@ -109,7 +159,7 @@ impl Extensions for SessionExtensions {
         plugin: usize,
         tag: &'a Tag,
         place: &'a TagPlace,
-    ) -> BoxFuture<'a, Result<TagAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<TagAnswer, NoAnswer>> {
         Box::pin(self.call(plugin, TagSection(tag, place)))
     }
 
@@ -117,18 +167,12 @@ impl Extensions for SessionExtensions {
         &'a self,
         plugin: usize,
         output: &'a ModelOutput,
-    ) -> BoxFuture<'a, Result<OutputAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<OutputAnswer, NoAnswer>> {
         let mode = self.slots[plugin].output_mode();
         Box::pin(self.call(plugin, LlmOutput(output, mode)))
     }
 
-    fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), CallFailure>> {
-        Box::pin(self.call(plugin, TtsrTriggered(event)))
-    }
-
-    fn skip_reason(&self, plugin: usize, _callback: CallbackKind) -> Option<String> {
-        let slot = &self.slots[plugin];
-        let used_up = slot.used_up(&*self.session.view);
-        used_up.or_else(|| slot.breaker.skip_reason(|| self.session.clock.now_ms()))
+    fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>> {
+        Box::pin(self.notify(plugin, event))
     }
 }

@@ -1,10 +1,10 @@
-//! One plugin in one session: its instance, what it has used up, and how its next call is made.
+//! One plugin in one session: its instances, what it has used up, and how its next call is made.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use flow::{CallFailure, Callback, CallbackKind, FailureCause, OutputMode};
+use flow::{CallFailure, Callback, CallbackKind, NoAnswer, OutputMode};
 use tokio::sync::{Mutex, MutexGuard};
 use turn::ports::SessionView;
 use wasmtime::Store;
@@ -31,18 +31,16 @@ pub(crate) struct Slot {
     pub(crate) breaker: Breaker,
     /// Calls that have yet to run on a stack of their own; see [`PROBATION`].
     probation: AtomicU32,
-    /// One more than the turn whose time is used up; 0 = none is.
-    used_up: AtomicU32,
-    /// Held during a call: calls are serial.
-    inner: Mutex<Inner>,
+    spent: std::sync::Mutex<Spent>,
+    /// Of all callbacks but `ttsr_triggered`. Locked during a call: calls are serial.
+    pub(crate) main: Lane,
+    /// Of `ttsr_triggered`, which nothing waits for and which must make nothing wait: it has an instance of its own.
+    pub(crate) notices: Lane,
 }
 
-/// What a call has to itself.
-pub(crate) struct Inner {
-    /// The instance; taken out for a call, so that a call which is dropped takes it along.
-    pub(crate) live: Option<Box<Live>>,
-    pub(crate) spent: Spent,
-}
+/// The instance of some callbacks, while there is one. It is taken out for a call, so that a call which is dropped takes it
+/// along.
+pub(crate) type Lane = Mutex<Option<Box<Live>>>;
 
 /// An instance.
 pub(crate) struct Live {
@@ -52,17 +50,23 @@ pub(crate) struct Live {
     pub(crate) meter: Arc<Meter>,
 }
 
+/// Waits for a lane, without the cost of waiting where it is free.
+pub(crate) async fn lock(lane: &Lane) -> MutexGuard<'_, Option<Box<Live>>> {
+    match lane.try_lock() {
+        Ok(live) => live,
+        Err(_) => lane.lock().await,
+    }
+}
+
 impl Slot {
     pub(crate) fn new(plugin: Arc<Loaded>) -> Self {
-        let inner = Mutex::new(Inner { live: None, spent: Spent::default() });
-        let (probation, used_up) = (AtomicU32::new(0), AtomicU32::new(0));
-        Self { plugin, breaker: Breaker::default(), probation, used_up, inner }
-    }
-
-    pub(crate) async fn lock(&self) -> MutexGuard<'_, Inner> {
-        match self.inner.try_lock() {
-            Ok(inner) => inner,
-            Err(_) => self.inner.lock().await,
+        Self {
+            plugin,
+            breaker: Breaker::default(),
+            probation: AtomicU32::new(0),
+            spent: std::sync::Mutex::default(),
+            main: Mutex::new(None),
+            notices: Mutex::new(None),
         }
     }
 
@@ -70,8 +74,10 @@ impl Slot {
         budget <= INLINE_BUDGET && self.probation.load(Ordering::Relaxed) == 0
     }
 
-    pub(crate) fn note_duration(&self, took: Duration) {
-        if took > SHORT {
+    /// A call has used this much of its own time.
+    pub(crate) fn note_used(&self, used: Duration) {
+        self.spent().add(used);
+        if used > SHORT {
             self.probation.store(PROBATION, Ordering::Relaxed);
         } else {
             let left = self.probation.load(Ordering::Relaxed);
@@ -81,50 +87,32 @@ impl Slot {
         }
     }
 
-    fn turn_used_up(&self) -> Described {
-        let millis = self.plugin.identity.limits.turn_time.as_millis();
-        let message = format!("has used up the {millis} ms that all its callbacks of one turn have together");
-        Described { cause: FailureCause::Timeout, message, frames: Vec::new() }
-    }
-
-    pub(crate) fn failure(&self, callback: CallbackKind, described: Described) -> CallFailure {
+    pub(crate) fn failure(&self, callback: CallbackKind, described: Described) -> NoAnswer {
         let Described { cause, message, frames } = described;
-        CallFailure { plugin: self.plugin.identity.id.clone(), callback, cause, message, frames }
+        CallFailure { plugin: self.plugin.identity.id.clone(), callback, cause, message, frames }.into()
     }
 
-    /// Whether its time in the current turn is used up, and the words for it.
-    pub(crate) fn used_up(&self, view: &dyn SessionView) -> Option<String> {
-        let used_up = self.used_up.load(Ordering::Relaxed);
-        if used_up == 0 {
-            return None;
-        }
-        if view.info().place.turn.saturating_add(1) == used_up {
-            return Some(self.turn_used_up().message);
-        }
-        self.used_up.store(0, Ordering::Relaxed);
-        None
-    }
-
-    /// The time the next call has, or the failure that it has none.
-    pub(crate) fn budget(
-        &self,
-        inner: &mut Inner,
-        view: &dyn SessionView,
-        callback: CallbackKind,
-    ) -> Result<Duration, CallFailure> {
+    /// The time the next call has; it is skipped where the turn has none left.
+    pub(crate) fn budget(&self, view: &dyn SessionView, callback: CallbackKind) -> Result<Duration, NoAnswer> {
         let limits = &self.plugin.identity.limits;
-        match inner.spent.left(view, limits.turn_time) {
+        match self.spent().left(view, limits.turn_time) {
             Some(left) => Ok(left.min(limits.time_of(callback))),
             None => {
-                self.used_up.store(inner.spent.turn.saturating_add(1), Ordering::Relaxed);
-                Err(self.failure(callback, self.turn_used_up()))
+                let millis = limits.turn_time.as_millis();
+                let why = format!("has used up the {millis} ms that all its callbacks of one turn have together");
+                Err(NoAnswer::Skipped(why))
             }
         }
     }
 
+    fn spent(&self) -> std::sync::MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn output_mode(&self) -> OutputMode {
         let mut callbacks = self.plugin.registration.callbacks.iter();
-        let mode = callbacks.find_map(|(c, _)| if let Callback::LlmOutput(mode) = c { Some(*mode) } else { None });
+        let mode =
+            callbacks.find_map(|one| if let Callback::LlmOutput(mode) = one.callback { Some(mode) } else { None });
         mode.unwrap_or(OutputMode::Observe)
     }
 }
@@ -132,15 +120,15 @@ impl Slot {
 /// The own time that the callbacks of a turn used. Asking which turn it is costs as much as a short call, so it is asked
 /// only after each sixteenth of what a turn may take; what was counted since then belongs to the turn found.
 #[derive(Debug, Default)]
-pub(crate) struct Spent {
+struct Spent {
     turn: u32,
     time: Duration,
     unasked: Duration,
 }
 
 impl Spent {
-    pub(crate) fn add(&mut self, took: Duration) {
-        self.unasked += took;
+    fn add(&mut self, used: Duration) {
+        self.unasked += used;
     }
 
     /// What is left of `max`, or `None` where nothing is.

@@ -2,30 +2,70 @@
 //!
 //! Kept in memory. An area belongs to one plugin in one session and outlives its instances.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flow::{PluginId, SessionId};
+use flow::{PluginId, SessionId, SessionInUse};
 
 use crate::limits::Limits;
 
 /// What all plugins keep, by session and plugin.
 #[derive(Debug, Default)]
-pub(crate) struct States(Mutex<HashMap<SessionId, Areas>>);
+pub(crate) struct States(Mutex<Sessions>);
 
-type Areas = HashMap<PluginId, Arc<Mutex<Area>>>;
+#[derive(Debug, Default)]
+struct Sessions {
+    kept: HashMap<SessionId, Areas>,
+    open: HashSet<SessionId>,
+}
+
+type Areas = HashMap<PluginId, SharedArea>;
+
+/// An area, shared by the instances of its plugin in its session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedArea(Arc<Mutex<Area>>);
+
+impl SharedArea {
+    /// Changes with every committed change.
+    pub(crate) fn version(&self) -> u64 {
+        lock(&self.0).version
+    }
+}
+
+/// The state of an open session. While this exists, no other session with its id is opened.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    states: Arc<States>,
+    session: SessionId,
+}
 
 impl States {
-    /// The area of `plugin` in `session`; made when first asked for.
-    pub(crate) fn area(&self, session: &SessionId, plugin: &PluginId) -> Arc<Mutex<Area>> {
-        let mut sessions = lock(&self.0);
-        let areas = sessions.entry(session.clone()).or_default();
-        Arc::clone(areas.entry(plugin.clone()).or_default())
+    /// Opens a session.
+    pub(crate) fn open(self: &Arc<Self>, session: SessionId) -> Result<Lease, SessionInUse> {
+        if !lock(&self.0).open.insert(session.clone()) {
+            return Err(SessionInUse(session));
+        }
+        Ok(Lease { states: Arc::clone(self), session })
     }
 
-    /// Throws away what was kept for `session`.
+    /// Drops what was kept for `session`.
     pub(crate) fn forget(&self, session: &SessionId) {
-        lock(&self.0).remove(session);
+        lock(&self.0).kept.remove(session);
+    }
+}
+
+impl Lease {
+    /// The area of `plugin`; made when first asked for.
+    pub(crate) fn area(&self, plugin: &PluginId) -> SharedArea {
+        let mut sessions = lock(&self.states.0);
+        let areas = sessions.kept.entry(self.session.clone()).or_default();
+        areas.entry(plugin.clone()).or_default().clone()
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        lock(&self.states.0).open.remove(&self.session);
     }
 }
 
@@ -40,6 +80,8 @@ pub(crate) struct Area {
     entries: BTreeMap<String, Entry>,
     /// Bytes of all entries, those that are past their time but still here included.
     size: u64,
+    /// Counts the commits that changed something.
+    version: u64,
 }
 
 impl Area {
@@ -106,10 +148,11 @@ pub(crate) struct Change {
     pub(crate) size: u64,
 }
 
-/// The writes of one callback on top of an area. Calls into one area are serial, so nothing changes underneath.
+/// The writes of one callback on top of an area. Commits to one area are serial: nothing changes underneath a callback that
+/// commits, with the exception that `SessionExtensions::notify` handles.
 #[derive(Debug)]
 pub(crate) struct Transaction {
-    area: Arc<Mutex<Area>>,
+    area: SharedArea,
     cleared: bool,
     writes: BTreeMap<String, Option<Entry>>,
     /// Bytes there would be after a commit, where it is known. Never less than the truth.
@@ -117,7 +160,7 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn new(area: Arc<Mutex<Area>>) -> Self {
+    pub(crate) fn new(area: SharedArea) -> Self {
         Self { area, cleared: false, writes: BTreeMap::new(), size: None }
     }
 
@@ -132,7 +175,7 @@ impl Transaction {
         if self.cleared {
             return Ok(None);
         }
-        let mut area = lock(&self.area);
+        let mut area = lock(&self.area.0);
         let Some(entry) = area.entries.get_mut(key).filter(|entry| entry.alive(now)) else { return Ok(None) };
         entry.touch(now);
         Ok(Some(entry.value.clone()))
@@ -188,7 +231,7 @@ impl Transaction {
     pub(crate) fn keys(&self, prefix: &str, now: u64) -> Vec<String> {
         let mut keys: Vec<String> = Vec::new();
         if !self.cleared {
-            let area = lock(&self.area);
+            let area = lock(&self.area.0);
             let old = area.entries.iter().filter(|(key, entry)| entry.alive(now) && !self.writes.contains_key(*key));
             keys.extend(old.map(|(key, _)| key.clone()));
         }
@@ -199,12 +242,17 @@ impl Transaction {
         keys
     }
 
+    /// Whether there is something to commit.
+    pub(crate) fn has_written(&self) -> bool {
+        self.cleared || !self.writes.is_empty()
+    }
+
     /// Applies what was written and tells what changed; the transaction is empty afterwards.
     pub(crate) fn commit(&mut self) -> Vec<Change> {
-        if !self.cleared && self.writes.is_empty() {
+        if !self.has_written() {
             return Vec::new();
         }
-        let mut area = lock(&self.area);
+        let mut area = lock(&self.area.0);
         let mut done: Vec<(&'static str, String)> = Vec::new();
         if self.cleared {
             area.clear();
@@ -225,6 +273,7 @@ impl Transaction {
         }
         self.cleared = false;
         self.size = None;
+        area.version += 1;
         let size = area.size;
         done.into_iter().map(|(operation, key)| Change { operation, key, size }).collect()
     }
@@ -234,14 +283,14 @@ impl Transaction {
     fn size_with(&self, key: &str, entry: &Entry, now: u64, max: u64) -> u64 {
         let cheap = match self.size {
             Some(size) => size,
-            None if self.writes.is_empty() && !self.cleared => lock(&self.area).size,
+            None if self.writes.is_empty() && !self.cleared => lock(&self.area.0).size,
             None => self.sum(now, None),
         };
         let size = cheap.saturating_sub(self.weight_of(key, now)).saturating_add(weight(key, entry));
         if size <= max {
             return size;
         }
-        lock(&self.area).drop_dead(now);
+        lock(&self.area.0).drop_dead(now);
         self.sum(now, Some(key)).saturating_add(weight(key, entry))
     }
 
@@ -251,7 +300,7 @@ impl Transaction {
         match self.writes.get(key) {
             Some(written) => written.as_ref().map_or(0, of_alive),
             None if self.cleared => 0,
-            None => lock(&self.area).entries.get(key).map_or(0, of_alive),
+            None => lock(&self.area.0).entries.get(key).map_or(0, of_alive),
         }
     }
 
@@ -260,7 +309,7 @@ impl Transaction {
         let other = |key: &str| except != Some(key);
         let mut size = 0;
         if !self.cleared {
-            let area = lock(&self.area);
+            let area = lock(&self.area.0);
             for (key, entry) in &area.entries {
                 if entry.alive(now) && !self.writes.contains_key(key) && other(key) {
                     size += weight(key, entry);

@@ -5,13 +5,14 @@ mod support;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use flow::{
     Action, Annotation, CallFailure, CallId, EventKind, Evidence, FailureCause, InputAnswer, Message, ModelOutput,
     Origin, OutputAnswer, Part, Place, RuleMatch, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPlace,
     TextAnswer, TextPlace, ToolCall, ToolSpec, Usage,
 };
-use support::{Stage, open, patient, sandbox, say, source};
+use support::{Leaping, Stage, failure, open, patient, sandbox, say, source};
 use tidegate_sandbox::{PluginSource, SandboxHost, Setting};
 use turn::ports::{ExtensionHost as _, Extensions, SessionInfo, SessionView, TtsrEvent};
 
@@ -45,7 +46,10 @@ fn session() -> (Arc<dyn Extensions>, Arc<Stage>) {
 
 fn patient_session() -> (Arc<dyn Extensions>, Arc<Stage>) {
     let stage = Arc::new(Stage { turn: 5.into(), ..Stage::default() });
-    (open(&host(patient(conformance())), "s1", &stage), stage)
+    // Minutes pass between two looks at the clock, so that no breaker opens.
+    let plugin = sandbox().load(patient(conformance())).unwrap();
+    let host = SandboxHost::with_clock(vec![plugin], Arc::new(Leaping::default())).unwrap();
+    (open(&host, "s1", &stage), stage)
 }
 
 /// What the guest says to a script in `on_plain_text`.
@@ -57,7 +61,7 @@ async fn ask(extensions: &Arc<dyn Extensions>, script: &str) -> String {
 }
 
 async fn input(extensions: &Arc<dyn Extensions>, script: &str) -> Result<InputAnswer, CallFailure> {
-    extensions.input_messages(0, &[Message::user("first"), Message::user(script)]).await
+    extensions.input_messages(0, &[Message::user("first"), Message::user(script)]).await.map_err(failure)
 }
 
 #[tokio::test]
@@ -174,10 +178,9 @@ async fn an_observer_may_note_but_not_replace() {
     assert_eq!(answer.ignored, ["a `replace` by an extension that registered to observe"]);
 }
 
-#[tokio::test]
-async fn ttsr_triggered_is_told_what_happened() {
-    let (extensions, stage) = session();
-    let event = |text: &str| TtsrEvent {
+/// A rule fired on this text.
+fn event(text: &str) -> TtsrEvent {
+    TtsrEvent {
         matches: vec![RuleMatch {
             rule: "no-unwrap".into(),
             stream: StreamKind::Tool { call: CallId::new("c"), name: "edit".into() },
@@ -193,14 +196,19 @@ async fn ttsr_triggered_is_told_what_happened() {
         }],
         action: Action::Interrupt,
         place: Place { turn: 1, step: 1, attempt: 4 },
-    };
+    }
+}
+
+#[tokio::test]
+async fn ttsr_triggered_is_told_what_happened() {
+    let (extensions, stage) = session();
     assert_eq!(extensions.ttsr_triggered(0, &event("!subject")).await, Ok(()));
     let events = stage.events.lock().unwrap().clone();
     let [EventKind::ExtensionLog { message, .. }] = &events[..] else { panic!("{events:?}") };
     for part in ["no-unwrap", "edit", "unwrap", "new_text", "src/a.rs", "nterrupt", "4"] {
         assert!(message.contains(part), "{part}: {message}");
     }
-    let failure = extensions.ttsr_triggered(0, &event("!error gone")).await.unwrap_err();
+    let failure = failure(extensions.ttsr_triggered(0, &event("!error gone")).await.unwrap_err());
     assert_eq!((failure.cause, failure.message.as_str()), (FailureCause::Returned, "gone"));
 }
 
@@ -265,6 +273,7 @@ async fn sessions_share_nothing() {
     drop(one);
     let again = open(&host, "one", &stage);
     assert_eq!(ask(&again, "!state-get k\n!count").await, "Some(\"one\")\n1", "state is of the session, memory is not");
+    drop(again);
     host.forget(&SessionId::new("one"));
     let forgotten = open(&host, "one", &stage);
     assert_eq!(ask(&forgotten, "!state-get k").await, "None");
@@ -289,6 +298,48 @@ async fn sessions_share_nothing_under_load() {
     for task in tasks {
         task.await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_slow_notice_delays_no_other_callback() {
+    let mut source = patient(conformance());
+    source.limits.time = Duration::from_millis(300);
+    let extensions = open(&host(source), "s1", &Arc::default());
+    ask(&extensions, "!count").await;
+    let slow = event("!loop");
+    let notice = extensions.ttsr_triggered(0, &slow);
+    tokio::pin!(notice);
+    for call in 2..=20 {
+        tokio::select! {
+            biased;
+            ended = &mut notice => panic!("the notice ended first: {ended:?}"),
+            () = tokio::task::yield_now() => {}
+        }
+        assert_eq!(ask(&extensions, "!count").await, call.to_string(), "it has an instance of its own");
+    }
+    assert_eq!(failure(notice.await.unwrap_err()).cause, FailureCause::Timeout);
+}
+
+#[tokio::test]
+async fn a_notice_writes_as_if_it_had_run_between_two_calls() {
+    let (extensions, stage) = patient_session();
+    // The notice adds to a list that another callback adds to while it works.
+    let slow = event("!state-append list n\n!work 30");
+    let notice = extensions.ttsr_triggered(0, &slow);
+    tokio::pin!(notice);
+    for _ in 0..3 {
+        tokio::select! {
+            biased;
+            ended = &mut notice => panic!("the notice ended first: {ended:?}"),
+            () = tokio::task::yield_now() => {}
+        }
+        assert_eq!(ask(&extensions, "!state-append list t").await, "()");
+    }
+    notice.await.unwrap();
+    assert_eq!(ask(&extensions, "!state-get list").await, "Some(\"tttn\")", "nothing is lost");
+    let commits =
+        stage.events.lock().unwrap().iter().filter(|one| matches!(one, EventKind::ExtensionState { .. })).count();
+    assert_eq!(commits, 4, "what was repeated was committed once");
 }
 
 #[tokio::test]
@@ -348,7 +399,8 @@ impl SessionView for Broken {
 #[tokio::test]
 async fn a_panic_of_the_host_under_a_guest_is_a_failure_of_the_call() {
     let host = host(conformance());
-    let extensions = host.open(SessionId::new("s"), Arc::new(Broken(Stage::default())), Arc::new(Stage::default()));
+    let extensions =
+        host.open(SessionId::new("s"), Arc::new(Broken(Stage::default())), Arc::new(Stage::default())).unwrap();
     // On the caller's stack, and on one of its own.
     for text in [true, false] {
         assert_eq!(ask(&extensions, "!count").await, "1");

@@ -3,11 +3,17 @@
 
 mod support;
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use flow::{CallFailure, CallbackKind, EventKind, FailureCause, TextAnswer};
-use support::{Guest, PASS, Registered, Stage, answer, echo, load, one, open, patient, sandbox, say, says, source};
+use flow::{CallFailure, CallbackKind, EventKind, FailureCause, NoAnswer, TextAnswer};
+use support::{
+    Guest, PASS, Registered, Stage, Still, answer, echo, load, one, open, patient, sandbox, say, says, skipped, source,
+};
 use tidegate_sandbox::SandboxHost;
+use turn::ports::{BoxFuture, Extensions};
 
 /// Misbehaves with `bad` when the text begins with `!`, and echoes else: after each failure the plugin must work again.
 fn sometimes(bad: &str) -> Guest {
@@ -18,7 +24,7 @@ fn sometimes(bad: &str) -> Guest {
 /// Calls a guest that misbehaves, checks that it works before and after, and gives the failure.
 async fn failure_of(guest: &Guest) -> CallFailure {
     let plugin = sandbox().load(patient(source("guest", guest.component()))).unwrap();
-    let extensions = open(&SandboxHost::new(vec![plugin]).unwrap(), "s1", &std::sync::Arc::new(Stage::default()));
+    let extensions = open(&SandboxHost::new(vec![plugin]).unwrap(), "s1", &Arc::new(Stage::default()));
     assert_eq!(say(&extensions, "one").await, Ok(TextAnswer::Replace("one".into())));
     let failure = say(&extensions, "!").await.unwrap_err();
     assert_eq!(failure.plugin.as_str(), "guest");
@@ -47,7 +53,7 @@ async fn a_slow_guest_lets_other_tasks_run() {
     let mut source = source("slow", sometimes("(loop $l (br $l))").component());
     source.limits.text_time = Duration::from_millis(300);
     let host = SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap();
-    let extensions = open(&host, "s1", &std::sync::Arc::new(Stage::default()));
+    let extensions = open(&host, "s1", &Arc::new(Stage::default()));
     // One thread: the guest has to give way for the counter to move.
     let mut ticks = 0;
     let call = say(&extensions, "!");
@@ -68,7 +74,7 @@ async fn a_dropped_call_is_stopped_and_the_next_one_works() {
     let mut source = source("slow", sometimes("(loop $l (br $l))").component());
     source.limits.text_time = Duration::from_secs(600);
     let host = SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap();
-    let extensions = open(&host, "s1", &std::sync::Arc::new(Stage::default()));
+    let extensions = open(&host, "s1", &Arc::new(Stage::default()));
     for _ in 0..3 {
         let call = say(&extensions, "!");
         assert!(tokio::time::timeout(Duration::from_millis(20), call).await.is_err());
@@ -214,40 +220,92 @@ async fn a_flood_of_log_lines_is_counted() {
 #[tokio::test]
 async fn a_turn_has_a_budget_of_its_own() {
     let mut source = source("slow", sometimes("(loop $l (br $l))").component());
-    source.limits.turn_time = Duration::from_millis(50);
-    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap();
-    let stage = std::sync::Arc::new(Stage::default());
+    source.limits.turn_time = Duration::from_millis(35);
+    let clock = Arc::new(Still::default());
+    let host = SandboxHost::with_clock(vec![sandbox().load(source).unwrap()], clock.clone()).unwrap();
+    let stage = Arc::new(Stage::default());
     *stage.turn.lock().unwrap() = 1;
     let extensions = open(&host, "s1", &stage);
-    let mut said = String::new();
+    let mut said = None;
     for _ in 0..10 {
-        said = say(&extensions, "!").await.unwrap_err().message;
+        said = skipped(&extensions, "!").await;
+        if said.is_some() {
+            break;
+        }
     }
-    assert_eq!(said, "has used up the 50 ms that all its callbacks of one turn have together");
-    assert_eq!(say(&extensions, "two").await.unwrap_err().cause, FailureCause::Timeout);
-    assert_eq!(extensions.skip_reason(0, CallbackKind::PlainText), Some(said));
+    let used_up = "has used up the 35 ms that all its callbacks of one turn have together";
+    assert_eq!(said.as_deref(), Some(used_up));
+    assert_eq!(skipped(&extensions, "two").await.as_deref(), Some(used_up));
     *stage.turn.lock().unwrap() = 2;
-    let skip = extensions.skip_reason(0, CallbackKind::PlainText);
-    assert!(!skip.is_some_and(|why| why.contains("one turn")));
+    clock.0.store(10_000, Ordering::SeqCst);
     assert_eq!(say(&extensions, "two").await, Ok(TextAnswer::Replace("two".into())), "a new turn has its own time");
+}
+
+/// A session with one guest, and the clock of its breaker.
+fn clocked(guest: &Guest) -> (Arc<dyn Extensions>, Arc<Still>) {
+    let clock = Arc::new(Still::default());
+    let plugin = sandbox().load(patient(source("guest", guest.component()))).unwrap();
+    let host = SandboxHost::with_clock(vec![plugin], clock.clone()).unwrap();
+    (open(&host, "s1", &Arc::new(Stage::default())), clock)
 }
 
 #[tokio::test]
 async fn the_breaker_opens_after_three_failures_and_a_good_trial_closes_it() {
-    let (extensions, _) = one(&sometimes("unreachable"));
-    let skip = || extensions.skip_reason(0, CallbackKind::PlainText);
+    let (extensions, clock) = clocked(&sometimes("unreachable"));
     for _ in 0..3 {
-        assert_eq!(skip(), None);
         say(&extensions, "!").await.unwrap_err();
     }
-    assert!(skip().unwrap().starts_with("failed 3 times within 60 s"));
+    let open = "failed 3 times within 60 s; tried again in 1.0 s";
+    assert_eq!(skipped(&extensions, "good").await.as_deref(), Some(open));
+    clock.0.store(1000, Ordering::SeqCst);
+    say(&extensions, "!").await.unwrap_err();
+    assert!(skipped(&extensions, "good").await.unwrap().ends_with("tried again in 2.0 s"), "the trial failed");
+    clock.0.store(3000, Ordering::SeqCst);
     say(&extensions, "good").await.unwrap();
-    assert_eq!(skip(), None);
+    assert_eq!(say(&extensions, "more").await, Ok(TextAnswer::Replace("more".into())), "it is closed");
+}
+
+#[tokio::test]
+async fn of_many_calls_that_wait_one_is_the_trial() {
+    let (extensions, clock) = clocked(&sometimes("unreachable"));
+    for _ in 0..3 {
+        say(&extensions, "!").await.unwrap_err();
+    }
+    clock.0.store(1000, Ordering::SeqCst);
+    let place = flow::TextPlace::default();
+    let call = || extensions.plain_text(0, "!", &place);
+    let (mut failed, mut left_out) = (0, 0);
+    for answer in join_all((0..10).map(|_| call())).await {
+        match answer.unwrap_err() {
+            NoAnswer::Failed(_) => failed += 1,
+            NoAnswer::Skipped(_) => left_out += 1,
+        }
+    }
+    assert_eq!((failed, left_out), (1, 9));
+}
+
+/// Polls all of them until each is ready.
+async fn join_all<T>(calls: impl Iterator<Item = BoxFuture<'_, T>>) -> Vec<T> {
+    let mut calls: Vec<_> = calls.map(Some).collect();
+    let mut done = Vec::new();
+    std::future::poll_fn(|cx| {
+        for call in &mut calls {
+            if let Some(future) = call
+                && let Poll::Ready(value) = future.as_mut().poll(cx)
+            {
+                *call = None;
+                done.push(value);
+            }
+        }
+        if calls.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    done
 }
 
 #[tokio::test]
 async fn a_callback_that_is_not_exported_is_an_error() {
     let (extensions, _) = one(&Guest { registers: vec![(Registered::PlainText(0), None)], ..Guest::text(PASS) });
-    let failure = extensions.input_messages(0, &[]).await.unwrap_err();
+    let failure = support::failure(extensions.input_messages(0, &[]).await.unwrap_err());
     assert_eq!((failure.cause, failure.callback), (FailureCause::Start, CallbackKind::InputMessages));
 }

@@ -35,10 +35,14 @@ fn a_guest_with_every_callback_is_loaded_with_what_it_registered() {
     let registration = plugin.registration();
     assert_eq!(registration.version, "1.2.3");
     let tags = vec![TagPattern::Exact("note".into()), TagPattern::Prefix("note-".into())];
-    assert_eq!(registration.callbacks[0], (Callback::InputMessages, 100));
-    assert_eq!(registration.callbacks[1], (Callback::PlainText(TextUnit::Paragraph), 7), "the operator's priority");
-    assert_eq!(registration.callbacks[2], (Callback::Tag(tags), 0));
-    assert_eq!(registration.callbacks[4], (Callback::TtsrTriggered, 50));
+    assert_eq!(registration.callbacks[0], (Callback::InputMessages, 100).into());
+    assert_eq!(
+        registration.callbacks[1],
+        (Callback::PlainText(TextUnit::Paragraph), 7).into(),
+        "the operator's priority"
+    );
+    assert_eq!(registration.callbacks[2], (Callback::Tag(tags), 0).into());
+    assert_eq!(registration.callbacks[4], (Callback::TtsrTriggered, 50).into());
     assert_eq!(plugin.powers(), &BTreeSet::new(), "what is not imported is not there");
     assert_eq!(plugin.digest().len(), 64);
 }
@@ -181,6 +185,78 @@ fn registrations_that_cannot_be() {
     assert!(said(vec![(Registered::Tag(vec![]), None)]).contains("registered for no tag"));
     assert!(said(vec![(Registered::Tag(vec!["a", "a"]), None)]).contains("names the pattern `a` twice"));
     assert!(said(vec![(Registered::Tag(vec!["a"; 65]), None)]).contains("has 65 patterns"));
+}
+
+/// The policies that a guest with every callback gets, with who decided each.
+fn policies(on_failure: Option<u8>, mode: u8, change: impl FnOnce(&mut PluginSource)) -> Result<String, String> {
+    let every = [
+        (Registered::InputMessages, CallbackKind::InputMessages),
+        (Registered::PlainText(0), CallbackKind::PlainText),
+        (Registered::Tag(vec!["t"]), CallbackKind::Tag),
+        (Registered::LlmOutput(mode), CallbackKind::LlmOutput),
+        (Registered::TtsrTriggered, CallbackKind::TtsrTriggered),
+    ];
+    let one_policy = |number: u8| match number {
+        1 => vec![1, 2, 3],
+        2 => vec![0],
+        _ => vec![0, 1, 2, 3, 4],
+    };
+    let chosen = on_failure.map_or_else(|| vec![0, 1, 2, 3, 4], one_policy);
+    let every: Vec<_> = chosen.into_iter().map(|at: usize| every[at].clone()).collect();
+    let guest = Guest {
+        registers: every.iter().map(|(one, _)| (one.clone(), None)).collect(),
+        exports: every.iter().map(|(_, kind)| (*kind, PASS.to_owned())).collect(),
+        on_failure,
+        ..Guest::default()
+    };
+    let mut source = source("p", guest.component());
+    change(&mut source);
+    let plugin = sandbox().load(source).map_err(|error| error.to_string())?;
+    let one = |one: &flow::Registered| format!("{} {}", one.on_failure.as_str(), one.decided_by.as_str());
+    Ok(plugin.registration().callbacks.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+#[test]
+fn the_operator_decides_then_the_registration_then_the_manifest() {
+    let nobody = "skip default, skip default, skip default, skip default, skip default";
+    assert_eq!(policies(None, 1, |_| {}).unwrap(), nobody);
+    let manifest = policies(None, 1, |source| source.fails_closed = Some(true)).unwrap();
+    assert_eq!(
+        manifest,
+        "reject plugin.toml, withhold plugin.toml, withhold plugin.toml, withhold plugin.toml, skip default"
+    );
+    let observer = policies(None, 0, |source| source.operator_fails_closed = Some(true)).unwrap();
+    assert_eq!(
+        observer,
+        "reject tidegate.toml, withhold tidegate.toml, withhold tidegate.toml, skip default, skip default"
+    );
+    let registered = policies(Some(1), 1, |source| source.fails_closed = Some(false)).unwrap();
+    assert_eq!(registered, "withhold registered, withhold registered, withhold registered");
+    let open = policies(Some(0), 1, |source| source.fails_closed = Some(true)).unwrap();
+    assert_eq!(open, "skip registered, skip registered, skip registered, skip registered, skip registered");
+    let relaxed = policies(Some(2), 1, |source| source.operator_fails_closed = Some(false)).unwrap();
+    assert_eq!(relaxed, "skip tidegate.toml");
+}
+
+#[test]
+fn failure_policies_that_cannot_be() {
+    let said = |on_failure, registered| {
+        let guest = Guest { on_failure: Some(on_failure), registers: vec![(registered, None)], ..Guest::text(PASS) };
+        load(&guest).unwrap_err().to_string()
+    };
+    let input = said(1, Registered::InputMessages);
+    assert!(
+        input.contains("on_input_messages cannot have the failure policy `withhold`; use `reject` or `skip`"),
+        "{input}"
+    );
+    let text = said(2, Registered::PlainText(0));
+    assert!(text.contains("on_plain_text cannot have the failure policy `reject`; use `withhold` or `skip`"), "{text}");
+    let observer = said(1, Registered::LlmOutput(0));
+    assert!(observer.contains("use `skip`, or the mode `rewrite`"), "{observer}");
+    let notice = said(1, Registered::TtsrTriggered);
+    assert!(notice.contains("has been shown, or has happened; use `skip`"), "{notice}");
+    let unknown = said(3, Registered::PlainText(0));
+    assert!(unknown.contains("the failure policy `explode` is not known"), "{unknown}");
 }
 
 #[test]

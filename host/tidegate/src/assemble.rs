@@ -129,6 +129,8 @@ pub(crate) fn plugin(from: &config::Plugin) -> Option<PluginSource> {
         limits,
         required: from.entry.required,
         priorities,
+        fails_closed: from.manifest.fails_closed,
+        operator_fails_closed: from.entry.fails_closed,
         ..PluginSource::new(from.manifest.id.clone(), ComponentSource::File(component))
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use config::Diagnostic;
 use flow::{
-    Action, EventKind, Evidence, FailureCause, Message, ModelOutput, Place, RuleMatch, SessionId, StopReason,
+    Action, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, Place, RuleMatch, SessionId, StopReason,
     StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
 };
 use providers::ProviderConfig;
@@ -119,17 +119,23 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
     let mut checks: Vec<Check> = plugins
         .iter()
         .map(|plugin| {
-            let names: Vec<&str> = plugin.callbacks.iter().map(|(callback, _)| callback.as_str()).collect();
+            let names: Vec<&str> = plugin.callbacks.iter().map(|one| one.kind().as_str()).collect();
             let callbacks = if names.is_empty() { "no callbacks".to_owned() } else { names.join(", ") };
             let detail = format!("{}: {callbacks}; {} rules, {} prompts", plugin.version, plugin.rules, plugin.prompts);
             Check::good(format!("plugin {}", plugin.id), detail)
         })
         .collect();
-    let extensions = loaded.extensions.open(SessionId::new("doctor"), Arc::new(Nothing), Arc::new(Nothing));
+    let extensions = match loaded.extensions.open(SessionId::new("doctor"), Arc::new(Nothing), Arc::new(Nothing)) {
+        Ok(extensions) => extensions,
+        Err(error) => {
+            checks.push(Check::bad("callbacks", &HostError::from(error)));
+            return checks;
+        }
+    };
     for (index, one) in loaded.extensions.registrations().iter().enumerate() {
-        for (callback, _) in &one.callbacks {
-            let what = format!("callback {} {}", one.plugin, callback.kind().as_str());
-            checks.push(check_callback(&*extensions, index, callback, what).await);
+        for registered in &one.callbacks {
+            let what = format!("callback {} {}", one.plugin, registered.kind().as_str());
+            checks.push(check_callback(&*extensions, index, &registered.callback, what).await);
         }
     }
     loaded.extensions.forget(&SessionId::new("doctor"));
@@ -171,7 +177,10 @@ async fn check_callback(extensions: &dyn Extensions, plugin: usize, callback: &f
     };
     match failed {
         None => Check { what, health: Health::Good, detail: "called, and it answered".into() },
-        Some(failure) => {
+        Some(NoAnswer::Skipped(why)) => {
+            Check { what, health: Health::Bad, detail: format!("it was not called: {why}") }
+        }
+        Some(NoAnswer::Failed(failure)) => {
             let help = remedy(failure.cause).map(|help| format!("; {help}")).unwrap_or_default();
             Check { what, health: Health::Bad, detail: format!("{failure}{help}") }
         }

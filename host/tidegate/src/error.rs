@@ -18,6 +18,9 @@ pub enum HostError {
     /// The sandbox cannot run on this machine.
     #[error(transparent)]
     Sandbox(#[from] sandbox::EngineError),
+    /// A session with this id is open.
+    #[error(transparent)]
+    Session(#[from] flow::SessionInUse),
     /// The tools cannot be set up.
     #[error(transparent)]
     Tools(#[from] tools::ToolsError),

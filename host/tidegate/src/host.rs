@@ -160,9 +160,12 @@ impl Host {
     ///
     /// When a turn of it begins, the rule folders are looked at: edited rule files count from that turn on, without
     /// anything to call. The session says so with the event `rules_reloaded`.
-    pub fn session(&self, id: SessionId) -> Session {
+    ///
+    /// # Errors
+    /// A session with this id is open: the two would share what plugins keep.
+    pub fn session(&self, id: SessionId) -> Result<Session, HostError> {
         let rules = self.loaded.live.session();
-        Session::open(turn::Parts {
+        let session = Session::open(turn::Parts {
             id,
             model: Arc::clone(&self.model),
             extensions: Arc::<SandboxHost>::clone(&self.loaded.extensions),
@@ -171,7 +174,8 @@ impl Host {
             rules,
             clock: Arc::clone(&self.clock),
             settings: self.loaded.settings.clone(),
-        })
+        })?;
+        Ok(session)
     }
 
     /// Throws away what plugins keep for a session. Until then their state stays, so that a session of the same id finds

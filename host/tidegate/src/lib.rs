@@ -9,7 +9,7 @@
 //!
 //! let operator = Operator::load("tidegate.toml".as_ref())?;
 //! let host = Host::builder(operator, ".").open().await?;
-//! let mut session = host.session(SessionId::new("first"));
+//! let mut session = host.session(SessionId::new("first"))?;
 //! let mut events = session.subscribe();
 //! let report = session.run(vec![Message::user("Rename the function")], &Cancel::new()).await;
 //! while let Some(event) = events.try_next() {
@@ -48,9 +48,9 @@ pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
 pub use error::HostError;
 pub use flow::{
-    Action, Argument, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, ErrorClass,
-    Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Place, PluginId, Preview, Registration, RuleMatch,
-    RuleRecord, SessionId, StreamKind, ToolCall, TurnStatus, Usage,
+    Action, Argument, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Confirmation,
+    DecidedBy, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, OnFailure, Place, PluginId,
+    Preview, Registered, Registration, RuleMatch, RuleRecord, SessionId, StreamKind, ToolCall, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};

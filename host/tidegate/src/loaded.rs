@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use config::Diagnostic;
-use flow::{CallbackKind, Permission, PluginId};
+use flow::{CallbackKind, Permission, PluginId, Registered};
 use rules::RuleSet;
 use sandbox::{Sandbox, SandboxHost};
 use turn::ports::{ExtensionHost, Tools};
@@ -45,10 +45,12 @@ pub struct PluginInfo {
     pub description: String,
     /// The folder of its manifest.
     pub folder: PathBuf,
-    /// Its callbacks with their priorities, the operator's word already applied. Empty for a plugin of rules and prompts.
-    pub callbacks: Vec<(CallbackKind, u8)>,
-    /// Powers that it asked for and was granted.
-    pub powers: Vec<String>,
+    /// Its callbacks, the operator's word already applied. Empty for a plugin of rules and prompts.
+    pub callbacks: Vec<Registered>,
+    /// Its failure refuses the turn.
+    pub required: bool,
+    /// Powers that it asked for and was granted, each with why it asks.
+    pub powers: Vec<(String, String)>,
     /// How many stream rules its manifest has.
     pub rules: usize,
     /// How many prompt additions its manifest has.
@@ -71,8 +73,8 @@ impl Loaded {
     pub fn chain(&self, callback: CallbackKind) -> Vec<(PluginId, u8)> {
         let mut chain: Vec<(PluginId, u8)> = Vec::new();
         for one in self.extensions.registrations() {
-            let of_kind = one.callbacks.iter().filter(|(registered, _)| registered.kind() == callback);
-            chain.extend(of_kind.map(|(_, priority)| (one.plugin.clone(), *priority)));
+            let of_kind = one.callbacks.iter().filter(|registered| registered.kind() == callback);
+            chain.extend(of_kind.map(|registered| (one.plugin.clone(), registered.priority)));
         }
         chain.sort_by_key(|(_, priority)| std::cmp::Reverse(*priority));
         chain
@@ -118,15 +120,15 @@ impl Loaded {
     fn describe(&self, plugin: &config::Plugin) -> PluginInfo {
         let manifest = &plugin.manifest;
         let registered = self.extensions.registrations().into_iter().find(|one| one.plugin == manifest.id);
-        let callbacks = registered.map(|one| one.callbacks.iter().map(|(one, at)| (one.kind(), *at)).collect());
-        let powers = config::Power::ALL.into_iter().filter(|power| plugin.may(*power));
+        let powers = manifest.capabilities.iter().filter(|(power, _)| plugin.may(**power));
         PluginInfo {
             id: manifest.id.clone(),
             version: manifest.version.clone(),
             description: manifest.description.clone(),
             folder: manifest.folder.clone(),
-            callbacks: callbacks.unwrap_or_default(),
-            powers: powers.map(|power| power.as_str().to_owned()).collect(),
+            callbacks: registered.map(|one| one.callbacks).unwrap_or_default(),
+            required: plugin.entry.required,
+            powers: powers.map(|(power, why)| (power.as_str().to_owned(), why.clone())).collect(),
             rules: manifest.rules.len(),
             prompts: manifest.prompts.len(),
         }

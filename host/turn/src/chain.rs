@@ -1,17 +1,21 @@
 //! Which extensions are asked, in which order, and the one way to ask them.
 //!
-//! Every call has a report: what became of it and how long it took. A failure is skipped (the caller goes on with the
-//! last good value) unless the operator made the extension `required`: then it ends the turn.
+//! Every call has a report: what became of it and how long it took. Where a callback fails, is skipped, or returns something
+//! that cannot be used, its policy decides: the caller continues with the last good value, or nothing of what was to be
+//! checked is shown or sent. The failure of an extension that the operator made `required` ends the turn.
+
+mod answered;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use flow::{
-    CallFailure, Callback, CallbackKind, CallbackOutcome, CallbackReport, EventKind, OutputMode, PluginId,
-    Registration, TagPattern, TextUnit,
+    CallFailure, Callback, CallbackKind, CallbackOutcome, CallbackReport, EventKind, FailureCause, NoAnswer, OnFailure,
+    OutputMode, PluginId, Registration, TagPattern, TextUnit,
 };
 
+use self::answered::Answered;
 use crate::events::Hub;
 use crate::ports::{BoxFuture, EventSink, Extensions};
 
@@ -30,9 +34,7 @@ impl Chains {
         let mut all: Vec<(u8, usize, &Callback)> = registrations
             .iter()
             .enumerate()
-            .flat_map(|(plugin, one)| {
-                one.callbacks.iter().map(move |(callback, priority)| (*priority, plugin, callback))
-            })
+            .flat_map(|(plugin, one)| one.callbacks.iter().map(move |one| (one.priority, plugin, &one.callback)))
             .collect();
         // Stable: equal priorities stay in order of registration.
         all.sort_by_key(|(priority, _, _)| std::cmp::Reverse(*priority));
@@ -78,6 +80,17 @@ pub(crate) struct Caller {
     reported: Vec<AtomicU8>,
 }
 
+/// What a caller has of a call.
+#[derive(Debug)]
+pub(crate) enum Asked<T> {
+    /// The answer, which can be used.
+    Answer(T),
+    /// There is no answer, and the chain continues with what the callback was given.
+    Nothing,
+    /// There is no answer, and the callback fails closed: what it was given must not go further. The reason says why.
+    Closed(String),
+}
+
 /// A call under way. One that is dropped before it answered has a report too.
 struct InFlight<'a> {
     caller: &'a Caller,
@@ -117,7 +130,7 @@ impl Caller {
     /// A turn ends: a callback that nothing called says so, and why.
     pub(crate) fn end_turn(&self) {
         for (plugin, one) in self.registrations.iter().enumerate() {
-            for (callback, _) in &one.callbacks {
+            for callback in &one.callbacks {
                 let kind = callback.kind();
                 if self.reported[plugin].load(Ordering::Relaxed) & bit(kind) == 0 {
                     self.report(plugin, kind, CallbackOutcome::Skipped(unused(kind).to_owned()), 0);
@@ -133,36 +146,89 @@ impl Caller {
         }
     }
 
-    /// Asks one extension. `None`: it was skipped or failed, and the chain goes on with what it was given.
+    /// Asks one extension.
     ///
     /// # Errors
     /// The failure of an extension that is `required`.
-    pub(crate) async fn ask<T>(
+    pub(crate) async fn ask<T: Answered>(
         &self,
         plugin: usize,
         callback: CallbackKind,
-        call: BoxFuture<'_, Result<T, CallFailure>>,
-        outcome: impl FnOnce(&T) -> CallbackOutcome,
-    ) -> Result<Option<T>, CallFailure> {
-        if let Some(reason) = self.extensions.skip_reason(plugin, callback) {
-            return self.skipped(plugin, callback, reason);
-        }
+        call: BoxFuture<'_, Result<T, NoAnswer>>,
+    ) -> Result<Asked<T>, CallFailure> {
         let mut flight = InFlight { caller: self, plugin, callback, began: Instant::now(), answered: false };
         let answer = call.await;
         flight.answered = true;
         let nanos = flight.nanos();
         match answer {
             Ok(answer) => {
-                self.report(plugin, callback, outcome(&answer), nanos);
-                Ok(Some(answer))
+                self.report(plugin, callback, answer.outcome(), nanos);
+                match answer.unusable() {
+                    None => Ok(Asked::Answer(answer)),
+                    Some(why) => {
+                        let why = format!("what it returned cannot be used: {why}");
+                        self.without(plugin, callback, FailureCause::Malformed, why)
+                    }
+                }
             }
-            Err(failure) => {
+            Err(NoAnswer::Skipped(reason)) => {
+                self.report(plugin, callback, CallbackOutcome::Skipped(reason.clone()), 0);
+                self.without(plugin, callback, FailureCause::Start, reason)
+            }
+            Err(NoAnswer::Failed(failure)) => {
                 let message = failure.to_string();
                 tracing::warn!(plugin = %failure.plugin, callback = callback.as_str(), "{message}");
                 self.report(plugin, callback, CallbackOutcome::Failed(failure.clone()), nanos);
-                if self.registrations[plugin].required { Err(failure) } else { Ok(None) }
+                if self.registrations[plugin].required {
+                    Err(failure)
+                } else {
+                    Ok(self.policy(plugin, callback, message))
+                }
             }
         }
+    }
+
+    /// There is no answer, and no failure either.
+    fn without<T>(
+        &self,
+        plugin: usize,
+        callback: CallbackKind,
+        cause: FailureCause,
+        reason: String,
+    ) -> Result<Asked<T>, CallFailure> {
+        if self.registrations[plugin].required {
+            return Err(CallFailure { plugin: self.id(plugin), callback, cause, message: reason, frames: Vec::new() });
+        }
+        Ok(self.policy(plugin, callback, reason))
+    }
+
+    fn policy<T>(&self, plugin: usize, callback: CallbackKind, reason: String) -> Asked<T> {
+        if self.fails_closed(plugin, callback) { Asked::Closed(reason) } else { Asked::Nothing }
+    }
+
+    /// Whether nothing that this callback did not check is shown or sent.
+    pub(crate) fn fails_closed(&self, plugin: usize, callback: CallbackKind) -> bool {
+        let mut callbacks = self.registrations[plugin].callbacks.iter();
+        callbacks.any(|one| one.kind() == callback && one.on_failure != OnFailure::Skip)
+    }
+
+    /// The patterns of the handlers of tags that fail closed.
+    pub(crate) fn closed_tag_patterns(&self) -> Vec<TagPattern> {
+        let closed = self.chains.tags.iter().filter(|(plugin, _)| self.fails_closed(*plugin, CallbackKind::Tag));
+        closed.flat_map(|(_, patterns)| patterns.iter().cloned()).collect()
+    }
+
+    /// The first handler of a tag that fails closed.
+    pub(crate) fn closed_tag_handler(&self, name: &str) -> Option<usize> {
+        self.chains.tag_handlers(name).into_iter().find(|&plugin| self.fails_closed(plugin, CallbackKind::Tag))
+    }
+
+    /// Reports that something was withheld, and returns the marker that replaces it.
+    pub(crate) fn withhold(&self, plugin: usize, callback: CallbackKind, bytes: usize, reason: String) -> String {
+        let id = self.id(plugin);
+        let marker = flow::withheld(&id);
+        self.hub.emit(EventKind::ExtensionWithheld { plugin: id, callback, bytes: bytes as u64, reason });
+        marker
     }
 
     /// Says what became of a call.
@@ -175,15 +241,6 @@ impl Caller {
     /// Whose a place in the list of registrations is.
     pub(crate) fn id(&self, plugin: usize) -> PluginId {
         self.registrations[plugin].plugin.clone()
-    }
-
-    fn skipped<T>(&self, plugin: usize, callback: CallbackKind, reason: String) -> Result<Option<T>, CallFailure> {
-        self.report(plugin, callback, CallbackOutcome::Skipped(reason.clone()), 0);
-        if !self.registrations[plugin].required {
-            return Ok(None);
-        }
-        let cause = flow::FailureCause::Start;
-        Err(CallFailure { plugin: self.id(plugin), callback, cause, message: reason, frames: Vec::new() })
     }
 }
 
@@ -213,7 +270,7 @@ mod tests {
         Registration {
             plugin: name.parse().expect("a plugin id"),
             version: "1.0.0".into(),
-            callbacks: vec![(Callback::Tag(patterns.iter().map(pattern).collect()), 50)],
+            callbacks: vec![Callback::Tag(patterns.iter().map(pattern).collect()).into()],
             required: false,
         }
     }
@@ -238,7 +295,7 @@ mod tests {
         let one = |name: &str, priority| Registration {
             plugin: name.parse().expect("a plugin id"),
             version: "1.0.0".into(),
-            callbacks: vec![(Callback::InputMessages, priority)],
+            callbacks: vec![(Callback::InputMessages, priority).into()],
             required: false,
         };
         let chains = Chains::new(&[one("a", 50), one("b", 90), one("c", 50), one("d", 0), one("e", 90)]);

@@ -1,8 +1,8 @@
 //! Stage: the messages of one input go through `on_input_messages`, highest priority first.
 
-use flow::{CallFailure, CallbackKind, CallbackOutcome, InputAnswer, Message, PluginId};
+use flow::{CallFailure, CallbackKind, InputAnswer, Message, PluginId};
 
-use crate::chain::Caller;
+use crate::chain::{Asked, Caller};
 
 /// What became of the input.
 #[derive(Debug)]
@@ -15,7 +15,8 @@ pub(crate) enum Input {
     Reject { by: PluginId, reason: String },
 }
 
-/// Runs the chain. A failing extension is skipped: the next gets what it was given.
+/// Runs the chain. A failing extension is skipped, and the next gets what it was given; one that fails closed rejects the
+/// input.
 ///
 /// # Errors
 /// The failure of a `required` extension.
@@ -23,34 +24,33 @@ pub(crate) async fn run(caller: &Caller, mut messages: Vec<Message>) -> Result<I
     let chain = &caller.chains.input;
     for (at, &plugin) in chain.iter().enumerate() {
         let call = caller.extensions.input_messages(plugin, &messages);
-        let answer = caller.ask(plugin, CallbackKind::InputMessages, call, outcome).await?;
+        let answer = caller.ask(plugin, CallbackKind::InputMessages, call).await?;
         let by = caller.id(plugin);
         match answer {
-            None | Some(InputAnswer::Pass | InputAnswer::Ignored(_)) => {}
-            Some(InputAnswer::Replace(new)) => messages = new,
-            Some(InputAnswer::Finish(new)) => {
+            Asked::Nothing | Asked::Answer(InputAnswer::Pass | InputAnswer::Ignored(_)) => {}
+            Asked::Answer(InputAnswer::Replace(new)) => messages = new,
+            Asked::Answer(InputAnswer::Finish(new)) => {
                 caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "finished the input");
                 return Ok(Input::Ask(new));
             }
-            Some(InputAnswer::Reply(text)) => {
+            Asked::Answer(InputAnswer::Reply(text)) => {
                 caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "answered the input");
                 return Ok(Input::Reply { messages, by, text });
             }
-            Some(InputAnswer::Reject(reason)) => {
+            Asked::Answer(InputAnswer::Reject(reason)) => {
                 caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "rejected the input");
                 return Ok(Input::Reject { by, reason });
+            }
+            Asked::Closed(why) => {
+                caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "did not check the input");
+                let bytes = messages.iter().map(|message| message.plain_text().len()).sum();
+                caller.withhold(plugin, CallbackKind::InputMessages, bytes, why.clone());
+                return Ok(Input::Reject {
+                    reason: format!("{by} did not check the input, so it was not sent: {why}"),
+                    by,
+                });
             }
         }
     }
     Ok(Input::Ask(messages))
-}
-
-fn outcome(answer: &InputAnswer) -> CallbackOutcome {
-    match answer {
-        InputAnswer::Pass => CallbackOutcome::Passed,
-        InputAnswer::Ignored(why) => CallbackOutcome::Ignored(why.clone()),
-        InputAnswer::Replace(_) | InputAnswer::Finish(_) | InputAnswer::Reply(_) | InputAnswer::Reject(_) => {
-            CallbackOutcome::Changed
-        }
-    }
 }

@@ -1,10 +1,8 @@
 //! Stage: the model's accepted output goes through `on_llm_output`, whole, before it is split into segments.
 
-use flow::{
-    Annotation, CallFailure, CallbackKind, CallbackOutcome, EventKind, ModelOutput, OutputAnswer, OutputMode, PluginId,
-};
+use flow::{Annotation, CallFailure, CallbackKind, EventKind, ModelOutput, OutputAnswer, OutputMode, PluginId};
 
-use crate::chain::Caller;
+use crate::chain::{Asked, Caller};
 use crate::ports::EventSink;
 
 /// What extensions made of an output.
@@ -14,19 +12,37 @@ pub(crate) struct Processed {
     pub(crate) rewrites: Vec<(PluginId, String)>,
     /// What was noted, by whom.
     pub(crate) annotations: Vec<(PluginId, Annotation)>,
+    /// The output is the marker of something withheld: it is shown as it is.
+    pub(crate) withheld: bool,
 }
 
-/// Runs the chain over `output`, whose text becomes what the last rewriter made of it.
+/// Runs the chain over `output`, whose text becomes what the last rewriter made of it. Where a rewriter that fails closed did
+/// not check it, its text becomes the marker, and no later rewriter gets it.
 ///
 /// # Errors
 /// The failure of a `required` extension.
 pub(crate) async fn run(caller: &Caller, output: &mut ModelOutput) -> Result<Processed, CallFailure> {
     let mut processed = Processed::default();
+    let mut withheld = None;
     for &(plugin, mode) in &caller.chains.output {
+        if let (Some(by), OutputMode::Rewrite) = (withheld, mode) {
+            caller.skip(&[plugin], CallbackKind::LlmOutput, by, "did not check the output");
+            continue;
+        }
         let call = caller.extensions.llm_output(plugin, output);
         let call = Box::pin(async move { call.await.map(|answer| usable(answer, mode)) });
-        let Some(answer) = caller.ask(plugin, CallbackKind::LlmOutput, call, outcome).await? else { continue };
         let by = caller.id(plugin);
+        let answer = match caller.ask(plugin, CallbackKind::LlmOutput, call).await? {
+            Asked::Answer(answer) => answer,
+            Asked::Nothing => continue,
+            Asked::Closed(why) => {
+                output.text = caller.withhold(plugin, CallbackKind::LlmOutput, output.text.len(), why);
+                processed.rewrites.push((by, output.text.clone()));
+                withheld = Some(plugin);
+                processed.withheld = true;
+                continue;
+            }
+        };
         if answer.replace.is_some() && !answer.ignored.is_empty() {
             // Its report says that it changed the output, and cannot say this as well.
             let message =
@@ -48,14 +64,4 @@ fn usable(mut answer: OutputAnswer, mode: OutputMode) -> OutputAnswer {
         answer.ignored.push("it is registered as an observer and replaced the output".to_owned());
     }
     answer
-}
-
-fn outcome(answer: &OutputAnswer) -> CallbackOutcome {
-    if answer.replace.is_some() {
-        CallbackOutcome::Changed
-    } else if answer.ignored.is_empty() {
-        CallbackOutcome::Passed
-    } else {
-        CallbackOutcome::Ignored(answer.ignored.join("; "))
-    }
 }

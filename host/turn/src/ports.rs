@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    Action, CallFailure, CallbackKind, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput,
-    OutputAnswer, Permission, Place, Preview, Prompt, Registration, RuleMatch, RuleRecord, SessionId, Tag, TagAnswer,
+    Action, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer,
+    Permission, Place, Preview, Prompt, Registration, RuleMatch, RuleRecord, SessionId, SessionInUse, Tag, TagAnswer,
     TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 
@@ -125,21 +125,31 @@ pub trait ExtensionHost: Send + Sync {
     /// The registrations of all loaded extensions, in order of registration. The same for every session.
     fn registrations(&self) -> Vec<Registration>;
 
-    /// Gives the extensions of one session. Instances are made when first needed.
-    fn open(&self, session: SessionId, view: Arc<dyn SessionView>, events: Arc<dyn EventSink>) -> Arc<dyn Extensions>;
+    /// Returns the extensions of one session; the session is open until they are dropped. Instances are made when first
+    /// needed.
+    ///
+    /// # Errors
+    /// A session with this id is open.
+    fn open(
+        &self,
+        session: SessionId,
+        view: Arc<dyn SessionView>,
+        events: Arc<dyn EventSink>,
+    ) -> Result<Arc<dyn Extensions>, SessionInUse>;
 }
 
 /// The extensions of one session. `plugin` is the index into [`ExtensionHost::registrations`].
 ///
-/// Calls of one session into one plugin run one after the other; a failure leaves the extension usable (its instance is
-/// replaced at the next call) and its state as it was before the call. A call whose future is dropped is stopped.
+/// Calls of one session into one plugin run one after the other, `ttsr_triggered` excepted, which delays none of them; a
+/// failure leaves the extension usable (its instance is replaced at the next call) and its state as it was before the
+/// call. A call whose future is dropped is stopped. A call can also be skipped, with the reason.
 pub trait Extensions: Send + Sync {
     /// `on_input_messages`
     fn input_messages<'a>(
         &'a self,
         plugin: usize,
         messages: &'a [Message],
-    ) -> BoxFuture<'a, Result<InputAnswer, CallFailure>>;
+    ) -> BoxFuture<'a, Result<InputAnswer, NoAnswer>>;
 
     /// `on_plain_text`
     fn plain_text<'a>(
@@ -147,7 +157,7 @@ pub trait Extensions: Send + Sync {
         plugin: usize,
         text: &'a str,
         place: &'a TextPlace,
-    ) -> BoxFuture<'a, Result<TextAnswer, CallFailure>>;
+    ) -> BoxFuture<'a, Result<TextAnswer, NoAnswer>>;
 
     /// `on_tag`
     fn tag<'a>(
@@ -155,20 +165,17 @@ pub trait Extensions: Send + Sync {
         plugin: usize,
         tag: &'a Tag,
         place: &'a TagPlace,
-    ) -> BoxFuture<'a, Result<TagAnswer, CallFailure>>;
+    ) -> BoxFuture<'a, Result<TagAnswer, NoAnswer>>;
 
     /// `on_llm_output`
     fn llm_output<'a>(
         &'a self,
         plugin: usize,
         output: &'a ModelOutput,
-    ) -> BoxFuture<'a, Result<OutputAnswer, CallFailure>>;
+    ) -> BoxFuture<'a, Result<OutputAnswer, NoAnswer>>;
 
     /// `ttsr_triggered`
-    fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), CallFailure>>;
-
-    /// Why a call would be skipped now (a breaker is open), or `None`.
-    fn skip_reason(&self, plugin: usize, callback: CallbackKind) -> Option<String>;
+    fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>>;
 }
 
 /// What `ttsr_triggered` is told.

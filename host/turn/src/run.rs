@@ -8,8 +8,8 @@ mod interrupt;
 use std::sync::Arc;
 
 use flow::{
-    CallFailure, CallbackKind, CallbackOutcome, ErrorClass, EventKind, Message, ModelError, Origin, Place, PluginId,
-    Role, RuleMatch, StopReason, ToolResult, TurnStatus, Usage,
+    CallFailure, CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, Place, PluginId, Role, RuleMatch,
+    StopReason, ToolResult, TurnStatus, Usage,
 };
 use rules::Judgement;
 use tokio::task::JoinSet;
@@ -311,8 +311,7 @@ impl<'a> Turn<'a> {
         let mut output = self.attempt.answer.output();
         let processed = output::run(&caller, &mut output).await?;
         if !live {
-            let mut text = segments.push(&output.text).await?;
-            text.push_str(&segments.finish().await?);
+            let text = if processed.withheld { output.text.clone() } else { segments.whole(&output.text).await? };
             shown(&self.session.hub, &mut self.attempt.answer, text);
         }
         self.attempt.answer.tell_reasoning(&self.session.hub, false);
@@ -342,9 +341,8 @@ impl<'a> Turn<'a> {
         let caller = Arc::clone(&self.session.caller);
         let mut output = self.attempt.answer.output();
         let processed = output::run(&caller, &mut output).await?;
-        let mut segments = Segments::new(caller);
-        let mut text = segments.push(&output.text).await?;
-        text.push_str(&segments.finish().await?);
+        let withheld = processed.withheld;
+        let text = if withheld { output.text.clone() } else { Segments::new(caller).whole(&output.text).await? };
         shown(&self.session.hub, &mut self.attempt.answer, text);
         self.session.hub.emit(EventKind::CognitionOut {
             text: self.attempt.answer.text.clone(),
@@ -407,7 +405,7 @@ fn tell_extensions(
     news.spawn(async move {
         for &plugin in &caller.chains.ttsr {
             let call = caller.extensions.ttsr_triggered(plugin, &event);
-            let told = caller.ask(plugin, CallbackKind::TtsrTriggered, call, |()| CallbackOutcome::Passed).await;
+            let told = caller.ask(plugin, CallbackKind::TtsrTriggered, call).await;
             if let Err(failure) = told {
                 // A notice cannot refuse what has already happened; the failure is in the report.
                 tracing::warn!("{failure}");

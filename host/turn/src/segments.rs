@@ -3,6 +3,10 @@
 //! Innermost tags are handled first; an outer handler sees inner results. Text inside a handled tag reaches
 //! `on_plain_text` as part of that tag's inside. A tag that is never closed, and a section larger than [`MAX_SECTION`], is
 //! given on with its tag as text; the second is reported. An outer close also closes what is still open inside it.
+//!
+//! Where a handler fails closed, nothing that it did not check is given on: a marker replaces the unit, or the section. That
+//! includes sections that its handler never gets, since they are too large, were never closed, or open with a tag that
+//! cannot be read. A marker is given on as it is: the remaining handlers of its callback are not called with it.
 
 mod code;
 mod tags;
@@ -14,7 +18,7 @@ use flow::{CallFailure, CallbackKind, CallbackOutcome, EventKind, Tag, TagAnswer
 
 use self::tags::{Found, Mark, TagParser};
 use self::units::UnitBuffer;
-use crate::chain::Caller;
+use crate::chain::{Asked, Caller};
 use crate::ports::EventSink;
 
 /// The largest section a handler gets, in bytes of its inside.
@@ -40,13 +44,32 @@ struct Level {
     pipe: Vec<UnitBuffer>,
     /// What is processed.
     out: String,
+    /// Set where nothing of the section is given on.
+    withheld: Option<Withheld>,
+}
+
+/// A section of which nothing is given on.
+#[derive(Debug)]
+enum Withheld {
+    /// A marker of this plugin replaces it. The reason says why the plugin cannot check it.
+    Marked { plugin: usize, bytes: usize, why: String },
+    /// It is inside a section that a marker replaces.
+    Inside,
+}
+
+/// A part of the text on its way through the handlers of `on_plain_text`.
+enum Carried {
+    Text(String),
+    /// Replaces a unit; no further handler is called with it.
+    Marker(String),
 }
 
 impl Segments {
     pub(crate) fn new(caller: Arc<Caller>) -> Self {
         let patterns: Vec<_> = caller.chains.tags.iter().flat_map(|(_, patterns)| patterns.iter().cloned()).collect();
         let units = vec![0; caller.chains.text.len()];
-        let parser = if patterns.is_empty() { None } else { Some(TagParser::new(patterns)) };
+        let closed = caller.closed_tag_patterns();
+        let parser = if patterns.is_empty() { None } else { Some(TagParser::new(patterns).failing_closed(closed)) };
         let mut segments = Self { caller, parser, found: Found::default(), levels: Vec::new(), units };
         segments.levels.push(segments.level(None));
         segments
@@ -60,6 +83,16 @@ impl Segments {
     /// Whether text goes through as it is.
     pub(crate) fn is_idle(&self) -> bool {
         self.parser.is_none() && self.units.is_empty()
+    }
+
+    /// Takes a whole message and gives what is shown of it.
+    ///
+    /// # Errors
+    /// The failure of a `required` extension.
+    pub(crate) async fn whole(mut self, text: &str) -> Result<String, CallFailure> {
+        let mut shown = self.push(text).await?;
+        shown.push_str(&self.finish().await?);
+        Ok(shown)
     }
 
     /// Takes the next piece and gives what can be shown now.
@@ -88,14 +121,24 @@ impl Segments {
         }
         // What waits for its unit waits in the innermost level only: the others were flushed when a tag opened in them.
         self.flush().await?;
-        // Tags that were never closed are text, each as written before its processed inside.
-        let open = self.levels.split_off(1);
-        let mut shown = std::mem::take(&mut self.levels[0].out);
-        for Level { tag, out, .. } in open {
-            shown.push_str(tag.as_ref().map_or("", |tag| &tag.open));
-            shown.push_str(&out);
+        // Tags that were never closed are text, each as written before its processed inside: from the outermost to the first
+        // that is withheld with all that is in it.
+        let mut open = self.levels.split_off(1).into_iter();
+        while let Some(mut level) = open.next() {
+            level.withhold(&self.caller, |name| format!("a <{name}> section was never closed"));
+            let Level { tag, out, withheld, .. } = level;
+            if let Some(withheld) = withheld {
+                self.give_marker(withheld, open.map(|inner| inner.size()).sum());
+                break;
+            }
+            self.text_through(tag.as_ref().map_or("", |tag| &tag.open)).await?;
+            if !out.is_empty() {
+                self.flush().await?;
+                self.give(&out);
+            }
         }
-        Ok(shown)
+        self.flush().await?;
+        Ok(std::mem::take(&mut self.levels[0].out))
     }
 
     async fn take_found(&mut self) -> Result<(), CallFailure> {
@@ -107,6 +150,7 @@ impl Segments {
             match mark {
                 Mark::Open { name, attributes, closed, raw } => self.open(name, attributes, closed, raw).await?,
                 Mark::Close { name, raw } => self.close(&name, &raw).await?,
+                Mark::Broken { name, raw } => self.broken(name, raw).await?,
             }
         }
         self.text(&text[from..]).await?;
@@ -124,9 +168,21 @@ impl Segments {
     ) -> Result<(), CallFailure> {
         self.flush().await?;
         let tag = Tag { name, attributes, open: raw, content: String::new(), close: String::new() };
-        let level = self.level(Some(tag));
+        let mut level = self.level(Some(tag));
+        level.withheld = self.top().withheld.as_ref().map(|_| Withheld::Inside);
         self.levels.push(level);
         if closed { self.close_top("").await } else { Ok(()) }
+    }
+
+    /// The opening of a tag whose handler fails closed cannot be read: the section that it opens is withheld.
+    async fn broken(&mut self, name: String, raw: String) -> Result<(), CallFailure> {
+        if self.caller.closed_tag_handler(&name).is_none() {
+            return self.text(&raw).await;
+        }
+        self.open(name, Vec::new(), false, raw).await?;
+        let caller = Arc::clone(&self.caller);
+        self.top().withhold(&caller, |name| format!("the opening tag <{name}> of a section cannot be read"));
+        Ok(())
     }
 
     async fn close(&mut self, name: &str, raw: &str) -> Result<(), CallFailure> {
@@ -143,7 +199,11 @@ impl Segments {
     /// Closes the innermost tag: its handlers are asked and the result goes to what is around it.
     async fn close_top(&mut self, close: &str) -> Result<(), CallFailure> {
         self.flush().await?;
-        let Some((mut tag, out)) = self.pop() else { return Ok(()) };
+        let Some(Level { tag: Some(mut tag), out, withheld, .. }) = self.pop() else { return Ok(()) };
+        if let Some(withheld) = withheld {
+            self.give_marker(withheld, 0);
+            return self.bound().await;
+        }
         tag.content = out;
         close.clone_into(&mut tag.close);
         let inside = self.inside();
@@ -152,14 +212,21 @@ impl Segments {
         let handlers = caller.chains.tag_handlers(&tag.name);
         for (at, &plugin) in handlers.iter().enumerate() {
             let call = caller.extensions.tag(plugin, &tag, &place);
-            match caller.ask(plugin, CallbackKind::Tag, call, tag_outcome).await? {
-                Some(TagAnswer::Content(content)) => tag.content = content,
-                Some(TagAnswer::Replace(text)) => {
+            match caller.ask(plugin, CallbackKind::Tag, call).await? {
+                Asked::Answer(TagAnswer::Content(content)) => tag.content = content,
+                Asked::Answer(TagAnswer::Replace(text)) => {
                     caller.skip(&handlers[at + 1..], CallbackKind::Tag, plugin, "replaced the section");
                     self.give(&text);
                     return self.bound().await;
                 }
-                Some(TagAnswer::Keep | TagAnswer::Ignored(_)) | None => {}
+                Asked::Answer(TagAnswer::Keep | TagAnswer::Ignored(_)) | Asked::Nothing => {}
+                Asked::Closed(why) => {
+                    caller.skip(&handlers[at + 1..], CallbackKind::Tag, plugin, "did not check the section");
+                    let bytes = tag.open.len() + tag.content.len() + tag.close.len();
+                    let marker = caller.withhold(plugin, CallbackKind::Tag, bytes, why);
+                    self.give(&marker);
+                    return self.bound().await;
+                }
             }
         }
         let whole = format!("{}{}{}", tag.open, tag.content, tag.close);
@@ -167,15 +234,24 @@ impl Segments {
         self.bound().await
     }
 
-    /// The innermost tag is text after all: its opening stands as written before its processed inside.
+    /// The innermost tag is text after all: its opening as written before its processed inside. The opening has not been seen
+    /// as text yet.
     async fn dissolve(&mut self) -> Result<(), CallFailure> {
         self.flush().await?;
-        if let Some((tag, out)) = self.pop() {
-            let around = self.top();
-            around.out.push_str(&tag.open);
-            around.out.push_str(&out);
+        if let Some(Level { tag: Some(tag), out, .. }) = self.pop() {
+            self.text_through(&tag.open).await?;
+            self.flush().await?;
+            self.give(&out);
         }
         Ok(())
+    }
+
+    /// A withheld section ends, with so many more bytes in sections that are open inside it.
+    fn give_marker(&mut self, withheld: Withheld, more: usize) {
+        if let Withheld::Marked { plugin, bytes, why } = withheld {
+            let marker = self.caller.withhold(plugin, CallbackKind::Tag, bytes + more, why);
+            self.give(&marker);
+        }
     }
 
     /// Adds processed text to the innermost level.
@@ -186,10 +262,14 @@ impl Segments {
     /// Sections that have grown too large are text after all.
     async fn bound(&mut self) -> Result<(), CallFailure> {
         while self.levels.len() > 1 && self.top().size() > MAX_SECTION {
-            let name = self.inside().pop().unwrap_or_default();
-            let message = format!("a <{name}> section is larger than {MAX_SECTION} bytes: shown as it is, not handled");
-            self.caller.hub.emit(EventKind::Notice { message });
-            self.dissolve().await?;
+            let caller = Arc::clone(&self.caller);
+            let why = |name: &str| format!("a <{name}> section is larger than {MAX_SECTION} bytes");
+            self.top().withhold(&caller, why);
+            if self.top().withheld.is_none() {
+                let why = why(self.top().tag.as_ref().map_or("", |tag| &tag.name));
+                caller.hub.emit(EventKind::Notice { message: format!("{why}: shown as it is, not handled") });
+                self.dissolve().await?;
+            }
         }
         Ok(())
     }
@@ -199,13 +279,32 @@ impl Segments {
         if text.is_empty() {
             return Ok(());
         }
-        if self.units.is_empty() {
+        self.text_through(text).await?;
+        self.bound().await
+    }
+
+    async fn text_through(&mut self, text: &str) -> Result<(), CallFailure> {
+        if self.top().withheld.is_some() {
+            self.count_withheld(text.len());
+        } else if self.units.is_empty() {
             self.give(text);
         } else {
             let out = self.pipe(text, false).await?;
             self.give(&out);
         }
-        self.bound().await
+        Ok(())
+    }
+
+    /// Adds bytes to the withheld section that the innermost level is, or is inside of.
+    fn count_withheld(&mut self, more: usize) {
+        let mut around = self.levels.iter_mut().rev();
+        let marked = around.find_map(|level| match &mut level.withheld {
+            Some(Withheld::Marked { bytes, .. }) => Some(bytes),
+            Some(Withheld::Inside) | None => None,
+        });
+        if let Some(bytes) = marked {
+            *bytes += more;
+        }
     }
 
     /// A tag or the end of the message: every handler gets what is left of its unit.
@@ -219,33 +318,76 @@ impl Segments {
     }
 
     async fn pipe(&mut self, text: &str, finish: bool) -> Result<String, CallFailure> {
-        let caller = Arc::clone(&self.caller);
         // Most pieces complete no unit, and many tags may be open: the names are put together when they are asked for.
         let mut inside: Option<Vec<String>> = None;
-        let mut carry = text.to_owned();
-        for (stage, (plugin, _)) in caller.chains.text.iter().enumerate() {
-            self.top().pipe[stage].push(&carry);
-            carry.clear();
-            loop {
-                let buffer = &mut self.top().pipe[stage];
-                let unit = buffer.next_unit().or_else(|| if finish { buffer.finish() } else { None });
-                let Some(unit) = unit else { break };
-                let names = inside.get_or_insert_with(|| self.inside()).clone();
-                let place = TextPlace { unit: self.units[stage], inside: names };
-                self.units[stage] += 1;
-                let call = caller.extensions.plain_text(*plugin, &unit, &place);
-                match caller.ask(*plugin, CallbackKind::PlainText, call, text_outcome).await? {
-                    Some(TextAnswer::Replace(new)) => carry.push_str(&new),
-                    Some(TextAnswer::Pass | TextAnswer::Ignored(_)) | None => carry.push_str(&unit),
+        let mut carried = Vec::new();
+        self.top().pipe[0].push(text);
+        self.units_of(0, finish, &mut inside, &mut carried).await?;
+        for stage in 1..self.units.len() {
+            let mut out = Vec::new();
+            for part in carried {
+                match part {
+                    Carried::Text(text) => {
+                        self.top().pipe[stage].push(&text);
+                        self.units_of(stage, false, &mut inside, &mut out).await?;
+                    }
+                    Carried::Marker(marker) => {
+                        // What came before the marker is given on before it.
+                        self.units_of(stage, true, &mut inside, &mut out).await?;
+                        out.push(Carried::Marker(marker));
+                    }
+                }
+            }
+            if finish {
+                self.units_of(stage, true, &mut inside, &mut out).await?;
+            }
+            carried = out;
+        }
+        Ok(carried
+            .into_iter()
+            .map(|part| match part {
+                Carried::Text(text) | Carried::Marker(text) => text,
+            })
+            .collect())
+    }
+
+    /// Calls one handler with the units that are complete, or with all that is left.
+    async fn units_of(
+        &mut self,
+        stage: usize,
+        all: bool,
+        inside: &mut Option<Vec<String>>,
+        out: &mut Vec<Carried>,
+    ) -> Result<(), CallFailure> {
+        let caller = Arc::clone(&self.caller);
+        let (plugin, _) = caller.chains.text[stage];
+        loop {
+            let buffer = &mut self.top().pipe[stage];
+            let unit = buffer.next_unit().or_else(|| if all { buffer.finish() } else { None });
+            let Some(unit) = unit else { return Ok(()) };
+            let names = match &*inside {
+                Some(names) => names.clone(),
+                None => inside.insert(self.inside()).clone(),
+            };
+            let place = TextPlace { unit: self.units[stage], inside: names };
+            self.units[stage] += 1;
+            let call = caller.extensions.plain_text(plugin, &unit, &place);
+            match caller.ask(plugin, CallbackKind::PlainText, call).await? {
+                Asked::Answer(TextAnswer::Replace(new)) => carry(out, new),
+                Asked::Answer(TextAnswer::Pass | TextAnswer::Ignored(_)) | Asked::Nothing => carry(out, unit),
+                Asked::Closed(why) => {
+                    let mut marker = caller.withhold(plugin, CallbackKind::PlainText, unit.len(), why);
+                    // Line ends say nothing, and without them the marker would join the next line.
+                    marker.push_str(&unit[unit.trim_end_matches(['\r', '\n']).len()..]);
+                    out.push(Carried::Marker(marker));
                 }
             }
         }
-        Ok(carry)
     }
 
     fn level(&self, tag: Option<Tag>) -> Level {
         let pipe = self.caller.chains.text.iter().map(|(_, unit)| UnitBuffer::new(*unit)).collect();
-        Level { tag, pipe, out: String::new() }
+        Level { tag, pipe, out: String::new(), withheld: None }
     }
 
     fn top(&mut self) -> &mut Level {
@@ -254,12 +396,8 @@ impl Segments {
     }
 
     /// Takes the innermost open tag off; the message itself stays.
-    fn pop(&mut self) -> Option<(Tag, String)> {
-        if self.levels.len() < 2 {
-            return None;
-        }
-        let level = self.levels.pop()?;
-        level.tag.map(|tag| (tag, level.out))
+    fn pop(&mut self) -> Option<Level> {
+        self.levels.pop_if(|level| level.tag.is_some())
     }
 
     /// Names of the open tags, outermost first.
@@ -291,23 +429,28 @@ impl TagProbe {
 }
 
 impl Level {
+    /// Withholds the section, from here to its end, where one of its handlers fails closed. `why` gets the tag's name.
+    fn withhold(&mut self, caller: &Caller, why: impl FnOnce(&str) -> String) {
+        let Some(tag) = self.tag.as_ref().filter(|_| self.withheld.is_none()) else { return };
+        let Some(plugin) = caller.closed_tag_handler(&tag.name) else { return };
+        let (bytes, why) = (tag.open.len() + self.size(), why(&tag.name));
+        for other in caller.chains.tag_handlers(&tag.name) {
+            caller.report(other, CallbackKind::Tag, CallbackOutcome::Skipped(why.clone()), 0);
+        }
+        self.withheld = Some(Withheld::Marked { plugin, bytes, why });
+        self.out.clear();
+        self.pipe.iter_mut().for_each(|buffer| drop(buffer.finish()));
+    }
+
     fn size(&self) -> usize {
         self.out.len() + self.pipe.iter().map(UnitBuffer::len).sum::<usize>()
     }
 }
 
-fn text_outcome(answer: &TextAnswer) -> CallbackOutcome {
-    match answer {
-        TextAnswer::Pass => CallbackOutcome::Passed,
-        TextAnswer::Replace(_) => CallbackOutcome::Changed,
-        TextAnswer::Ignored(why) => CallbackOutcome::Ignored(why.clone()),
-    }
-}
-
-fn tag_outcome(answer: &TagAnswer) -> CallbackOutcome {
-    match answer {
-        TagAnswer::Keep => CallbackOutcome::Passed,
-        TagAnswer::Content(_) | TagAnswer::Replace(_) => CallbackOutcome::Changed,
-        TagAnswer::Ignored(why) => CallbackOutcome::Ignored(why.clone()),
+/// Adds text to what goes to the next handler, joined with text right before it.
+fn carry(out: &mut Vec<Carried>, text: String) {
+    match out.last_mut() {
+        Some(Carried::Text(last)) => last.push_str(&text),
+        Some(Carried::Marker(_)) | None => out.push(Carried::Text(text)),
     }
 }

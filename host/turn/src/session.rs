@@ -5,7 +5,7 @@ mod rules;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flow::{
-    CallbackKind, ErrorClass, EventKind, Message, Origin, Place, PromptAddition, SessionId, StopReason, ToolSpec,
+    ErrorClass, EventKind, Message, Origin, Place, PromptAddition, SessionId, SessionInUse, StopReason, ToolSpec,
     TurnStatus, Usage,
 };
 
@@ -125,13 +125,17 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Opens a session with an empty history. Nothing is started before the first turn.
-    pub fn open(parts: Parts) -> Self {
+    /// Opens a session with an empty history. Nothing is started before the first turn. It is open until it is closed or
+    /// dropped.
+    ///
+    /// # Errors
+    /// A session with this id is open.
+    pub fn open(parts: Parts) -> Result<Self, SessionInUse> {
         let hub = Arc::new(Hub::new(Arc::clone(&parts.clock)));
         let view = Arc::new(View::new(&parts));
         let registrations = parts.extensions.registrations();
         let sink: Arc<dyn EventSink> = Arc::<Hub>::clone(&hub);
-        let extensions = parts.extensions.open(parts.id.clone(), Arc::<View>::clone(&view), sink);
+        let extensions = parts.extensions.open(parts.id.clone(), Arc::<View>::clone(&view), sink)?;
         let caller = Arc::new(Caller::new(registrations, extensions, Arc::clone(&hub)));
         let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
         // None before the first turn asks for them.
@@ -139,7 +143,7 @@ impl Session {
         let rules = ::rules::Session::new(none);
         let metrics = Metrics::default();
         let records = Arc::new(MemoryRecords::default());
-        Self {
+        Ok(Self {
             metrics,
             records,
             parts,
@@ -152,7 +156,7 @@ impl Session {
             started_ms: None,
             turns: 0,
             asked: Asked::default(),
-        }
+        })
     }
 
     /// Keeps in `records` of which rules the model was reminded, and takes up at the first turn what is there. Without
@@ -247,9 +251,7 @@ impl Session {
             model: self.parts.model.name().to_owned(),
         });
         for one in &self.caller.registrations {
-            let callbacks: Vec<(CallbackKind, u8)> =
-                one.callbacks.iter().map(|(callback, priority)| (callback.kind(), *priority)).collect();
-            let (plugin, version) = (one.plugin.clone(), one.version.clone());
+            let (plugin, version, callbacks) = (one.plugin.clone(), one.version.clone(), one.callbacks.clone());
             self.hub.emit(EventKind::ExtensionRegistered { plugin, version, callbacks });
         }
     }

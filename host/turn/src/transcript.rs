@@ -97,6 +97,7 @@ fn describe(kind: &EventKind) -> (&'static str, Value) {
         EventKind::ExtensionRegistered { .. }
         | EventKind::ExtensionUnregistered { .. }
         | EventKind::ExtensionCallback(_)
+        | EventKind::ExtensionWithheld { .. }
         | EventKind::ExtensionState { .. }
         | EventKind::ExtensionLog { .. } => extension(kind),
         EventKind::Notice { message } => ("notice", json!({"message": message})),
@@ -201,7 +202,13 @@ fn extension(kind: &EventKind) -> (&'static str, Value) {
         EventKind::ExtensionRegistered { plugin, version, callbacks } => {
             let callbacks: Vec<Value> = callbacks
                 .iter()
-                .map(|(callback, priority)| json!({"callback": callback.as_str(), "priority": priority}))
+                .map(|one| {
+                    json!({
+                        "callback": one.kind().as_str(),
+                        "priority": one.priority,
+                        "on_failure": one.on_failure.as_str(),
+                    })
+                })
                 .collect();
             (
                 "extension_registered",
@@ -234,6 +241,15 @@ fn extension(kind: &EventKind) -> (&'static str, Value) {
             }
             ("extension_callback", payload)
         }
+        EventKind::ExtensionWithheld { plugin, callback, bytes, reason } => (
+            "extension_withheld",
+            json!({
+                "extension_id": plugin.as_str(),
+                "callback": callback.as_str(),
+                "bytes": bytes,
+                "reason": reason,
+            }),
+        ),
         EventKind::ExtensionState { plugin, operation, key, size_bytes } => (
             "extension_state",
             json!({"extension_id": plugin.as_str(), "operation": operation, "key": key, "size_bytes": size_bytes}),

@@ -100,7 +100,7 @@ fn scene(mode: (OutputMode, ContextMode), at: usize) -> Scene {
     let cancel = Cancel::new();
     let clock = Trigger { reads: AtomicUsize::new(0), at, cancel: cancel.clone() };
     let parts = turn::Parts { clock: Arc::new(clock), ..support::parts(&model, plugins(mode), rules) };
-    let session = Session::open(parts);
+    let session = Session::open(parts).unwrap();
     let events = session.subscribe();
     Scene { model, session, events, cancel }
 }

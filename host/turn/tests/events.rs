@@ -177,6 +177,7 @@ fn name(kind: &EventKind) -> &'static str {
         EventKind::ExtensionRegistered { .. } => "extension_registered",
         EventKind::ExtensionUnregistered { .. } => "extension_unregistered",
         EventKind::ExtensionCallback(_) => "extension_callback",
+        EventKind::ExtensionWithheld { .. } => "extension_withheld",
         EventKind::ExtensionState { .. } => "extension_state",
         EventKind::ExtensionLog { .. } => "extension_log",
         EventKind::Notice { .. } => "notice",
@@ -184,7 +185,7 @@ fn name(kind: &EventKind) -> &'static str {
 }
 
 /// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
-const REQUIRED: [(&str, &[&str]); 34] = [
+const REQUIRED: [(&str, &[&str]); 35] = [
     ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
     ("thread_completed", &["cost", "tokens"]),
     ("thread_error", &["category", "error"]),
@@ -214,6 +215,7 @@ const REQUIRED: [(&str, &[&str]); 34] = [
     ("rules_reloaded", &["active", "notices"]),
     ("custom_message", &["custom_type", "text", "hidden"]),
     ("extension_registered", &["extension_id", "version", "callbacks"]),
+    ("extension_withheld", &["extension_id", "callback", "bytes", "reason"]),
     ("extension_unregistered", &["extension_id", "reason"]),
     ("extension_callback", &["extension_id", "callback", "duration_us", "outcome"]),
     ("extension_state", &["extension_id", "operation", "key", "size_bytes"]),
@@ -342,7 +344,7 @@ fn samples() -> Vec<EventKind> {
         EventKind::ExtensionRegistered {
             plugin: plugin(),
             version: "1".into(),
-            callbacks: vec![(CallbackKind::Tag, 50)],
+            callbacks: vec![Callback::TtsrTriggered.into()],
         },
         EventKind::ExtensionUnregistered { plugin: plugin(), reason: "r".into() },
         report(CallbackOutcome::Passed),
@@ -350,6 +352,7 @@ fn samples() -> Vec<EventKind> {
         report(CallbackOutcome::Skipped("why".into())),
         report(CallbackOutcome::Ignored("why".into())),
         report(CallbackOutcome::Failed(failure)),
+        EventKind::ExtensionWithheld { plugin: plugin(), callback: CallbackKind::Tag, bytes: 3, reason: "r".into() },
         EventKind::ExtensionState { plugin: plugin(), operation: "set".into(), key: "k".into(), size_bytes: 1 },
         EventKind::ExtensionLog { plugin: plugin(), level: "warn".into(), message: message.clone() },
         EventKind::Notice { message },

@@ -293,7 +293,7 @@ async fn the_text_is_the_same_with_a_rewriter_and_without() {
             }
             let mut scene = scene([text(words, cut)], plugins);
             let (report, events) = scene.turn("x").await;
-            let expected = "[One ]<a>([x\n][y])</a>[ two.\n][\n][Three `<a>` four é\n]<b>[never closed]";
+            let expected = "[One ]<a>([x\n][y])</a>[ two.\n][\n][Three `<a>` four é\n][<b>][never closed]";
             assert_eq!(
                 (report.text.as_str(), shown(&events).as_str()),
                 (expected, expected),

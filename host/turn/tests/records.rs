@@ -160,7 +160,7 @@ async fn edited_rules_count_from_the_next_turn_on() {
         ["say one", "ok", "say one", "say one", "say two", "ok", "say two"].map(|words| text(words, 2)),
     );
     let parts = turn::Parts { rules: Arc::<Edited>::clone(&source), ..support::parts(&model, vec![], forbidden("")) };
-    let mut session = Session::open(parts);
+    let mut session = Session::open(parts).unwrap();
     let mut events = session.subscribe();
     let told = |events: &mut turn::Subscription| -> Vec<EventKind> {
         let of = |kind: &EventKind| matches!(kind, EventKind::RulesReloaded { .. } | EventKind::Notice { .. });

@@ -26,31 +26,45 @@ struct Case {
     text: String,
     shown: String,
     calls: Option<Vec<String>>,
+    withheld: Option<Vec<String>>,
 }
 
 type Calls = Arc<Mutex<Vec<String>>>;
 
-/// Runs a turn whose answer comes in pieces of `cut` characters; gives what was shown.
+/// Runs a turn whose answer comes in pieces of `cut` characters; returns what was shown.
 fn run(plugins: Vec<Plugin>, words: &str, cut: usize) -> String {
+    run_all(plugins, words, cut).0
+}
+
+/// As [`run`]; returns also what was withheld, an entry for each event.
+fn run_all(plugins: Vec<Plugin>, words: &str, cut: usize) -> (String, Vec<String>) {
     let model = ScriptedModel::new([text(words, cut)]);
     let mut session = session(&model, plugins, rule_set(&[], |_| {}));
     let mut events = session.subscribe();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let report = runtime.block_on(session.run(vec![Message::user("go")], &Cancel::new()));
-    let shown = support::shown(&drain(&mut events));
-    assert_eq!(report.text, shown, "the report and the events tell the same text");
-    shown
+    let events = drain(&mut events);
+    let shown = support::shown(&events);
+    assert_eq!(report.text, shown, "the report and the events have the same text");
+    let withheld = events.iter().filter_map(|event| match &event.kind {
+        flow::EventKind::ExtensionWithheld { plugin, callback, bytes, reason } => {
+            Some(format!("{plugin} {} {bytes}: {reason}", callback.as_str()))
+        }
+        _ => None,
+    });
+    (shown, withheld.collect())
 }
 
 fn plugin(line: &str, calls: &Calls) -> Plugin {
     let (head, rest) = line.split_once(": ").unwrap();
     let (handler, answer) = rest.split_once(" -> ").unwrap();
+    let (head, closed) = head.strip_suffix('!').map_or((head, false), |head| (head, true));
     let (name, priority) = head.split_once('/').unwrap_or((head, "50"));
     let id: &'static str = Box::leak(name.to_owned().into_boxed_str());
     let priority = priority.parse().unwrap();
     let (how, template) = answer.split_once(' ').unwrap_or((answer, ""));
     let (how, template, calls) = (how.to_owned(), template.to_owned(), Arc::clone(calls));
-    let mut plugin = Plugin { id, ..Plugin::default() };
+    let mut plugin = Plugin { id, closed, ..Plugin::default() };
     match handler.split_once(' ').unwrap() {
         ("tag", patterns) => {
             let pattern = |text: &str| match text.strip_suffix('*') {
@@ -69,6 +83,7 @@ fn plugin(line: &str, calls: &Calls) -> Plugin {
                     "pass" | "keep" => Ok(TagAnswer::Keep),
                     "content" => Ok(TagAnswer::Content(out)),
                     "replace" => Ok(TagAnswer::Replace(out)),
+                    "fail" if !tag.content.contains(&template) => Ok(TagAnswer::Keep),
                     _ => Err("it fails".into()),
                 }
             }));
@@ -88,6 +103,7 @@ fn plugin(line: &str, calls: &Calls) -> Plugin {
                         let out = template.replace("{content}", &unit).replace("{inside}", &place.inside.join("/"));
                         Ok(TextAnswer::Replace(out))
                     }
+                    "fail" if !unit.contains(&template) => Ok(TextAnswer::Pass),
                     _ => Err("it fails".into()),
                 }
             }));
@@ -106,8 +122,9 @@ fn the_corpus_at_every_chunking() {
         for cut in 1..=case.text.chars().count() {
             let calls = Calls::default();
             let plugins = case.plugins.iter().map(|line| plugin(line, &calls)).collect();
-            let shown = run(plugins, &case.text, cut);
+            let (shown, withheld) = run_all(plugins, &case.text, cut);
             assert_eq!(shown, case.shown, "{} in pieces of {cut}", case.name);
+            assert_eq!(withheld, case.withheld.clone().unwrap_or_default(), "{} in pieces of {cut}", case.name);
             if let Some(expected) = &case.calls {
                 assert_eq!(*calls.lock().unwrap(), *expected, "{} in pieces of {cut}", case.name);
             }

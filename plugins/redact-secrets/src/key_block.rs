@@ -11,6 +11,9 @@ pub const KIND: &str = "private key";
 pub struct KeyBlock {
     /// The tags around the open block; `None`: no block is open.
     inside: Option<Vec<String>>,
+    /// Lines were missed, and with them perhaps the one that begins a block: text that looks like the middle of a key is one.
+    #[serde(default)]
+    doubt: bool,
 }
 
 /// What a line is to key blocks.
@@ -26,10 +29,12 @@ pub enum Line {
 
 impl KeyBlock {
     /// Takes the next line. A block ends with its end line, with anything that cannot be in a key, and with the message.
-    pub fn take(&mut self, line: &str, place: &TextPlace) -> Line {
+    /// `missed`: lines between the last one and this one were withheld.
+    pub fn take(&mut self, line: &str, place: &TextPlace, missed: bool) -> Line {
         if place.unit == 0 {
             self.inside = None;
         }
+        let doubt = std::mem::replace(&mut self.doubt, false) || missed;
         let text = line.trim_start_matches(['>', ' ', '\t', '|']).trim_end();
         if self.inside.as_ref().is_some_and(|inside| *inside == place.inside) {
             if text.starts_with("-----END ") {
@@ -41,7 +46,7 @@ impl KeyBlock {
             }
             self.inside = None;
         }
-        if begins(text) {
+        if begins(text) || (doubt && goes_on(text)) {
             self.inside = Some(place.inside.clone());
             return Line::Begins;
         }
@@ -54,6 +59,11 @@ fn begins(text: &str) -> bool {
     text.strip_prefix("-----BEGIN ")
         .and_then(|rest| rest.strip_suffix("-----"))
         .is_some_and(|label| label.ends_with("PRIVATE KEY") || label == "PGP PRIVATE KEY BLOCK")
+}
+
+/// The middle of a key, or its end, where its beginning may have been missed. A single word is not enough.
+fn goes_on(text: &str) -> bool {
+    text.starts_with("-----END ") || (text.len() >= 32 && is_key_text(text))
 }
 
 /// Base64, a header of an old block, or nothing.

@@ -28,6 +28,8 @@ struct RedactSecrets {
     ignore: Vec<String>,
     /// `None`: a new instance, which has to ask the state.
     open: Option<KeyBlock>,
+    /// The number of the next unit where none is missed; 0 in a new instance.
+    next: u32,
 }
 
 impl Extension for RedactSecrets {
@@ -53,6 +55,7 @@ impl Extension for RedactSecrets {
                 .filter(|text| !text.is_empty())
                 .collect(),
             open: None,
+            next: 0,
         })
     }
 }
@@ -61,14 +64,19 @@ impl OnPlainText for RedactSecrets {
     const UNIT: TextUnit = TextUnit::Line;
     /// Late in the chain, so that it sees what others wrote.
     const PRIORITY: u8 = 5;
+    /// A line that was not searched must not be shown.
+    const ON_FAILURE: OnFailure = OnFailure::Withhold;
 
     fn on_plain_text(&mut self, text: &str, place: &TextPlace) -> Result<TextAnswer> {
         let before = match self.open.take() {
             Some(open) => open,
             None => state::get(OPEN_KEY)?.unwrap_or_default(),
         };
+        // Lines that failed or were skipped were withheld, and this instance, or the one before it, has not seen them.
+        let missed = place.unit > 0 && self.next != place.unit;
+        self.next = place.unit.saturating_add(1);
         let mut open = before.clone();
-        let line = open.take(text, place);
+        let line = open.take(text, place, missed);
         if open != before {
             state::set(OPEN_KEY, &open)?;
         }

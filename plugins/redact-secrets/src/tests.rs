@@ -89,6 +89,27 @@ fn an_open_key_outlives_the_instance_and_not_the_message() {
 }
 
 #[test]
+fn a_key_whose_beginning_was_missed_is_redacted_from_where_it_is_seen() {
+    let body = letters(64) + "\n";
+    let at = |unit| TextPlace::new(unit, &[]);
+    let marker = TextAnswer::replace("[redacted private key]\n");
+    // The line that begins the key failed, so the next one is the first of a new instance; or it was skipped.
+    let mut new = Harness::<RedactSecrets>::new();
+    let mut skipped = Harness::<RedactSecrets>::new();
+    skipped.plain_text_at("Here it is:\n", &at(0)).expect("before the key");
+    for (harness, first) in [(&mut new, 1), (&mut skipped, 2)] {
+        assert_eq!(harness.plain_text_at(&body, &at(first)).expect("the middle"), marker);
+        assert_eq!(harness.plain_text_at("abc=\n", &at(first + 1)).expect("the last line"), TextAnswer::replace(""));
+        let end = harness.plain_text_at("-----END PRIVATE KEY-----\n", &at(first + 2)).expect("the end");
+        assert_eq!(end, TextAnswer::replace(""));
+        assert_eq!(harness.plain_text_at(&body, &at(first + 3)).expect("another text"), TextAnswer::Pass);
+    }
+    // Words after a gap end the doubt.
+    assert_eq!(new.plain_text_at("word\n", &at(9)).expect("words"), TextAnswer::Pass);
+    assert_eq!(new.plain_text_at(&body, &at(10)).expect("no key"), TextAnswer::Pass);
+}
+
+#[test]
 fn counts_are_kept_by_kind_and_no_secret_is_logged() {
     let mut harness = Harness::<RedactSecrets>::new();
     let key = format!("ghp_{}", letters(36));

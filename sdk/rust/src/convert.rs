@@ -10,9 +10,9 @@ use crate::__guest::on_tag::exports::tidegate::extension::on_tag as tag;
 use crate::__guest::ttsr_triggered::exports::tidegate::extension::ttsr_triggered as ttsr;
 use crate::export::Callback;
 use crate::{
-    InputAnswer, LlmOutput, Message, OutputAnswer, OutputMode, Part, Registered, Role, RuleAction, RuleMatch,
-    RuleStream, SessionInfo, Setting, StateError, StopReason, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
-    TextUnit, ToolCall, ToolInfo, ToolResult, TtsrEvent, Usage,
+    InputAnswer, LlmOutput, Message, OnFailure, OutputAnswer, OutputMode, Part, Registered, Role, RuleAction,
+    RuleMatch, RuleStream, SessionInfo, Setting, StateError, StopReason, Tag, TagAnswer, TagPlace, TextAnswer,
+    TextPlace, TextUnit, ToolCall, ToolInfo, ToolResult, TtsrEvent, Usage,
 };
 
 /// Each element converted.
@@ -119,7 +119,7 @@ impl From<OutputAnswer> for output::OutputAnswer {
 }
 
 impl From<Registered> for reg::Registered {
-    fn from(Registered { callback, priority }: Registered) -> Self {
+    fn from(Registered { callback, priority, on_failure }: Registered) -> Self {
         let callback = match callback {
             Callback::InputMessages => reg::Callback::OnInputMessages,
             Callback::PlainText(unit) => reg::Callback::OnPlainText(unit.into()),
@@ -127,6 +127,12 @@ impl From<Registered> for reg::Registered {
             Callback::LlmOutput(mode) => reg::Callback::OnLlmOutput(mode.into()),
             Callback::TtsrTriggered => reg::Callback::TtsrTriggered,
         };
-        Self { callback, priority: Some(priority) }
+        let on_failure = match on_failure {
+            OnFailure::Unspecified => None,
+            OnFailure::Skip => Some(reg::OnFailure::Skip),
+            OnFailure::Withhold => Some(reg::OnFailure::Withhold),
+            OnFailure::Reject => Some(reg::OnFailure::Reject),
+        };
+        Self { callback, priority: Some(priority), on_failure, attributes: Vec::new() }
     }
 }

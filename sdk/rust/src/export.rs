@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::thread::LocalKey;
 
 use crate::{
-    Extension, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OutputMode, Result, Settings, TextUnit, TtsrTriggered,
+    Extension, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OutputMode, Result, Settings, TextUnit,
+    TtsrTriggered,
 };
 
 /// One callback as it is registered.
@@ -29,6 +30,8 @@ pub struct Registered {
     pub callback: Callback,
     /// 0 to 100, higher first.
     pub priority: u8,
+    /// What happens when it did not do its work.
+    pub on_failure: OnFailure,
 }
 
 /// A type that [`export!`](crate::export) was called for. Not to be implemented by hand.
@@ -55,23 +58,28 @@ pub mod entry {
     use super::*;
 
     pub fn on_input_messages<E: OnInputMessages>(extension: &E) -> Registered {
-        Registered { callback: Callback::InputMessages, priority: extension.priority() }
+        let (priority, on_failure) = (extension.priority(), extension.on_failure());
+        Registered { callback: Callback::InputMessages, priority, on_failure }
     }
 
     pub fn on_plain_text<E: OnPlainText>(extension: &E) -> Registered {
-        Registered { callback: Callback::PlainText(extension.unit()), priority: extension.priority() }
+        let (priority, on_failure) = (extension.priority(), extension.on_failure());
+        Registered { callback: Callback::PlainText(extension.unit()), priority, on_failure }
     }
 
     pub fn on_tag<E: OnTag>(extension: &E) -> Registered {
-        Registered { callback: Callback::Tag(extension.tags()), priority: extension.priority() }
+        let (priority, on_failure) = (extension.priority(), extension.on_failure());
+        Registered { callback: Callback::Tag(extension.tags()), priority, on_failure }
     }
 
     pub fn on_llm_output<E: OnLlmOutput>(extension: &E) -> Registered {
-        Registered { callback: Callback::LlmOutput(extension.mode()), priority: extension.priority() }
+        let (priority, on_failure) = (extension.priority(), extension.on_failure());
+        Registered { callback: Callback::LlmOutput(extension.mode()), priority, on_failure }
     }
 
     pub fn ttsr_triggered<E: TtsrTriggered>(extension: &E) -> Registered {
-        Registered { callback: Callback::TtsrTriggered, priority: extension.priority() }
+        let (priority, on_failure) = (extension.priority(), OnFailure::Unspecified);
+        Registered { callback: Callback::TtsrTriggered, priority, on_failure }
     }
 }
 

@@ -50,20 +50,44 @@ pub enum OutputMode {
     Rewrite,
 }
 
+/// What happens when a callback did not do its work: it failed, it was skipped (a circuit breaker is open, the turn's time is
+/// used up), or what it returned cannot be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnFailure {
+    /// What `on_failure` in `plugin.toml` says, else [`OnFailure::Skip`].
+    #[default]
+    Unspecified,
+    /// The chain continues with the value that the callback was given.
+    Skip,
+    /// [`OnPlainText`], [`OnTag`] and a rewriting [`OnLlmOutput`]: nothing that was not checked is shown. The marker
+    /// `[withheld: ID did not check this]` replaces it.
+    Withhold,
+    /// [`OnInputMessages`]: the turn ends before the model is asked.
+    Reject,
+}
+
 /// The messages of one input, before the prompt is assembled.
 pub trait OnInputMessages: Extension {
     /// Place in the chain, 0 to 100.
     const PRIORITY: u8 = DEFAULT_PRIORITY;
+
+    /// What happens when the callback did not do its work. To fail closed: [`OnFailure::Reject`].
+    const ON_FAILURE: OnFailure = OnFailure::Unspecified;
 
     /// Place in the chain, where it depends on settings.
     fn priority(&self) -> u8 {
         Self::PRIORITY
     }
 
+    /// What happens when the callback did not do its work, where it depends on settings.
+    fn on_failure(&self) -> OnFailure {
+        Self::ON_FAILURE
+    }
+
     /// Gets the messages of one input (not the history), in order.
     ///
     /// # Errors
-    /// The call is skipped: the next extension gets the messages unchanged.
+    /// As `ON_FAILURE` says: the next extension gets the messages unchanged, or the turn is rejected.
     fn on_input_messages(&mut self, messages: Vec<Message>) -> Result<InputAnswer>;
 }
 
@@ -75,6 +99,9 @@ pub trait OnPlainText: Extension {
     /// Place in the chain, 0 to 100.
     const PRIORITY: u8 = DEFAULT_PRIORITY;
 
+    /// What happens when the callback did not do its work. To fail closed: [`OnFailure::Withhold`].
+    const ON_FAILURE: OnFailure = OnFailure::Unspecified;
+
     /// What it is called with, where it depends on settings.
     fn unit(&self) -> TextUnit {
         Self::UNIT
@@ -85,10 +112,15 @@ pub trait OnPlainText: Extension {
         Self::PRIORITY
     }
 
+    /// What happens when the callback did not do its work, where it depends on settings.
+    fn on_failure(&self) -> OnFailure {
+        Self::ON_FAILURE
+    }
+
     /// Gets one whole unit, never a network chunk. Code, fenced or inline, and tags without a handler are plain text.
     ///
     /// # Errors
-    /// The call is skipped: the unit stays as it is.
+    /// As `ON_FAILURE` says: the unit stays as it is, or is withheld.
     fn on_plain_text(&mut self, text: &str, place: &TextPlace) -> Result<TextAnswer>;
 }
 
@@ -100,6 +132,9 @@ pub trait OnTag: Extension {
     /// Place in the chain, 0 to 100.
     const PRIORITY: u8 = DEFAULT_PRIORITY;
 
+    /// What happens when the callback did not do its work. To fail closed: [`OnFailure::Withhold`].
+    const ON_FAILURE: OnFailure = OnFailure::Unspecified;
+
     /// The tags, where they depend on settings.
     fn tags(&self) -> Vec<String> {
         Self::TAGS.iter().map(ToString::to_string).collect()
@@ -110,10 +145,15 @@ pub trait OnTag: Extension {
         Self::PRIORITY
     }
 
+    /// What happens when the callback did not do its work, where it depends on settings.
+    fn on_failure(&self) -> OnFailure {
+        Self::ON_FAILURE
+    }
+
     /// Gets one complete section, innermost first.
     ///
     /// # Errors
-    /// The call is skipped: the section stays as it is.
+    /// As `ON_FAILURE` says: the section stays as it is, or is withheld.
     fn on_tag(&mut self, tag: &Tag, place: &TagPlace) -> Result<TagAnswer>;
 }
 
@@ -125,6 +165,9 @@ pub trait OnLlmOutput: Extension {
     /// Place in the chain, 0 to 100.
     const PRIORITY: u8 = DEFAULT_PRIORITY;
 
+    /// What happens when the callback did not do its work. To fail closed: [`OnFailure::Withhold`], with [`OutputMode::Rewrite`].
+    const ON_FAILURE: OnFailure = OnFailure::Unspecified;
+
     /// Whether it may replace the output, where it depends on settings.
     fn mode(&self) -> OutputMode {
         Self::MODE
@@ -135,14 +178,20 @@ pub trait OnLlmOutput: Extension {
         Self::PRIORITY
     }
 
+    /// What happens when the callback did not do its work, where it depends on settings.
+    fn on_failure(&self) -> OnFailure {
+        Self::ON_FAILURE
+    }
+
     /// Gets each accepted answer once, before it is split into segments.
     ///
     /// # Errors
-    /// The call is skipped: the output stays as it is.
+    /// As `ON_FAILURE` says: the output stays as it is, or is withheld.
     fn on_llm_output(&mut self, output: &LlmOutput) -> Result<OutputAnswer>;
 }
 
-/// News of stream rules.
+/// News of stream rules. It is called on an instance of its own, so that it never delays the other callbacks: the two
+/// instances share [`state`](crate::state) and nothing else.
 pub trait TtsrTriggered: Extension {
     /// Place in the order of those told, 0 to 100.
     const PRIORITY: u8 = DEFAULT_PRIORITY;
@@ -152,7 +201,7 @@ pub trait TtsrTriggered: Extension {
         Self::PRIORITY
     }
 
-    /// Told after the abort, which never waits for it. Once per stream and rule and turn.
+    /// Called after the abort, which never waits for it. Once per stream and rule and turn.
     ///
     /// # Errors
     /// Writes to state are undone and the failure is reported.

@@ -56,7 +56,8 @@ pub use error::{Error, Result};
 pub use export::entry;
 pub use export::{Callback, Exported, Registered, registration};
 pub use extension::{
-    DEFAULT_PRIORITY, Extension, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OutputMode, TextUnit, TtsrTriggered,
+    DEFAULT_PRIORITY, Extension, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OutputMode, TextUnit,
+    TtsrTriggered,
 };
 pub use session::SessionInfo;
 pub use settings::{Setting, SettingError, Settings};
@@ -70,9 +71,9 @@ pub use values::{
 /// What nearly every extension needs: `use tidegate_sdk::prelude::*;`
 pub mod prelude {
     pub use crate::{
-        Extension, InputAnswer, LlmOutput, Message, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OutputAnswer,
-        OutputMode, Part, Result, Role, RuleMatch, Settings, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, TextUnit,
-        TtsrEvent, TtsrTriggered, bail, log, session, settings, state, tools,
+        Extension, InputAnswer, LlmOutput, Message, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText, OnTag,
+        OutputAnswer, OutputMode, Part, Result, Role, RuleMatch, Settings, Tag, TagAnswer, TagPlace, TextAnswer,
+        TextPlace, TextUnit, TtsrEvent, TtsrTriggered, bail, log, session, settings, state, tools,
     };
 }
 

@@ -28,6 +28,7 @@ impl Extension for Full {
 }
 
 impl OnInputMessages for Full {
+    const ON_FAILURE: OnFailure = OnFailure::Reject;
     const PRIORITY: u8 = 80;
 
     fn on_input_messages(&mut self, _: Vec<Message>) -> Result<InputAnswer> {
@@ -44,6 +45,7 @@ impl OnPlainText for Full {
 }
 
 impl OnTag for Full {
+    const ON_FAILURE: OnFailure = OnFailure::Withhold;
     const TAGS: &'static [&'static str] = &["unused"];
 
     fn tags(&self) -> Vec<String> {
@@ -85,13 +87,14 @@ fn what_is_registered_is_what_was_named_with_consts_and_settings() {
         ("tags".to_owned(), Setting::from(["note", "note-*"])),
         ("priority".to_owned(), Setting::Number(7.0)),
     ]));
-    let entry = |callback, priority| Registered { callback, priority };
+    let entry = |callback, priority, on_failure| Registered { callback, priority, on_failure };
+    let unsaid = OnFailure::Unspecified;
     let expected = [
-        entry(Callback::InputMessages, 80),
-        entry(Callback::PlainText(TextUnit::Paragraph), 50),
-        entry(Callback::Tag(vec!["note".into(), "note-*".into()]), 7),
-        entry(Callback::LlmOutput(OutputMode::Rewrite), 50),
-        entry(Callback::TtsrTriggered, 50),
+        entry(Callback::InputMessages, 80, OnFailure::Reject),
+        entry(Callback::PlainText(TextUnit::Paragraph), 50, unsaid),
+        entry(Callback::Tag(vec!["note".into(), "note-*".into()]), 7, OnFailure::Withhold),
+        entry(Callback::LlmOutput(OutputMode::Rewrite), 50, unsaid),
+        entry(Callback::TtsrTriggered, 50, unsaid),
     ];
     assert_eq!(registered.unwrap(), expected);
 }

@@ -85,7 +85,8 @@ impl<'a> Run<'a> {
                 rules: source.clone(),
                 clock: time.clone(),
                 settings: turn::Settings { workspace: "/workspace".into(), ..turn::Settings::default() },
-            });
+            })
+            .unwrap();
             session.with_records(records.clone())
         };
         let session = open();

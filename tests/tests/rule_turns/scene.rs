@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    CallFailure, Callback, CallbackKind, Confirmation, Delta, InputAnswer, Message, ModelError, ModelOutput,
-    OutputAnswer, Permission, Preview, Prompt, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer,
-    TextPlace, ToolCall, ToolOutput, ToolSpec,
+    Callback, Confirmation, Delta, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer, Permission,
+    Preview, Prompt, Registration, SessionId, SessionInUse, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall,
+    ToolOutput, ToolSpec,
 };
 use providers::{Decoder, HttpConfig, Wire};
 use turn::ports::{
@@ -113,17 +113,22 @@ impl ExtensionHost for Listener {
         vec![Registration {
             plugin: "listener".parse().unwrap(),
             version: "1.0.0".into(),
-            callbacks: vec![(Callback::TtsrTriggered, 50)],
+            callbacks: vec![Callback::TtsrTriggered.into()],
             required: false,
         }]
     }
 
-    fn open(&self, _: SessionId, _: Arc<dyn SessionView>, _: Arc<dyn EventSink>) -> Arc<dyn Extensions> {
-        Arc::new(self.clone())
+    fn open(
+        &self,
+        _: SessionId,
+        _: Arc<dyn SessionView>,
+        _: Arc<dyn EventSink>,
+    ) -> Result<Arc<dyn Extensions>, SessionInUse> {
+        Ok(Arc::new(self.clone()))
     }
 }
 
-type Answered<'a, T> = BoxFuture<'a, Result<T, CallFailure>>;
+type Answered<'a, T> = BoxFuture<'a, Result<T, NoAnswer>>;
 
 impl Extensions for Listener {
     fn input_messages<'a>(&'a self, _: usize, _: &'a [Message]) -> Answered<'a, InputAnswer> {
@@ -145,10 +150,6 @@ impl Extensions for Listener {
     fn ttsr_triggered<'a>(&'a self, _: usize, event: &'a TtsrEvent) -> Answered<'a, ()> {
         self.0.lock().unwrap().push(event.clone());
         Box::pin(async { Ok(()) })
-    }
-
-    fn skip_reason(&self, _: usize, _: CallbackKind) -> Option<String> {
-        None
     }
 }
 

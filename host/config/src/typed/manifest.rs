@@ -37,6 +37,9 @@ pub(crate) struct ManifestFile {
     /// How the component is built from the plugin's folder.
     #[serde(default)]
     pub(crate) build: Option<BuildFile>,
+    /// What happens when one of its callbacks did not do its work, for those that register nothing else.
+    #[serde(default)]
+    pub(crate) on_failure: Option<OnFailureWord>,
     /// Powers it asks for, each with why it needs it.
     #[serde(default)]
     pub(crate) capabilities: CapabilitiesFile,
@@ -80,6 +83,24 @@ pub(crate) struct BuildFile {
 pub(crate) enum BuildKindWord {
     /// Rust: the folder holds a `Cargo.toml`.
     Rust,
+}
+
+/// What happens when a callback did not do its work: it failed, was skipped, or returned something that cannot be used.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OnFailureWord {
+    /// The chain continues with the value that the callback was given.
+    Skip,
+    /// Nothing that was not checked is shown (`on_plain_text`, `on_tag`, a rewriting `on_llm_output`) or sent
+    /// (`on_input_messages`).
+    Withhold,
+}
+
+impl OnFailureWord {
+    /// Whether callbacks fail closed.
+    pub(crate) fn closed(self) -> bool {
+        matches!(self, Self::Withhold)
+    }
 }
 
 /// Powers, each with why the plugin needs it; the operator reads this before granting. `log` and `settings` are always

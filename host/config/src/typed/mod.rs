@@ -8,7 +8,7 @@ mod operator;
 mod rules;
 
 pub(crate) use manifest::{
-    AdditionFile, BuildKindWord, LimitsRequest, ManifestFile, PositionWord, SettingFile, SettingWord,
+    AdditionFile, BuildKindWord, LimitsRequest, ManifestFile, OnFailureWord, PositionWord, SettingFile, SettingWord,
 };
 pub(crate) use operator::{
     LimitsFile, ModeWord, OperatorFile, PluginFile, PowerWord, PriorityFile, PromptFile, ProviderFile, ProviderWord,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::manifest::LimitsRequest;
+use super::manifest::{LimitsRequest, OnFailureWord};
 use super::rules::RulesFile;
 
 /// The operator's file of Tidegate.
@@ -113,6 +113,9 @@ pub(crate) struct PluginFile {
     /// Its failure refuses the turn, instead of being skipped.
     #[serde(default)]
     pub(crate) required: bool,
+    /// What happens when one of its callbacks did not do its work, instead of what it registers.
+    #[serde(default)]
+    pub(crate) on_failure: Option<OnFailureWord>,
     /// Priorities to use instead of those it registers: 0 to 100, higher runs first.
     #[serde(default)]
     pub(crate) priority: PriorityFile,

@@ -1,23 +1,25 @@
 //! The transaction of a callback, without any guest.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use super::{Area, Refusal, Transaction};
+use flow::SessionId;
+
+use super::{Refusal, SharedArea, States, Transaction};
 use crate::limits::Limits;
 
-fn fresh() -> (Arc<Mutex<Area>>, Limits) {
-    (Arc::default(), Limits::default())
+fn fresh() -> (SharedArea, Limits) {
+    (SharedArea::default(), Limits::default())
 }
 
 #[test]
 fn own_writes_are_seen_at_once_and_kept_only_by_a_commit() {
     let (area, limits) = fresh();
-    let mut one = Transaction::new(Arc::clone(&area));
+    let mut one = Transaction::new(area.clone());
     one.set("a".into(), vec![1], None, 0, &limits).unwrap();
     assert_eq!(one.get("a", 0, &limits).unwrap(), Some(vec![1]));
     drop(one);
-    let mut two = Transaction::new(Arc::clone(&area));
+    let mut two = Transaction::new(area.clone());
     assert_eq!(two.get("a", 0, &limits).unwrap(), None, "what was not committed is gone");
     two.set("a".into(), vec![2], None, 0, &limits).unwrap();
     two.set("b".into(), vec![3], None, 0, &limits).unwrap();
@@ -75,11 +77,11 @@ fn a_time_to_live_starts_anew_when_read_and_makes_room_when_over() {
 fn what_is_past_its_time_is_not_kept_for_ever() {
     let (area, mut limits) = fresh();
     limits.state_total_bytes = 30;
-    let mut it = Transaction::new(Arc::clone(&area));
+    let mut it = Transaction::new(area.clone());
     for n in 0..100 {
         it.set(format!("k{n:02}"), vec![0; 7], Some(1), n * 10, &limits).unwrap();
         it.commit();
-        let area = area.lock().unwrap();
+        let area = area.0.lock().unwrap();
         assert!(area.size <= 30 && area.entries.len() <= 3, "{} bytes in {} entries", area.size, area.entries.len());
     }
 }
@@ -100,4 +102,37 @@ fn keys_past_their_time_make_no_room_beyond_the_limit() {
     set(&mut it, "b").unwrap();
     assert!(matches!(set(&mut it, "c"), Err(Refusal::Limit(_))));
     assert_eq!(it.commit().last().unwrap().size, 30);
+}
+
+#[test]
+fn a_session_is_open_once_and_keeps_its_state_when_it_is_closed() {
+    let (states, limits) = (Arc::new(States::default()), Limits::default());
+    let plugin = "p".parse().unwrap();
+    let first = states.open(SessionId::new("s")).unwrap();
+    let refused = states.open(SessionId::new("s")).unwrap_err();
+    assert!(refused.to_string().starts_with("the session `s` is open already"), "{refused}");
+    states.open(SessionId::new("other")).unwrap();
+    let mut one = Transaction::new(first.area(&plugin));
+    one.set("a".into(), vec![1], None, 0, &limits).unwrap();
+    one.commit();
+    drop(first);
+    let again = states.open(SessionId::new("s")).expect("the first is closed");
+    assert_eq!(Transaction::new(again.area(&plugin)).get("a", 0, &limits).unwrap(), Some(vec![1]));
+}
+
+#[test]
+fn the_version_counts_commits_that_change_something() {
+    let (area, limits) = fresh();
+    let mut one = Transaction::new(area.clone());
+    assert!(!one.has_written());
+    one.commit();
+    assert_eq!(area.version(), 0);
+    one.set("a".into(), vec![1], None, 0, &limits).unwrap();
+    assert!(one.has_written());
+    one.commit();
+    assert_eq!(area.version(), 1);
+    one.clear(0);
+    assert!(one.has_written());
+    one.commit();
+    assert_eq!(area.version(), 2);
 }

@@ -80,7 +80,8 @@ pub(super) fn output(answer: exports::on_llm_output::OutputAnswer, mode: OutputM
         (Change::Replace(_), OutputMode::Observe) => {
             done.ignored.push("a `replace` by an extension that registered to observe".to_owned());
         }
-        (Change::Other(name), _) => done.ignored.push(unknown("the change", &name)),
+        (Change::Other(name), OutputMode::Rewrite) => done.unusable = Some(unknown("the change", &name)),
+        (Change::Other(name), OutputMode::Observe) => done.ignored.push(unknown("the change", &name)),
     }
     let mut unsaid = 0_usize;
     for (number, note) in answer.annotations.into_iter().enumerate() {

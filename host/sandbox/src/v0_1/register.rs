@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use flow::{Callback, DEFAULT_PRIORITY, OutputMode, TagPattern, TextUnit};
+use flow::{Callback, DEFAULT_PRIORITY, DecidedBy, OnFailure, OutputMode, Registered, TagPattern, TextUnit};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
@@ -27,7 +27,7 @@ pub(crate) fn register(
     exports: &Exports,
     store: &mut Store<Guest>,
     instance: &Instance,
-) -> Result<Vec<(Callback, u8)>, RegisterFault> {
+) -> Result<Vec<Registered>, RegisterFault> {
     let engine = |error| RegisterFault::Call(Fault::Engine(error));
     let registration = exports.registration.load(&mut *store, instance).map_err(engine)?;
     let plugin = std::sync::Arc::clone(&store.data().plugin);
@@ -55,8 +55,8 @@ fn texts(setting: &Setting) -> Vec<&str> {
     }
 }
 
-fn check(registered: theirs::RegisteredExtension) -> Result<Vec<(Callback, u8)>, String> {
-    let mut callbacks: Vec<(Callback, u8)> = Vec::new();
+fn check(registered: theirs::RegisteredExtension) -> Result<Vec<Registered>, String> {
+    let mut callbacks: Vec<Registered> = Vec::new();
     for one in registered.callbacks {
         let callback = callback(one.callback)?;
         let name = callback.kind().as_str();
@@ -64,12 +64,41 @@ fn check(registered: theirs::RegisteredExtension) -> Result<Vec<(Callback, u8)>,
         if priority > 100 {
             return Err(format!("{name} has priority {priority}; priorities go from 0 to 100"));
         }
-        if callbacks.iter().any(|(other, _)| other.kind() == callback.kind()) {
+        if callbacks.iter().any(|other| other.kind() == callback.kind()) {
             return Err(format!("{name} is registered twice; each callback may be registered once"));
         }
-        callbacks.push((callback, priority));
+        let mut registered = Registered::from((callback, priority));
+        if let Some(policy) = one.on_failure {
+            registered.on_failure = on_failure(&registered.callback, policy)?;
+            registered.decided_by = DecidedBy::Registration;
+        }
+        callbacks.push(registered);
     }
     Ok(callbacks)
+}
+
+/// A callback can fail closed in one way, or in none.
+fn on_failure(callback: &Callback, policy: theirs::OnFailure) -> Result<OnFailure, String> {
+    let policy = match policy {
+        theirs::OnFailure::Skip => return Ok(OnFailure::Skip),
+        theirs::OnFailure::Withhold => OnFailure::Withhold,
+        theirs::OnFailure::Reject => OnFailure::Reject,
+        theirs::OnFailure::Other(name) => {
+            let name = limits::cut(&name, 200);
+            return Err(format!("the failure policy `{name}` is not known to this version of the contract"));
+        }
+    };
+    let (name, word) = (callback.kind().as_str(), policy.as_str());
+    match OnFailure::closed(callback) {
+        Some(possible) if possible == policy => Ok(policy),
+        Some(possible) => {
+            Err(format!("{name} cannot have the failure policy `{word}`; use `{}` or `skip`", possible.as_str()))
+        }
+        None => Err(format!(
+            "{name} cannot have the failure policy `{word}`: what it gets has been shown, or has happened; use `skip`{}",
+            if let Callback::LlmOutput(_) = callback { ", or the mode `rewrite`" } else { "" }
+        )),
+    }
 }
 
 fn callback(callback: theirs::Callback) -> Result<Callback, String> {

@@ -7,12 +7,13 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use flow::{CallbackKind, EventKind, Message, PluginId, SessionId, TextPlace, ToolSpec};
+use flow::{CallbackKind, EventKind, Message, NoAnswer, PluginId, SessionId, TextPlace, ToolSpec};
 use tidegate_sandbox::{ComponentSource, EngineOptions, LoadError, Plugin, PluginSource, Power, Sandbox, SandboxHost};
-use turn::ports::{EventSink, ExtensionHost as _, Extensions, SessionInfo, SessionView};
+use turn::ports::{BoxFuture, Clock, EventSink, ExtensionHost as _, Extensions, SessionInfo, SessionView};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, SourceMap};
 
@@ -41,6 +42,8 @@ pub struct Guest {
     pub imports: Vec<&'static str>,
     /// What `register` returns, with priorities.
     pub registers: Vec<(Registered, Option<u8>)>,
+    /// The failure policy of every callback, by its number in the contract's variant: 0 skip, 1 withhold, 2 reject, 3 other.
+    pub on_failure: Option<u8>,
     /// Exported callbacks with their bodies. `$a0`, `$a1`, … are the flat parameters, `$x`, `$y`, `$z` free locals; the
     /// body leaves the address of the result. `ANSWER`, `@name` (address) and `#name` (length) are filled in.
     pub exports: Vec<(CallbackKind, String)>,
@@ -66,6 +69,7 @@ impl Default for Guest {
         Self {
             imports: Vec::new(),
             registers: Vec::new(),
+            on_failure: None,
             exports: Vec::new(),
             register: None,
             data: Vec::new(),
@@ -189,7 +193,7 @@ impl Guest {
     fn registered(&self, memory: &mut Memory) -> u32 {
         let mut list = Vec::new();
         for (callback, priority) in &self.registers {
-            let mut one = [0u8; 20];
+            let mut one = [0u8; 44];
             let (number, tag, (at, length)) = match callback {
                 Registered::InputMessages => (0, 0, (0, 0)),
                 Registered::PlainText(unit) => (1, *unit, memory.text("new")),
@@ -221,6 +225,12 @@ impl Guest {
             }
             if let Some(priority) = priority {
                 (one[16], one[17]) = (1, *priority);
+            }
+            if let Some(policy) = self.on_failure {
+                let (at, length) = memory.text("explode");
+                (one[20], one[24]) = (1, policy);
+                one[28..32].copy_from_slice(&at.to_le_bytes());
+                one[32..36].copy_from_slice(&length.to_le_bytes());
             }
             list.extend(one);
         }
@@ -353,7 +363,7 @@ impl SessionView for Stage {
 
 /// Opens a session over some plugins.
 pub fn open(host: &SandboxHost, session: &str, stage: &Arc<Stage>) -> Arc<dyn Extensions> {
-    host.open(SessionId::new(session), Arc::clone(stage) as _, Arc::clone(stage) as _)
+    host.open(SessionId::new(session), Arc::clone(stage) as _, Arc::clone(stage) as _).unwrap()
 }
 
 /// Loads one guest and opens a session with it.
@@ -365,5 +375,49 @@ pub fn one(guest: &Guest) -> (Arc<dyn Extensions>, Arc<Stage>) {
 
 /// Calls `on_plain_text` of the first plugin.
 pub async fn say(extensions: &Arc<dyn Extensions>, text: &str) -> Result<flow::TextAnswer, flow::CallFailure> {
-    extensions.plain_text(0, text, &TextPlace::default()).await
+    extensions.plain_text(0, text, &TextPlace::default()).await.map_err(failure)
+}
+
+/// The failure of a call that was made.
+pub fn failure(no_answer: NoAnswer) -> flow::CallFailure {
+    match no_answer {
+        NoAnswer::Failed(failure) => failure,
+        NoAnswer::Skipped(why) => panic!("not called: {why}"),
+    }
+}
+
+/// Why `on_plain_text` of the first plugin is not called with this text.
+pub async fn skipped(extensions: &Arc<dyn Extensions>, text: &str) -> Option<String> {
+    match extensions.plain_text(0, text, &TextPlace::default()).await {
+        Err(NoAnswer::Skipped(why)) => Some(why),
+        Err(NoAnswer::Failed(_)) | Ok(_) => None,
+    }
+}
+
+/// A clock that moves on by two minutes whenever it is looked at.
+#[derive(Debug, Default)]
+pub struct Leaping(AtomicU64);
+
+impl Clock for Leaping {
+    fn now_ms(&self) -> u64 {
+        self.0.fetch_add(120_000, Ordering::SeqCst)
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A clock that stays where it is put.
+#[derive(Debug, Default)]
+pub struct Still(pub AtomicU64);
+
+impl Clock for Still {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }

@@ -84,7 +84,7 @@ pub(crate) struct Talk {
 
 impl Talk {
     pub(crate) fn new(host: &Host, id: &str) -> Self {
-        let session = host.session(SessionId::new(id));
+        let session = host.session(SessionId::new(id)).unwrap();
         let events = session.subscribe();
         Self { session, events }
     }

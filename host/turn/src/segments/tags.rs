@@ -27,12 +27,17 @@ pub(crate) enum Mark {
     Open { name: String, attributes: Vec<(String, String)>, closed: bool, raw: String },
     /// `</name>`
     Close { name: String, raw: String },
+    /// The opening of a tag that fails closed, up to where it stops being one: too long, or not well-formed. What follows is
+    /// text again.
+    Broken { name: String, raw: String },
 }
 
 /// The parser of one message.
 #[derive(Debug)]
 pub(crate) struct TagParser {
     patterns: Vec<TagPattern>,
+    /// Tags whose opening must not be read as text.
+    closed: Vec<TagPattern>,
     /// Bytes from a `<` on that may still become a tag; empty in plain text.
     held: Vec<u8>,
     syntax: Syntax,
@@ -75,7 +80,14 @@ enum Verdict {
 
 impl TagParser {
     pub(crate) fn new(patterns: Vec<TagPattern>) -> Self {
-        Self { patterns, held: Vec::new(), syntax: Syntax::Begin, code: Code::new(), region: None }
+        let (closed, held) = (Vec::new(), Vec::new());
+        Self { patterns, closed, held, syntax: Syntax::Begin, code: Code::new(), region: None }
+    }
+
+    /// The opening of a tag that fits one of these patterns and that cannot be read is [`Mark::Broken`] instead of text.
+    pub(crate) fn failing_closed(mut self, closed: Vec<TagPattern>) -> Self {
+        self.closed = closed;
+        self
     }
 
     /// Takes the next piece; what is now decided is appended to `found`.
@@ -99,7 +111,7 @@ impl TagParser {
     pub(crate) fn finish(&mut self, found: &mut Found) {
         let mut text = std::mem::take(&mut found.text).into_bytes();
         while !self.held.is_empty() {
-            self.reject(&mut text, &mut found.marks);
+            self.reject(&mut text, &mut found.marks, true);
         }
         found.text = whole(text);
     }
@@ -134,14 +146,25 @@ impl TagParser {
                 }
                 self.region = Some((end, 0));
             }
-            Verdict::Undecided(_) | Verdict::NoTag => self.reject(text, marks),
+            Verdict::Undecided(_) | Verdict::NoTag => self.reject(text, marks, false),
         }
     }
 
-    /// The held bytes begin no tag: their `<` is text and the rest is read again.
-    fn reject(&mut self, text: &mut Vec<u8>, marks: &mut Vec<(usize, Mark)>) {
-        let held = std::mem::take(&mut self.held);
+    /// The held bytes begin no tag: their `<` is text and the rest is read again. `ended`: nothing follows them.
+    fn reject(&mut self, text: &mut Vec<u8>, marks: &mut Vec<(usize, Mark)>, ended: bool) {
+        let mut held = std::mem::take(&mut self.held);
         self.code.step(b'<');
+        if let Some(name) = self.broken(&held) {
+            // The character that cannot be in a tag may begin another one.
+            let start = |byte: &u8| byte & 0xC0 != 0x80;
+            let last = if ended { held.len() } else { held.iter().rposition(start).unwrap_or(held.len()) };
+            let last = held.split_off(last);
+            marks.push((text.len(), Mark::Broken { name, raw: whole(held) }));
+            for byte in last {
+                self.byte(byte, text, marks);
+            }
+            return;
+        }
         text.push(b'<');
         for &byte in &held[1..] {
             self.byte(byte, text, marks);
@@ -177,6 +200,14 @@ impl TagParser {
         }
     }
 
+    /// The name in held bytes that are the opening of a tag that fails closed, and more than its name.
+    fn broken(&self, held: &[u8]) -> Option<String> {
+        let rest = held.get(1..).filter(|_| !self.closed.is_empty())?;
+        let end = rest.iter().position(|byte| !is_name_byte(*byte))?;
+        let name = std::str::from_utf8(&rest[..end]).ok()?;
+        self.closed.iter().any(|pattern| pattern.matches(name)).then(|| name.to_owned())
+    }
+
     fn judge_region(&self) -> Verdict {
         match REGIONS.iter().find(|(open, _)| open.starts_with(&self.held)) {
             Some((open, end)) if open.len() == self.held.len() => Verdict::Region(end),
@@ -199,10 +230,7 @@ impl TagParser {
     }
 
     fn is_registered(&self, name: &[u8]) -> bool {
-        self.patterns.iter().any(|pattern| match pattern {
-            TagPattern::Exact(exact) => exact.as_bytes() == name,
-            TagPattern::Prefix(prefix) => name.starts_with(prefix.as_bytes()),
-        })
+        std::str::from_utf8(name).is_ok_and(|name| self.patterns.iter().any(|pattern| pattern.matches(name)))
     }
 }
 
@@ -311,6 +339,7 @@ mod tests {
                         ));
                     }
                     Mark::Close { name, .. } => out.push_str(&format!("[/{name}]")),
+                    Mark::Broken { name, raw } => out.push_str(&format!("[{name}? {raw}]")),
                 }
             }
             out.push_str(&found.text[from..]);

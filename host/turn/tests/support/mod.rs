@@ -17,8 +17,9 @@ use std::time::Duration;
 
 use flow::{
     BlockKind, CallFailure, CallId, Callback, CallbackKind, Confirmation, Delta, Event, FailureCause, InputAnswer,
-    Message, ModelError, ModelOutput, OutputAnswer, Part, Permission, Preview, Prompt, Registration, Role, SessionId,
-    StopReason, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
+    Message, ModelError, ModelOutput, NoAnswer, OutputAnswer, Part, Permission, Preview, Prompt, Registered,
+    Registration, Role, SessionId, SessionInUse, StopReason, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall,
+    ToolOutput, ToolSpec,
 };
 use tidegate_turn as turn;
 use turn::ports::{
@@ -195,6 +196,8 @@ pub struct Plugin {
     pub id: &'static str,
     pub callbacks: Vec<(Callback, u8)>,
     pub required: bool,
+    /// Callbacks that can fail closed do.
+    pub closed: bool,
     pub input: Option<Answer<Vec<Message>, InputAnswer>>,
     pub text: Option<Answer<(String, TextPlace), TextAnswer>>,
     pub tag: Option<Answer<(Tag, TagPlace), TagAnswer>>,
@@ -223,16 +226,16 @@ impl Plugins {
         answer: Option<&Answer<A, R>>,
         value: A,
         pass: R,
-    ) -> BoxFuture<'static, Result<R, CallFailure>> {
+    ) -> BoxFuture<'static, Result<R, NoAnswer>> {
+        if let Some(why) = self.0[plugin].skipped {
+            return Box::pin(std::future::ready(Err(NoAnswer::Skipped(why.to_owned()))));
+        }
         if self.0[plugin].hangs == Some(callback) {
             return Box::pin(std::future::pending());
         }
-        let result = answer.map_or(Ok(pass), |answer| answer(value)).map_err(|message| CallFailure {
-            plugin: self.0[plugin].id.parse().unwrap(),
-            callback,
-            cause: FailureCause::Returned,
-            message,
-            frames: Vec::new(),
+        let result = answer.map_or(Ok(pass), |answer| answer(value)).map_err(|message| {
+            let (cause, frames) = (FailureCause::Returned, Vec::new());
+            CallFailure { plugin: self.0[plugin].id.parse().unwrap(), callback, cause, message, frames }.into()
         });
         let yields = self.0[plugin].yields;
         Box::pin(async move {
@@ -249,14 +252,25 @@ impl ExtensionHost for Plugins {
         let one = |plugin: &Plugin| Registration {
             plugin: plugin.id.parse().unwrap(),
             version: "1.0.0".into(),
-            callbacks: plugin.callbacks.clone(),
+            callbacks: plugin
+                .callbacks
+                .iter()
+                .cloned()
+                .map(Registered::from)
+                .map(|one| if plugin.closed { one.closed() } else { one })
+                .collect(),
             required: plugin.required,
         };
         self.0.iter().map(one).collect()
     }
 
-    fn open(&self, _: SessionId, _: Arc<dyn SessionView>, _: Arc<dyn EventSink>) -> Arc<dyn Extensions> {
-        Arc::new(self.clone())
+    fn open(
+        &self,
+        _: SessionId,
+        _: Arc<dyn SessionView>,
+        _: Arc<dyn EventSink>,
+    ) -> Result<Arc<dyn Extensions>, SessionInUse> {
+        Ok(Arc::new(self.clone()))
     }
 }
 
@@ -265,7 +279,7 @@ impl Extensions for Plugins {
         &'a self,
         plugin: usize,
         messages: &'a [Message],
-    ) -> BoxFuture<'a, Result<InputAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<InputAnswer, NoAnswer>> {
         self.call(
             plugin,
             CallbackKind::InputMessages,
@@ -280,7 +294,7 @@ impl Extensions for Plugins {
         plugin: usize,
         text: &'a str,
         place: &'a TextPlace,
-    ) -> BoxFuture<'a, Result<TextAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<TextAnswer, NoAnswer>> {
         let value = (text.to_owned(), place.clone());
         self.call(plugin, CallbackKind::PlainText, self.0[plugin].text.as_ref(), value, TextAnswer::Pass)
     }
@@ -290,7 +304,7 @@ impl Extensions for Plugins {
         plugin: usize,
         tag: &'a Tag,
         place: &'a TagPlace,
-    ) -> BoxFuture<'a, Result<TagAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<TagAnswer, NoAnswer>> {
         let value = (tag.clone(), place.clone());
         self.call(plugin, CallbackKind::Tag, self.0[plugin].tag.as_ref(), value, TagAnswer::Keep)
     }
@@ -299,17 +313,13 @@ impl Extensions for Plugins {
         &'a self,
         plugin: usize,
         output: &'a ModelOutput,
-    ) -> BoxFuture<'a, Result<OutputAnswer, CallFailure>> {
+    ) -> BoxFuture<'a, Result<OutputAnswer, NoAnswer>> {
         let answer = self.0[plugin].output.as_ref();
         self.call(plugin, CallbackKind::LlmOutput, answer, output.clone(), OutputAnswer::default())
     }
 
-    fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), CallFailure>> {
+    fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>> {
         self.call(plugin, CallbackKind::TtsrTriggered, self.0[plugin].ttsr.as_ref(), event.clone(), ())
-    }
-
-    fn skip_reason(&self, plugin: usize, _: CallbackKind) -> Option<String> {
-        self.0[plugin].skipped.map(str::to_owned)
     }
 }
 
@@ -385,7 +395,7 @@ impl Clock for TokioClock {
 
 /// A session over these parts.
 pub fn session(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rules::RuleSet>) -> Session {
-    Session::open(parts(model, plugins, rules))
+    Session::open(parts(model, plugins, rules)).unwrap()
 }
 
 /// What [`session`] is made of.

@@ -15,6 +15,10 @@ struct Conformance {
     tags: Vec<String>,
     mode: OutputMode,
     priority: u8,
+    /// Callbacks that fail closed.
+    closed: Vec<String>,
+    /// Callbacks that run scripts; all where it is empty.
+    only: Vec<String>,
 }
 
 impl Extension for Conformance {
@@ -34,14 +38,20 @@ impl Extension for Conformance {
         let priority = u8::try_from(settings.get_or("priority", 50u32)?)?;
         let start = settings.get_or("start", String::from(""))?;
         script::run(&start, "start", 0)?;
-        Ok(Self { calls: 0, unit, tags, mode, priority })
+        let names = |key| settings.get_or::<Vec<String>>(key, Vec::new());
+        Ok(Self { calls: 0, unit, tags, mode, priority, closed: names("closed")?, only: names("only")? })
     }
 }
 
 impl Conformance {
-    fn run(&mut self, script: &str, subject: &str) -> Result<Outcome> {
+    fn run(&mut self, callback: &str, script: &str, subject: &str) -> Result<Outcome> {
         self.calls += 1;
+        let script = if self.only.is_empty() || self.only.iter().any(|one| one == callback) { script } else { "" };
         script::run(script, subject, self.calls)
+    }
+
+    fn policy(&self, callback: &str, closed: OnFailure) -> OnFailure {
+        if self.closed.iter().any(|one| one == callback) { closed } else { OnFailure::Unspecified }
     }
 }
 
@@ -50,9 +60,13 @@ impl OnInputMessages for Conformance {
         self.priority
     }
 
+    fn on_failure(&self) -> OnFailure {
+        self.policy("on_input_messages", OnFailure::Reject)
+    }
+
     fn on_input_messages(&mut self, messages: Vec<Message>) -> Result<InputAnswer> {
         let script = messages.last().map(Message::text).unwrap_or_default();
-        let outcome = self.run(&script, &format!("{messages:?}"))?;
+        let outcome = self.run("on_input_messages", &script, &format!("{messages:?}"))?;
         let text = |text: String| vec![Message::user(text)];
         Ok(match outcome.answer.as_str() {
             "echo" => InputAnswer::Replace(messages),
@@ -79,8 +93,12 @@ impl OnPlainText for Conformance {
         self.priority
     }
 
+    fn on_failure(&self) -> OnFailure {
+        self.policy("on_plain_text", OnFailure::Withhold)
+    }
+
     fn on_plain_text(&mut self, text: &str, place: &TextPlace) -> Result<TextAnswer> {
-        let outcome = self.run(text, &format!("{text:?} {place:?}"))?;
+        let outcome = self.run("on_plain_text", text, &format!("{text:?} {place:?}"))?;
         Ok(match outcome.answer.as_str() {
             "replace" | "append" => TextAnswer::Replace(outcome.over(text)),
             "drop" => TextAnswer::replace(""),
@@ -101,8 +119,12 @@ impl OnTag for Conformance {
         self.priority
     }
 
+    fn on_failure(&self) -> OnFailure {
+        self.policy("on_tag", OnFailure::Withhold)
+    }
+
     fn on_tag(&mut self, tag: &Tag, place: &TagPlace) -> Result<TagAnswer> {
-        let outcome = self.run(&tag.content, &format!("{tag:?} {place:?}"))?;
+        let outcome = self.run("on_tag", &tag.content, &format!("{tag:?} {place:?}"))?;
         Ok(match outcome.answer.as_str() {
             "replace" | "append" => TagAnswer::Replace(outcome.over(&tag.content)),
             "drop" => TagAnswer::replace(""),
@@ -122,8 +144,12 @@ impl OnLlmOutput for Conformance {
         self.priority
     }
 
+    fn on_failure(&self) -> OnFailure {
+        self.policy("on_llm_output", OnFailure::Withhold)
+    }
+
     fn on_llm_output(&mut self, output: &LlmOutput) -> Result<OutputAnswer> {
-        let outcome = self.run(&output.text, &format!("{output:?}"))?;
+        let outcome = self.run("on_llm_output", &output.text, &format!("{output:?}"))?;
         let mut answer = match outcome.answer.as_str() {
             "replace" | "append" => OutputAnswer::replace(outcome.over(&output.text)),
             "drop" => OutputAnswer::replace(""),
@@ -142,7 +168,7 @@ impl TtsrTriggered for Conformance {
 
     fn ttsr_triggered(&mut self, event: &TtsrEvent) -> Result<()> {
         let script = event.matches.first().map(|found| found.text.clone()).unwrap_or_default();
-        let outcome = self.run(&script, &format!("{event:?}"))?;
+        let outcome = self.run("ttsr_triggered", &script, &format!("{event:?}"))?;
         if let Some(said) = outcome.said {
             log::info(said);
         }

@@ -1,0 +1,136 @@
+//! What happens to a text or an input when the extension that was to check it did not: the policy, who decided it, and the
+//! marker that replaces what is withheld.
+
+use crate::{Callback, CallbackKind, DEFAULT_PRIORITY, OutputMode, PluginId};
+
+/// What happens when a callback fails, is skipped, or returns something that cannot be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnFailure {
+    /// The chain continues with the value that the callback was given.
+    #[default]
+    Skip,
+    /// `on_plain_text`, `on_tag`, `on_llm_output`: the [`withheld`] marker replaces the unit, which is never shown.
+    Withhold,
+    /// `on_input_messages`: the turn ends before the model is asked.
+    Reject,
+}
+
+impl OnFailure {
+    /// The policy's name on every surface.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Skip => "skip",
+            Self::Withhold => "withhold",
+            Self::Reject => "reject",
+        }
+    }
+
+    /// The policy under which this callback fails closed. `None` for a callback that can withhold nothing: what an observer
+    /// of outputs gets has been shown, and what `ttsr_triggered` gets has happened.
+    pub fn closed(callback: &Callback) -> Option<Self> {
+        match callback {
+            Callback::InputMessages => Some(Self::Reject),
+            Callback::PlainText(_) | Callback::Tag(_) | Callback::LlmOutput(OutputMode::Rewrite) => {
+                Some(Self::Withhold)
+            }
+            Callback::LlmOutput(OutputMode::Observe) | Callback::TtsrTriggered => None,
+        }
+    }
+}
+
+/// Who decided a callback's [`OnFailure`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DecidedBy {
+    /// Nobody: it is the default.
+    #[default]
+    Default,
+    /// The plugin's manifest, for all of its callbacks.
+    Manifest,
+    /// The extension, when it registered the callback.
+    Registration,
+    /// The operator, for all callbacks of the plugin.
+    Operator,
+}
+
+impl DecidedBy {
+    /// Where the decision is to be found.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Manifest => "plugin.toml",
+            Self::Registration => "registered",
+            Self::Operator => "tidegate.toml",
+        }
+    }
+}
+
+/// A registered callback with what was decided about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registered {
+    /// Which callback, and how it is called.
+    pub callback: Callback,
+    /// 0 to 100, higher runs first.
+    pub priority: u8,
+    /// What happens when it fails.
+    pub on_failure: OnFailure,
+    /// Who decided `on_failure`.
+    pub decided_by: DecidedBy,
+}
+
+impl Registered {
+    /// Which of the five.
+    pub fn kind(&self) -> CallbackKind {
+        self.callback.kind()
+    }
+
+    /// The same, failing closed where the callback can.
+    #[must_use]
+    pub fn closed(mut self) -> Self {
+        self.on_failure = OnFailure::closed(&self.callback).unwrap_or(OnFailure::Skip);
+        self.decided_by = DecidedBy::Registration;
+        self
+    }
+}
+
+impl From<Callback> for Registered {
+    fn from(callback: Callback) -> Self {
+        (callback, DEFAULT_PRIORITY).into()
+    }
+}
+
+impl From<(Callback, u8)> for Registered {
+    fn from((callback, priority): (Callback, u8)) -> Self {
+        Self { callback, priority, on_failure: OnFailure::Skip, decided_by: DecidedBy::Default }
+    }
+}
+
+/// The marker that replaces what is withheld because `plugin` did not check it. It is part of the contract: it contains no
+/// character that opens a tag or Markdown, and no later extension is called with it.
+pub fn withheld(plugin: &PluginId) -> String {
+    format!("[withheld: {plugin} did not check this]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TextUnit;
+
+    #[test]
+    fn what_can_fail_closed() {
+        let closed = |callback| OnFailure::closed(&callback);
+        assert_eq!(closed(Callback::InputMessages), Some(OnFailure::Reject));
+        assert_eq!(closed(Callback::PlainText(TextUnit::Line)), Some(OnFailure::Withhold));
+        assert_eq!(closed(Callback::Tag(Vec::new())), Some(OnFailure::Withhold));
+        assert_eq!(closed(Callback::LlmOutput(OutputMode::Rewrite)), Some(OnFailure::Withhold));
+        assert_eq!(closed(Callback::LlmOutput(OutputMode::Observe)), None);
+        assert_eq!(closed(Callback::TtsrTriggered), None);
+        assert_eq!(Registered::from(Callback::TtsrTriggered).closed().on_failure, OnFailure::Skip);
+    }
+
+    #[test]
+    fn the_marker_opens_nothing() {
+        let marker = withheld(&"redact-secrets".parse().expect("a plugin id"));
+        assert_eq!(marker, "[withheld: redact-secrets did not check this]");
+        assert!(!marker.contains(['<', '>', '`', '*', '_', '\n', '(']));
+    }
+}
