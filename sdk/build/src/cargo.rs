@@ -33,7 +33,7 @@ pub(crate) fn compile(
     toolchain: &Toolchain,
     progress: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, BuildError> {
-    let mut command = command(dir, target_dir, toolchain)?;
+    let mut command = command(dir, target_dir, toolchain, &manifest(&dir.join("Cargo.toml"))?)?;
     if dir.join("Cargo.lock").is_file() {
         command.arg("--locked");
     } else {
@@ -53,7 +53,25 @@ pub(crate) fn compile(
     module(dir, &messages).ok_or_else(|| BuildError::NoModule { dir: dir.to_owned() })
 }
 
-fn command(dir: &Path, target_dir: &Path, toolchain: &Toolchain) -> Result<Command, BuildError> {
+/// Refuses a package that would compile for a minute and make no module.
+pub(crate) fn check_crate_type(dir: &Path) -> Result<(), BuildError> {
+    let manifest = manifest(&dir.join("Cargo.toml"))?;
+    let lib = manifest.get("lib");
+    // Cargo takes both spellings.
+    let types = lib.and_then(|lib| lib.get("crate-type").or_else(|| lib.get("crate_type")));
+    let types = types.and_then(toml::Value::as_array);
+    if types.is_some_and(|types| types.iter().any(|one| one.as_str() == Some("cdylib"))) {
+        return Ok(());
+    }
+    Err(BuildError::NoModule { dir: dir.to_owned() })
+}
+
+fn command(
+    dir: &Path,
+    target_dir: &Path,
+    toolchain: &Toolchain,
+    manifest: &toml::Table,
+) -> Result<Command, BuildError> {
     let mut command = Command::new(&toolchain.cargo);
     command
         .args(["rustc", "--lib", "--release", "--target", TARGET])
@@ -67,22 +85,23 @@ fn command(dir: &Path, target_dir: &Path, toolchain: &Toolchain) -> Result<Comma
     for name in NOT_FOR_GUESTS {
         command.env_remove(name);
     }
-    for (key, value) in profile(&dir.join("Cargo.toml"))? {
+    for (key, value) in profile(manifest) {
         command.env(format!("CARGO_PROFILE_RELEASE_{}", key.to_uppercase().replace('-', "_")), value);
     }
     command.env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS).envs(toolchain.environment.iter().cloned());
     Ok(command)
 }
 
+fn manifest(path: &Path) -> Result<toml::Table, BuildError> {
+    let text = String::from_utf8_lossy(&files::read(path)?).into_owned();
+    text.parse()
+        .map_err(|error: toml::de::Error| BuildError::BadManifest { path: path.to_owned(), problem: error.to_string() })
+}
+
 /// What of [`PROFILE`] the package does not say itself.
-fn profile(manifest: &Path) -> Result<Vec<(&'static str, &'static str)>, BuildError> {
-    let text = String::from_utf8_lossy(&files::read(manifest)?).into_owned();
-    let manifest: toml::Table = text.parse().map_err(|error: toml::de::Error| BuildError::BadManifest {
-        path: manifest.to_owned(),
-        problem: error.to_string(),
-    })?;
+fn profile(manifest: &toml::Table) -> Vec<(&'static str, &'static str)> {
     let own = manifest.get("profile").and_then(|profiles| profiles.get("release"));
-    Ok(PROFILE.into_iter().filter(|(key, _)| own.is_none_or(|own| own.get(key).is_none())).collect())
+    PROFILE.into_iter().filter(|(key, _)| own.is_none_or(|own| own.get(key).is_none())).collect()
 }
 
 /// Reads both outputs to their end: cargo's messages, and what is for people, whose lines of progress are handed on.

@@ -44,8 +44,8 @@ pub enum BuildError {
         /// What cargo and the compiler said.
         stderr: String,
     },
-    /// The package compiles, and not into a module.
-    #[error("{} builds no module: add `crate-type = [\"cdylib\"]` under `[lib]` in its Cargo.toml", .dir.display())]
+    /// The package does not compile into a module. Found before anything is compiled.
+    #[error("{} builds no module: add to its Cargo.toml\n\n[lib]\ncrate-type = [\"cdylib\"]", .dir.display())]
     NoModule {
         /// The package's folder.
         dir: PathBuf,

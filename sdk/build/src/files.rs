@@ -18,13 +18,28 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, BuildError> {
     std::path::absolute(path).map_err(|source| BuildError::File { doing: "read", path: path.to_owned(), source })
 }
 
-/// `target/guests` of the nearest workspace above the package, or of the package itself.
+/// `target/guests` of the nearest workspace above the package; without one `tidegate/guests` in the user's cache folder, so
+/// that plugins in different places compile the SDK once; without that `target/guests` of the package itself.
 pub(crate) fn default_target_dir(package: &Path) -> PathBuf {
+    target_dir(package, user_cache())
+}
+
+fn target_dir(package: &Path, cache: Option<PathBuf>) -> PathBuf {
     let is_workspace = |dir: &&Path| {
         fs::read_to_string(dir.join("Cargo.toml"))
             .is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("[workspace")))
     };
-    package.ancestors().skip(1).find(is_workspace).unwrap_or(package).join("target").join("guests")
+    match (package.ancestors().skip(1).find(is_workspace), cache) {
+        (None, Some(cache)) => cache.join("tidegate").join("guests"),
+        (workspace, _) => workspace.unwrap_or(package).join("target").join("guests"),
+    }
+}
+
+/// The folder for what can be made again.
+fn user_cache() -> Option<PathBuf> {
+    let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let below_home = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
+    folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(below_home)))
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
@@ -62,4 +77,23 @@ pub(crate) fn lock(target_dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<
         file.lock().map_err(error)?;
     }
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot set up its files has failed")]
+
+    use super::*;
+
+    #[test]
+    fn plugins_outside_of_a_workspace_share_a_folder() {
+        let root = std::env::temp_dir().join(format!("tidegate-build-{}", std::process::id()));
+        let (inside, outside, cache) = (root.join("ws/plugins/a"), root.join("b"), root.join("cache"));
+        [&inside, &outside].into_iter().for_each(|dir| fs::create_dir_all(dir).unwrap());
+        fs::write(root.join("ws/Cargo.toml"), "[workspace]\n").unwrap();
+        assert_eq!(target_dir(&inside, Some(cache.clone())), root.join("ws/target/guests"));
+        assert_eq!(target_dir(&outside, Some(cache.clone())), cache.join("tidegate/guests"));
+        assert_eq!(target_dir(&outside, None), outside.join("target/guests"));
+        fs::remove_dir_all(&root).unwrap();
+    }
 }

@@ -32,7 +32,7 @@ pub use toolchain::{TARGET, TOOLCHAIN_VARIABLE, Way};
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The folder for everything made on the way; give all guests one, they share what they have in common. `None`:
-    /// `target/guests` of the workspace around the plugin's folder, or of the plugin's own folder.
+    /// `target/guests` of the workspace around the plugin's folder, else `tidegate/guests` in the user's cache folder.
     pub target_dir: Option<PathBuf>,
     /// Where to take the wasm target from. `None`: as [`TOOLCHAIN_VARIABLE`] says, or each [`Way`] in order.
     pub way: Option<Way>,
@@ -109,6 +109,7 @@ pub fn build(plugin_dir: &Path, options: &Options, progress: &mut dyn FnMut(&str
     if let Some((bytes, digest)) = place.fresh() {
         return Ok(Built { component: place.component, bytes, digest, fresh: true });
     }
+    cargo::check_crate_type(&dir)?;
     let toolchain = toolchain::find(&dir, way.as_ref(), progress)?;
     let module = cargo::compile(&dir, &target_dir, &toolchain, progress)?;
     let bytes = encode::component(&dir, &files::read(&module)?)?;

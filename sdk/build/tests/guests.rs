@@ -162,6 +162,21 @@ fn a_library_that_exports_nothing_is_no_extension() {
     assert!(matches!(quietly(&dir, &shared()), Err(BuildError::NoExport { .. })));
 }
 
+/// Before anything is compiled: a build that makes no module takes as long as one that does.
+#[test]
+fn a_package_without_a_module_is_refused_at_once() {
+    for lib in ["", "[lib]\ncrate-type = [\"rlib\"]\n"] {
+        let dir = package("no-module", "pub fn nothing() {}\n");
+        let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();
+        fs::write(dir.join("Cargo.toml"), manifest.replace("[lib]\ncrate-type = [\"cdylib\"]\n", lib)).unwrap();
+        let mut told = Vec::new();
+        let error = build(&dir, &shared(), &mut |line| told.push(line.to_owned())).unwrap_err();
+        assert!(matches!(error, BuildError::NoModule { .. }), "{error}");
+        assert!(error.to_string().ends_with("[lib]\ncrate-type = [\"cdylib\"]"), "{error}");
+        assert!(!told.iter().any(|line| line.contains("building")), "{told:?}");
+    }
+}
+
 #[test]
 fn a_folder_without_a_package_is_named() {
     let dir = Path::new("no-such-folder");
