@@ -99,6 +99,11 @@ pub(crate) enum PluginCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Print what a plugin asks for, before anything of it is granted or loaded
+    Show {
+        /// The folder with plugin.toml
+        folder: PathBuf,
+    },
     /// Build a plugin written in Rust into its component
     Build {
         /// The folder with plugin.toml and Cargo.toml

@@ -79,6 +79,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Command::Run(run) => run::run(&args.common, run).await,
         Command::Doctor(doctor) => doctor::run(&args.common, &doctor).await,
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(&args.common, json).await,
+        Command::Plugin { command: PluginCommand::Show { folder } } => plugin::show(&folder),
         Command::Plugin { command: PluginCommand::Build { folder } } => plugin::build(&folder),
         Command::Rules { command } => rules::run(&args.common, command).await,
         Command::Completions { shell } => completions(shell),

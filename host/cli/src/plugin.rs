@@ -1,11 +1,11 @@
-//! `tidegate plugin build`: from a folder with Rust source to a component.
+//! `tidegate plugin build`, from a folder with Rust source to a component, and `tidegate plugin show`.
 
 use std::io::Write;
 use std::path::Path;
 
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
-use crate::{say, screen};
+use crate::{print, say, screen, style};
 
 /// Builds the plugin in `folder` and says where the component is.
 pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
@@ -16,4 +16,52 @@ pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
     writeln!(out, "{}", flat(&place.display().to_string()))?;
     out.flush()?;
     Ok(Exit::Completed)
+}
+
+/// Prints what the plugin in `folder` asks for. Nothing of it is run.
+pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
+    let manifest = config::Manifest::load(folder)?;
+    let mut out = screen::out();
+    let (id, version) = (style::out(style::STRONG, manifest.id.as_str()), flat(&manifest.version));
+    writeln!(out, "{id} {version}  {}", flat(&manifest.description))?;
+    for (power, why) in &manifest.capabilities {
+        writeln!(out, "  power {}: {}", power.as_str(), flat(why))?;
+    }
+    if manifest.capabilities.is_empty() {
+        writeln!(out, "  powers: none")?;
+    }
+    if let Some(closed) = manifest.fails_closed {
+        writeln!(out, "  on failure: {}", if closed { "withhold" } else { "skip" })?;
+    }
+    for (name, setting) in &manifest.settings {
+        let needed = if setting.default.is_none() { ", has no default" } else { "" };
+        writeln!(out, "  setting {name} ({}{needed}): {}", setting.kind.as_str(), flat(&setting.description))?;
+    }
+    for rule in &manifest.rules {
+        writeln!(out, "  stream rule {}", flat(&rule.name))?;
+    }
+    for prompt in &manifest.prompts {
+        writeln!(out, "  adds to the prompt ({}): {}", position(prompt.position), flat(&prompt.text))?;
+    }
+    let grants: Vec<String> = manifest.capabilities.keys().map(|power| format!("{:?}", power.as_str())).collect();
+    let path = print::tidy_path(&manifest.folder.display().to_string());
+    writeln!(
+        out,
+        "\nTo load it, add to tidegate.toml:\n\n[[plugin]]\npath = {path:?}\ngrants = [{}]",
+        grants.join(", ")
+    )?;
+    for (name, _) in manifest.settings.iter().filter(|(_, setting)| setting.default.is_none()) {
+        writeln!(out, "settings.{name} = …")?;
+    }
+    out.flush()?;
+    Ok(Exit::Completed)
+}
+
+fn position(position: tidegate::Position) -> &'static str {
+    match position {
+        tidegate::Position::SystemPrefix => "before the system prompt",
+        tidegate::Position::SystemSuffix => "after the system prompt",
+        tidegate::Position::UserPrefix => "before the user's words",
+        tidegate::Position::UserSuffix => "after the user's words",
+    }
 }

@@ -286,6 +286,15 @@ fn a_plugin_given_by_a_flag_is_loaded_with_what_it_is_granted() {
         "id = \"more\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"A prompt.\"\n[capabilities]\nprompt = \"says more\"\n\
          [[prompt]]\nposition = \"system_suffix\"\ncontent = \"More.\"\n",
     );
+    let asks = place.run(&["plugin", "show", "more"]);
+    assert_eq!(asks.status.code(), Some(0), "{}", err(&asks));
+    for part in [
+        "power prompt: says more",
+        "adds to the prompt (after the system prompt): More.",
+        "[[plugin]]\npath = \"more\"\ngrants = [\"prompt\"]",
+    ] {
+        assert!(out(&asks).contains(part), "{part:?} is not in {}", out(&asks));
+    }
     let refused = place.run(&["plugin", "list", "--plugin", "more"]);
     assert_eq!(refused.status.code(), Some(2), "{}", out(&refused));
     assert!(err(&refused).contains("`more` asks for the power `prompt`"), "{}", err(&refused));

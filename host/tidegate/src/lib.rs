@@ -50,7 +50,8 @@ pub use error::HostError;
 pub use flow::{
     Action, Argument, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Confirmation,
     DecidedBy, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, OnFailure, Place, PluginId,
-    Preview, Registered, Registration, RuleMatch, RuleRecord, SessionId, StreamKind, ToolCall, TurnStatus, Usage,
+    Position, Preview, Registered, Registration, RuleMatch, RuleRecord, SessionId, StreamKind, ToolCall, TurnStatus,
+    Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
