@@ -224,3 +224,20 @@ fn private_file(_path: &Path) -> io::Result<fs::File> {
 fn check_private(_dir: &Path) -> Result<(), String> {
     Err("owner-only folders are known on Unix only".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::hash::Hasher as _;
+
+    use sha2::{Digest as _, Sha256};
+
+    use super::Digester;
+
+    #[test]
+    fn a_short_hash_is_the_beginning_of_the_long_one() {
+        let mut hasher = Digester(Sha256::new());
+        hasher.write(b"abc");
+        // SHA-256 of "abc" begins with these bytes (FIPS 180-2, appendix B.1).
+        assert_eq!(hasher.finish(), 0xba78_16bf_8f01_cfea);
+    }
+}

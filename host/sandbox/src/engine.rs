@@ -163,7 +163,7 @@ fn pooling(instances: u32) -> PoolingAllocationConfig {
     // Components made by `wit-component` have up to three core instances and two tables, one memory.
     pool.total_component_instances(instances)
         .total_core_instances(instances.saturating_mul(4))
-        .total_memories(instances.saturating_add(instances / 4))
+        .total_memories(memories(instances))
         .total_tables(instances.saturating_mul(3))
         // A store keeps the stack that its first call on one was given.
         .total_stacks(instances)
@@ -177,6 +177,11 @@ fn pooling(instances: u32) -> PoolingAllocationConfig {
     pool
 }
 
+/// One for each instance, and some for components with more than one.
+fn memories(instances: u32) -> u32 {
+    instances.saturating_add(instances / 4)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may")]
@@ -184,6 +189,11 @@ mod tests {
     use wasmtime::WasmFeatures;
 
     use super::{EngineOptions, Machine, UNUSED};
+
+    #[test]
+    fn some_instances_may_have_a_second_memory() {
+        assert_eq!((super::memories(8), super::memories(u32::MAX)), (10, u32::MAX));
+    }
 
     #[test]
     fn what_guests_may_be_made_of_is_pinned() {

@@ -117,6 +117,20 @@ mod tests {
     }
 
     #[test]
+    fn dropping_it_ends_its_thread() {
+        for parked in [false, true] {
+            let alive = Arc::new(());
+            let theirs = Arc::clone(&alive);
+            let ticker = Ticker::start(move || Arc::strong_count(&theirs) > 0).unwrap();
+            if parked {
+                until("it parks", || ticker.is_parked());
+            }
+            drop(ticker);
+            until("the thread has ended", || Arc::strong_count(&alive) == 1);
+        }
+    }
+
+    #[test]
     fn moves_while_a_call_runs_and_parks_when_none_does() {
         let ticks = Arc::new(AtomicU64::new(0));
         let theirs = Arc::clone(&ticks);

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use flow::{Callback, CallbackKind, TagPattern, TextUnit};
 use support::{Guest, PASS, Registered, load, sandbox, source};
-use tidegate_sandbox::{COMPONENT_MAX_BYTES, ComponentSource, LoadProblem, PluginSource, Power};
+use tidegate_sandbox::{COMPONENT_MAX_BYTES, ComponentSource, LoadProblem, PluginSource, Power, SandboxHost};
+use turn::ports::ExtensionHost as _;
 
 /// Loads and gives the refusal's text.
 fn refusal(source: PluginSource) -> String {
@@ -185,6 +186,15 @@ fn registrations_that_cannot_be() {
     assert!(said(vec![(Registered::Tag(vec![]), None)]).contains("registered for no tag"));
     assert!(said(vec![(Registered::Tag(vec!["a", "a"]), None)]).contains("names the pattern `a` twice"));
     assert!(said(vec![(Registered::Tag(vec!["a"; 65]), None)]).contains("has 65 patterns"));
+    let names = (0..64).map(|n| &*format!("t{n}").leak()).collect();
+    let most = Guest {
+        registers: vec![(Registered::Tag(names), None)],
+        exports: vec![(CallbackKind::Tag, PASS.to_owned())],
+        ..Guest::default()
+    };
+    let host = SandboxHost::new(vec![load(&most).unwrap()]).unwrap();
+    let [registration] = &*host.registrations() else { panic!("one plugin is loaded") };
+    assert!(matches!(&registration.callbacks[0].callback, Callback::Tag(patterns) if patterns.len() == 64));
 }
 
 /// The policies that a guest with every callback gets, with who decided each.

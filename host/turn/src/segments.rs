@@ -454,3 +454,6 @@ fn carry(out: &mut Vec<Carried>, text: String) {
         Some(Carried::Marker(_)) | None => out.push(Carried::Text(text)),
     }
 }
+
+#[cfg(test)]
+mod tests;

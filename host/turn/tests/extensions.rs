@@ -359,3 +359,72 @@ async fn every_registered_callback_has_a_status_in_every_turn() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_notice_says_what_of_an_answer_was_not_used_where_the_report_cannot() {
+    let answers: [(fn(&str) -> OutputAnswer, usize); 3] = [
+        (|_| OutputAnswer { ignored: vec!["a bad note".into()], ..rewrite("new".into()) }, 1),
+        (|_| rewrite("new".into()), 0),
+        (|_| OutputAnswer { ignored: vec!["a bad note".into()], ..OutputAnswer::default() }, 0),
+    ];
+    for (answer, wanted) in answers {
+        let mut scene = scene([text("words", 1)], vec![output("p", 50, OutputMode::Rewrite, answer)]);
+        let (_, events) = scene.turn("go").await;
+        let said =
+            |event: &&Event| matches!(&event.kind, EventKind::Notice { message } if message.contains("a bad note"));
+        assert_eq!(events.iter().filter(said).count(), wanted);
+    }
+}
+
+/// Fails closed: each way of giving no usable output leaves the marker, in the history too, and no later rewriter gets it.
+#[tokio::test]
+async fn an_output_that_was_not_checked_is_withheld() {
+    let fails =
+        Plugin { output: Some(Box::new(|_| Err("no".into()))), ..output("a", 90, OutputMode::Rewrite, note_none) };
+    let odd = output("a", 90, OutputMode::Rewrite, |_| OutputAnswer {
+        unusable: Some("odd".into()),
+        ..OutputAnswer::default()
+    });
+    let skipped = Plugin { skipped: Some("asleep"), ..output("a", 90, OutputMode::Rewrite, note_none) };
+    for guard in [fails, odd, skipped] {
+        let later = output("b", 10, OutputMode::Rewrite, |text| rewrite(format!("changed {text}")));
+        let mut scene = scene([text("secret", 1)], vec![Plugin { closed: true, ..guard }, later]);
+        let (report, events) = scene.turn("go").await;
+        assert_eq!(report.text, "[withheld: a did not check this]");
+        assert!(reports(&events).contains(&"b on_llm_output skipped: a did not check the output".to_owned()));
+        let last = scene.session.history().last().unwrap().plain_text();
+        assert_eq!(last, "[withheld: a did not check this]", "the model reads what the user saw");
+    }
+}
+
+fn note_none(_: &str) -> OutputAnswer {
+    OutputAnswer::default()
+}
+
+#[tokio::test]
+async fn an_input_that_was_not_checked_is_rejected_and_not_sent() {
+    let guard = Plugin { closed: true, ..failing("guard", 50) };
+    let mut scene = scene([text("fine", 1)], vec![guard, input("later", 10, |_| Ok(InputAnswer::Pass))]);
+    let (report, events) = scene.turn("secret").await;
+    let TurnStatus::Rejected { by, reason } = report.status else { panic!("{:?}", report.status) };
+    assert_eq!(by.as_str(), "guard");
+    assert!(
+        reason.starts_with("guard did not check the input, so it was not sent: guard: on_input_messages"),
+        "{reason}"
+    );
+    assert_eq!(scene.model.asked(), 0);
+    let withheld = |event: &Event| matches!(&event.kind, EventKind::ExtensionWithheld { bytes: 6, .. });
+    assert_eq!(events.iter().filter(|event| withheld(event)).count(), 1);
+}
+
+/// An answer that cannot be used is no answer of a plugin that must work.
+#[tokio::test]
+async fn an_unusable_answer_of_a_required_extension_ends_the_turn() {
+    let odd = Plugin { required: true, ..input("odd", 50, |_| Ok(InputAnswer::Ignored("shrug".into()))) };
+    let (report, _) = scene([text("fine", 1)], vec![odd]).turn("go").await;
+    let TurnStatus::Failed { message, .. } = report.status else { panic!("{:?}", report.status) };
+    assert!(
+        message.contains("odd: on_input_messages failed (malformed): what it returned cannot be used: shrug"),
+        "{message}"
+    );
+}

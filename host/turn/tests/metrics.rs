@@ -80,6 +80,16 @@ async fn tokens_are_the_providers_where_it_counted_all_and_a_part_where_some_sta
 }
 
 #[tokio::test]
+async fn a_violation_in_a_later_turn_is_no_second_one() {
+    let answer = || [text("FORBIDDEN", 1), text("Fine.", 1)];
+    let mut scene = scene(answer().into_iter().chain(answer()), "repeat = 'always'", |_| {});
+    scene.turn("go").await;
+    scene.turn("again").await;
+    let found = scene.session.rule_metrics()["r"];
+    assert_eq!((found.fires, found.reminders, found.second_violations), (2, 2, 0));
+}
+
+#[tokio::test]
 async fn each_action_has_its_number() {
     let reminded = RuleMetrics { fires: 3, reminders: 1, passes: 2, ..RuleMetrics::default() };
     let three = || [calls(&[("1", "write", WRITE), ("2", "write", WRITE), ("3", "write", WRITE)], 4), text("Done.", 4)];

@@ -136,3 +136,21 @@ fn the_version_counts_commits_that_change_something() {
     one.commit();
     assert_eq!(area.version(), 2);
 }
+
+#[test]
+fn a_key_that_was_cleared_has_no_weight_left() {
+    let (area, mut limits) = fresh();
+    limits.state_total_bytes = 30;
+    let mut it = Transaction::new(area);
+    it.set("k".into(), vec![0; 20], None, 0, &limits).unwrap();
+    it.commit();
+    it.clear(0);
+    it.set("a".into(), vec![0; 10], None, 0, &limits).unwrap();
+    assert!(matches!(it.set("k".into(), vec![0; 19], None, 0, &limits), Err(Refusal::Limit(_))), "11 + 20 > 30");
+    it.set("k".into(), vec![0; 18], None, 0, &limits).unwrap();
+    it.commit();
+    // A value that is written anew gives back what the old one had.
+    it.set("k".into(), vec![0; 17], None, 0, &limits).unwrap();
+    it.delete("a", 0, &limits).unwrap();
+    it.set("k".into(), vec![0; 29], None, 0, &limits).unwrap();
+}

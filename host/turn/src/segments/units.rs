@@ -106,6 +106,16 @@ mod tests {
             assert_eq!(units(TextUnit::Whole, text, cut), [text]);
         }
     }
+
+    #[test]
+    fn a_unit_that_was_given_out_counts_no_more() {
+        let mut buffer = UnitBuffer::new(TextUnit::Line);
+        buffer.push("one\nrest");
+        assert_eq!((buffer.len(), buffer.next_unit().as_deref(), buffer.len()), (8, Some("one\n"), 4));
+        buffer.push("+");
+        assert_eq!((buffer.len(), buffer.finish().as_deref(), buffer.len()), (5, Some("rest+"), 0));
+    }
+
     #[test]
     fn many_short_units_in_one_piece_cost_no_more_than_their_bytes() {
         let lines = 1 << 20;

@@ -4,7 +4,7 @@
 use flow::{Message, Origin, OutputMode, Part, Role};
 
 use super::super::convert::message_out;
-use super::{PartResult, RoleResult, exports, output, returned_messages};
+use super::{PartResult, RoleResult, exports, imports, input_size, message_size, output, part_size, returned_messages};
 
 fn signed(text: &str, signature: &str) -> Part {
     Part::Thinking { text: text.into(), signature: Some(signature.into()), redacted: false }
@@ -72,4 +72,38 @@ fn reasons_for_what_is_not_used_are_bounded() {
     let done = output(answer, OutputMode::Observe);
     assert_eq!((done.annotations.len(), done.ignored.len()), (0, 33));
     assert_eq!(done.ignored[32], "99968 more annotations");
+}
+
+/// Bytes of text on top of what the values themselves take.
+#[test]
+fn all_that_a_guest_returns_counts() {
+    let attribute = || ("ab".to_owned(), "cde".to_owned());
+    let pair = size_of::<(String, String)>() + 5;
+    let text = PartResult::Text("12345".into());
+    assert_eq!(part_size(&text), size_of::<Part>() + 5);
+    let call = imports::types::ToolCallResult {
+        id: "1".into(),
+        name: "22".into(),
+        arguments: "333".into(),
+        attributes: vec![attribute()],
+    };
+    assert_eq!(part_size(&PartResult::ToolCall(call)), size_of::<Part>() + 6 + pair);
+    let result = imports::types::ToolResultResult {
+        id: "1".into(),
+        content: vec!["22".into(), "333".into()],
+        is_error: false,
+        attributes: vec![attribute(), attribute()],
+    };
+    let content = 5 + 2 * size_of::<String>();
+    assert_eq!(part_size(&PartResult::ToolResult(result)), size_of::<Part>() + 1 + content + 2 * pair);
+    let message = super::MessageResult {
+        role: RoleResult::Other("four".into()),
+        parts: vec![text],
+        attributes: vec![attribute()],
+    };
+    let whole = size_of::<Message>() + 4 + size_of::<Part>() + 5 + pair;
+    assert_eq!(message_size(&message), whole);
+    use exports::on_input_messages::InputAnswer;
+    assert_eq!(input_size(&InputAnswer::Finish(vec![message.clone(), message])), 2 * whole);
+    assert_eq!((input_size(&InputAnswer::Reject("ab".into())), input_size(&InputAnswer::Pass)), (2, 0));
 }
