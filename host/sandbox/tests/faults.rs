@@ -1,0 +1,363 @@
+//! The fault matrix of `tests/corpus/faults`: each cause of failure, in each callback, failing open and failing closed, with
+//! what the user saw and what was reported.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod support;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use flow::{
+    BlockKind, CallbackKind, CallbackOutcome, Confirmation, Delta, EventKind, Message, ModelError, Prompt, SessionId,
+    StopReason, ToolCall, ToolSpec, TurnStatus,
+};
+use serde::Deserialize;
+use support::{Guest, PASS, Registered, Still, patient, source};
+use tidegate_sandbox::{EngineOptions, PluginSource, Sandbox, SandboxHost, Setting};
+use turn::ports::{BoxFuture, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Question, Tools};
+use turn::{Cancel, Parts, Session};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    fault: Vec<Fault>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fault {
+    name: String,
+    #[serde(default)]
+    script: String,
+    variant: Option<Variant>,
+    #[serde(default)]
+    text: Vec<u8>,
+    #[serde(default)]
+    fails_before: u32,
+    #[serde(default)]
+    spends_turn: bool,
+    #[serde(default)]
+    no_instance: bool,
+    output_kib: Option<usize>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Variant {
+    Number(u8),
+    Named(Other),
+}
+
+/// The case of every answer that stands for what a version of the contract does not know.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Other {
+    Other,
+}
+
+/// What must not be seen where a callback fails closed.
+const RAW: &str = "RAW";
+
+fn corpus(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/faults").join(name)
+}
+
+fn conformance() -> Vec<u8> {
+    static COMPONENT: OnceLock<Vec<u8>> = OnceLock::new();
+    let build = || {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests/conformance");
+        tidegate_build::build(&folder, &tidegate_build::Options::default(), &mut |_| {}).unwrap().bytes
+    };
+    COMPONENT.get_or_init(build).clone()
+}
+
+/// Answers with a text, and keeps what it was asked with.
+struct Speaker {
+    says: Mutex<Vec<String>>,
+    asked: Mutex<Vec<Prompt>>,
+}
+
+impl Model for Speaker {
+    fn provider(&self) -> &str {
+        "recording"
+    }
+
+    fn name(&self) -> &str {
+        "speaker"
+    }
+
+    fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
+        self.asked.lock().unwrap().push(prompt.clone());
+        let text = self.says.lock().unwrap().pop().unwrap_or_else(|| "fine".into());
+        let deltas = vec![
+            Delta::Stop { reason: StopReason::EndTurn },
+            Delta::BlockEnd { block: 0 },
+            Delta::Piece { block: 0, text },
+            Delta::BlockStart { block: 0, kind: BlockKind::Text },
+            Delta::Start { model: None },
+        ];
+        Box::pin(std::future::ready(Ok(Box::new(Spoken(deltas)) as Box<dyn ModelStream>)))
+    }
+}
+
+/// Deltas, the next one last.
+struct Spoken(Vec<Delta>);
+
+impl ModelStream for Spoken {
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>> {
+        Poll::Ready(self.0.pop().map(Ok))
+    }
+}
+
+struct NoTools;
+
+impl Tools for NoTools {
+    fn specs(&self) -> Vec<ToolSpec> {
+        Vec::new()
+    }
+
+    fn prepare<'a>(&'a self, _: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        unreachable!("no tool is offered")
+    }
+}
+
+impl Confirm for NoTools {
+    fn confirm<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Confirmation> {
+        unreachable!("no tool is offered")
+    }
+}
+
+/// A guest with one callback, which returns this case of its answer with these bytes.
+fn returns(kind: CallbackKind, variant: Variant, text: &[u8], closed: bool) -> Guest {
+    let (registered, other) = match kind {
+        CallbackKind::InputMessages => (Registered::InputMessages, 5),
+        CallbackKind::PlainText => (Registered::PlainText(2), 2),
+        CallbackKind::Tag => (Registered::Tag(vec!["do"]), 3),
+        CallbackKind::LlmOutput => (Registered::LlmOutput(1), 2),
+        CallbackKind::TtsrTriggered => (Registered::TtsrTriggered, 0),
+    };
+    let number = match variant {
+        Variant::Number(number) => number,
+        Variant::Named(Other::Other) => other,
+    };
+    let policy = if kind == CallbackKind::InputMessages { 2 } else { 1 };
+    Guest {
+        registers: vec![(registered, None)],
+        exports: vec![(kind, support::says(number, "text"))],
+        on_failure: closed.then_some(policy),
+        data: vec![("text", text.to_vec())],
+        ..Guest::default()
+    }
+}
+
+fn plugin(fault: &Fault, kind: CallbackKind, closed: bool) -> PluginSource {
+    if let Some(variant) = fault.variant {
+        return patient(source("guard", returns(kind, variant, &fault.text, closed).component()));
+    }
+    let mut source = source("guard", conformance());
+    let texts = |of: &[&str]| Setting::Texts(of.iter().map(ToString::to_string).collect());
+    let text = |text: &str| Setting::Text(text.into());
+    source.settings.insert("unit".into(), text("whole"));
+    source.settings.insert("mode".into(), text(if kind == CallbackKind::LlmOutput { "rewrite" } else { "observe" }));
+    let name = [kind.as_str()];
+    source.settings.insert("closed".into(), texts(if closed { &name } else { &[] }));
+    let runs = if fault.spends_turn { CallbackKind::InputMessages } else { kind };
+    source.settings.insert("only".into(), texts(&[runs.as_str()]));
+    source.limits.text_time = Duration::from_millis(60);
+    source.limits.turn_time = if fault.spends_turn { Duration::from_millis(80) } else { Duration::from_secs(10) };
+    if let Some(kib) = fault.output_kib {
+        source.limits.returned_bytes = kib << 10;
+    }
+    source
+}
+
+/// The rule that `ttsr_triggered` hears of.
+fn rules() -> Arc<rules::RuleSet> {
+    let settings = rules::Settings { builtin_rules: false, retry_delay_ms: 0, ..rules::Settings::default() };
+    let from = rules::Source { layer: rules::Layer::Project, path: "raw.md".into() };
+    let text = "---\ncondition: 'RAW(\\n![^~]*\\n)?~'\nrepeat: always\n---\nDo not.\n";
+    let (rule, found) = rules::parse_rule_file("raw", &from, text);
+    let rule = rule.unwrap_or_else(|| panic!("{found:?}"));
+    rules::RuleSet::build(vec![rule], settings, "").0
+}
+
+struct Scene {
+    session: Session,
+    model: Arc<Speaker>,
+    events: turn::Subscription,
+}
+
+impl Scene {
+    fn new(host: SandboxHost, rules: Arc<rules::RuleSet>) -> Self {
+        let model = Arc::new(Speaker { says: Mutex::default(), asked: Mutex::default() });
+        let session = Session::open(Parts {
+            id: SessionId::new("s"),
+            model: model.clone(),
+            extensions: Arc::new(host) as Arc<dyn ExtensionHost>,
+            tools: Arc::new(NoTools),
+            confirm: Arc::new(NoTools),
+            rules: Arc::new(FixedRules(rules)),
+            clock: Arc::new(Still::default()),
+            settings: turn::Settings::default(),
+        })
+        .unwrap();
+        let events = session.subscribe();
+        Self { session, model, events }
+    }
+
+    /// Runs a turn and describes what came of it for one callback.
+    async fn turn(&mut self, kind: CallbackKind, input: &str, answer: &str) -> String {
+        while self.events.try_next().is_some() {}
+        self.model.asked.lock().unwrap().clear();
+        *self.model.says.lock().unwrap() = vec![answer.to_owned()];
+        let report = self.session.run(vec![Message::user(input)], &Cancel::new()).await;
+        let events: Vec<EventKind> = std::iter::from_fn(|| self.events.try_next()).map(|event| event.kind).collect();
+        let mut text = String::new();
+        if kind == CallbackKind::InputMessages {
+            let asked = self.model.asked.lock().unwrap();
+            match asked.first().and_then(|prompt| prompt.messages.last()) {
+                Some(message) => writeln!(text, "  sent {:?}", message.plain_text()).unwrap(),
+                None => writeln!(text, "  sent nothing").unwrap(),
+            }
+        }
+        write!(text, "  shown {:?}", report.text).unwrap();
+        match &report.status {
+            TurnStatus::Completed => text.push('\n'),
+            TurnStatus::Rejected { reason, .. } => writeln!(text, ", rejected: {reason}").unwrap(),
+            other => panic!("{other:?}"),
+        }
+        for event in &events {
+            match event {
+                EventKind::ExtensionCallback(report) if report.callback == kind => {
+                    writeln!(text, "  report {}", outcome(&report.outcome)).unwrap();
+                }
+                EventKind::ExtensionWithheld { callback, bytes, reason, .. } if *callback == kind => {
+                    writeln!(text, "  withheld {bytes}: {reason}").unwrap();
+                }
+                EventKind::ExtensionWithheld { callback, .. } => panic!("{callback:?} withheld something"),
+                _ => {}
+            }
+        }
+        without_lines(&text)
+    }
+}
+
+/// The lines of the guest's own source say nothing here, and change with it.
+fn without_lines(text: &str) -> String {
+    let mut parts = text.split("src/script.rs:");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        text + "src/script.rs:…" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':')
+    })
+}
+
+fn outcome(outcome: &CallbackOutcome) -> String {
+    match outcome {
+        CallbackOutcome::Passed => "passed".into(),
+        CallbackOutcome::Changed => "changed".into(),
+        CallbackOutcome::Skipped(why) => format!("skipped: {why}"),
+        CallbackOutcome::Ignored(why) => format!("ignored: {why}"),
+        CallbackOutcome::Failed(failure) => format!("failed ({}): {}", failure.cause.as_str(), failure.message),
+    }
+}
+
+/// What the callback is called with: `RAW`, with the script in a line of its own.
+fn texts(kind: CallbackKind, script: &str) -> (String, String) {
+    let raw = if script.is_empty() { RAW.to_owned() } else { format!("{RAW}\n{script}") };
+    match kind {
+        CallbackKind::InputMessages => (raw, "fine".into()),
+        CallbackKind::PlainText | CallbackKind::LlmOutput => ("hello".into(), raw),
+        CallbackKind::Tag => ("hello".into(), format!("<do>{raw}</do>")),
+        CallbackKind::TtsrTriggered if script.is_empty() => ("hello".into(), format!("{raw}~")),
+        CallbackKind::TtsrTriggered => ("hello".into(), format!("{raw}\n~")),
+    }
+}
+
+/// An engine that compiles each guest once.
+fn engine(max_instances: u32) -> Sandbox {
+    static CACHE: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let folder = CACHE.get_or_init(|| tempfile::tempdir().unwrap()).path().join("compiled");
+    Sandbox::new(&EngineOptions { max_instances, cache_dir: Some(folder) }).unwrap()
+}
+
+async fn run(fault: &Fault, kind: CallbackKind, closed: bool) -> String {
+    // An engine with one instance, which another session has.
+    let small;
+    let mut taken = None;
+    let sandbox = if fault.no_instance {
+        small = engine(1);
+        let plugin = small.load(source("other", Guest::text(PASS).component())).unwrap();
+        let other = SandboxHost::new(vec![plugin]).unwrap();
+        let extensions = support::open(&other, "other", &Arc::default());
+        taken = Some(extensions);
+        &small
+    } else {
+        static ENGINE: OnceLock<Sandbox> = OnceLock::new();
+        ENGINE.get_or_init(|| engine(64))
+    };
+    let plugin = sandbox.load(plugin(fault, kind, closed)).unwrap();
+    if let Some(other) = &taken {
+        support::say(other, "x").await.unwrap();
+    }
+    let host = SandboxHost::with_clock(vec![plugin], Arc::new(Still::default())).unwrap();
+    let rules = if kind == CallbackKind::TtsrTriggered {
+        rules()
+    } else {
+        rules::RuleSet::build(Vec::new(), rules::Settings::default(), "").0
+    };
+    let mut scene = Scene::new(host, rules);
+    for _ in 0..fault.fails_before {
+        let (input, answer) = texts(kind, "!error no");
+        scene.turn(kind, &input, &answer).await;
+    }
+    let (mut input, answer) = texts(kind, &fault.script);
+    if fault.spends_turn {
+        input = "!loop".into();
+    }
+    scene.turn(kind, &input, &answer).await
+}
+
+#[tokio::test]
+async fn the_fault_matrix() {
+    let file: File = toml::from_str(&std::fs::read_to_string(corpus("faults.toml")).unwrap()).unwrap();
+    let mut found = String::new();
+    let mut count = 0;
+    for fault in &file.fault {
+        for kind in CallbackKind::ALL {
+            let spent = fault.spends_turn && kind == CallbackKind::InputMessages;
+            let silent = fault.variant.is_some() && kind == CallbackKind::TtsrTriggered;
+            for closed in [false, true] {
+                if spent || silent || (closed && kind == CallbackKind::TtsrTriggered) {
+                    continue;
+                }
+                let policy = match (closed, kind) {
+                    (false, _) => "skip",
+                    (true, CallbackKind::InputMessages) => "reject",
+                    (true, _) => "withhold",
+                };
+                let what = format!("{}: {} {policy}", fault.name, kind.as_str());
+                let came = run(fault, kind, closed).await;
+                let seen = came.lines().filter(|line| line.starts_with("  sent") || line.starts_with("  shown"));
+                let raw = seen.filter(|line| line.contains(RAW)).count();
+                if kind != CallbackKind::TtsrTriggered {
+                    assert_eq!(raw > 0, !closed, "{what}\n{came}");
+                    assert_eq!(came.contains("  withheld "), closed, "{what}\n{came}");
+                }
+                writeln!(found, "{what}\n{came}").unwrap();
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 90, "only {count} entries");
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        std::fs::write(corpus("expected.txt"), &found).unwrap();
+    }
+    let expected = std::fs::read_to_string(corpus("expected.txt")).unwrap();
+    for (found, expected) in found.split("\n\n").zip(expected.split("\n\n")) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(found.len(), expected.len());
+}
