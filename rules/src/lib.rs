@@ -41,6 +41,7 @@
 mod book;
 mod builtin;
 mod calls;
+mod conditions;
 mod diagnostic;
 mod dialect;
 pub mod engine;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use flow::PluginId;
 
-use crate::dialect::{self, PatternError};
+use crate::conditions::CONDITION;
+use crate::dialect;
 use crate::engine::Pattern;
 use crate::example::{self, Example};
 use crate::idiom;
@@ -168,10 +169,10 @@ impl Rule {
 }
 
 /// Reads one rule and collects what is wrong with it.
-struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     name: &'a str,
     source: &'a Source,
-    places: &'a Places<'a>,
+    pub(crate) places: &'a Places<'a>,
     found: Vec<Diagnostic>,
 }
 
@@ -183,9 +184,10 @@ impl Reader<'_> {
             return None;
         }
         let written = [&spec.condition, &spec.ttsr_trigger, &spec.ttsr_trigger_old].into_iter().find(|s| !s.is_empty());
-        let written = written.map(Strings::clean).unwrap_or_default();
-        let (globs, regexes): (Vec<_>, Vec<_>) = written.into_iter().partition(|c| looks_like_glob(c));
-        let watched = !(globs.is_empty() && regexes.is_empty() && spec.all.is_empty());
+        let (written, refused) = written.map(|written| self.written(written, CONDITION)).unwrap_or_default();
+        let (globs, regexes): (Vec<_>, Vec<_>) = written.into_iter().partition(|c| looks_like_glob(c.text.trim()));
+        let globs: Vec<String> = globs.into_iter().map(|glob| glob.text.trim().to_owned()).collect();
+        let watched = !(globs.is_empty() && regexes.is_empty() && refused == 0 && spec.all.is_empty());
         let (body, examples) = example::split(spec.body.as_deref().unwrap_or_default());
         for message in examples.iter().filter_map(Example::trouble) {
             self.report(Severity::Warning, message, Some(example::FENCE_HELP.into()), None);
@@ -200,7 +202,7 @@ impl Reader<'_> {
             unless: Vec::new(),
             scopes: Vec::new(),
             globs: Vec::new(),
-            fields: spec.field.clean(),
+            fields: Vec::new(),
             agents: Vec::new(),
             interrupt: spec.interrupt,
             repeat: spec.repeat,
@@ -225,12 +227,11 @@ impl Reader<'_> {
         if !watched {
             return self.without_condition(rule, spec.always_apply);
         }
+        rule.fields = self.fields(&spec.field)?;
         rule.scopes = self.scopes(spec, &globs)?;
-        self.note_globs(spec, &globs, &regexes);
-        let regexes: Vec<Written> = regexes.into_iter().map(|text| Written::new(text, CONDITION)).collect();
-        let mut all: Vec<Written> = spec.all.clean().into_iter().map(|text| Written::new(text, &["all"])).collect();
-        let mut unless: Vec<Written> =
-            spec.unless.clean().into_iter().map(|text| Written::new(text, &["unless"])).collect();
+        self.note_globs(spec, &globs, regexes.is_empty());
+        let (mut all, lost_all) = self.written(&spec.all, &["all"]);
+        let (mut unless, lost_unless) = self.written(&spec.unless, &["unless"]);
         // With several conditions, what one of them asks for cannot be asked of the rule.
         let regexes = match regexes.as_slice() {
             [one] => match idiom::split(&one.text) {
@@ -246,8 +247,9 @@ impl Reader<'_> {
         rule.conditions = self.patterns(&regexes);
         rule.all = self.patterns(&all);
         rule.unless = self.patterns(&unless);
-        let any_lost = rule.conditions.is_empty() && !regexes.is_empty();
-        if any_lost || rule.all.len() < all.len() || rule.unless.len() < unless.len() {
+        let any_lost = rule.conditions.is_empty() && (!regexes.is_empty() || refused > 0);
+        let other_lost = rule.all.len() < all.len() || rule.unless.len() < unless.len() || lost_all + lost_unless > 0;
+        if any_lost || other_lost {
             // Without one of these the rule would fire where it was never meant to.
             let message = "the rule is not used: no condition of it is left that can be used as written".to_owned();
             let span = [CONDITION, &["all"], &["unless"]].into_iter().find_map(|keys| self.places.key(keys));
@@ -261,11 +263,11 @@ impl Reader<'_> {
     }
 
     /// A glob as a condition asks for files only; where the scope takes more, everything there is a match.
-    fn note_globs(&mut self, spec: &RuleSpec, globs: &[String], regexes: &[String]) {
+    fn note_globs(&mut self, spec: &RuleSpec, globs: &[String], alone: bool) {
         for glob in globs {
             let (message, help) = if !dialect::notes(glob).is_empty() {
                 ("is read as a file glob", "a regular expression is written without slashes around it")
-            } else if regexes.is_empty() && spec.all.is_empty() && !spec.scope.is_empty() {
+            } else if alone && spec.all.is_empty() && !spec.scope.is_empty() {
                 let help = "leave `scope` out: edits and writes of such files are the scope; or add a condition";
                 ("is a file glob, so that in the scopes given the rule fires on everything", help)
             } else {
@@ -324,6 +326,9 @@ impl Reader<'_> {
         }
         let mut scopes = Vec::new();
         for token in &tokens {
+            if self.refuses_controls("scope", token, &["scope"], |_| false) {
+                continue;
+            }
             match Scope::parse(token) {
                 Ok(scope) => scopes.push(scope),
                 Err(message) => {
@@ -340,11 +345,25 @@ impl Reader<'_> {
         Some(scopes)
     }
 
+    /// The arguments to look at. One that cannot be meant refuses the rule: without it the rule would watch others.
+    fn fields(&mut self, fields: &Strings) -> Option<Vec<String>> {
+        let fields = fields.clean();
+        for field in &fields {
+            if self.refuses_controls("field", field, &["field"], |_| false) {
+                return None;
+            }
+        }
+        Some(fields)
+    }
+
     /// None where something was asked for and nothing of it is left: an empty list would mean "no matter".
     fn globs(&mut self, globs: &Strings, key: &[&str]) -> Option<Vec<Glob>> {
         let mut out = Vec::new();
         let texts = split_all(globs);
         for text in &texts {
+            if self.refuses_controls("glob", text, key, |_| false) {
+                continue;
+            }
             match Glob::new(text) {
                 Ok(glob) => out.push(glob),
                 Err(message) => {
@@ -360,83 +379,22 @@ impl Reader<'_> {
         Some(out)
     }
 
-    fn patterns(&mut self, texts: &[Written]) -> Vec<Arc<Pattern>> {
-        let mut out = Vec::new();
-        for written in texts {
-            let text = &written.text;
-            match Pattern::new(text) {
-                Ok(pattern) => {
-                    self.notes(written, &pattern);
-                    out.push(Arc::new(pattern));
-                }
-                Err(PatternError { message, help, span }) => {
-                    let place = self.place(written, span);
-                    self.report(Severity::Error, format!("condition `{text}` is not usable: {message}"), help, place);
-                }
-            }
-        }
-        out
-    }
-
-    /// What works, but perhaps not as meant.
-    fn notes(&mut self, written: &Written, pattern: &Pattern) {
-        let text = &written.text;
-        for PatternError { message, help, span } in dialect::notes(text) {
-            let place = self.place(written, span);
-            self.report(Severity::Warning, format!("condition `{text}`: {message}"), help, place);
-        }
-        if pattern.matches_empty() {
-            let place = self.place(written, 0..text.len());
-            let (message, help) = if written.keys == ["unless"] {
-                ("matches the empty text, so the rule never fires", "ask for at least one character")
-            } else {
-                let help = "ask for at least one character, such as `+` in place of `*`; for \"any call that edits such a \
-                            file\" write a glob such as `*.rs`";
-                ("matches the empty text, so it fires before the first byte of every block", help)
-            };
-            self.report(Severity::Warning, format!("condition `{text}` {message}"), Some(help.into()), place);
-        }
-    }
-
-    /// Where a part of a condition stands in the rule's file.
-    fn place(&self, written: &Written, part: Range<usize>) -> Option<Range<usize>> {
-        match &written.whole {
-            // A part that was made of the condition stands nowhere by itself.
-            Some(whole) => self.places.find(written.keys, whole, 0..whole.len()),
-            None => self.places.find(written.keys, &written.text, part),
-        }
-    }
-
     fn error(&mut self, message: &str, help: Option<&str>) {
         self.report(Severity::Error, message.into(), help.map(str::to_owned), None);
     }
 
-    fn report(&mut self, severity: Severity, message: String, help: Option<String>, span: Option<Range<usize>>) {
+    pub(crate) fn report(
+        &mut self,
+        severity: Severity,
+        message: String,
+        help: Option<String>,
+        span: Option<Range<usize>>,
+    ) {
         let mut diagnostic = Diagnostic::new(severity, self.name, self.source, message).at(span);
         diagnostic.help = help;
         self.found.push(diagnostic);
     }
 }
-
-/// A condition with the keys that it may stand under.
-struct Written {
-    text: String,
-    keys: &'static [&'static str],
-    /// What was written, where `text` was made of it.
-    whole: Option<String>,
-}
-
-impl Written {
-    fn new(text: String, keys: &'static [&'static str]) -> Self {
-        Self { text, keys, whole: None }
-    }
-
-    fn part(&self, text: String) -> Self {
-        Self { text, keys: self.keys, whole: Some(self.text.clone()) }
-    }
-}
-
-const CONDITION: &[&str] = &["condition", "ttsr_trigger", "ttsrTrigger"];
 
 /// The most bytes of `reminder`.
 const MAX_REMINDER_BYTES: usize = 1024;

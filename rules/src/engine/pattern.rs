@@ -82,6 +82,12 @@ impl Pattern {
         self.begin.empty
     }
 
+    /// Whether it matches somewhere without a byte because an assertion holds there: `^`, `$`, `\b`. That it matches an
+    /// empty block does not count.
+    pub fn matches_no_bytes(&self) -> bool {
+        self.begin.asserts_only && Begin::somewhere(&self.program)
+    }
+
     /// The first start of a match that ends where `window` ends; `before` says what stood before the window, `next` what
     /// comes after it. None: the match started before the window.
     pub fn start_of_match(&self, window: &[u8], before: Context, next: Next) -> Option<usize> {
@@ -129,6 +135,17 @@ impl Begin {
             },
         );
         out
+    }
+
+    /// Whether the program matches without a byte at any place of a text that is not empty.
+    fn somewhere(program: &Program) -> bool {
+        let mut walk = Walk { program, seen: vec![usize::MAX; program.steps.len()], stack: Vec::new() };
+        let next = [None, Some(b'\n'), Some(b'\r'), Some(b'a'), Some(b' ')];
+        let places = Context::ALL.into_iter().flat_map(|before| next.map(|next| (before, next)));
+        places
+            .filter(|place| *place != (Context::Start, None))
+            .enumerate()
+            .any(|(round, (before, next))| walk.close(program.start, round, |look| holds(look, before, next), |_| {}))
     }
 
     /// Whether a match can begin at a place that `next` follows; no byte = the block's end.
