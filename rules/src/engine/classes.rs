@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::look::is_word;
+use super::look::{is_inside, is_word};
 use super::pattern::Pattern;
 
 /// The bytes that code and prose are mostly made of, the most frequent first.
@@ -58,8 +58,11 @@ fn ends(patterns: &[Arc<Pattern>], words: bool) -> [bool; 256] {
         cut(b'\r', b'\r');
     }
     if words {
-        let words: Vec<u8> = (0..=u8::MAX).filter(|byte| is_word(*byte)).collect();
-        words.chunk_by(|a, b| a + 1 == *b).for_each(|run| cut(run[0], run[run.len() - 1]));
+        let told_apart: [fn(u8) -> bool; 2] = [is_word, is_inside];
+        for is_one in told_apart {
+            let bytes: Vec<u8> = (0..=u8::MAX).filter(|byte| is_one(*byte)).collect();
+            bytes.chunk_by(|a, b| a + 1 == *b).for_each(|run| cut(run[0], run[run.len() - 1]));
+        }
     }
     ends
 }

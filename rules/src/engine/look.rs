@@ -37,16 +37,23 @@ pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
+/// Whether `byte` continues a character of UTF-8: the place before it lies within the character.
+pub(crate) fn is_inside(byte: u8) -> bool {
+    matches!(byte, 0x80..=0xbf)
+}
+
 /// Whether `look` can be judged without the byte that follows.
 pub(crate) fn looks_behind_only(look: Look) -> bool {
     matches!(look, Look::Start | Look::StartLF)
 }
 
 /// Whether `look` holds after `before` and before `next`; no `next` = the block ends. The dialect has turned Unicode
-/// word assertions into those of ASCII before they come here.
+/// word assertions into those of ASCII before they come here. Within a character nothing holds: the bytes of a character
+/// are no word bytes, so `\B` and the half boundaries would otherwise match between them.
 pub(crate) fn holds(look: Look, before: Context, next: Option<u8>) -> bool {
     let word_before = before == Context::Word;
     let word_next = next.is_some_and(is_word);
+    let inside = next.is_some_and(is_inside);
     match look {
         Look::Start => before == Context::Start,
         Look::End => next.is_none(),
@@ -63,10 +70,10 @@ pub(crate) fn holds(look: Look, before: Context, next: Option<u8>) -> bool {
             _ => false,
         },
         Look::WordAscii | Look::WordUnicode => word_before != word_next,
-        Look::WordAsciiNegate | Look::WordUnicodeNegate => word_before == word_next,
+        Look::WordAsciiNegate | Look::WordUnicodeNegate => word_before == word_next && !inside,
         Look::WordStartAscii | Look::WordStartUnicode => !word_before && word_next,
         Look::WordEndAscii | Look::WordEndUnicode => word_before && !word_next,
-        Look::WordStartHalfAscii | Look::WordStartHalfUnicode => !word_before,
-        Look::WordEndHalfAscii | Look::WordEndHalfUnicode => !word_next,
+        Look::WordStartHalfAscii | Look::WordStartHalfUnicode => !word_before && !inside,
+        Look::WordEndHalfAscii | Look::WordEndHalfUnicode => !word_next && !inside,
     }
 }

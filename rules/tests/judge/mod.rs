@@ -7,7 +7,7 @@ use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind, meta};
 
-/// One pattern, in Rust's own dialect.
+/// One pattern, in Rust's own dialect. No match of it begins or ends within a character.
 pub(crate) struct Judge {
     any: meta::Regex,
     longest: PikeVM,
@@ -16,7 +16,7 @@ pub(crate) struct Judge {
 impl Judge {
     pub(crate) fn new(pattern: &str) -> Self {
         let syntax = syntax::Config::new().utf8(false);
-        let any = meta::Regex::builder().syntax(syntax).configure(meta::Config::new().utf8_empty(false)).build(pattern);
+        let any = meta::Regex::builder().syntax(syntax).configure(meta::Config::new().utf8_empty(true)).build(pattern);
         let thompson = regex_automata::nfa::thompson::Config::new().utf8(false);
         let config = PikeVM::config().match_kind(MatchKind::All);
         let longest = PikeVM::builder().configure(config).syntax(syntax).thompson(thompson).build(pattern).unwrap();
