@@ -24,15 +24,53 @@ enum Part {
     Look { ahead: bool, negated: bool, inner: Hir, span: Range<usize> },
 }
 
-/// The condition without look-around; `len` is its length.
-pub(super) fn eliminate(branches: &Branches, len: usize) -> Result<Hir, PatternError> {
-    let lists = lists(branches, "", len)?;
-    let without = lists.into_iter().map(free).collect::<Result<Vec<_>, _>>()?;
-    Ok(Hir::alternation(without))
+/// Why an alternative has no expression without look-around.
+enum Lost {
+    /// It cannot be translated.
+    Refused(PatternError),
+    /// Its look-around contradicts the rest of it: it matches nothing.
+    Never(PatternError),
+}
+
+impl From<PatternError> for Lost {
+    fn from(error: PatternError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// The condition without look-around; `len` is its length. Alternatives that never match are left out and go to `never`.
+///
+/// # Errors
+/// Something cannot be translated, or no alternative can match.
+pub(super) fn eliminate(branches: &Branches, len: usize, never: &mut Vec<PatternError>) -> Result<Hir, PatternError> {
+    let lists = lists(branches, "", len, never)?;
+    alternatives(lists, never)
+}
+
+/// Those of the alternatives that can match.
+fn alternatives(lists: Vec<List>, never: &mut Vec<PatternError>) -> Result<Hir, PatternError> {
+    let (mut usable, mut lost) = (Vec::new(), Vec::new());
+    for list in lists {
+        match free(list) {
+            Ok(hir) => usable.push(hir),
+            Err(Lost::Never(error)) => lost.push(error),
+            Err(Lost::Refused(error)) => return Err(error),
+        }
+    }
+    if usable.is_empty() && !lost.is_empty() {
+        return Err(lost.remove(0));
+    }
+    never.append(&mut lost);
+    Ok(Hir::alternation(usable))
 }
 
 /// The alternatives, with groups that hold look-around written out.
-fn lists(branches: &Branches, flags: &str, len: usize) -> Result<Vec<List>, PatternError> {
+fn lists(
+    branches: &Branches,
+    flags: &str,
+    len: usize,
+    never: &mut Vec<PatternError>,
+) -> Result<Vec<List>, PatternError> {
     let mut out = Vec::new();
     // Flags hold from where they stand to the group's end, past a `|` too.
     let mut flags = flags.to_owned();
@@ -46,12 +84,12 @@ fn lists(branches: &Branches, flags: &str, len: usize) -> Result<Vec<List>, Patt
                 }
                 Item::Plain(text) => vec![vec![Part::Re(text.parse(&flags, len)?)]],
                 Item::Look { ahead, negated, branches, span } => {
-                    let inner = inside(branches, *ahead, &flags, span, len)?;
+                    let inner = inside(branches, *ahead, &flags, span, len, never)?;
                     vec![vec![Part::Look { ahead: *ahead, negated: *negated, inner, span: span.clone() }]]
                 }
                 Item::Group { flags: own, branches, optional } => {
                     let own = if own.is_empty() { String::new() } else { format!("(?{own})") };
-                    let mut inner = lists(branches, &format!("{flags}{own}"), len)?;
+                    let mut inner = lists(branches, &format!("{flags}{own}"), len, never)?;
                     inner.extend(optional.then(Vec::new));
                     inner
                 }
@@ -71,20 +109,27 @@ fn lists(branches: &Branches, flags: &str, len: usize) -> Result<Vec<List>, Patt
 }
 
 /// What a look-around asks for. One within it may only look on in the same direction.
-fn inside(branches: &Branches, ahead: bool, flags: &str, span: &Range<usize>, len: usize) -> Result<Hir, PatternError> {
+fn inside(
+    branches: &Branches,
+    ahead: bool,
+    flags: &str,
+    span: &Range<usize>,
+    len: usize,
+    never: &mut Vec<PatternError>,
+) -> Result<Hir, PatternError> {
     if let Some(text) = plain(branches) {
         return text.parse(flags, len);
     }
-    let lists = lists(branches, flags, len)?;
+    let lists = lists(branches, flags, len, never)?;
     let other = |part: &Part| matches!(part, Part::Look { ahead: inner, .. } if *inner != ahead);
     if lists.iter().flatten().any(other) {
         return Err(refused(span.clone(), "looks both ways"));
     }
-    Ok(Hir::alternation(lists.into_iter().map(free).collect::<Result<Vec<_>, _>>()?))
+    alternatives(lists, never)
 }
 
 /// One alternative without look-around.
-fn free(mut list: List) -> Result<Hir, PatternError> {
+fn free(mut list: List) -> Result<Hir, Lost> {
     loop {
         sort(&mut list);
         let is_look = |part: &Part| matches!(part, Part::Look { .. });
@@ -104,7 +149,7 @@ fn free(mut list: List) -> Result<Hir, PatternError> {
                 let before = combined(joined(list), inner, negated, Side::Before, span)?;
                 std::iter::once(Part::Re(before)).chain(rest).collect()
             }
-            (Part::Look { span, .. }, _) => return Err(refused(span, "has a look-behind after it")),
+            (Part::Look { span, .. }, _) => return Err(refused(span, "has a look-behind after it").into()),
             (Part::Re(_), _) => return Ok(joined(list)),
         };
     }
@@ -125,13 +170,14 @@ fn joined(list: List) -> Hir {
     Hir::concat(list.into_iter().filter_map(only).collect())
 }
 
-fn combined(rest: Hir, inner: Hir, negated: bool, side: Side, span: Range<usize>) -> Result<Hir, PatternError> {
+fn combined(rest: Hir, inner: Hir, negated: bool, side: Side, span: Range<usize>) -> Result<Hir, Lost> {
     both(rest, inner, negated, side).map_err(|failure| match failure {
-        Failure::Assertion => refused(span, "has an assertion (`^`, `$`, `\\b`) inside"),
-        Failure::Bytes => refused(span, "stands beside bytes that are no characters"),
-        Failure::TooLarge => refused(span, "is too large together with what stands beside it"),
+        Failure::Assertion => refused(span, "has an assertion (`^`, `$`, `\\b`) inside").into(),
+        Failure::Bytes => refused(span, "is next to bytes that are no characters").into(),
+        Failure::TooLarge => refused(span, "is too large together with what is next to it").into(),
         Failure::Never => {
-            PatternError::new(span, "with this look-around the condition never matches", "leave it out, or mend it")
+            let message = "with this look-around the condition never matches";
+            Lost::Never(PatternError::new(span, message, "leave it out, or fix it"))
         }
     })
 }

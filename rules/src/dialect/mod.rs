@@ -46,15 +46,30 @@ pub(crate) fn parse(pattern: &str) -> Result<Hir, PatternError> {
     let read = syntax::read(pattern)?;
     match syntax::plain(&read.branches) {
         Some(text) => text.parse("", pattern.len()),
-        None => around::eliminate(&read.branches, pattern.len()),
+        None => around::eliminate(&read.branches, pattern.len(), &mut Vec::new()),
     }
 }
 
 /// What a usable condition may mean otherwise than its author thinks, as warnings with their places.
 pub(crate) fn notes(pattern: &str) -> Vec<PatternError> {
-    let mut notes = syntax::read(pattern).map(|read| read.notes).unwrap_or_default();
+    let mut notes = Vec::new();
+    if let Ok(read) = syntax::read(pattern) {
+        notes.extend(read.notes);
+        notes.extend(dead_alternatives(&read.branches, pattern.len()));
+    }
     notes.extend(delimiters(pattern));
     notes
+}
+
+/// Alternatives whose look-around contradicts itself, each place once: they are left out of the condition.
+fn dead_alternatives(branches: &syntax::Branches, len: usize) -> Vec<PatternError> {
+    let mut never: Vec<PatternError> = Vec::new();
+    if syntax::plain(branches).is_none() && around::eliminate(branches, len, &mut never).is_err() {
+        return Vec::new();
+    }
+    never.dedup_by(|a, b| a.span == b.span);
+    let message = "the alternative with this look-around never matches and is left out";
+    never.into_iter().map(|one| PatternError::new(one.span, message, "remove it, or fix it")).collect()
 }
 
 /// `/…/i` is how a condition is written in a program, where the slashes are no part of it.
