@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod demo;
 mod guests;
+mod mutants;
 mod run;
 mod test;
 mod wasm;
@@ -23,6 +24,9 @@ cargo xtask COMMAND
   test [FILTER…]    all tests: guests and plugins built, servers installed, doc tests and plugins' own tests included
   ci                what a change must pass: format, clippy, docs, wasm check, then test
   bench [NAME…]     the benches, or some of them: callback, rules, segments, turn, start
+  mutants [CRATE…] [-- ARGUMENT…]
+                    changes the code of rules, turn and sandbox with cargo-mutants and counts what the tests notice; takes
+                    hours, and is not part of ci; arguments after -- go to cargo-mutants, such as --shard 1/20
   build-plugins     builds the plugins into components
 
 Each command installs what it needs, and names what it cannot install. Times of steps go to standard error.
@@ -37,6 +41,7 @@ enum Task {
     Ci,
     Bench { filters: Vec<String> },
     BuildPlugins,
+    Mutants { crates: Vec<String>, more: Vec<String> },
 }
 
 fn main() -> ExitCode {
@@ -55,6 +60,7 @@ fn main() -> ExitCode {
         Task::Ci => ci::ci(),
         Task::Bench { filters } => bench::bench(&filters),
         Task::BuildPlugins => guests::build_plugins().map(drop),
+        Task::Mutants { crates, more } => mutants::mutants(&crates, &more),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -84,6 +90,10 @@ fn parse(arguments: &[String]) -> Result<Task, String> {
         "bench" => Ok(Task::Bench { filters: rest.to_vec() }),
         "ci" => alone(Task::Ci),
         "build-plugins" => alone(Task::BuildPlugins),
+        "mutants" => {
+            let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
+            Ok(Task::Mutants { crates: rest[..end].to_vec(), more: rest.iter().skip(end + 1).cloned().collect() })
+        }
         other => Err(format!("there is no command {other:?}")),
     }
 }
@@ -104,6 +114,9 @@ mod tests {
         assert_eq!(parse(&words("test tidy x")), Ok(Task::Test { filters: words("tidy x") }));
         assert_eq!(parse(&words("ci --help")), Ok(Task::Help));
         assert_eq!(parse(&words("ci now")), Err("ci takes no \"now\"".to_owned()));
+        let mutants = |crates: &str, more: &str| Task::Mutants { crates: words(crates), more: words(more) };
+        assert_eq!(parse(&words("mutants")), Ok(mutants("", "")));
+        assert_eq!(parse(&words("mutants rules -- --shard 1/20")), Ok(mutants("rules", "--shard 1/20")));
         assert_eq!(parse(&words("tset")), Err("there is no command \"tset\"".to_owned()));
     }
 }
