@@ -165,7 +165,9 @@ mod tests {
         for fine in ["text", "thinking", "tool:shell command", "tool:write_file path=a.rs content"] {
             assert_eq!(trouble(fine), None);
         }
-        for wrong in ["", "python", "tool:", "tool:shell", "tool:write_file path=a.rs"] {
+        for wrong in
+            ["", "python", "python content", "tool:", "tool: content", "tool:shell", "tool:write_file path=a.rs"]
+        {
             assert!(trouble(wrong).is_some(), "{wrong}");
         }
     }

@@ -1,8 +1,9 @@
-//! Decodes JSON text as it streams: gives the string values with their places, unescaped, for any split of the text.
+//! Decodes JSON text as it streams: gives the values with their places, strings unescaped, numbers and `true` and `false` as
+//! written, for any split of the text.
 //!
 //! It is no validator: the tool that runs the call parses the complete arguments. Text that cannot be JSON stops it, and so
-//! does text beyond a bound; both are said by [`Decoder::error`]. A key given twice gives both values. A `.` or `[]` in a key
-//! looks the same in a place as one between keys.
+//! does text beyond a bound; both are reported by [`Decoder::error`]. A key given twice gives both values, whichever of them
+//! the tool uses. A `.` or `[]` in a key looks the same in a place as one between keys.
 
 use std::fmt::Write as _;
 
@@ -15,7 +16,7 @@ pub const MAX_KEY_BYTES: usize = 1024;
 /// The most bytes of one JSON text.
 pub const MAX_BYTES: u64 = 64 << 20;
 
-/// Takes the string values in the order they stand.
+/// Takes the values in the order of the text.
 pub trait Sink {
     /// A value begins.
     fn begin(&mut self, place: &Place);
@@ -97,8 +98,10 @@ enum State {
     Colon,
     /// After a value: `,` or the end of what holds it.
     After,
-    /// A number, `true`, `false`, `null`.
+    /// A number, `true`, `false`.
     Literal,
+    /// `null`, which is no value.
+    Null,
     InString,
     Escape,
     /// Within `\uXXXX`: digits so far.
@@ -186,8 +189,17 @@ impl Decoder {
         match self.state {
             State::Escape => self.escape(c, sink),
             State::Unicode(digits) => self.unicode(digits, c, sink),
-            State::Literal if c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.') => {}
+            State::Literal | State::Null if c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.') => {
+                if self.state == State::Literal {
+                    sink.text(&text[..c.len_utf8()]);
+                }
+            }
             State::Literal => {
+                sink.end();
+                self.after_value();
+                return text;
+            }
+            State::Null => {
                 self.after_value();
                 return text;
             }
@@ -206,7 +218,12 @@ impl Decoder {
                 (self.state, self.in_key) = (State::InString, false);
                 sink.begin(&self.place);
             }
-            (State::Value | State::ValueOrEnd, '-' | '0'..='9' | 't' | 'f' | 'n') => self.state = State::Literal,
+            (State::Value | State::ValueOrEnd, '-' | '0'..='9' | 't' | 'f') => {
+                self.state = State::Literal;
+                sink.begin(&self.place);
+                sink.text(c.encode_utf8(&mut [0; 4]));
+            }
+            (State::Value | State::ValueOrEnd, 'n') => self.state = State::Null,
             (State::Key | State::KeyOrEnd, '"') => {
                 (self.state, self.in_key) = (State::InString, true);
                 self.key.clear();

@@ -140,3 +140,16 @@ fn a_rule_set_says_when_its_memory_was_too_small() {
     assert!(!trouble.contains('\n'));
     assert!(set.engines()[0].room_used < 48 << 20);
 }
+
+/// Alternatives with look-around are written out: 64 of them at most, in one group or in several.
+#[test]
+fn look_around_in_too_many_alternatives_is_refused() {
+    let list = |count: usize| (0..count).map(|n| format!("x{n}(?!b)c")).collect::<Vec<_>>().join("|");
+    assert!(Pattern::new(&list(64)).is_ok());
+    let refused = Pattern::new(&list(65)).unwrap_err();
+    assert_eq!(refused.message, "look-around stands in too many alternatives");
+    assert_eq!(refused.span, 0..list(65).len());
+    let group = |count: usize| format!("(?:{})", list(count));
+    assert!(Pattern::new(&format!("{}{}", group(4), group(16))).is_ok());
+    assert!(Pattern::new(&format!("{}{}", group(5), group(13))).is_err());
+}

@@ -1,4 +1,4 @@
-//! The streaming JSON decoder against `serde_json`: the same strings at the same places, for every split.
+//! The streaming JSON decoder against `serde_json`: the same values at the same places, for every split.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use proptest::prelude::*;
@@ -41,7 +41,11 @@ fn expected(value: &Value, exact: &str, field: &str, out: &mut Vec<(String, Stri
                 expected(item, &dot(exact, key), &dot(field, key), out);
             }
         }
-        _ => {}
+        // At the top a number has no end of its own.
+        Value::Number(_) | Value::Bool(_) if exact.is_empty() => {}
+        Value::Number(number) => out.push((exact.into(), field.into(), number.to_string())),
+        Value::Bool(yes) => out.push((exact.into(), field.into(), yes.to_string())),
+        Value::Null => {}
     }
 }
 
@@ -89,9 +93,8 @@ proptest! {
         let text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
         let text = if escaped { escape_all(&text) } else { text };
         let mut strings = Vec::new();
-        // `serde_json` sorts keys, so read back what was written, in its order.
-        let read: Value = serde_json::from_str(&text).unwrap();
-        expected(&read, "", "", &mut strings);
+        // Keys are sorted in the value as they are in the text; reading a number back could change its last digit.
+        expected(&value, "", "", &mut strings);
         let single: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
         let (mut random, mut from, mut state) = (Vec::new(), 0, seed);
         for (at, _) in text.char_indices().skip(1).chain([(text.len(), ' ')]) {
@@ -104,7 +107,7 @@ proptest! {
         for pieces in [vec![text.as_str()], single, random] {
             let (found, error) = decode(&pieces);
             prop_assert_eq!(error, None);
-            prop_assert_eq!(found.open, None);
+            prop_assert_eq!(found.open.is_some(), matches!(value, Value::Number(_) | Value::Bool(_)));
             prop_assert_eq!(&found.done, &strings);
         }
     }
@@ -192,6 +195,28 @@ fn what_comes_after_the_end_or_beside_a_value_stops_it() {
         assert_eq!(decode(&[text]), decode(&single), "{text}");
     }
     assert_eq!(decode(&["{\"a\":1} \n\t"]).1, None);
+}
+
+#[test]
+fn values_that_are_no_strings_are_given_as_written() {
+    let text = r#"{"mode":0777,"n":[-1.5e+3 ,true, false,null],"t":{"u":12}}"#;
+    let single: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
+    let (found, error) = decode(&[text]);
+    assert_eq!(error, None);
+    assert_eq!((&found, &error), (&decode(&single).0, &decode(&single).1));
+    let values: Vec<(&str, &str)> = found.done.iter().map(|(exact, _, text)| (exact.as_str(), text.as_str())).collect();
+    assert_eq!(values, [("mode", "0777"), ("n[0]", "-1.5e+3"), ("n[1]", "true"), ("n[2]", "false"), ("t.u", "12")]);
+}
+
+/// Each escape, also where a delta ends within it or between the halves of a pair.
+#[test]
+fn every_escape_is_decoded_at_every_cut() {
+    let text = r#"{"a":"\"\\\/\b\f\n\r\t\u0041\u00e9\ud83d\ude00"}"#;
+    for at in text.char_indices().map(|(at, _)| at) {
+        let (found, error) = decode(&[&text[..at], &text[at..]]);
+        assert_eq!(error, None, "{at}");
+        assert_eq!(found.done[0].2, "\"\\/\u{8}\u{c}\n\r\tA\u{e9}\u{1f600}", "{at}");
+    }
 }
 
 #[test]

@@ -72,13 +72,9 @@ pub(super) fn inside(reader: &mut Reader<'_>) -> Result<Atom, PatternError> {
     Ok(Atom::Set(set.to_owned()))
 }
 
-/// A character as Rust's syntax has it, inside and outside of classes.
+/// A character by its number, which means the same inside and outside of classes and whatever the flags.
 pub(super) fn literal(c: char) -> String {
-    match c {
-        c if c.is_alphanumeric() || matches!(c, '_' | '<' | '>') => c.to_string(),
-        c if c.is_ascii_punctuation() || c == ' ' => format!("\\{c}"),
-        c => format!("\\x{{{:X}}}", u32::from(c)),
-    }
+    format!("\\x{{{:X}}}", u32::from(c))
 }
 
 fn boundary(reader: &mut Reader<'_>) -> String {

@@ -106,7 +106,7 @@ fn part(bytes: &mut Bytes<'_>, depth: u32, left: &mut u32) -> (String, String) {
 /// The smallest end of any match.
 fn first_end(pattern: &str, text: &[u8]) -> Option<usize> {
     let syntax = syntax::Config::new().utf8(false);
-    let config = meta::Config::new().utf8_empty(false);
+    let config = meta::Config::new().utf8_empty(true);
     let judge = meta::Regex::builder().syntax(syntax).configure(config).build(pattern).unwrap();
     (0..=text.len()).find(|end| judge.is_match(Input::new(text).span(0..*end)))
 }
