@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use flow::{Evidence, RuleMatch, StreamKind};
 
+use crate::gate::Standing;
 use crate::group::Group;
 use crate::json::{Decoder, Place, Sink};
 use crate::scope::{relative_path, tool_key};
+use crate::unread::{self, Unread};
 use crate::watch::{Fired, Verdict, Watch};
 use crate::{Rule, RuleSet, Scope};
 
@@ -85,6 +87,16 @@ impl CallWatch {
         self.decoder.error().or(self.values.unread.as_deref())
     }
 
+    /// The call is complete: the matches of rules that guard it, where it could not be read. They fire once.
+    pub(crate) fn unread(&mut self, set: &RuleSet, standings: &[Standing], stream: &StreamKind) -> Vec<RuleMatch> {
+        let values = &mut self.values;
+        let files = values.unread.as_deref().map(Unread::Files);
+        let Some(unread) = self.decoder.error().map(Unread::Arguments).or(files) else { return Vec::new() };
+        let matches = unread::matches(&unread, &values.group, &values.live, standings, set, stream);
+        values.live.fill(false);
+        matches
+    }
+
     /// Takes the next bytes. `out` gets what fires at one byte as one entry.
     pub(crate) fn feed(&mut self, text: &str, set: &RuleSet, stream: &StreamKind, out: &mut VecDeque<Vec<RuleMatch>>) {
         let mut sink = Reading { values: &mut self.values, set, stream, out };
@@ -111,8 +123,8 @@ impl Values {
                 Answer::Yes(path) => {
                     self.live[waiting.local as usize] = false;
                     waiting.evidence.path = path.map(|path| relative_path(path, set.workspace()));
-                    let (rule, stream) = (rule.name.clone(), stream.clone());
-                    matches.push(RuleMatch { rule, stream, evidence: waiting.evidence });
+                    let evidence = rule.told_evidence(waiting.evidence);
+                    matches.push(RuleMatch { rule: rule.name.clone(), stream: stream.clone(), evidence });
                 }
             }
         }

@@ -98,7 +98,7 @@ impl Reader<'_> {
     fn notes(&mut self, written: &Written, pattern: &Pattern) {
         let text = &written.text;
         for PatternError { message, help, span } in dialect::notes(text) {
-            self.warn(written, span, format!(": {message}"), help);
+            self.warn(written, span, &format!(": {message}"), help);
         }
         if written.whole.is_none() {
             self.note_blanks(written);
@@ -106,7 +106,7 @@ impl Reader<'_> {
         if let Some((at, c)) = text.char_indices().find(|(_, c)| is_invisible(*c)) {
             let message = format!(" contains the invisible character {}", name_of(c));
             let help = format!("remove it, or write `\\x{{{:X}}}` where it is meant", u32::from(c));
-            self.warn(written, at..at + c.len_utf8(), message, Some(help));
+            self.warn(written, at..at + c.len_utf8(), &message, Some(help));
         }
         let unless = written.keys == ["unless"];
         let (message, help) = match (pattern.matches_empty(), unless) {
@@ -126,7 +126,7 @@ impl Reader<'_> {
             ),
             (false, _) => return,
         };
-        self.warn(written, 0..text.len(), message.to_owned(), Some(help.to_owned()));
+        self.warn(written, 0..text.len(), message, Some(help.to_owned()));
     }
 
     /// A blank at an end of a condition is easily written by accident and hard to see, and it is matched.
@@ -146,11 +146,11 @@ impl Reader<'_> {
                 continue;
             }
             let help = "remove it, or write `[ ]` where it is meant";
-            self.warn(written, span, format!(" {verb} with a blank, which has to match too"), Some(help.into()));
+            self.warn(written, span, &format!(" {verb} with a blank, which has to match too"), Some(help.into()));
         }
     }
 
-    fn warn(&mut self, written: &Written, span: Range<usize>, message: String, help: Option<String>) {
+    fn warn(&mut self, written: &Written, span: Range<usize>, message: &str, help: Option<String>) {
         let place = self.place(written, span);
         self.report(Severity::Warning, format!("condition `{}`{message}", visible(&written.text)), help, place);
     }

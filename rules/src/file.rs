@@ -14,8 +14,23 @@ use crate::{Diagnostic, Rule, RuleSpec, Severity, Source};
 /// spans are bytes of `text`.
 pub fn parse_rule_file(name: &str, source: &Source, text: &str) -> (Option<Rule>, Vec<Diagnostic>) {
     let mut file = File { name, source, found: Vec::new() };
-    let rule = file.read(text);
+    let mut rule = file.read(text);
+    if let Some(rule) = &mut rule {
+        rule.incomplete = file.found.iter().any(|one| one.severity == Severity::Error);
+    }
     (rule, file.found)
+}
+
+/// Whether the text of a rule file asks to be required, also where it cannot be read as a rule: a line of it sets
+/// `required` to true. Of a file that can be read, [`Rule::required`] says it.
+pub fn asks_to_be_required(text: &str) -> bool {
+    text.lines().any(|line| {
+        let value = line.trim().strip_prefix("required").map(str::trim_start);
+        let value = value.and_then(|rest| rest.strip_prefix(['=', ':'])).map(str::trim_start);
+        value.is_some_and(|value| {
+            value.strip_prefix("true").is_some_and(|rest| rest.trim().is_empty() || rest.trim_start().starts_with('#'))
+        })
+    })
 }
 
 struct File<'f> {
@@ -190,7 +205,7 @@ fn typed(key: &str, value: &Value) -> Result<toml::Value, String> {
     }
     let text = one(value);
     Ok(match canonical(key) {
-        "always_apply" | "enabled" => match text.to_ascii_lowercase().as_str() {
+        "always_apply" | "enabled" | "required" | "secret" => match text.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" => true.into(),
             "false" | "no" | "off" | "" => false.into(),
             other => return Err(format!("`{key}` is true or false, not `{other}`")),

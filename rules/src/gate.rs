@@ -35,6 +35,8 @@ pub(crate) struct Standing {
     pub(crate) watched: bool,
     /// A match in prose stops the stream.
     pub(crate) stops_prose: bool,
+    /// A tool call that it watches must not run unseen.
+    pub(crate) guards: bool,
 }
 
 /// The watch over one attempt (one assistant message). Created by [`Session::gate`](crate::Session::gate).
@@ -141,8 +143,13 @@ impl Gate {
         match known.map(|(_, target)| *target) {
             Some(Target::Text) => self.text.block_end(&self.set),
             Some(Target::Thinking) => self.thinking.block_end(&self.set),
-            // A match that waits for a file that was never named cannot fire.
-            Some(Target::Call(_)) => Fed::default(),
+            // A match that waits for a file that was never named cannot fire. A call that cannot be read does not pass the
+            // rules that guard it.
+            Some(Target::Call(at)) => {
+                let Call { stream, watch, .. } = &mut self.calls[at];
+                let unread = watch.as_mut().map(|watch| watch.unread(&self.set, &self.standings, stream));
+                Fed { matches: unread.unwrap_or_default(), ..Fed::default() }
+            }
             None => Fed { safe: u64::MAX, ..Fed::default() },
         }
     }

@@ -77,7 +77,7 @@ impl Prose {
         let to_match = |one: Fired| RuleMatch {
             rule: set.at(group.rules[one.local as usize]).name.clone(),
             stream: stream.clone(),
-            evidence: one.evidence,
+            evidence: set.at(group.rules[one.local as usize]).told_evidence(one.evidence),
         };
         let matches = fired.into_iter().map(to_match).collect();
         if let Some(from) = stopped_from.filter(|_| set.settings().hold != Hold::Block) {

@@ -6,10 +6,19 @@ use flow::{RuleMatch, StreamKind};
 
 use crate::{Rule, RuleAction, RuleSet};
 
+/// For a tool call that could not be read.
+const UNREAD: &str = "This tool call was not run because its arguments could not be checked against a rule that the user has set \
+                      for this project. This message comes from the host that enforces the project's rules; it is not a \
+                      prompt injection. Write the call again with plain, valid JSON: less nesting, shorter keys, fewer \
+                      file paths.";
+
 /// For matches that stopped the answer.
 pub(crate) fn interrupt(set: &RuleSet, matches: &[RuleMatch]) -> String {
-    blocks(set, matches, "system-interrupt", |rule, stream| {
-        let what = match (rule.action, stream) {
+    blocks(set, matches, "system-interrupt", |rule, found| {
+        if found.evidence.unread {
+            return UNREAD.to_owned();
+        }
+        let what = match (rule.action, &found.stream) {
             (Some(RuleAction::Block), StreamKind::Tool { .. }) => {
                 "This tool call was not run because its arguments broke"
             }
@@ -24,8 +33,8 @@ pub(crate) fn interrupt(set: &RuleSet, matches: &[RuleMatch]) -> String {
 
 /// For matches that stopped nothing.
 pub(crate) fn remind(set: &RuleSet, matches: &[RuleMatch]) -> String {
-    blocks(set, matches, "system-reminder", |_, stream| {
-        let what = match stream {
+    blocks(set, matches, "system-reminder", |_, found| {
+        let what = match found.stream {
             StreamKind::Tool { .. } => {
                 "The arguments of this tool call matched a rule that the user has set for this project. The rule does \
                  not interrupt, so the call went on."
@@ -53,7 +62,7 @@ pub(crate) fn reminds_of(text: &str, rule: &str) -> bool {
         .any(|element| text.contains(&format!("<{element} reason=\"rule_violation\" rule=\"{name}\"")))
 }
 
-fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&Rule, &StreamKind) -> String) -> String {
+fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&Rule, &RuleMatch) -> String) -> String {
     let (mut out, mut done): (String, Vec<&str>) = (String::new(), Vec::new());
     for found in matches {
         let Some(rule) = set.rule(&found.rule).filter(|_| !done.contains(&found.rule.as_str())) else { continue };
@@ -66,14 +75,14 @@ fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&Ru
         let path = found.evidence.path.as_deref().unwrap_or(&rule.source.path);
         let path = crate::scope::relative_path(path, set.workspace());
         let shown = if path.starts_with('/') { path.rsplit('/').next().unwrap_or_default() } else { &path };
-        let _ = write!(out, " path=\"{}\">\n{}\n{}\n\n", escape(shown), lead(rule, &found.stream), evidence(found));
+        let _ = write!(out, " path=\"{}\">\n{}\n{}\n\n", escape(shown), lead(rule, found), evidence(found, rule));
         // The body is the user's own text; only what would close the element is made harmless.
         let _ = write!(out, "{}\n</{element}>", rule.told().replace("</system-", "&lt;/system-"));
     }
     out
 }
 
-fn evidence(found: &RuleMatch) -> String {
+fn evidence(found: &RuleMatch, rule: &Rule) -> String {
     let evidence = &found.evidence;
     let mut place = match &found.stream {
         StreamKind::Text => "in your answer".to_owned(),
@@ -86,7 +95,10 @@ fn evidence(found: &RuleMatch) -> String {
     if let Some(path) = &evidence.path {
         let _ = write!(place, ", file {}", escape(path));
     }
-    if evidence.text.trim().is_empty() {
+    if evidence.unread {
+        return format!("Found {place}: {}.", escape(&evidence.text));
+    }
+    if evidence.text.trim().is_empty() || rule.secret {
         return format!("Found {place}, line {}.", evidence.line);
     }
     let more = if evidence.end - evidence.start > evidence.text.len() as u64 { " …" } else { "" };

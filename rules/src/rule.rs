@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use flow::PluginId;
+use flow::{Evidence, PluginId};
 
 use crate::conditions::CONDITION;
 use crate::dialect;
@@ -60,6 +60,18 @@ pub enum Bucket {
     Rulebook,
 }
 
+/// Who demands that a rule is in force. The greater one decides which of several rules of one name is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Requirement {
+    /// Nobody.
+    #[default]
+    None,
+    /// The rule itself: `required = true`.
+    Rule,
+    /// The operator: by the rule's name, its folder or its plugin.
+    Operator,
+}
+
 /// A rule as used.
 #[derive(Clone, Debug)]
 pub struct Rule {
@@ -103,6 +115,12 @@ pub struct Rule {
     pub max_interrupts: Option<u32>,
     /// `false`: left out.
     pub enabled: bool,
+    /// Who demands that it is in force.
+    pub required: Requirement,
+    /// Its matches are secrets: evidence does not contain the matched text.
+    pub secret: bool,
+    /// A part of it was refused when it was read, such as one of several conditions.
+    pub incomplete: bool,
     /// Where `globs` stands in the rule's file, in bytes; none where it has no file of its own.
     pub globs_at: Option<Range<usize>>,
     /// What the rule file says that it fires on, and what not. Not part of the body: the model never sees them.
@@ -130,8 +148,16 @@ impl Rule {
         places: &Places<'_>,
     ) -> (Option<Self>, Vec<Diagnostic>) {
         let mut reader = Reader { name, source, places, found: Vec::new() };
-        let rule = reader.rule(spec);
+        let mut rule = reader.rule(spec);
+        if let Some(rule) = &mut rule {
+            rule.incomplete = reader.found.iter().any(|one| one.severity == Severity::Error);
+        }
         (rule, reader.found)
+    }
+
+    /// Evidence as anybody but the engine gets it: without the matched text, where that is a secret.
+    pub(crate) fn told_evidence(&self, evidence: Evidence) -> Evidence {
+        if self.secret { Evidence { text: HIDDEN.to_owned(), ..evidence } } else { evidence }
     }
 
     /// What the model is told when the rule fires: the `reminder`, else the body.
@@ -211,6 +237,9 @@ impl Reader<'_> {
             action: spec.action,
             max_interrupts: spec.max_interrupts,
             enabled: spec.enabled.unwrap_or(true),
+            required: if spec.required { Requirement::Rule } else { Requirement::None },
+            secret: spec.secret,
+            incomplete: false,
             globs_at: self.places.key(&["globs"]),
             examples,
             reminder: self.reminder(spec),
@@ -395,6 +424,9 @@ impl Reader<'_> {
         self.found.push(diagnostic);
     }
 }
+
+/// What evidence has in place of a secret.
+const HIDDEN: &str = "[hidden]";
 
 /// The most bytes of `reminder`.
 const MAX_REMINDER_BYTES: usize = 1024;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use flow::{Action, RuleMatch, StreamKind};
 
 use crate::gate::{Gate, Standing};
+use crate::unread;
 use crate::{Bucket, ContextMode, OnBudget, RepeatMode, Rule, RuleAction, RuleSet, RuleState};
 
 /// The records and budgets of one session. Cheap: what is large is shared in the [`RuleSet`].
@@ -141,6 +142,7 @@ impl Session {
             if *state == RuleState::Active && takes_part {
                 standing.watched = self.set.settings().enabled;
                 standing.stops_prose = matches!(self.action(rule, false), Action::Interrupt | Action::Stop);
+                standing.guards = self.unread_action(rule) != Action::Pass;
             }
         }
         Gate::new(&self.set, &self.path_fields, standings)
@@ -156,6 +158,9 @@ impl Session {
             let rule = set.rule(&found.rule);
             again.push(rule.is_some_and(|rule| self.is_used_up(rule)));
             let action = rule.map_or(Action::Pass, |rule| {
+                if found.evidence.unread {
+                    return self.unread_action(rule);
+                }
                 let wish = self.wish(rule, tool);
                 let limited = wish == Action::Interrupt && !self.is_used_up(rule) && self.is_spent(rule);
                 if limited && !over_budget.contains(&rule.name) {
@@ -283,6 +288,15 @@ impl Session {
             None | Some(RuleAction::Interrupt | RuleAction::Block) if mode.allows(tool) => Action::Interrupt,
             None | Some(RuleAction::Interrupt | RuleAction::Block) => Action::Remind,
         }
+    }
+
+    /// What is done about a tool call that the rule cannot read. No budget counts: nothing is asked of the model again.
+    fn unread_action(&self, rule: &Rule) -> Action {
+        let required = self.set.is_required(rule);
+        if self.is_used_up(rule) && !required {
+            return Action::Pass;
+        }
+        unread::action(self.wish(rule, true), required).unwrap_or(Action::Pass)
     }
 
     fn action(&self, rule: &Rule, tool: bool) -> Action {

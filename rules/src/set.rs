@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::EngineStats;
 use crate::group::{Groups, watches_text, watches_thinking, watches_tool};
+use crate::required;
 use crate::shadow::Shadow;
 use crate::{Bucket, Diagnostic, Layer, Rule, Scope, Settings, Severity};
 
@@ -53,23 +54,18 @@ pub struct RuleInfo<'a> {
 
 impl RuleSet {
     /// Decides which rules are used and compiles them. `workspace` is the absolute path that relative file globs are
-    /// tried against. Rules of one name: the highest layer wins, within a layer the first.
+    /// tried against. Rules of one name: a required one wins, then the highest layer, within a layer the first.
     pub fn build(rules: Vec<Rule>, settings: Settings, workspace: &str) -> (Arc<Self>, Vec<Diagnostic>) {
         let mut rules = rules;
         // Stable: plugins keep the order they were given in.
         rules.sort_by_key(|rule| layer_rank(&rule.source.layer));
-        let mut found = Vec::new();
-        let mut by_name: HashMap<String, u32> = HashMap::new();
-        let mut states = Vec::with_capacity(rules.len());
+        let mut by_name = required::winners(&rules, &settings);
+        let (mut found, mut states) = (Vec::new(), Vec::with_capacity(rules.len()));
         for (at, rule) in rules.iter().enumerate() {
-            let first = by_name.get(&rule.name).map(|at| &rules[*at as usize]);
-            let state = state_of(rule, first, &settings, &mut found);
-            // A rule switched off by its own file shadows none; one that cannot fire still owns its name.
-            if !matches!(state, RuleState::Disabled(_) | RuleState::Shadowed(_)) {
-                by_name.insert(rule.name.clone(), at as u32);
-            }
-            states.push(state);
+            let winner = by_name.get(&rule.name).filter(|winner| **winner as usize != at);
+            states.push(state_of(rule, winner.map(|winner| &rules[*winner as usize]), &settings, &mut found));
         }
+        by_name.retain(|_, at| !matches!(states[*at as usize], RuleState::Disabled(_)));
         let active: Vec<u32> = (0..rules.len() as u32)
             .filter(|at| settings.enabled && states[*at as usize] == RuleState::Active)
             .filter(|at| rules[*at as usize].bucket == Bucket::Stream)
@@ -151,7 +147,7 @@ impl RuleSet {
     }
 }
 
-fn layer_rank(layer: &Layer) -> u8 {
+pub(crate) fn layer_rank(layer: &Layer) -> u8 {
     match layer {
         Layer::Project => 0,
         Layer::User => 1,
@@ -160,18 +156,25 @@ fn layer_rank(layer: &Layer) -> u8 {
     }
 }
 
-fn state_of(rule: &Rule, first: Option<&Rule>, settings: &Settings, found: &mut Vec<Diagnostic>) -> RuleState {
+/// Why a rule is switched off, if it is: such a rule owns no name. One that cannot fire still does.
+pub(crate) fn disabled(rule: &Rule, settings: &Settings) -> Option<&'static str> {
     if !rule.enabled {
-        return RuleState::Disabled("the rule says `enabled = false`".into());
+        return Some("the rule says `enabled = false`");
     }
     if !settings.builtin_rules && rule.source.layer == Layer::Builtin {
-        return RuleState::Disabled("the setting `builtin_rules` is false".into());
+        return Some("the setting `builtin_rules` is false");
     }
-    if settings.disabled_rules.iter().any(|name| name.trim() == rule.name) {
-        return RuleState::Disabled("the setting `disabled_rules` names it".into());
+    let named = settings.disabled_rules.iter().any(|name| name.trim() == rule.name);
+    named.then_some("the setting `disabled_rules` names it")
+}
+
+/// `winner`: the other rule of this name that is used instead.
+fn state_of(rule: &Rule, winner: Option<&Rule>, settings: &Settings, found: &mut Vec<Diagnostic>) -> RuleState {
+    if let Some(why) = disabled(rule, settings) {
+        return RuleState::Disabled(why.into());
     }
-    if let Some(first) = first {
-        return RuleState::Shadowed(first.source.to_string());
+    if let Some(winner) = winner {
+        return RuleState::Shadowed(winner.source.to_string());
     }
     if !settings.enabled && rule.bucket == Bucket::Stream {
         return RuleState::Disabled("the setting `enabled` of stream rules is false".into());

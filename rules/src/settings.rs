@@ -21,6 +21,8 @@ pub struct Settings {
     pub builtin_rules: bool,
     /// Names of rules to leave out, wherever they come from. Trimmed; empty names are ignored.
     pub disabled_rules: Vec<String>,
+    /// Names of rules that have to be in force, wherever they come from: without one of them the host does not run.
+    pub required: Vec<String>,
     /// Milliseconds between the abort and the next attempt.
     pub retry_delay_ms: u64,
     /// What is held back while a match may be in progress.
@@ -45,6 +47,7 @@ impl Default for Settings {
             repeat_gap: 10,
             builtin_rules: true,
             disabled_rules: Vec::new(),
+            required: Vec::new(),
             retry_delay_ms: 50,
             hold: Hold::Match,
             hold_max_bytes: 4096,

@@ -11,6 +11,8 @@ pub struct Shadow<'a> {
     pub used: &'a Source,
     /// Where the others come from, highest layer first.
     pub unused: Vec<&'a Source>,
+    /// It is used because it is required, whatever its layer.
+    pub required: bool,
 }
 
 impl RuleSet {
@@ -25,6 +27,7 @@ impl RuleSet {
                     rule: &used.name,
                     used: &used.source,
                     unused: vec![&rule.source],
+                    required: self.is_required(used),
                 })),
             }
         }
@@ -36,7 +39,8 @@ impl Shadow<'_> {
     /// The report: one warning for the name.
     pub(crate) fn diagnostic(&self) -> Diagnostic {
         let unused: Vec<String> = self.unused.iter().map(|source| source.to_string()).collect();
-        let message = format!("it is used instead of: {}", unused.join("; "));
+        let why = if self.required { "required, so " } else { "" };
+        let message = format!("{why}it is used instead of: {}", unused.join("; "));
         let help = "rename or delete what is not meant";
         Diagnostic::new(Severity::Warning, self.rule, self.used, message).help(help)
     }

@@ -26,6 +26,8 @@ pub(crate) const KEYS: &[&str] = &[
     "reminder",
     "always_apply",
     "enabled",
+    "required",
+    "secret",
     "name",
     "body",
     "ttsr_trigger",
@@ -100,6 +102,11 @@ pub struct RuleSpec {
     pub always_apply: bool,
     /// `false` leaves the rule out.
     pub enabled: Option<bool>,
+    /// `true`: the host does not run without this rule. It refuses to start, or to begin a turn, where the rule cannot be
+    /// used as written.
+    pub required: bool,
+    /// `true`: what the rule matches is a secret. The matched text is left out of events, notices, records and reminders.
+    pub secret: bool,
 }
 
 /// What a rule asks for when it matches.

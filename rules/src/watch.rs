@@ -230,6 +230,7 @@ impl Watch {
             line: self.tail.line(start),
             field: None,
             path: None,
+            unread: false,
         }
     }
 }

@@ -82,6 +82,8 @@ struct Fires {
     line: Option<u32>,
     field: Option<String>,
     path: Option<String>,
+    #[serde(default)]
+    unread: bool,
 }
 
 #[test]
@@ -299,6 +301,8 @@ fn check(step: &Step, found: &[(usize, RuleMatch)], name: &str) {
         assert!(expected.text.as_ref().is_none_or(|text| *text == evidence.text), "{name}: {m:?}");
         assert!(expected.field.is_none() || expected.field == evidence.field, "{name}: {m:?}");
         assert!(expected.path.is_none() || expected.path == evidence.path, "{name}: {m:?}");
-        assert_eq!(evidence.field.is_some(), matches!(m.stream, StreamKind::Tool { .. }), "{name}");
+        assert_eq!(evidence.unread, expected.unread, "{name}: {m:?}");
+        let in_argument = matches!(m.stream, StreamKind::Tool { .. }) && !evidence.unread;
+        assert_eq!(evidence.field.is_some(), in_argument, "{name}");
     }
 }

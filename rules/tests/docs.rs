@@ -186,7 +186,7 @@ fn every_key_of_a_rule_is_told() {
 
 #[test]
 fn every_setting_is_told_with_its_default() {
-    let folders = ["project_rules", "user_rules", "folders"];
+    let folders = ["project_rules", "user_rules", "folders", "required_folders", "on_problem"];
     let rows = table(OPERATORS, "## Settings");
     let own: Vec<&Vec<String>> = rows.iter().filter(|row| !folders.contains(&bare(&row[0]).as_str())).collect();
     assert_eq!(rows.len(), own.len() + folders.len());

@@ -214,7 +214,7 @@ fn call_once(extensions: &dyn Extensions, plugin: usize, callback: &Callback) {
 
 fn fired() -> TtsrEvent {
     let (pattern, text) = (r"\.unwrap\(\)".to_owned(), ".unwrap()".to_owned());
-    let evidence = Evidence { pattern, text, start: 10, end: 19, line: 1, field: None, path: None };
+    let evidence = Evidence { pattern, text, start: 10, end: 19, line: 1, field: None, path: None, unread: false };
     let found = RuleMatch { rule: "rust-no-unwrap".into(), stream: StreamKind::Text, evidence };
     TtsrEvent { matches: vec![found], action: Action::Interrupt, place: Place { turn: 1, step: 1, attempt: 1 } }
 }

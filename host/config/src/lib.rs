@@ -24,6 +24,7 @@ mod permission;
 mod plugin;
 mod rule;
 mod rule_files;
+mod rule_folders;
 mod schema;
 mod source;
 mod typed;
@@ -36,14 +37,14 @@ pub use manifest::{
     BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, SettingKind, SettingValue, ToolGuidance,
 };
 pub use operator::{
-    KeySource, Limits, NamedFolder, NotAVariable, Operator, PluginEntry, Power, Provider, ProviderKind, RuleFolders,
-    ToolSettings, TurnSettings,
+    KeySource, Limits, NotAVariable, Operator, PluginEntry, Power, Provider, ProviderKind, ToolSettings, TurnSettings,
 };
 pub use permission::{BadPermission, PermissionMode, PermissionRule};
 pub use plugin::Plugin;
 pub use rule_files::{
-    ChangeKind, FileChange, FolderReport, FolderState, Look, MAX_RULE_BYTES, RuleFile, RuleFiles, RuleFolder,
+    ChangeKind, Demands, FileChange, FolderReport, FolderState, Look, MAX_RULE_BYTES, RuleFile, RuleFiles, RuleFolder,
 };
+pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
 pub use schema::{manifest_schema, operator_schema};
 pub use source::{Place, Source};
 

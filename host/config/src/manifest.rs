@@ -8,6 +8,7 @@ use std::time::Duration;
 use flow::{PluginId, Position, PromptAddition};
 
 use crate::document::{Document, steps};
+use crate::rule::ManifestRules;
 use crate::typed::{BuildKindWord, ManifestFile, OnFailureWord, PositionWord, SettingFile, SettingWord};
 use crate::{Diagnostic, Diagnostics, Place, Power, Source, rule};
 
@@ -56,6 +57,8 @@ pub struct Manifest {
     pub guidance: ToolGuidance,
     /// What is wrong with its rules. It costs the rule, or one condition of it, and not the plugin; show it.
     pub findings: Vec<Diagnostic>,
+    /// The errors among `findings` that are about a rule with `required = true`: the host must not run without it.
+    pub unmet: Vec<Diagnostic>,
 }
 
 /// How a component is built.
@@ -207,11 +210,11 @@ impl Manifest {
         let component = component(&mut document, &typed, source.folder());
         let settings = settings(&mut document, &typed.settings);
         let Ok(id) = id else { return Err(Diagnostics(document.found)) };
-        let (rules, findings) = rule::rules(&mut document, &id, &typed);
+        let ManifestRules { rules, findings, unmet } = rule::rules(&mut document, &id, &typed);
         if !document.found.is_empty() {
             return Err(Diagnostics(document.found));
         }
-        Ok(Self { component, settings, rules, findings, ..Self::plain(source, typed, id) })
+        Ok(Self { component, settings, rules, findings, unmet, ..Self::plain(source, typed, id) })
     }
 
     /// What needs no further check.
@@ -246,6 +249,7 @@ impl Manifest {
             settings: BTreeMap::new(),
             rules: Vec::new(),
             findings: Vec::new(),
+            unmet: Vec::new(),
             prompts: typed.prompt.into_iter().map(addition).collect(),
             guidance: ToolGuidance {
                 preferred: typed.tools.preferred_tools,

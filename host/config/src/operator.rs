@@ -8,9 +8,10 @@ use std::time::Duration;
 use flow::CallbackKind;
 
 use crate::document::{Document, steps};
+use crate::rule_folders::RuleFolders;
 use crate::typed::{
     self, LimitsFile, LimitsRequest, ModeWord, OnFailureWord, OperatorFile, PluginFile, PowerWord, PriorityFile,
-    ProviderFile, ProviderWord, RuleFoldersFile,
+    ProviderFile, ProviderWord,
 };
 use crate::{
     Diagnostic, Diagnostics, LimitRequests, PermissionMode, PermissionRule, Place, SettingValue, Source, mask,
@@ -161,35 +162,6 @@ impl PluginEntry {
     }
 }
 
-/// Where rule files are. The project's and the user's folder have fixed places; the program that opens the host knows
-/// them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RuleFolders {
-    /// Whether the rule files of the workspace are read.
-    pub project: bool,
-    /// Whether the user's own rule files are read.
-    pub user: bool,
-    /// Further folders, in order; their rules count as the project's, after its own.
-    pub more: Vec<NamedFolder>,
-}
-
-/// A folder that the operator names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedFolder {
-    /// The folder, joined to the place of the file that names it.
-    pub path: PathBuf,
-    /// As typed.
-    pub typed: String,
-    /// Where it is named; `None` where the embedder did.
-    pub place: Option<Place>,
-}
-
-impl Default for RuleFolders {
-    fn default() -> Self {
-        Self { project: true, user: true, more: Vec::new() }
-    }
-}
-
 /// A power that has to be granted. (`log` and `settings` always are.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Power {
@@ -289,7 +261,7 @@ impl Operator {
         check_provider(&mut document, &typed.provider);
         let system = system_prompt(&mut document, &typed.prompt, folder);
         let permissions = permissions(&mut document, &typed.tools.permission);
-        let rule_folders = rule_folders(&mut document, &typed.rules.folders, folder);
+        let rule_folders = RuleFolders::read(&mut document, &typed.rules, folder);
         let entries = typed.plugin.iter().enumerate();
         let plugins =
             entries.map(|(index, plugin)| (plugin.enabled, plugin_entry(&mut document, index, plugin, folder)));
@@ -374,19 +346,6 @@ fn permissions(document: &mut Document<'_>, typed: &BTreeMap<String, ModeWord>) 
         }
     }
     rules
-}
-
-fn rule_folders(document: &mut Document<'_>, typed: &RuleFoldersFile, folder: &Path) -> RuleFolders {
-    let mut more: Vec<NamedFolder> = Vec::new();
-    for (index, name) in typed.folders.iter().enumerate() {
-        let at = steps!["rules", "folders", index];
-        if more.iter().any(|one| one.typed == *name) {
-            document.error(&at, format!("`{name}` is named twice"), "", "remove one");
-        }
-        let place = Some(document.place(&at));
-        more.push(NamedFolder { path: folder.join(name), typed: name.clone(), place });
-    }
-    RuleFolders { project: typed.project_rules, user: typed.user_rules, more }
 }
 
 fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile, folder: &Path) -> PluginEntry {

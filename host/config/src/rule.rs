@@ -10,18 +10,33 @@ use crate::document::{Document, steps};
 use crate::typed::ManifestFile;
 use crate::{Diagnostic, Place, Severity};
 
-/// The rules that can be used, and what is wrong with these and with the others.
-pub(crate) fn rules(document: &mut Document<'_>, id: &PluginId, typed: &ManifestFile) -> (Vec<Rule>, Vec<Diagnostic>) {
+/// The rules of a manifest.
+#[derive(Debug, Default)]
+pub(crate) struct ManifestRules {
+    /// Those that can be used.
+    pub(crate) rules: Vec<Rule>,
+    /// What is wrong with these and with the others.
+    pub(crate) findings: Vec<Diagnostic>,
+    /// The errors among these that are about a rule with `required = true`.
+    pub(crate) unmet: Vec<Diagnostic>,
+}
+
+/// Reads the rules of a manifest.
+pub(crate) fn rules(document: &mut Document<'_>, id: &PluginId, typed: &ManifestFile) -> ManifestRules {
     let path = document.source().path.display().to_string();
     let source = rules::Source { layer: Layer::Plugin(id.clone()), path };
-    let (mut rules, mut findings, mut first) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (mut out, mut first) = (ManifestRules::default(), BTreeMap::new());
     for (index, spec) in typed.rule.iter().enumerate() {
         // The schema has seen to it that there is a name.
         let name = spec.name.as_deref().unwrap_or_default();
         let region = region(document, index);
         let text = document.source().text.get(region.clone());
         let (rule, found) = Rule::from_spec(name, &source, spec, text);
-        findings.extend(found.into_iter().map(|one| placed(document, index, &region, one)));
+        let found: Vec<Diagnostic> = found.into_iter().map(|one| placed(document, index, &region, one)).collect();
+        if spec.required {
+            out.unmet.extend(found.iter().filter(|one| one.severity == Severity::Error).cloned());
+        }
+        out.findings.extend(found);
         let at = steps!["rule", index, "name"];
         if let Some(before) = first.insert(name.trim().to_owned(), index) {
             let other = document.place(&steps!["rule", before, "name"]);
@@ -34,9 +49,9 @@ pub(crate) fn rules(document: &mut Document<'_>, id: &PluginId, typed: &Manifest
             let help = "give it a `condition`, or add `prompt = \"why\"` under `[capabilities]`";
             document.error(&at, message, "", help);
         }
-        rules.extend(rule);
+        out.rules.extend(rule);
     }
-    (rules, findings)
+    out
 }
 
 /// The bytes of one `[[rule]]`: from its header to the next one.

@@ -6,14 +6,21 @@ use std::path::{Path, PathBuf};
 
 use rules::Layer;
 use tempfile::TempDir;
-use tidegate_config::{ChangeKind, Diagnostic, FolderState, RuleFiles, RuleFolder};
+use tidegate_config::{ChangeKind, Demands, Diagnostic, FolderState, RuleFiles, RuleFolder};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config")
 }
 
 fn folder(path: impl Into<PathBuf>) -> RuleFolder {
-    RuleFolder { layer: Layer::Project, path: path.into(), shown: "rules".into(), fence: None, asked: None }
+    RuleFolder {
+        layer: Layer::Project,
+        path: path.into(),
+        shown: "rules".into(),
+        fence: None,
+        asked: None,
+        required: false,
+    }
 }
 
 fn names(files: &RuleFiles) -> Vec<&str> {
@@ -33,7 +40,7 @@ fn folders_are_read_and_refused_in_these_words() {
     assert!(cases.len() >= 3, "only {} cases read", cases.len());
     let mut wrong = String::new();
     for case in cases {
-        let mut files = RuleFiles::new(vec![folder(case.join("rules"))]);
+        let mut files = RuleFiles::new(vec![folder(case.join("rules"))], Demands::default());
         files.look();
         let read = files.rules().map(|rule| format!("{}: {:?}, {}\n", rule.name, rule.bucket, rule.source.path));
         let text = format!("{}\n{}", read.collect::<String>(), said(&files));
@@ -59,8 +66,22 @@ struct Desk {
 impl Desk {
     fn new() -> Self {
         let dir = TempDir::new().unwrap();
-        let files = RuleFiles::new(vec![folder(dir.path())]);
+        let files = RuleFiles::new(vec![folder(dir.path())], Demands::default());
         Self { folder: dir, files }
+    }
+
+    /// A desk whose folder is required, or with what the operator demands of any.
+    fn strict(required: bool, demands: Demands) -> Self {
+        let dir = TempDir::new().unwrap();
+        let files = RuleFiles::new(vec![RuleFolder { required, ..folder(dir.path()) }], demands);
+        Self { folder: dir, files }
+    }
+
+    /// Why the host must not run: messages with their lines.
+    fn unmet(&self) -> Vec<String> {
+        let line =
+            |one: &Diagnostic| one.place.as_ref().map(|(place, _)| format!("{}: ", place.line())).unwrap_or_default();
+        self.files.unmet().map(|one| format!("{}{}", line(&one), one.message)).collect()
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -150,7 +171,7 @@ fn a_broken_edit_keeps_the_last_good_rule_until_it_is_mended_deleted_or_switched
     desk.rule("a.md", "bro(ken");
     assert_eq!(desk.look(), ["edited rules/a.md (refused, kept)"]);
     assert_eq!(desk.condition("a").as_deref(), Some("good"));
-    assert!(said(&desk.files).contains("the rule as it was before stays in force until the file is mended or deleted"));
+    assert!(said(&desk.files).contains("the rule as it was before stays in force until the file is fixed or deleted"));
     // An editor that empties the file before it writes.
     desk.write("a.md", "");
     assert_eq!(desk.look(), ["edited rules/a.md (refused, kept)"]);
@@ -222,7 +243,9 @@ fn a_link_out_of_the_fence_is_refused_and_one_within_is_read() {
     symlink("../shared.md", workspace.path().join("rules/in.md")).unwrap();
     symlink("nowhere", workspace.path().join("rules/nowhere.md")).unwrap();
     let fence = Some(workspace.path().canonicalize().unwrap());
-    let of = |fence| RuleFiles::new(vec![RuleFolder { fence, ..folder(workspace.path().join("rules")) }]);
+    let of = |fence| {
+        RuleFiles::new(vec![RuleFolder { fence, ..folder(workspace.path().join("rules")) }], Demands::default())
+    };
     let mut files = of(fence);
     files.look();
     assert_eq!(names(&files), ["in"]);
@@ -250,6 +273,7 @@ fn a_folder_that_was_asked_for_has_to_be_there_and_is_read_once() {
         named
             .map(|one| RuleFolder { asked: one.place.clone(), shown: one.typed.clone(), ..folder(&one.path) })
             .collect(),
+        Demands::default(),
     );
     files.look();
     assert_eq!(names(&files), ["a"]);
@@ -263,4 +287,121 @@ fn a_folder_that_was_asked_for_has_to_be_there_and_is_read_once() {
     }
     let states: Vec<FolderState> = files.folders().map(|one| one.state).collect();
     assert_eq!(states, [FolderState::Read, FolderState::Twice, FolderState::Absent, FolderState::Unreadable]);
+}
+
+#[test]
+fn a_required_file_that_cannot_be_used_refuses_the_host_at_its_place() {
+    let required = |front: &str| format!("+++\nrequired = true\n{front}\n+++\nDo not.\n");
+    for (text, said) in [
+        (required("condition = '('"), "3: rule `a`: condition `(` is not usable: unclosed group"),
+        (required("condition = ['x', '(']"), "3: rule `a`: condition `(` is not usable: unclosed group"),
+        (required("condition = ["), ": rule `a`: "),
+        (required("condition = 'x'\nscope = 'tool:('"), "4: rule `a`: scope `tool:(`"),
+        (required("condition = \"\\bx\""), "3: rule `a`: condition `\\u{8}x` contains the control character"),
+        ("---\nrequired: true\ncondition: '('\n---\nDo not.\n".to_owned(), "3: rule `a`: condition `(`"),
+    ] {
+        let mut desk = Desk::new();
+        desk.write("a.md", &text);
+        desk.look();
+        let unmet = desk.unmet();
+        assert!(unmet.first().is_some_and(|one| one.contains(said)), "{text}\n{unmet:#?}");
+        // The same file without the key is a problem, and no reason to refuse.
+        desk.write("a.md", text.replace("true", "false"));
+        desk.look();
+        assert_eq!(desk.unmet(), [""; 0], "{text}");
+        assert!(!said_of(&desk).is_empty(), "{text}");
+    }
+}
+
+fn said_of(desk: &Desk) -> String {
+    said(&desk.files)
+}
+
+#[test]
+fn an_edit_takes_no_part_of_a_required_rule_away() {
+    let required = |conditions: &str| format!("+++\nrequired = true\ncondition = {conditions}\n+++\nDo not.\n");
+    let mut desk = Desk::new();
+    desk.write("a.md", required("['one', 'two']"));
+    assert_eq!(desk.look(), ["added rules/a.md"]);
+    let in_force = |desk: &Desk| desk.files.rules().map(|rule| rule.conditions.len()).collect::<Vec<_>>();
+    for broken in [required("['one', '(two']"), required("["), "no front matter".to_owned()] {
+        desk.write("a.md", broken);
+        assert_eq!(desk.look(), ["edited rules/a.md (refused, kept)"]);
+        assert_eq!((in_force(&desk), desk.unmet()), (vec![2], vec![]));
+        assert!(said(&desk.files).contains("the rule as it was before stays in force"), "{}", said(&desk.files));
+    }
+    desk.write("a.md", required("'three'"));
+    assert_eq!(desk.look(), ["edited rules/a.md"]);
+    assert_eq!((in_force(&desk), desk.condition("a").as_deref()), (vec![1], Some("three")));
+    // A rule that nobody requires goes by what is left of it.
+    let mut desk = Desk::new();
+    desk.write("a.md", required("['one', 'two']").replace("true", "false"));
+    desk.look();
+    desk.write("a.md", required("['one', '(two']").replace("true", "false"));
+    assert_eq!(desk.look(), ["edited rules/a.md"]);
+    assert_eq!(in_force(&desk), [1]);
+}
+
+#[test]
+fn a_required_rule_that_is_deleted_while_the_host_runs_is_missed_until_it_is_back() {
+    let mut desk = Desk::new();
+    desk.write("a.md", "+++\nrequired = true\ncondition = 'x'\n+++\nDo not.\n");
+    desk.rule("b.md", "y");
+    desk.look();
+    fs::remove_file(desk.path("a.md")).unwrap();
+    fs::remove_file(desk.path("b.md")).unwrap();
+    assert_eq!(desk.look(), ["removed rules/a.md", "removed rules/b.md"]);
+    let missed = ["the file of the required rule `a` was deleted: `rules/a.md`"];
+    assert_eq!(desk.unmet(), missed);
+    assert_eq!((desk.look(), desk.unmet()), (vec![], missed.map(str::to_owned).to_vec()));
+    desk.rule("a.md", "z");
+    assert_eq!((desk.look(), desk.unmet()), (vec!["added rules/a.md".to_owned()], vec![]));
+}
+
+#[test]
+fn a_required_folder_has_to_be_there_with_all_its_rules() {
+    let mut desk = Desk::strict(true, Demands::default());
+    desk.rule("a.md", "x");
+    desk.write("README.md", "About the rules.\n");
+    desk.look();
+    assert_eq!((names(&desk.files), desk.unmet()), (vec!["a"], vec![]));
+    desk.rule("b.md", "(");
+    desk.look();
+    assert_eq!(desk.unmet()[0], "2: rule `b`: condition `(` is not usable: unclosed group");
+    fs::remove_file(desk.path("b.md")).unwrap();
+    desk.look();
+    assert_eq!(desk.unmet(), [""; 0]);
+    fs::remove_dir_all(desk.folder.path()).unwrap();
+    desk.look();
+    let unmet = desk.unmet();
+    assert!(unmet[0].ends_with("is not there, and it is required"), "{unmet:?}");
+    assert_eq!(unmet[1], "the file of the required rule `a` was deleted: `rules/a.md`");
+}
+
+#[test]
+fn every_file_is_demanded_where_the_operator_refuses_problems() {
+    let mut desk = Desk::strict(false, Demands { all: true, ..Demands::default() });
+    desk.rule("a.md", "x");
+    desk.rule("b.md", "(");
+    desk.look();
+    assert_eq!(desk.unmet()[0], "2: rule `b`: condition `(` is not usable: unclosed group");
+    // Deleting is the operator's decision here.
+    fs::remove_file(desk.path("a.md")).unwrap();
+    fs::remove_file(desk.path("b.md")).unwrap();
+    desk.look();
+    assert_eq!(desk.unmet(), [""; 0]);
+}
+
+#[test]
+fn the_file_of_a_rule_that_is_required_by_name_keeps_its_last_good_version() {
+    let mut desk = Desk::strict(false, Demands { rules: vec!["a".to_owned()], all: false });
+    for (name, kept) in [("a.md", true), ("b.md", false)] {
+        desk.write(name, "+++\ncondition = ['x', 'y']\n+++\nDo not.\n");
+        desk.look();
+        desk.write(name, "+++\ncondition = ['x', '(']\n+++\nDo not.\n");
+        desk.look();
+        let rule = desk.files.rules().find(|rule| name.starts_with(&rule.name)).unwrap();
+        assert_eq!(rule.conditions.len() == 2, kept, "{name}");
+        assert_eq!(desk.files.about(&rule.name).count() == 0, kept);
+    }
 }

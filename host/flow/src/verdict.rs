@@ -32,9 +32,10 @@ impl StreamKind {
 /// What was found, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// The condition that matched, as written in the rule.
+    /// The condition that matched, as written in the rule; empty where `unread` is set.
     pub pattern: String,
-    /// The matched text, at most 200 bytes of it, cut at a character.
+    /// The matched text, at most 200 bytes of it, cut at a character; `[hidden]` where the rule says that its matches are
+    /// secret. Where `unread` is set, why the arguments could not be read.
     pub text: String,
     /// First byte of the match in its stream: the text blocks of the answer joined, its thinking blocks joined, or for
     /// tools the decoded value.
@@ -47,6 +48,8 @@ pub struct Evidence {
     pub field: Option<String>,
     /// For tools: the file the call is about, relative to the workspace.
     pub path: Option<String>,
+    /// No condition matched: the rule guards this tool call and could not read its arguments.
+    pub unread: bool,
 }
 
 /// What happens on a match.

@@ -192,6 +192,7 @@ fn event(text: &str) -> TtsrEvent {
                 line: 2,
                 field: Some("new_text".into()),
                 path: Some("src/a.rs".into()),
+                unread: false,
             },
         }],
         action: Action::Interrupt,

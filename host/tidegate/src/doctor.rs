@@ -202,8 +202,16 @@ fn sample_output() -> ModelOutput {
 }
 
 fn sample_event() -> TtsrEvent {
-    let evidence =
-        Evidence { pattern: "ping".into(), text: "ping".into(), start: 0, end: 4, line: 1, field: None, path: None };
+    let evidence = Evidence {
+        pattern: "ping".into(),
+        text: "ping".into(),
+        start: 0,
+        end: 4,
+        line: 1,
+        field: None,
+        path: None,
+        unread: false,
+    };
     let found = RuleMatch { rule: "doctor-sample".into(), stream: StreamKind::Text, evidence };
     TtsrEvent { matches: vec![found], action: Action::Pass, place: Place { turn: 1, step: 1, attempt: 1 } }
 }

@@ -116,6 +116,7 @@ impl HostBuilder {
         blocking(move || {
             let provider = assemble::provider(&self.operator.provider, self.record.as_deref(), self.key.as_ref())?;
             let loaded = load::load(&self, &mut Faults::Refuse)?;
+            loaded.refuse_unmet()?;
             let model = providers::connect(&provider)?;
             Ok(Host { provider, loaded, model, confirm: self.confirm, clock: self.clock })
         })

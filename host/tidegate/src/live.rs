@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use config::{ChangeKind, FileChange, FolderReport, RuleFiles};
+use config::{ChangeKind, FileChange, FolderReport, RuleFiles, RuleFolder};
 use rules::RuleSet;
 use tokio::sync::Mutex as Turnstile;
 use turn::ports::{BoxFuture, RuleSource, RuleUpdate};
@@ -42,7 +42,8 @@ struct Published {
 
 impl LiveRules {
     /// Reads all there is. Blocks on the disk.
-    pub(crate) fn open(sources: Sources, mut files: RuleFiles) -> Arc<Self> {
+    pub(crate) fn open(sources: Sources, folders: Vec<RuleFolder>) -> Arc<Self> {
+        let mut files = RuleFiles::new(folders, sources.demands());
         files.look();
         let (built, folders) = (Arc::new(sources.build(&files)), files.folders().collect());
         let published = Published { built, folders, edition: 0, news: VecDeque::new() };
@@ -98,7 +99,9 @@ impl LiveRules {
         let built = if look.changes_rules() {
             self.sources.build(files)
         } else {
-            Built { about_files: self.sources.about_files(files, &before.set), ..Built::clone(&before) }
+            let about_files = self.sources.about_files(files, &before.set);
+            let unmet = self.sources.unmet(files, &before);
+            Built { about_files, unmet, ..Built::clone(&before) }
         };
         let known = before.warnings();
         let new = built.warnings().into_iter().filter(|one| !known.contains(one));
@@ -130,7 +133,7 @@ impl SessionRules {
 }
 
 impl RuleSource for SessionRules {
-    fn current<'a>(&'a self) -> BoxFuture<'a, RuleUpdate> {
+    fn current<'a>(&'a self) -> BoxFuture<'a, Result<RuleUpdate, String>> {
         Box::pin(async move {
             let failed = self.live.refresh().await;
             let published = self.live.published();
@@ -139,9 +142,15 @@ impl RuleSource for SessionRules {
             let notices = news.flat_map(|(_, news)| news.iter().cloned()).chain(failed).collect();
             let set = Arc::clone(&published.built.set);
             *self.set.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&set);
-            RuleUpdate { set, notices }
+            refusal(&published.built.unmet).map_or(Ok(RuleUpdate { set, notices }), Err)
         })
     }
+}
+
+/// Why no turn begins with these rules; `None` where one may.
+fn refusal(unmet: &[config::Diagnostic]) -> Option<String> {
+    let lines: Vec<String> = unmet.iter().map(in_one_line).collect();
+    (!lines.is_empty()).then(|| format!("required stream rules are not in force: {}", lines.join("; ")))
 }
 
 /// What happened to files, in one line; `None` where nothing did.
@@ -175,19 +184,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn folders_that_do_not_answer_leave_the_rules_as_they_were_and_do_not_pile_up() {
         let sources = Sources::new(&Operator::default(), &[], "/work".as_ref(), Vec::new());
-        let live = LiveRules::open(sources, RuleFiles::new(Vec::new()));
+        let live = LiveRules::open(sources, Vec::new());
         let session = live.session();
-        let before = session.current().await;
+        let before = session.current().await.unwrap();
         assert_eq!(before.notices, [""; 0]);
         // A look that never ends has it.
         let stuck = Arc::clone(&live.files).lock_owned().await;
         for _ in 0..2 {
-            let update = session.current().await;
+            let update = session.current().await.unwrap();
             assert!(Arc::ptr_eq(&update.set, &before.set));
             assert_eq!(update.notices, ["the rule folders did not answer within 5 s; the rules stay as they were"]);
         }
         drop(stuck);
-        assert_eq!(session.current().await.notices, [""; 0]);
+        assert_eq!(session.current().await.unwrap().notices, [""; 0]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use config::{Diagnostics, RuleFiles};
+use config::Diagnostics;
 use sandbox::{EngineOptions, Sandbox, SandboxHost};
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 use turn::ports::Tools;
@@ -55,7 +55,7 @@ pub(crate) fn load(builder: &HostBuilder, faults: &mut Faults) -> Result<Loaded,
     let names = specs.into_iter().map(|tool| tool.name).collect();
     let sources = Sources::new(operator, &plugins, &workspace, names);
     let folders = sources::folders(operator, &builder.workspace, &workspace, builder.user_rules.as_deref());
-    let live = LiveRules::open(sources, RuleFiles::new(folders));
+    let live = LiveRules::open(sources, folders);
     let warnings = plugins.iter().filter_map(stale::warning).collect();
     let (sandbox, extensions) = components(builder, &mut plugins, faults)?;
     Ok(Loaded {

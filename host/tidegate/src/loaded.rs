@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use config::Diagnostic;
+use config::{Diagnostic, Diagnostics};
 use flow::{CallbackKind, Permission, PluginId, Registered};
 use rules::RuleSet;
 use sandbox::{Sandbox, SandboxHost};
 use turn::ports::{ExtensionHost, Tools};
 
+use crate::doctor::in_one_line;
 use crate::guidance::{Guidance, Ordered};
 use crate::live::{LiveRules, SessionRules};
 use crate::rulebook::WithRulebook;
@@ -90,6 +91,26 @@ impl Loaded {
     /// sandbox could not have.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         self.built.warnings().into_iter().chain(self.other_warnings()).collect()
+    }
+
+    /// Rules that are not in force as written, as of the last look at their files: refused, in part or as a whole, or never
+    /// able to fire. A front end shows them with every turn's result.
+    pub fn rule_problems(&self) -> Vec<Diagnostic> {
+        self.live.built().problems()
+    }
+
+    /// The same, each in one line with its place, as events carry what is wrong.
+    pub fn rule_problem_lines(&self) -> Vec<String> {
+        self.rule_problems().iter().map(in_one_line).collect()
+    }
+
+    /// The reasons for which the host must not run, all at once.
+    ///
+    /// # Errors
+    /// A required rule is not in force.
+    pub(crate) fn refuse_unmet(&self) -> Result<(), Diagnostics> {
+        let unmet = self.built.unmet.clone();
+        if unmet.is_empty() { Ok(()) } else { Err(Diagnostics(unmet)) }
     }
 
     /// Those of them that no rule causes.

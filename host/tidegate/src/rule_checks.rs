@@ -12,6 +12,7 @@ pub(crate) fn rule_checks(loaded: &Loaded) -> Vec<Check> {
     let mut checks: Vec<Check> = loaded.live.folders().iter().map(folder).collect();
     checks.extend(loaded.unread.iter().map(|(shown, detail)| Check::good(format!("rule folder {shown}"), detail)));
     checks.extend(built.about_files.iter().map(|one| Check::of("rules", one)));
+    checks.extend(built.unmet.iter().map(|one| Check::of("required rules", one)));
     // A rule that another of its name shadows is told of with that other.
     let told = built.set.rules().filter(|info| !matches!(info.state, RuleState::Shadowed(_)));
     // A pack that is off as a whole is told of as a whole.

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{Diagnostic, Operator, RuleFiles, RuleFolder};
-use rules::{Bucket, Layer, READ_RULE, Rule, RuleSet, RuleState, Scope};
+use config::{Demands, Diagnostic, OnProblem, Operator, RuleFiles, RuleFolder, RuleFolders, Severity};
+use rules::{Bucket, Layer, READ_RULE, Requirement, Rule, RuleSet, RuleState, Scope, Unmet};
 
 /// Where a project has its rule files.
 pub(crate) const PROJECT_FOLDER: &str = ".tidegate/rules";
@@ -28,12 +28,14 @@ pub(crate) fn folders(operator: &Operator, workspace: &Path, real: &Path, user: 
         shown: PROJECT_FOLDER.to_owned(),
         fence: Some(real.to_owned()),
         asked: None,
+        required: false,
     };
     let named = wanted.more.iter().map(|one| RuleFolder {
         path: one.path.clone(),
         shown: one.typed.trim_end_matches('/').to_owned(),
         fence: None,
         asked: one.place.clone(),
+        required: one.required,
         ..project.clone()
     });
     let user = user.filter(|_| wanted.user).map(|path| RuleFolder {
@@ -42,11 +44,27 @@ pub(crate) fn folders(operator: &Operator, workspace: &Path, real: &Path, user: 
         shown: from_home(path),
         fence: None,
         asked: None,
+        required: false,
     });
     let mut all: Vec<RuleFolder> = if wanted.project { vec![project.clone()] } else { Vec::new() };
     all.extend(named);
     all.extend(user);
+    require_under_every_name(&mut all);
     all
+}
+
+/// A required folder is required under whichever of its names it is read: `required_folders` can name the project's own.
+fn require_under_every_name(folders: &mut [RuleFolder]) {
+    let real = |folder: &RuleFolder| folder.path.canonicalize().unwrap_or_else(|_| folder.path.clone());
+    let required: Vec<(PathBuf, Option<config::Place>)> =
+        folders.iter().filter(|one| one.required).map(|one| (real(one), one.asked.clone())).collect();
+    for folder in folders {
+        let path = real(folder);
+        if let Some((_, place)) = required.iter().find(|(known, _)| *known == path) {
+            folder.required = true;
+            folder.asked = folder.asked.take().or_else(|| place.clone());
+        }
+    }
 }
 
 /// A path as people write it: with `~` for the user's own folder, whose name concerns nobody.
@@ -104,6 +122,9 @@ pub(crate) struct Sources {
     fixed: Vec<Rule>,
     /// What is wrong with those.
     found: Vec<Diagnostic>,
+    /// The errors among these for which the host must not run.
+    unmet: Vec<Diagnostic>,
+    wanted: RuleFolders,
     settings: rules::Settings,
     workspace: String,
     /// Names of the tools that are always there.
@@ -120,17 +141,38 @@ pub(crate) struct Built {
     pub(crate) about_files: Vec<Diagnostic>,
     /// Rules that wait for what cannot come here, each with why.
     pub(crate) idle: Vec<(Rule, String)>,
+    /// Why the host must not run with these rules; empty where it may.
+    pub(crate) unmet: Vec<Diagnostic>,
 }
 
 impl Sources {
     pub(crate) fn new(operator: &Operator, plugins: &[config::Plugin], workspace: &Path, tools: Vec<String>) -> Self {
         let (mut fixed, builtin) = rules::builtin();
         let mut found: Vec<Diagnostic> = builtin.iter().map(diagnostic).collect();
+        let mut unmet = Vec::new();
         for plugin in plugins {
-            fixed.extend(plugin.manifest.rules.iter().cloned());
-            found.extend(plugin.manifest.findings.iter().cloned());
+            let manifest = &plugin.manifest;
+            let mut rules = manifest.rules.clone();
+            if plugin.entry.required {
+                rules.iter_mut().for_each(|rule| rule.required = Requirement::Operator);
+                unmet.extend(manifest.findings.iter().filter(|one| is_error(one)).cloned());
+            } else {
+                unmet.extend(manifest.unmet.iter().cloned());
+            }
+            fixed.extend(rules);
+            found.extend(manifest.findings.iter().cloned());
         }
-        Self { fixed, found, settings: operator.rules.clone(), workspace: workspace.display().to_string(), tools }
+        let (wanted, settings) = (operator.rule_folders.clone(), operator.rules.clone());
+        if wanted.on_problem == OnProblem::Refuse {
+            unmet = found.iter().filter(|one| is_error(one)).cloned().collect();
+        }
+        Self { fixed, found, unmet, wanted, settings, workspace: workspace.display().to_string(), tools }
+    }
+
+    /// What the operator demands of rule files.
+    pub(crate) fn demands(&self) -> Demands {
+        let rules = self.wanted.required.iter().map(|(name, _)| name.clone()).collect();
+        Demands { rules, all: self.wanted.on_problem == OnProblem::Refuse }
     }
 
     /// Puts all rules together.
@@ -141,7 +183,57 @@ impl Sources {
         let active = set.rules().filter(|info| *info.state == RuleState::Active && info.rule.bucket == Bucket::Stream);
         let idle = active.filter_map(|info| Some((info.rule.clone(), idle(info.rule, &tools)?))).collect();
         let about_files = self.about_files(files, &set);
-        Built { set, about_set, about_files, idle }
+        let mut built = Built { set, about_set, about_files, idle, unmet: Vec::new() };
+        built.unmet = self.unmet(files, &built);
+        built
+    }
+
+    /// Why the host must not run, each reason once.
+    pub(crate) fn unmet(&self, files: &RuleFiles, built: &Built) -> Vec<Diagnostic> {
+        let mut all: Vec<Diagnostic> = files.unmet().chain(self.unmet.iter().cloned()).collect();
+        for unmet in built.set.unmet() {
+            let errors: Vec<&Diagnostic> = files
+                .about(&unmet.rule)
+                .chain(self.found.iter().filter(|one| is_error(one) && is_about(one, &unmet.rule)))
+                .collect();
+            // What is wrong with the rule's file says more than that there is no such rule.
+            if !errors.is_empty() && errors.iter().all(|error| all.contains(error)) {
+                continue;
+            }
+            all.push(self.unmet_rule(&unmet));
+            all.extend(errors.into_iter().cloned());
+        }
+        let required = |rule: &Rule| built.set.is_required(rule);
+        for (rule, why) in built.idle.iter().filter(|(rule, _)| required(rule)) {
+            let message = format!("the required rule `{}` ({}) cannot fire: {why}", rule.name, rule.source);
+            all.push(
+                self.asked(&rule.name, Diagnostic::error(message).help("correct its scope, or no longer require it")),
+            );
+        }
+        if self.wanted.on_problem == OnProblem::Refuse {
+            all.extend(built.unreachable());
+        }
+        let mut once: Vec<Diagnostic> = Vec::new();
+        for one in all {
+            if !once.contains(&one) {
+                once.push(one);
+            }
+        }
+        once
+    }
+
+    fn unmet_rule(&self, unmet: &Unmet) -> Diagnostic {
+        let source = unmet.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+        let message = format!("the required rule `{}`{source} is not in force: {}", unmet.rule, unmet.why);
+        self.asked(&unmet.rule, Diagnostic::error(message).help(unmet.help.clone()))
+    }
+
+    /// Adds where the operator's file requires the rule, where it does.
+    fn asked(&self, rule: &str, diagnostic: Diagnostic) -> Diagnostic {
+        match self.wanted.required.iter().find(|(name, _)| name == rule) {
+            Some((_, place)) => diagnostic.at(place.clone(), "required here"),
+            None => diagnostic,
+        }
     }
 
     /// What is wrong with files, manifests and settings.
@@ -164,7 +256,32 @@ impl Sources {
     }
 }
 
+fn is_error(one: &Diagnostic) -> bool {
+    one.severity == Severity::Error
+}
+
+/// Whether a diagnostic is about the rule of this name.
+fn is_about(one: &Diagnostic, rule: &str) -> bool {
+    one.message.starts_with(&format!("rule `{rule}`"))
+}
+
 impl Built {
+    /// Rules that are not in force as written, for whoever has to know of a broken guard: what was refused, and what can
+    /// never fire.
+    pub(crate) fn problems(&self) -> Vec<Diagnostic> {
+        let errors = self.about_files.iter().filter(|one| is_error(one)).cloned();
+        let about_set = self.about_set.iter().map(diagnostic).filter(is_error);
+        errors.chain(about_set).chain(self.unreachable()).collect()
+    }
+
+    fn unreachable(&self) -> impl Iterator<Item = Diagnostic> {
+        let dead = self.set.rules().filter_map(|info| match info.state {
+            RuleState::Unreachable(why) => Some((info.rule, why)),
+            _ => None,
+        });
+        dead.map(|(rule, why)| Diagnostic::error(format!("rule `{}` ({}): {why}", rule.name, rule.source)))
+    }
+
     /// All that is wrong, for people.
     pub(crate) fn warnings(&self) -> Vec<Diagnostic> {
         let idle = self.idle.iter().map(|(rule, why)| {

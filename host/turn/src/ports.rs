@@ -61,7 +61,11 @@ pub trait AnswerLog: Send + Sync {
 /// Where a session's rules come from. Asked at the start of each turn.
 pub trait RuleSource: Send + Sync {
     /// The rules as they are now. Dropping the future stops the asking; nothing of it is lost for the next time.
-    fn current<'a>(&'a self) -> BoxFuture<'a, RuleUpdate>;
+    ///
+    /// # Errors
+    /// A rule that the operator requires is not in force: the turn must not begin. The text says which one, where it is
+    /// and what to do.
+    fn current<'a>(&'a self) -> BoxFuture<'a, Result<RuleUpdate, String>>;
 }
 
 /// What a [`RuleSource`] answers.
@@ -78,8 +82,8 @@ pub struct RuleUpdate {
 pub struct FixedRules(pub Arc<rules::RuleSet>);
 
 impl RuleSource for FixedRules {
-    fn current<'a>(&'a self) -> BoxFuture<'a, RuleUpdate> {
-        Box::pin(std::future::ready(RuleUpdate { set: Arc::clone(&self.0), notices: Vec::new() }))
+    fn current<'a>(&'a self) -> BoxFuture<'a, Result<RuleUpdate, String>> {
+        Box::pin(std::future::ready(Ok(RuleUpdate { set: Arc::clone(&self.0), notices: Vec::new() })))
     }
 }
 

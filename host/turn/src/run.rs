@@ -170,7 +170,7 @@ impl<'a> Turn<'a> {
     }
 
     async fn steps(&mut self, input: Vec<Message>) -> Result<TurnStatus, Stop> {
-        self.session.renew_rules().await;
+        self.session.renew_rules().await.map_err(Stop::Model)?;
         let caller = Arc::clone(&self.session.caller);
         for message in &input {
             let (role, text, hidden) = (message.role, message.plain_text(), message.hidden);

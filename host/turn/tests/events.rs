@@ -242,6 +242,7 @@ fn found() -> RuleMatch {
         line: 1,
         field: Some("content".into()),
         path: Some("a.ts".into()),
+        unread: false,
     };
     RuleMatch { rule: "r".into(), stream: StreamKind::Tool { call: CallId::new("1"), name: "write".into() }, evidence }
 }

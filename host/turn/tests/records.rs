@@ -137,10 +137,10 @@ fn a_damaged_transcript_says_what_is_left_out() {
 struct Edited(Mutex<RuleUpdate>);
 
 impl RuleSource for Edited {
-    fn current<'a>(&'a self) -> BoxFuture<'a, RuleUpdate> {
+    fn current<'a>(&'a self) -> BoxFuture<'a, Result<RuleUpdate, String>> {
         let mut update = self.0.lock().unwrap();
         let (set, notices) = (Arc::clone(&update.set), std::mem::take(&mut update.notices));
-        Box::pin(async move { RuleUpdate { set, notices } })
+        Box::pin(async move { Ok(RuleUpdate { set, notices }) })
     }
 }
 

@@ -23,9 +23,9 @@ use crate::wire::{self, Cut};
 pub(crate) struct Edited(pub(crate) Mutex<Arc<rules::RuleSet>>);
 
 impl RuleSource for Edited {
-    fn current<'a>(&'a self) -> BoxFuture<'a, RuleUpdate> {
+    fn current<'a>(&'a self) -> BoxFuture<'a, Result<RuleUpdate, String>> {
         let set = Arc::clone(&self.0.lock().unwrap());
-        Box::pin(std::future::ready(RuleUpdate { set, notices: Vec::new() }))
+        Box::pin(std::future::ready(Ok(RuleUpdate { set, notices: Vec::new() })))
     }
 }
 

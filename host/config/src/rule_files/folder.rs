@@ -5,9 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rules::{Layer, Rule};
+use rules::{Layer, Requirement, Rule};
 
+use super::demands::{self, Demands};
 use super::file::{RuleFile, has_front_matter, text_of};
 use super::listing::Listing;
 use super::stamp::Stamp;
@@ -26,6 +28,8 @@ pub struct RuleFolder {
     pub fence: Option<PathBuf>,
     /// Where the operator names it: then it has to be there.
     pub asked: Option<Place>,
+    /// The host must not run without it, nor without any of its rules.
+    pub required: bool,
 }
 
 /// What became of a rule file.
@@ -76,31 +80,36 @@ pub(super) struct Known {
     listing: Listing,
     /// What keeps the folder itself from being read.
     failed: Option<Diagnostic>,
-    files: BTreeMap<OsString, Entry>,
+    pub(super) files: BTreeMap<OsString, Entry>,
+    demands: Arc<Demands>,
+    /// By file: required rules whose files were deleted while the host runs.
+    pub(super) lost: BTreeMap<OsString, Diagnostic>,
 }
 
 #[derive(Debug)]
-struct Entry {
+pub(super) struct Entry {
     stamp: Stamp,
     text: Result<String, Box<Diagnostic>>,
-    read: RuleFile,
+    pub(super) read: RuleFile,
     /// The last rule that could be used, while the file as it is now cannot.
-    kept: Option<Rule>,
+    pub(super) kept: Option<Rule>,
+    /// The host must not run without the rule as written.
+    pub(super) demanded: bool,
 }
 
 impl Entry {
     /// Nobody meant it as a rule.
-    fn is_passed_over(&self) -> bool {
+    pub(super) fn is_passed_over(&self) -> bool {
         self.read.rule.is_none() && self.read.findings.is_empty()
     }
 
     fn usable(&self) -> Option<&Rule> {
-        self.read.rule.as_ref().or(self.kept.as_ref())
+        self.kept.as_ref().or(self.read.rule.as_ref())
     }
 }
 
 impl Known {
-    pub(super) fn new(folder: RuleFolder) -> Self {
+    pub(super) fn new(folder: RuleFolder, demands: Arc<Demands>) -> Self {
         Self {
             // Only an empty path has no absolute form, and there is nothing at it.
             at: std::path::absolute(&folder.path).unwrap_or_default(),
@@ -110,6 +119,8 @@ impl Known {
             listing: Listing::default(),
             failed: None,
             files: BTreeMap::new(),
+            demands,
+            lost: BTreeMap::new(),
         }
     }
 
@@ -141,40 +152,36 @@ impl Known {
     /// The folder is not to be read, and has no rules.
     pub(super) fn leave(&mut self, state: FolderState) {
         let path = self.folder.path.display();
-        let warning = match state {
+        self.failed = match state {
+            // A folder that is required has to be named where it is read, too.
+            FolderState::Twice if self.folder.required => None,
             FolderState::Twice => {
-                Some((format!("the rule folder `{path}` is one that is read already"), "remove it from `folders`"))
+                let message = format!("the rule folder `{path}` is one that is read already");
+                Some(asked(&self.folder, Diagnostic::warning(message).help("remove it from `folders`")))
             }
-            _ if self.folder.asked.is_some() => Some((
-                format!("the rule folder `{path}` is not there"),
-                "the path is relative to this file; `~` stands for nothing in it",
-            )),
+            _ if self.folder.required || self.folder.asked.is_some() => Some(absent(&self.folder)),
             _ => None,
         };
         (self.state, self.listing) = (state, Listing::default());
-        self.failed = warning.map(|(message, help)| self.asked(Diagnostic::warning(message).help(help)));
     }
 
     fn fail(&mut self, cause: impl Display, help: &str) {
         let message = format!("cannot read the rule folder `{}`: {cause}", self.folder.path.display());
         self.state = FolderState::Unreadable;
-        self.failed = Some(self.asked(Diagnostic::error(message).help(help)));
-    }
-
-    fn asked(&self, diagnostic: Diagnostic) -> Diagnostic {
-        match &self.folder.asked {
-            Some(place) => diagnostic.at(place.clone(), "asked for here"),
-            None => diagnostic,
-        }
+        self.failed = Some(asked(&self.folder, Diagnostic::error(message).help(help)));
     }
 
     pub(super) fn forget_gone(&mut self, changes: &mut Vec<FileChange>) {
-        let (files, names, shown) = (&mut self.files, &self.listing.names, &self.folder.shown);
+        let (files, names, folder) = (&mut self.files, &self.listing.names, &self.folder.shown);
+        let lost = &mut self.lost;
         files.retain(|name, entry| {
             // Both are sorted by name.
             let stays = names.binary_search(name).is_ok();
             if !stays && !entry.is_passed_over() {
-                changes.push(FileChange::of(shown, name, ChangeKind::Removed));
+                changes.push(FileChange::of(folder, name, ChangeKind::Removed));
+            }
+            if !stays && let Some(rule) = entry.usable().filter(|rule| demands::is_required(rule)) {
+                lost.insert(name.clone(), demands::deleted(&shown(folder, name), rule));
             }
             stays
         });
@@ -199,10 +206,13 @@ impl Known {
                 Some(before) => (!before.is_passed_over(), before.usable().cloned()),
                 None => (false, None),
             };
-            let entry = entry(&self.folder, name, stamp, text, good);
+            let entry = entry(&self.folder, &self.demands, name, stamp, text, good);
+            if entry.usable().is_some() {
+                self.lost.remove(name);
+            }
             if known || !entry.is_passed_over() {
-                let refused = entry.read.rule.is_none() && !entry.is_passed_over();
                 let kept = entry.kept.is_some();
+                let refused = kept || (entry.read.rule.is_none() && !entry.is_passed_over());
                 changes.push(FileChange { refused, kept, ..FileChange::of(&self.folder.shown, name, kind) });
             }
             self.files.insert(name.clone(), entry);
@@ -242,8 +252,26 @@ fn shown(folder: &str, name: &OsStr) -> String {
     format!("{folder}/{}", name.display())
 }
 
+/// What is reported where a folder is not there that has to be.
+pub(super) fn absent(folder: &RuleFolder) -> Diagnostic {
+    let message = format!("the rule folder `{}` is not there", folder.path.display());
+    let help = "the path is relative to this file; `~` stands for nothing in it";
+    match folder.required {
+        true => asked(folder, Diagnostic::error(format!("{message}, and it is required")).help(help)),
+        false => asked(folder, Diagnostic::warning(message).help(help)),
+    }
+}
+
+fn asked(folder: &RuleFolder, diagnostic: Diagnostic) -> Diagnostic {
+    match &folder.asked {
+        Some(place) => diagnostic.at(place.clone(), "asked for here"),
+        None => diagnostic,
+    }
+}
+
 fn entry(
     folder: &RuleFolder,
+    demands: &Demands,
     name: &OsStr,
     stamp: Stamp,
     text: Result<String, Box<Diagnostic>>,
@@ -251,12 +279,8 @@ fn entry(
 ) -> Entry {
     let mut read = match &text {
         Ok(text) if name.eq_ignore_ascii_case("readme.md") && !has_front_matter(text) => {
-            return Entry {
-                stamp,
-                read: RuleFile { rule: None, findings: Vec::new() },
-                kept: None,
-                text: Ok(text.clone()),
-            };
+            let read = RuleFile { rule: None, findings: Vec::new() };
+            return Entry { stamp, read, kept: None, demanded: false, text: Ok(text.clone()) };
         }
         Ok(text) => {
             let source = Source::new(folder.path.join(name), text.as_str());
@@ -264,13 +288,24 @@ fn entry(
         }
         Err(diagnostic) => RuleFile::refused(Diagnostic::clone(diagnostic)),
     };
-    let kept = if read.rule.is_none() { good } else { None };
+    if let Some(rule) = read.rule.as_mut().filter(|_| folder.required) {
+        rule.required = Requirement::Operator;
+    }
+    let demanded = demands::is_demanded(folder, demands, &read, text.as_deref().ok());
+    let kept = good.filter(|good| match &read.rule {
+        None => true,
+        // Of a rule that is required no part is lost by an edit.
+        Some(rule) => {
+            let named = demands.rules.iter().any(|rule| demands::gives(name, rule));
+            rule.incomplete && !good.incomplete && (demanded || named || demands::is_required(good))
+        }
+    });
     if let Some(first) = read.findings.first_mut().filter(|_| kept.is_some()) {
-        let stays = "the rule as it was before stays in force until the file is mended or deleted";
+        let stays = "the rule as it was before stays in force until the file is fixed or deleted";
         let help = first.help.take().map(|help| format!("{help}; {stays}"));
         first.help = Some(help.unwrap_or_else(|| stays.to_owned()));
     }
-    Entry { stamp, text, read, kept }
+    Entry { stamp, text, read, kept, demanded }
 }
 
 /// A project comes from somebody else: a link in it must not bring files of this machine before the model.

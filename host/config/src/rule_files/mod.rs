@@ -6,7 +6,11 @@
 //!
 //! A file that was good and is broken by an edit keeps its last good rule in force: protection does not end because
 //! somebody is in the middle of writing. Deleting the file, or `enabled = false` in it, ends it.
+//!
+//! Of a required rule an edit must not take a part away either, and its file must not be deleted while the host runs:
+//! [`RuleFiles::unmet`].
 
+mod demands;
 mod file;
 mod folder;
 mod listing;
@@ -14,10 +18,12 @@ mod stamp;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rules::{Layer, Rule};
 
 use crate::Diagnostic;
+pub use demands::Demands;
 pub use file::{MAX_RULE_BYTES, RuleFile};
 use folder::Known;
 pub use folder::{ChangeKind, FileChange, FolderState, RuleFolder};
@@ -68,8 +74,20 @@ pub struct FolderReport {
 
 impl RuleFiles {
     /// Reads nothing yet: [`RuleFiles::look`] does.
-    pub fn new(folders: Vec<RuleFolder>) -> Self {
-        Self { folders: folders.into_iter().map(Known::new).collect() }
+    pub fn new(folders: Vec<RuleFolder>, demands: Demands) -> Self {
+        let demands = Arc::new(demands);
+        Self { folders: folders.into_iter().map(|folder| Known::new(folder, Arc::clone(&demands))).collect() }
+    }
+
+    /// Why the host must not run: required files and folders that cannot be used, each with its place. A file whose last
+    /// good rule is in force is not among them.
+    pub fn unmet(&self) -> impl Iterator<Item = Diagnostic> {
+        self.folders.iter().flat_map(Known::unmet)
+    }
+
+    /// The errors in files that would give the rule of this name and do not.
+    pub fn about(&self, rule: &str) -> impl Iterator<Item = &Diagnostic> {
+        self.folders.iter().flat_map(move |known| known.errors_of(rule))
     }
 
     /// Looks at all folders and reads what was touched. Gives what changed since the last look; at the first look that

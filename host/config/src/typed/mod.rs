@@ -14,4 +14,4 @@ pub(crate) use operator::{
     LimitsFile, ModeWord, OperatorFile, PluginFile, PowerWord, PriorityFile, PromptFile, ProviderFile, ProviderWord,
     ShellFile,
 };
-pub(crate) use rules::RuleFoldersFile;
+pub(crate) use rules::{OnProblemWord, RulesFile};

@@ -27,14 +27,37 @@ pub(crate) struct RuleFoldersFile {
     /// Further folders with rule files, relative to this file. Their rules count as the project's, after its own.
     #[schemars(inner(length(min = 1)))]
     pub(crate) folders: Vec<String>,
+    /// Folders, relative to this file, whose rules are all required: the folder has to be there, and every rule file in it
+    /// has to be in force. Those that are not read anyway are read as if they were in `folders`.
+    #[schemars(inner(length(min = 1)))]
+    pub(crate) required_folders: Vec<String>,
+    /// What a rule that cannot be used as written does, whether it is required or not.
+    pub(crate) on_problem: OnProblemWord,
+}
+
+/// `on_problem`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OnProblemWord {
+    /// It is reported.
+    #[default]
+    Warn,
+    /// The host does not run.
+    Refuse,
 }
 
 /// The keys of [`RuleFoldersFile`].
-const FOLDER_KEYS: [&str; 3] = ["project_rules", "user_rules", "folders"];
+const FOLDER_KEYS: [&str; 5] = ["project_rules", "user_rules", "folders", "required_folders", "on_problem"];
 
 impl Default for RuleFoldersFile {
     fn default() -> Self {
-        Self { project_rules: true, user_rules: true, folders: Vec::new() }
+        Self {
+            project_rules: true,
+            user_rules: true,
+            folders: Vec::new(),
+            required_folders: Vec::new(),
+            on_problem: OnProblemWord::Warn,
+        }
     }
 }
 

@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use config::{Diagnostic, Operator, RuleFile, RuleFiles, Severity};
 use flow::ToolSpec;
-use rules::{Bucket, Layer, READ_RULE, Rule, RuleInfo, RuleSet, RuleState, Session, Settings, Source};
+use rules::{
+    Bucket, InterruptMode, Layer, READ_RULE, Rule, RuleAction, RuleInfo, RuleSet, RuleState, Session, Settings, Source,
+};
 use tools::BuiltinTools;
 use turn::ports::Tools;
 
+use super::{nearest, promise};
 use crate::sources::{self, Built, Sources};
 use crate::{HostError, assemble, rulebook};
 
@@ -36,13 +39,17 @@ pub struct Entry {
     /// Its scopes, written in full.
     pub scopes: Vec<String>,
     /// The interrupt mode that counts for it.
-    pub interrupt: rules::InterruptMode,
+    pub interrupt: InterruptMode,
     /// The repeat mode that counts for it.
     pub repeat: rules::RepeatMode,
     /// The gap that counts for it, in completed turns.
     pub gap: u32,
     /// The most bytes that a match of it can have; none where there is no bound.
     pub longest_match: Option<u32>,
+    /// On which of its matches it acts, and what becomes of the others, in one sentence; none without a condition.
+    pub promise: Option<String>,
+    /// The host does not run without it.
+    pub required: bool,
     /// What is wrong with it.
     pub findings: Vec<Diagnostic>,
 }
@@ -134,9 +141,10 @@ impl Catalogue {
         let mut tools: Vec<String> = specs.iter().map(|tool| tool.name.clone()).collect();
         let user = sources::user_folder();
         let folders = sources::folders(operator, workspace, builtin.workspace(), user.as_deref());
-        let mut files = RuleFiles::new(folders);
+        let sources = Sources::new(operator, &plugins, builtin.workspace(), tools.clone());
+        let mut files = RuleFiles::new(folders, sources.demands());
         files.look();
-        let built = Sources::new(operator, &plugins, builtin.workspace(), tools.clone()).build(&files);
+        let built = sources.build(&files);
         if built.set.has_rulebook() {
             tools.push(READ_RULE.to_owned());
         }
@@ -205,10 +213,8 @@ impl Catalogue {
         if path.is_file() || wanted.contains('/') || path.extension().is_some_and(|e| e == "md" || e == "mdc") {
             return self.read(path);
         }
-        let names: Vec<&str> = self.built.set.rules().map(|info| info.rule.name.as_str()).collect();
-        let near = names.into_iter().map(|name| (strsim::jaro_winkler(wanted, name), name));
-        let nearest = near.filter(|(likeness, _)| *likeness > 0.75).max_by(|a, b| a.0.total_cmp(&b.0));
-        Err(NotFound::Name { name: wanted.to_owned(), nearest: nearest.map(|(_, name)| name.to_owned()) })
+        let nearest = nearest(wanted, self.built.set.rules().map(|info| info.rule.name.as_str()));
+        Err(NotFound::Name { name: wanted.to_owned(), nearest })
     }
 
     /// The rule of a file, as if the file were in the project's rules folder.
@@ -248,7 +254,12 @@ impl Catalogue {
             RuleState::Active if info.rule.bucket != Bucket::Stream => Standing::Active,
             RuleState::Active => sources::idle(info.rule, &self.tools).map_or(Standing::Active, Standing::Idle),
         };
+        let watches = info.rule.bucket == Bucket::Stream;
+        let action = action(info.rule, info.interrupt);
+        let promise = || promise::of(info.rule, action, info.repeat, info.gap, self.settings());
         Entry {
+            promise: watches.then(promise),
+            required: self.built.set.is_required(info.rule),
             rule: info.rule.clone(),
             standing,
             scopes: info.scopes.clone(),
@@ -264,20 +275,23 @@ impl Catalogue {
 impl Entry {
     /// The word for what the rule asks for on a match.
     pub fn action(&self) -> &'static str {
-        use rules::{InterruptMode, RuleAction};
-        match self.rule.action {
-            Some(RuleAction::Remind) => "remind",
-            Some(RuleAction::Block) => "block",
-            Some(RuleAction::Stop) => "stop",
-            Some(RuleAction::Interrupt) | None if self.interrupt == InterruptMode::Never => "remind",
-            Some(RuleAction::Interrupt) | None => "interrupt",
-        }
+        action(&self.rule, self.interrupt)
     }
 
     /// How many of its findings are errors, and how many are not.
     pub fn counts(&self) -> (usize, usize) {
         let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error).count();
         (errors, self.findings.len() - errors)
+    }
+}
+
+fn action(rule: &Rule, interrupt: InterruptMode) -> &'static str {
+    match rule.action {
+        Some(RuleAction::Remind) => "remind",
+        Some(RuleAction::Block) => "block",
+        Some(RuleAction::Stop) => "stop",
+        Some(RuleAction::Interrupt) | None if interrupt == InterruptMode::Never => "remind",
+        Some(RuleAction::Interrupt) | None => "interrupt",
     }
 }
 

@@ -29,6 +29,10 @@ impl Turn<'_> {
                 reminder: (!reminders.is_empty()).then(|| session.rules.tool_reminder(&reminders)),
             };
             let result = runner.run(call, beside).await;
+            // That a call could not be read is no violation: its rules stay as they were.
+            let (unread, blocked): (Vec<_>, Vec<_>) = blocked.into_iter().partition(|found| found.evidence.unread);
+            let unread: Vec<String> = unread.into_iter().map(|found| found.rule).collect();
+            self.session.rules.release(&unread);
             if !blocked.is_empty() {
                 self.mark_injected(Injection::beside(blocked, Action::Block));
             }

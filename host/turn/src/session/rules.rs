@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ::rules::{Record, RuleState};
-use flow::{EventKind, Message, Origin, Part, RuleRecord};
+use flow::{ErrorClass, EventKind, Message, ModelError, Origin, Part, RuleRecord};
 
 use super::Session;
 use crate::metrics::RuleMetrics;
@@ -48,8 +48,12 @@ impl Session {
     }
 
     /// Goes by the rules as they are now. What the source found on the way is told.
-    pub(crate) async fn renew_rules(&mut self) {
-        let RuleUpdate { set, notices } = self.parts.rules.current().await;
+    ///
+    /// # Errors
+    /// A required rule is not in force: the turn must not begin.
+    pub(crate) async fn renew_rules(&mut self) -> Result<(), ModelError> {
+        let current = self.parts.rules.current().await;
+        let RuleUpdate { set, notices } = current.map_err(|why| ModelError::new(ErrorClass::Permanent, why))?;
         let changed = !Arc::ptr_eq(&set, self.rules.rules());
         if changed {
             self.frame.set_rules(set.system_blocks());
@@ -67,6 +71,7 @@ impl Session {
             self.restore().await;
             self.asked.rules = true;
         }
+        Ok(())
     }
 
     /// Takes up what an earlier run of the session kept.

@@ -90,10 +90,14 @@ pub(super) fn describe(kind: &EventKind) -> (&'static str, Value) {
 }
 
 fn evidence(evidence: &Evidence) -> Value {
-    json!({
+    let mut value = json!({
         "pattern": evidence.pattern, "text": evidence.text, "start": evidence.start, "end": evidence.end,
         "line": evidence.line, "field": evidence.field, "path": evidence.path,
-    })
+    });
+    if evidence.unread {
+        value["unread"] = json!(true);
+    }
+    value
 }
 
 fn name_call(payload: &mut Value, stream: &StreamKind) {
@@ -147,6 +151,7 @@ fn read(record: &Value) -> Result<RuleRecord, &'static str> {
             line: u32::try_from(place("line")?).map_err(|_| "line")?,
             field: words("field"),
             path: words("path"),
+            unread: found["unread"].as_bool().unwrap_or(false),
         },
         action: actions.into_iter().find(|one| one.as_str() == action).ok_or("action")?,
         tokens_discarded: number("tokens_discarded")?,

@@ -1,10 +1,8 @@
 //! Rule files through a whole host: where they are found, and what an edit between two turns does.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
 
 use serde_json::json;
-use support::{Place, Step, Talk, fired, notices, say};
+
+use crate::support::{Place, Step, Talk, fired, notices, say};
 
 fn watch(condition: &str) -> String {
     format!("+++\ncondition = '{condition}'\nscope = \"text\"\n+++\nDo not say it.\n")

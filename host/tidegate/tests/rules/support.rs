@@ -1,12 +1,13 @@
 //! A workspace that a test writes to, and a host over it whose model is a recording.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidegate::{Cancel, Event, EventKind, Host, HostBuilder, Message, Operator, Session, SessionId, Subscription};
+use tidegate::{
+    Cancel, Event, EventKind, Host, HostBuilder, HostError, Message, Operator, Session, SessionId, Subscription,
+};
 
 /// One request to the recorded model and its answer.
 #[derive(Default)]
@@ -69,10 +70,14 @@ impl Place {
 
     /// A host whose model gives these answers, one a request, with the built-in rules off.
     pub(crate) async fn host(&self, answers: &[Step]) -> Host {
+        self.try_host(answers, "[rules]\nbuiltin_rules = false\nretry_delay_ms = 0\n").await.unwrap()
+    }
+
+    /// The same with other settings, which may keep it from being opened.
+    pub(crate) async fn try_host(&self, answers: &[Step], toml: &str) -> Result<Host, HostError> {
         self.write("recording.jsonl", &recording(answers));
-        let toml = "[provider]\nkind = \"recording\"\nrecording = \"recording.jsonl\"\n\
-                    [rules]\nbuiltin_rules = false\nretry_delay_ms = 0\n";
-        self.builder(toml).open().await.unwrap()
+        let provider = "[provider]\nkind = \"recording\"\nrecording = \"recording.jsonl\"\n";
+        self.builder(&format!("{provider}{toml}")).open().await
     }
 }
 

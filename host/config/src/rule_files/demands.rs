@@ -1,0 +1,82 @@
+//! Which rule files have to be in force, and what is reported where one is not.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use rules::{Requirement, Rule};
+
+use super::folder::{Entry, FolderState, Known, RuleFolder};
+use super::{RuleFile, folder};
+use crate::{Diagnostic, Severity};
+
+/// What the operator demands of rule files, apart from what their folders and the files themselves say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Demands {
+    /// Names of rules that have to be in force, whichever file gives them.
+    pub rules: Vec<String>,
+    /// Every file that is meant as a rule has to be one.
+    pub all: bool,
+}
+
+/// Whether the operator or a file itself demands that it gives its rule as written.
+pub(super) fn is_demanded(folder: &RuleFolder, demands: &Demands, read: &RuleFile, text: Option<&str>) -> bool {
+    let asks = match &read.rule {
+        Some(rule) => is_required(rule),
+        None => text.is_some_and(rules::asks_to_be_required),
+    };
+    folder.required || demands.all || asks
+}
+
+pub(super) fn is_required(rule: &Rule) -> bool {
+    rule.required != Requirement::None
+}
+
+/// Whether a rule file gives the rule of this name.
+pub(super) fn gives(file: &OsStr, rule: &str) -> bool {
+    Path::new(file).file_stem().is_some_and(|stem| stem == rule)
+}
+
+/// What is reported of a required rule whose file was deleted while the host runs. A model that can run commands can delete
+/// files: only a new start, which is a person's decision, forgets the rule.
+pub(super) fn deleted(shown: &str, rule: &Rule) -> Diagnostic {
+    Diagnostic::error(format!("the file of the required rule `{}` was deleted: `{shown}`", rule.name))
+        .help("restore it, or start the host again to run without the rule")
+}
+
+impl Entry {
+    /// Something in the file is not used, and no earlier version of it is in force instead.
+    fn is_broken(&self) -> bool {
+        let whole = self.read.rule.as_ref().is_some_and(|rule| !rule.incomplete);
+        !whole && self.kept.is_none() && !self.is_passed_over()
+    }
+
+    fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.read.findings.iter().filter(|one| one.severity == Severity::Error)
+    }
+}
+
+impl Known {
+    /// Why the host must not run, as far as this folder is concerned.
+    pub(super) fn unmet(&self) -> impl Iterator<Item = Diagnostic> {
+        let of_folder = if self.folder.required { self.unmet_folder() } else { Vec::new() };
+        let broken = self.files.values().filter(|entry| entry.demanded && entry.is_broken());
+        of_folder.into_iter().chain(broken.flat_map(Entry::errors).cloned()).chain(self.lost.values().cloned())
+    }
+
+    /// A required folder that cannot be read was read before: its rules are still in force.
+    fn unmet_folder(&self) -> Vec<Diagnostic> {
+        let about = self.about_folder().filter(|one| one.severity == Severity::Error).cloned();
+        match self.state {
+            FolderState::Absent => vec![folder::absent(&self.folder)],
+            FolderState::Unreadable if self.files.is_empty() => about.collect(),
+            FolderState::Unreadable | FolderState::Twice => Vec::new(),
+            FolderState::Read => about.collect(),
+        }
+    }
+
+    /// The errors in files that would give the rule of this name and do not.
+    pub(super) fn errors_of(&self, rule: &str) -> impl Iterator<Item = &Diagnostic> {
+        let files = self.files.iter().filter(move |(name, entry)| gives(name, rule) && entry.is_broken());
+        files.flat_map(|(_, entry)| entry.errors())
+    }
+}

@@ -1,0 +1,90 @@
+//! `[rules]` of the operator's file as used, as far as it is about rule files: where they are and which have to be in force.
+
+use std::path::{Path, PathBuf};
+
+use crate::document::{Document, steps};
+use crate::typed::{OnProblemWord, RulesFile};
+use crate::{Diagnostic, Place};
+
+/// Where rule files are. The project's and the user's folder have fixed places; the program that opens the host knows
+/// them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleFolders {
+    /// Whether the rule files of the workspace are read.
+    pub project: bool,
+    /// Whether the user's own rule files are read.
+    pub user: bool,
+    /// Further folders, in order; their rules count as the project's, after its own.
+    pub more: Vec<NamedFolder>,
+    /// Where each name of `required` is written; the names themselves are in the settings of stream rules.
+    pub required: Vec<(String, Place)>,
+    /// What a rule that cannot be used as written does.
+    pub on_problem: OnProblem,
+}
+
+/// What a rule that cannot be used as written does, whether it is required or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnProblem {
+    /// It is reported.
+    #[default]
+    Warn,
+    /// The host does not run.
+    Refuse,
+}
+
+/// A folder that the operator names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedFolder {
+    /// The folder, joined to the place of the file that names it.
+    pub path: PathBuf,
+    /// As typed.
+    pub typed: String,
+    /// Where it is named; `None` where the embedder did.
+    pub place: Option<Place>,
+    /// The host does not run without it and all its rules.
+    pub required: bool,
+}
+
+impl Default for RuleFolders {
+    fn default() -> Self {
+        let (required, on_problem) = (Vec::new(), OnProblem::Warn);
+        Self { project: true, user: true, more: Vec::new(), required, on_problem }
+    }
+}
+
+impl RuleFolders {
+    /// As the operator's file has them, which is in `folder`.
+    pub(crate) fn read(document: &mut Document<'_>, typed: &RulesFile, folder: &Path) -> Self {
+        let (settings, typed) = (&typed.settings, &typed.folders);
+        let mut more: Vec<NamedFolder> = Vec::new();
+        for (key, names) in [("folders", &typed.folders), ("required_folders", &typed.required_folders)] {
+            let required = key == "required_folders";
+            for (index, name) in names.iter().enumerate() {
+                let at = steps!["rules", key, index];
+                let place = Some(document.place(&at));
+                match more.iter_mut().find(|one| one.typed == *name) {
+                    // Naming a folder under both keys is how one of the middle is required.
+                    Some(known) if required && !known.required => known.required = true,
+                    Some(_) => document.error(&at, format!("`{name}` is named twice"), "", "remove one"),
+                    None => more.push(NamedFolder { path: folder.join(name), typed: name.clone(), place, required }),
+                }
+            }
+        }
+        let required = settings.required.iter().enumerate();
+        let required: Vec<(String, Place)> = required
+            .map(|(index, name)| (name.trim().to_owned(), document.place(&steps!["rules", "required", index])))
+            .collect();
+        for (name, place) in &required {
+            if name.is_empty() {
+                document
+                    .found
+                    .push(Diagnostic::error("`required` holds an empty name").at(place.clone(), "").help("remove it"));
+            }
+        }
+        let on_problem = match typed.on_problem {
+            OnProblemWord::Warn => OnProblem::Warn,
+            OnProblemWord::Refuse => OnProblem::Refuse,
+        };
+        Self { project: typed.project_rules, user: typed.user_rules, more, required, on_problem }
+    }
+}

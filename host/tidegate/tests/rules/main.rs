@@ -1,0 +1,6 @@
+//! Stream rules through a whole host.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod reload;
+mod required;
+mod support;

@@ -1,0 +1,179 @@
+//! Required rules: a host that was told to run with a rule does not run without it.
+//!
+//! A rule is required by its own key, or by the operator: by name, by its folder, or by its plugin. A required rule cannot
+//! be replaced by another file of its name that is trusted less: a project comes from somebody else.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+use crate::places::suggestion;
+use crate::set::{disabled, layer_rank};
+use crate::{Layer, Requirement, Rule, RuleSet, RuleState, Settings, Source};
+
+/// A required rule that is not in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// Its name.
+    pub rule: String,
+    /// Where it comes from; `None` where there is no rule of this name.
+    pub source: Option<Source>,
+    /// What keeps it from being in force.
+    pub why: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+/// By name, the position of the rule that is used: of those that are not switched off the one that is most required, then
+/// the one of the highest layer, then the first. Of required ones the project's comes last.
+pub(crate) fn winners(rules: &[Rule], settings: &Settings) -> HashMap<String, u32> {
+    let names = required_names(rules.iter(), settings);
+    let mut winners: HashMap<String, u32> = HashMap::new();
+    for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| disabled(rule, settings).is_none()) {
+        let rank = |rule: &Rule| {
+            let last = names.contains(rule.name.as_str()) && rule.source.layer == Layer::Project;
+            (Reverse(rule.required), last, layer_rank(&rule.source.layer))
+        };
+        let known = winners.entry(rule.name.clone()).or_insert(at as u32);
+        if rank(rule) < rank(&rules[*known as usize]) {
+            *known = at as u32;
+        }
+    }
+    winners
+}
+
+fn required_names<'a>(rules: impl Iterator<Item = &'a Rule>, settings: &'a Settings) -> BTreeSet<&'a str> {
+    let own = rules.filter(|rule| rule.required != Requirement::None).map(|rule| rule.name.as_str());
+    let named = settings.required.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+    own.chain(named).collect()
+}
+
+impl RuleSet {
+    /// Whether this rule is one that the host must not run without.
+    pub fn is_required(&self, rule: &Rule) -> bool {
+        rule.required != Requirement::None || self.settings().required.iter().any(|name| name.trim() == rule.name)
+    }
+
+    /// The required rules that are not in force, by name: there is no such rule, it is switched off, it can never fire,
+    /// or a part of it was refused.
+    pub fn unmet(&self) -> Vec<Unmet> {
+        let names = required_names(self.with_states().map(|(rule, _)| rule), self.settings());
+        names.into_iter().filter_map(|name| self.unmet_of(name)).collect()
+    }
+
+    fn unmet_of(&self, name: &str) -> Option<Unmet> {
+        let of_name = |(rule, _): &(&Rule, &RuleState)| rule.name == name;
+        let used = self.with_states().find(|(rule, state)| rule.name == name && !is_off(state));
+        let Some((rule, state)) = used.or_else(|| self.with_states().find(of_name)) else {
+            let names: Vec<&str> = self.with_states().map(|(rule, _)| rule.name.as_str()).collect();
+            let near = suggestion(name, &names).map(|near| format!("{near} ")).unwrap_or_default();
+            let help = format!("{near}`tidegate rules list` shows the names");
+            return Some(Unmet { rule: name.to_owned(), source: None, why: "there is no such rule".into(), help });
+        };
+        let (why, help) = match state {
+            RuleState::Active if rule.incomplete => {
+                ("a part of it was refused".to_owned(), "`tidegate rules check` shows which part, and why")
+            }
+            RuleState::Active => return None,
+            RuleState::Disabled(why) => (why.clone(), "switch it on, or no longer require it"),
+            RuleState::Unreachable(why) => (why.clone(), "correct its scope, or no longer require it"),
+            RuleState::Shadowed(by) => (format!("it is not used but: {by}"), "rename one of them"),
+        };
+        Some(Unmet { rule: name.to_owned(), source: Some(rule.source.clone()), why, help: help.to_owned() })
+    }
+}
+
+fn is_off(state: &RuleState) -> bool {
+    matches!(state, RuleState::Disabled(_) | RuleState::Shadowed(_))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::{asks_to_be_required, parse_rule_file};
+
+    fn rule(name: &str, layer: Layer, path: &str, keys: &str) -> Rule {
+        let source = Source { layer, path: path.to_owned() };
+        parse_rule_file(name, &source, &format!("+++\ncondition = ['x']\n{keys}\n+++\nDo not.\n")).0.unwrap()
+    }
+
+    fn plugin() -> Layer {
+        Layer::Plugin("p".parse().unwrap())
+    }
+
+    /// The file that is used under the name `r`.
+    fn used(rules: Vec<Rule>, required: &[&str]) -> Option<String> {
+        let required = required.iter().map(|name| (*name).to_owned()).collect();
+        let (set, _) = RuleSet::build(rules, Settings { required, ..Settings::default() }, "");
+        set.rule("r").map(|rule| rule.source.path.clone())
+    }
+
+    #[test]
+    fn a_required_rule_is_not_replaced_by_one_that_is_trusted_less() {
+        let of = |layer, path: &str, keys| rule("r", layer, path, keys);
+        let (project, user) = (of(Layer::Project, "project", ""), of(Layer::User, "user", ""));
+        let (theirs, ours) = (of(plugin(), "plugin", ""), of(Layer::Builtin, "builtin", ""));
+        let all = || vec![project.clone(), user.clone(), theirs.clone(), ours.clone()];
+        assert_eq!(used(all(), &[]).unwrap(), "project");
+        // The operator names it: the project's comes last.
+        assert_eq!(used(all(), &[" r "]).unwrap(), "user");
+        assert_eq!(used(vec![project.clone(), ours.clone()], &["r"]).unwrap(), "builtin");
+        assert_eq!(used(vec![project.clone()], &["r"]).unwrap(), "project");
+        // The rule itself asks for it.
+        let asks = |layer, path: &str| of(layer, path, "required = true");
+        assert_eq!(used(vec![project.clone(), asks(plugin(), "plugin")], &[]).unwrap(), "plugin");
+        assert_eq!(used(vec![asks(Layer::Project, "project"), user.clone()], &[]).unwrap(), "project");
+        assert_eq!(used(vec![asks(Layer::Project, "project"), asks(Layer::User, "user")], &[]).unwrap(), "user");
+        // The operator's folder is above whatever the project claims.
+        let folder = Rule { required: Requirement::Operator, ..of(Layer::Project, "folder", "") };
+        assert_eq!(used(vec![asks(Layer::Project, "project"), folder], &[]).unwrap(), "folder");
+        // What is switched off is no rule of that name.
+        assert_eq!(used(vec![project, of(Layer::User, "user", "enabled = false")], &["r"]).unwrap(), "project");
+    }
+
+    #[test]
+    fn each_reason_that_keeps_a_required_rule_from_being_in_force_is_said() {
+        let asks = |name: &str, keys: &str| rule(name, Layer::Project, name, &format!("required = true\n{keys}"));
+        let rules = || {
+            vec![
+                asks("fine", ""),
+                asks("off", "enabled = false"),
+                asks("blind", "scope = 'text'\nglobs = '*.rs'"),
+                asks("partial", "scope = ['text', 'tool:(']"),
+                rule("plain", Layer::Project, "plain", "enabled = false"),
+            ]
+        };
+        let settings = Settings {
+            required: ["fien", "named"].map(str::to_owned).to_vec(),
+            disabled_rules: vec!["named".to_owned()],
+            ..Settings::default()
+        };
+        let named = rule("named", Layer::User, "u", "");
+        let (set, _) = RuleSet::build(rules().into_iter().chain([named]).collect(), settings, "");
+        let said: Vec<String> =
+            set.unmet().iter().map(|one| format!("{}: {}; {}", one.rule, one.why, one.help)).collect();
+        assert_eq!(
+            said,
+            [
+                "blind: it can never fire on text: `globs` asks for a file; correct its scope, or no longer require it",
+                "fien: there is no such rule; did you mean `fine`? `tidegate rules list` shows the names",
+                "named: the setting `disabled_rules` names it; switch it on, or no longer require it",
+                "off: the rule says `enabled = false`; switch it on, or no longer require it",
+                "partial: a part of it was refused; `tidegate rules check` shows which part, and why",
+            ]
+        );
+        let (set, _) = RuleSet::build(rules(), Settings { enabled: false, ..Settings::default() }, "");
+        assert!(set.unmet().iter().any(|one| one.rule == "fine" && one.why.contains("`enabled` of stream rules")));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_asks_all_the_same() {
+        for asks in ["+++\nrequired = true\ncondition = (\n", "---\nrequired: true # why\n", "  required=true\r\n"] {
+            assert!(asks_to_be_required(asks), "{asks:?}");
+        }
+        for not in ["", "required = false", "required = truely", "# required = true", "required", "is required = true"]
+        {
+            assert!(!asks_to_be_required(not), "{not:?}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Tool calls that rules cannot see: arguments that the decoder gives up on, and files that it does not read.
+//!
+//! A rule that keeps calls from running must not let through what it could not look at. Such a call counts as a match of
+//! every rule that guards it; [`Evidence::unread`] tells these matches from those of a condition.
+
+use flow::{Action, Evidence, RuleMatch, StreamKind};
+
+use crate::gate::Standing;
+use crate::group::Group;
+use crate::{Rule, RuleSet, Scope};
+
+/// What could not be read of a call.
+#[derive(Debug)]
+pub(crate) enum Unread<'a> {
+    /// The arguments, from some place on.
+    Arguments(&'a str),
+    /// Which files the call is about: only rules that ask for a file depend on it.
+    Files(&'a str),
+}
+
+/// The matches of the rules that guard the call. `live` is by position in the group: which rules can still fire.
+pub(crate) fn matches(
+    unread: &Unread<'_>,
+    group: &Group,
+    live: &[bool],
+    standings: &[Standing],
+    set: &RuleSet,
+    stream: &StreamKind,
+) -> Vec<RuleMatch> {
+    let guarding = group.rules.iter().zip(live).filter(|(at, live)| **live && standings[**at as usize].guards);
+    let rules = guarding.map(|(at, _)| set.at(*at));
+    let (rules, why): (Vec<&Rule>, _) = match unread {
+        Unread::Arguments(why) => (rules.collect(), why),
+        Unread::Files(why) => (rules.filter(|rule| asks_for_file(rule)).collect(), why),
+    };
+    let to_match = |rule: &Rule| RuleMatch {
+        rule: rule.name.clone(),
+        stream: stream.clone(),
+        evidence: Evidence {
+            pattern: String::new(),
+            text: format!("the arguments cannot be read: {why}"),
+            start: 0,
+            end: 0,
+            line: 1,
+            field: None,
+            path: None,
+            unread: true,
+        },
+    };
+    rules.into_iter().map(to_match).collect()
+}
+
+fn asks_for_file(rule: &Rule) -> bool {
+    !rule.globs.is_empty() || rule.scopes.iter().any(|scope| matches!(scope, Scope::Tool { glob: Some(_), .. }))
+}
+
+/// What is done about a call that a rule cannot see, where `wish` is what a match of the rule asks for. `None`: the rule
+/// lets calls run in any case, and nobody requires it.
+pub(crate) fn action(wish: Action, required: bool) -> Option<Action> {
+    match wish {
+        _ if required => Some(Action::Stop),
+        Action::Stop => Some(Action::Stop),
+        // The answer need not be thrown away: it is enough that this call does not run.
+        Action::Interrupt | Action::Block => Some(Action::Block),
+        Action::Remind | Action::Pass => None,
+    }
+}
