@@ -49,7 +49,7 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         let completed = report.status == TurnStatus::Completed;
         reports.push(report.clone());
         // Where printing has ended there is nobody to report to; how it ended is looked at below.
-        let _ended = finished.send(report);
+        let _ended = finished.send(Ended { report, rules: host.loaded().rule_problem_lines() });
         if !completed {
             break;
         }
@@ -89,8 +89,15 @@ struct Show {
     /// Told which tool calls are printed.
     calls: watch::Sender<BTreeSet<String>>,
     cancel: Cancel,
-    /// The report of each turn, once it has ended.
-    turns: mpsc::UnboundedReceiver<TurnReport>,
+    /// What became of each turn, once it has ended.
+    turns: mpsc::UnboundedReceiver<Ended>,
+}
+
+/// What became of a turn.
+struct Ended {
+    report: TurnReport,
+    /// Rules that were not in force as written, a line each.
+    rules: Vec<String>,
 }
 
 impl Show {
@@ -107,9 +114,10 @@ impl Show {
             }
             shown.take(&event.kind);
             if let EventKind::TurnFinish { .. } = &event.kind
-                && let Some(report) = self.turns.recv().await
+                && let Some(Ended { report, rules }) = self.turns.recv().await
             {
-                let object = as_json(&report, &shown.rest(), summary.problems(event.place.turn));
+                let problems: Vec<&String> = rules.iter().chain(summary.problems(event.place.turn)).collect();
+                let object = as_json(&report, &shown.rest(), &problems);
                 screen::json(&object).inspect_err(|_| self.cancel.cancel())?;
             }
         }
@@ -130,8 +138,8 @@ impl Show {
 }
 
 /// A turn as one object. `partial`: what was shown of an answer that did not come to its end. `problems`: what went wrong in
-/// addition to the turn's status, such as a plugin that failed, a line each.
-fn as_json(report: &TurnReport, partial: &str, problems: &[String]) -> serde_json::Value {
+/// addition to the turn's status, such as a plugin that failed or a rule that cannot be used as written, a line each.
+fn as_json(report: &TurnReport, partial: &str, problems: &[&String]) -> serde_json::Value {
     json!({
         "status": transcript::status(&report.status),
         "text": report.text,

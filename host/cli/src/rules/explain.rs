@@ -42,6 +42,9 @@ fn text(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
     let rule = &entry.rule;
     heading(out, entry)?;
     line(out, "from", &tidy_path(&rule.source.to_string()))?;
+    if entry.required {
+        line(out, "required", "the host does not run without it")?;
+    }
     for source in &all.shadows {
         line(out, "shadows", &tidy_path(&source.to_string()))?;
     }
@@ -55,6 +58,12 @@ fn text(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
     for value in &all.values {
         let from = value.setting.map_or_else(|| "the rule says so".to_owned(), |name| format!("setting `{name}`"));
         line(out, value.key, &format!("{}  ({from})", value.value))?;
+    }
+    if let Some(promise) = &entry.promise {
+        line(out, "promises", promise)?;
+    }
+    if rule.secret {
+        line(out, "secret", "the matched text is left out of events, notices, records and reminders")?;
     }
     match all.longest_hold {
         Some(0) => {}

@@ -71,6 +71,9 @@ pub(super) fn entry(entry: &Entry) -> Value {
         "action": stream.then(|| entry.action()),
         "interrupt": stream.then(|| entry.interrupt.as_str()),
         "repeat": stream.then(|| entry.repeat.as_str()),
+        "promise": entry.promise,
+        "required": entry.required,
+        "secret": rule.secret,
         "gap": (stream && entry.repeat == tidegate::RepeatMode::AfterGap).then_some(entry.gap),
         "conditions": rule.conditions.len(),
         "all": rule.all.len(),
@@ -91,6 +94,7 @@ pub(super) fn found(found: &RuleMatch) -> Value {
         "start": evidence.start,
         "end": evidence.end,
         "line": evidence.line,
+        "unread": evidence.unread,
     });
     if let StreamKind::Tool { name, .. } = &found.stream {
         value["tool"] = name.as_str().into();

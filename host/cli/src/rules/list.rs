@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidegate::trial::{Catalogue, Entry, Standing};
+use tidegate::trial::{Catalogue, Entry, REPEAT_LEGEND, Standing};
 use tidegate::{Diagnostic, RuleBucket};
 
 use super::table::{self, Cell};
@@ -25,6 +25,7 @@ const SCOPES: usize = 60;
 /// {"rules": [{"name": "ts-as-any", "description": "…", "state": "active", "reason": null, "bucket": "stream",
 ///   "source": {"layer": "builtin", "path": "rules/builtin/ts-as-any.md"}, "scope": ["tool(*.ts)"], "globs": [],
 ///   "field": ["new_text"], "agents": [], "action": "remind", "interrupt": "never", "repeat": "once", "gap": null,
+///   "promise": "…", "required": false, "secret": false,
 ///   "conditions": 1, "all": 0, "unless": 0, "longest_match": 6, "examples": 2, "findings": []}],
 ///  "refused": [{"name": "broken", "reason": "…"}],
 ///  "findings": [{"severity": "error", "message": "…", "file": "rules/a.md", "line": 2, "column": 14, "help": null}]}
@@ -65,6 +66,9 @@ fn short(out: &mut impl Write, entries: &[Entry], refused: &[(String, Diagnostic
     let why = |entry: &&Entry| entry.standing != Standing::Active;
     for entry in entries.iter().filter(why) {
         writeln!(out, "{}: {}", style::out(style::STRONG, &entry.rule.name), entry.standing)?;
+    }
+    if entries.iter().any(|entry| entry.rule.bucket == RuleBucket::Stream) {
+        writeln!(out, "{}", style::out(style::DIM, &format!("REPEATS: {REPEAT_LEGEND}")))?;
     }
     let active = entries.iter().filter(|entry| entry.standing == Standing::Active).count() as u64;
     writeln!(
@@ -141,6 +145,9 @@ fn long(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
                 other => other.to_owned(),
             };
             writeln!(out, "  watches {}; action {action}; repeats {}", entry.scopes.join(", "), repeats(entry))?;
+            if let Some(promise) = &entry.promise {
+                writeln!(out, "  {promise}")?;
+            }
             let longest = entry.longest_match.map_or_else(|| "no bound".to_owned(), |bytes| format!("{bytes} bytes"));
             let parts = [(&rule.conditions, "conditions"), (&rule.all, "all"), (&rule.unless, "unless")];
             let parts: Vec<String> = parts
@@ -153,7 +160,8 @@ fn long(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
         RuleBucket::AlwaysApply => writeln!(out, "  has no condition: its body is part of the system prompt")?,
         RuleBucket::Rulebook => writeln!(out, "  has no condition: the model reads it when it wants")?,
     }
-    writeln!(out, "  from {}", tidy_path(&rule.source.to_string()))?;
+    let required = if entry.required { "; required: the host does not run without it" } else { "" };
+    writeln!(out, "  from {}{required}", tidy_path(&rule.source.to_string()))?;
     let (errors, warnings) = entry.counts();
     if errors + warnings > 0 {
         writeln!(

@@ -10,7 +10,7 @@ use super::{find, json as shapes};
 use crate::args::RulesTest;
 use crate::exit::{Exit, Failure};
 use crate::print::shorten;
-use crate::{screen, style};
+use crate::{say, screen, style};
 
 /// What is tried has at most this many bytes.
 const MAX_INPUT: u64 = 16 << 20;
@@ -18,9 +18,10 @@ const MAX_INPUT: u64 = 16 << 20;
 /// Tries a rule.
 ///
 /// JSON is one object; `match` is the match, also that of a rule which its state alone keeps from firing, and `why` says
-/// what keeps it from firing. With `--file` there is a trial for each tool that writes:
+/// what keeps it from firing; `unknown_tool` says so where nobody offers the tool that `--tool` names. With `--file` there
+/// is a trial for each tool that writes:
 /// ```json
-/// {"rule": "ts-as-any", "fired": true, "trials": [{"stream": "tool:edit_file", "fired": true, "action": "remind",
+/// {"rule": "ts-as-any", "fired": true, "unknown_tool": null, "trials": [{"stream": "tool:edit_file", "fired": true, "action": "remind",
 ///   "match": {"stream": "tool", "tool": "edit_file", "field": "new_text", "path": "src/main.ts",
 ///     "pattern": "\\bas any\\b", "text": "as any", "start": 7, "end": 13, "line": 1},
 ///   "held": {"most_bytes": 0, "at_byte": 0, "when_fired_bytes": 0, "released_bytes": 0},
@@ -29,14 +30,20 @@ const MAX_INPUT: u64 = 16 << 20;
 pub(super) fn run(catalogue: &Catalogue, workspace: &Path, args: &RulesTest) -> Result<Exit, Failure> {
     let subject = find(catalogue, &args.rule)?;
     let inputs = inputs(workspace, args)?;
+    let unknown = args.tool.as_deref().and_then(|tool| catalogue.unknown_tool(tool)).map(|unknown| unknown.to_string());
     let trials: Vec<(Input, Probe)> =
         inputs.into_iter().map(|input| (input.clone(), probe(catalogue, &subject, &args.agent, &input))).collect();
     let fired = trials.iter().any(|(_, probe)| probe.fired.is_some());
     let mut out = screen::out();
     if args.json {
         let trials: Vec<Value> = trials.iter().map(|(input, probe)| as_json(input, probe)).collect();
-        screen::json(&json!({"rule": subject.entry.rule.name, "fired": fired, "trials": trials}))?;
+        screen::json(&json!({
+            "rule": subject.entry.rule.name, "fired": fired, "unknown_tool": unknown, "trials": trials,
+        }))?;
     } else {
+        if let Some(unknown) = &unknown {
+            say::note(format_args!("{unknown} The rule is tried on such a call all the same."));
+        }
         trials.iter().try_for_each(|(input, probe)| text(&mut out, &subject, input, probe, args))?;
     }
     if trials.iter().any(|(_, probe)| !probe.same_however_cut) {
