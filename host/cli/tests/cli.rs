@@ -500,3 +500,25 @@ fn what_is_wrong_with_rules_is_told_in_every_output() {
     told(&doctor);
     assert!(doctor.contains("look rule elsewhere: cannot fire") && doctor.contains("rules list` shows"), "{doctor}");
 }
+
+#[test]
+fn broken_rules_are_problems_and_a_required_one_refuses_the_run() {
+    let place = Place::new(&[&[Say::Text("fine")], &[Say::Text("fine")]], "");
+    place.write(".tidegate/rules/word.md", "+++\ncondition = ['x', '(']\nscope = 'text'\n+++\nDo not.\n");
+    let output = place.run(&["run", "go", "--output", "json"]);
+    let report: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!((output.status.code(), &report["status"]), (Some(0), &json!({"status": "completed"})), "{report}");
+    let problem = report["problems"][0].as_str().unwrap();
+    assert!(problem.contains("condition `(` is not usable") && problem.contains("word.md:2)"), "{report}");
+    assert!(err(&output).contains("word.md:2:20"), "{}", err(&output));
+
+    place.write(
+        ".tidegate/rules/word.md",
+        "+++\ncondition = ['x', '(']\nscope = 'text'\nrequired = true\n+++\nDo not.\n",
+    );
+    let output = place.run(&["run", "go", "--output", "json"]);
+    assert_eq!((output.status.code(), out(&output).as_str()), (Some(2), ""));
+    assert!(err(&output).contains("word.md:2:20") && err(&output).contains("unclosed group"), "{}", err(&output));
+    // What is wrong can be looked at all the same.
+    assert!(err(&place.run(&["rules", "list"])).contains("word.md:2:20"));
+}

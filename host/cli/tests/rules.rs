@@ -50,6 +50,9 @@ fn list_tells_every_rule_and_what_keeps_it_from_firing() {
             "bucket": "stream", "source": {"layer": "project", "path": ".tidegate/rules/no-unwrap.md"},
             "scope": ["tool(*.rs)"], "globs": [], "field": ["content", "new_text"], "agents": [],
             "action": "interrupt", "interrupt": "always", "repeat": "once", "gap": null,
+            "promise": "stops the answer at the first match of a session; later matches are shown, and reported; after 3 \
+                        interrupts of a turn matches are shown, and reported",
+            "required": false, "secret": false,
             "conditions": 1, "all": 0, "unless": 0, "longest_match": 9, "examples": 2, "findings": [],
         })
     );
@@ -59,6 +62,7 @@ fn list_tells_every_rule_and_what_keeps_it_from_firing() {
     let broken = all["findings"].as_array().unwrap().iter().find(|one| one["severity"] == "error").unwrap();
     assert_eq!((&broken["line"], &broken["column"]), (&json!(2), &json!(14)), "{broken}");
 
+    assert!(text.contains("REPEATS: once: acts on the first match of a session and reports the others"), "{text}");
     let long = out(&place.run(&["rules", "list", "--verbose"]));
     assert!(
         long.contains("no-unwrap  active\n  `unwrap()` in Rust code\n  watches tool(*.rs); action interrupt (always)"),
@@ -270,6 +274,40 @@ fn wrong_use_is_refused_with_what_to_do() {
         let output = place.run(arguments);
         assert!(code(&output) == 2 && err(&output).contains(said), "{arguments:?}: {}", err(&output));
     }
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_named_and_tried_all_the_same() {
+    let place = Place::with(&[("no-unwrap", UNWRAP)]);
+    let call = ["rules", "test", "no-unwrap", "--arg", "path=a.rs", "--arg", "content=x.unwrap()", "--tool"];
+    let output = place.run(&[&call[..], &["wrte_file"]].concat());
+    assert!(err(&output).contains("there is no tool `wrte_file` here; did you mean `write_file`?"), "{}", err(&output));
+    assert!(out(&output).contains("no-unwrap fires on tool:wrte_file") && code(&output) == 0, "{}", out(&output));
+    let tried = place.json(&[&call[..], &["zzz", "--json"]].concat());
+    assert!(tried["unknown_tool"].as_str().unwrap().contains("the tools are read_file, write_file"), "{tried}");
+    // Rule files of other hosts have names of their own for ours.
+    for known in ["write", "Write_File"] {
+        let output = place.run(&[&call[..], &[known]].concat());
+        assert!(!err(&output).contains("no tool"), "{}", err(&output));
+    }
+}
+
+#[test]
+fn required_rules_and_promises_are_told() {
+    let guard = "+++\ncondition = 'x'\nscope = 'tool'\naction = 'block'\nrepeat = 'always'\nrequired = true\nsecret = true\n+++\nB.\n";
+    let place = Place::with(&[("guard", guard)]);
+    let text = out(&place.run(&["rules", "explain", "guard"]));
+    for part in [
+        "  required       the host does not run without it",
+        "  promises       blocks the call of every match",
+        "  secret         the matched text is left out of events",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    let long = out(&place.run(&["rules", "list", "--verbose"]));
+    assert!(long.contains("guard.md; required: the host does not run without it"), "{long}");
+    let tried = place.json(&["rules", "test", "guard", "--tool", "shell", "--arg", "command=x", "--json"]);
+    assert_eq!(tried["trials"][0]["match"]["text"], "[hidden]", "{tried}");
 }
 
 #[test]

@@ -84,7 +84,8 @@ pub(super) fn entry(entry: &Entry) -> Value {
     })
 }
 
-/// A match: the stream, for tools with `"tool"`, `"field"` and `"path"`, and what was found where, in bytes of its block.
+/// A match: the stream, for tools with `"tool"`, `"field"` and `"path"`, and what was found where, in bytes of its block. Of a
+/// call that the rule could not read, `"unread"` is true and `"text"` says why.
 pub(super) fn found(found: &RuleMatch) -> Value {
     let evidence = &found.evidence;
     let mut value = json!({
@@ -94,8 +95,10 @@ pub(super) fn found(found: &RuleMatch) -> Value {
         "start": evidence.start,
         "end": evidence.end,
         "line": evidence.line,
-        "unread": evidence.unread,
     });
+    if evidence.unread {
+        value["unread"] = true.into();
+    }
     if let StreamKind::Tool { name, .. } = &found.stream {
         value["tool"] = name.as_str().into();
         value["field"] = evidence.field.clone().into();
