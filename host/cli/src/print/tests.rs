@@ -40,6 +40,7 @@ fn events(text: &str) -> Vec<EventKind> {
             line: 1,
             field: Some(string()),
             path: Some(string()),
+            unread: false,
         },
     };
     let fired = |action| EventKind::RuleFired { found: found.clone(), action, first: true };
