@@ -29,7 +29,7 @@ impl<'a> Prepared<'a> {
     async fn changes(&self, decoded: &Arc<Decoded>) -> Option<Result<Change, Failure>> {
         let (shared, decoded) = (Arc::clone(self.shared), Arc::clone(decoded));
         // Outer error: the tool changes no file, or its work was cut off, which a run then reports.
-        blocking::run(move |_| Ok(decoded.change(&shared.workspace))).await.ok().flatten()
+        blocking::run(move |_| Ok(decoded.change(&shared))).await.ok().flatten()
     }
 
     async fn preview_of(&mut self) -> Preview {

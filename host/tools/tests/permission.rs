@@ -141,6 +141,18 @@ fn the_file_of_permissions_is_not_changed_by_a_general_permission() {
     write(&world(&[("write_file", Deny)]), "tidegate.toml", "deny");
 }
 
+/// An edit that finds nothing quotes what it found instead, but not from a file that must not be read.
+#[tokio::test]
+async fn an_edit_is_no_detour_to_a_file_that_must_not_be_read() {
+    let world = world(&[("edit_file", Allow), ("edit_file(.env)", Allow), ("read_file(.env*)", Deny)]);
+    world.file(".env", "PASSWORD=hunter2\n").file("a.txt", "PASSWORD=hunter2\n");
+    let edit = |path: &str| json!({"path": path, "old_text": "PASSWORD=hunter", "new_text": "x", "replace_all": false});
+    let near = |path: &str| json!({"path": path, "old_text": "PASSWORD=hunter3", "new_text": "x"});
+    assert!(world.fails("edit_file", near("a.txt")).await.contains("hunter2"));
+    assert_eq!(world.fails("edit_file", near(".env")).await, "`old_text` is not in `.env` (0 matches)");
+    world.fine("edit_file", edit(".env")).await;
+}
+
 /// The list has its own tests in `guard`; this is how it joins a decision.
 #[test]
 fn what_other_programs_execute_asks_unless_it_is_named() {

@@ -44,8 +44,13 @@ impl Arguments {
     }
 }
 
-/// What a call with these arguments would do.
-pub(crate) fn plan(workspace: &Workspace, arguments: &Arguments) -> Result<Change, Failure> {
+/// What a call with these arguments would do. `hides`: whether the model is not allowed to read a file, so that an error must
+/// not quote from it.
+pub(crate) fn plan(
+    workspace: &Workspace,
+    arguments: &Arguments,
+    hides: impl Fn(&str) -> bool,
+) -> Result<Change, Failure> {
     let file = workspace.resolve(&arguments.path)?;
     let name = &file.relative;
     let before = text::read(&file)?;
@@ -58,6 +63,7 @@ pub(crate) fn plan(workspace: &Workspace, arguments: &Arguments) -> Result<Chang
     let (old, new) = line_ends(&before, &arguments.old_text, &arguments.new_text);
     let places: Vec<usize> = before.match_indices(&old).map(|(at, _)| at).collect();
     match places.len() {
+        0 if hides(name) => return Err(Failure(format!("`old_text` is not in `{name}` (0 matches)"))),
         0 => return Err(Failure(not_found(name, &before, &old))),
         1 => {}
         _ if arguments.replace_all => {}

@@ -146,10 +146,11 @@ impl Decoded {
     }
 
     /// The change to a file that the call would make; `None` for tools that change no file by themselves.
-    pub(crate) fn change(&self, workspace: &Workspace) -> Option<Result<Change, Failure>> {
+    pub(crate) fn change(&self, shared: &Shared) -> Option<Result<Change, Failure>> {
+        let workspace = &shared.workspace;
         match self {
             Self::WriteFile(arguments) => Some(write_file::plan(workspace, arguments)),
-            Self::EditFile(arguments) => Some(edit_file::plan(workspace, arguments)),
+            Self::EditFile(arguments) => Some(edit_file::plan(workspace, arguments, |name| shared.policy.hides(name))),
             Self::ReadFile(_) | Self::ListDir(_) | Self::Find(_) | Self::Grep(_) | Self::Shell(_) => None,
         }
     }
@@ -178,8 +179,10 @@ fn on_files(shared: &Shared, decoded: &Decoded, stop: &Stop) -> Result<ToolOutpu
     let workspace = &shared.workspace;
     match decoded {
         Decoded::ReadFile(arguments) => read_file::run(workspace, arguments),
-        Decoded::WriteFile(arguments) => write_file::plan(workspace, arguments)?.apply(workspace),
-        Decoded::EditFile(arguments) => edit_file::plan(workspace, arguments)?.apply(workspace),
+        Decoded::WriteFile(_) | Decoded::EditFile(_) => match decoded.change(shared) {
+            Some(change) => change?.apply(workspace),
+            None => Err(Failure::new("the tool changes no file")),
+        },
         Decoded::ListDir(arguments) => list_dir::run(workspace, arguments),
         Decoded::Find(arguments) => find::run(workspace, arguments, stop),
         Decoded::Grep(arguments) => grep::run(shared, arguments, stop),
