@@ -108,8 +108,8 @@ fn a_hostile_model_gets_nowhere_at_a_terminal() {
         "holds the permissions of this host",
         "+\tfsmonitor = touch pwned-edit",
     ] {
-        // Long rows continue on the next one, and white space of a diff is written out.
-        let joined = plain(&all).replace("\r\n▌  ┊ ", "").replace("\\t", "\t");
+        // Long rows continue on the next one, and a tab is shown.
+        let joined = plain(&all).replace("\r\n▌  ┊ ", "").replace('⇥', "\t");
         assert!(joined.contains(shown), "{shown:?} was not shown in {joined}");
     }
     // Each call that is not refused right away was asked about: 6 commands, 34 files and an edit, 7 of the host's own.

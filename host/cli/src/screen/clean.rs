@@ -124,12 +124,15 @@ fn is_mark(c: char) -> bool {
 
 /// Blank characters that a reader takes for an ordinary space, or for nothing.
 fn is_odd_blank(c: char) -> bool {
-    c != ' ' && c != '\n' && (c.is_whitespace() || c == '\u{2800}')
+    !matches!(c, ' ' | '\n' | '\t') && (c.is_whitespace() || c == '\u{2800}')
 }
 
+/// Shows a tab in a text that is not escaped; a text that contains it itself is escaped.
+const TAB: char = '⇥';
+
 /// A value of which nothing may be hidden, such as a command that a person approves: every invisible character is escaped
-/// without exception, and so are blanks that are not spaces. The text and its escaped form are one to one: where anything was
-/// escaped, backslashes are doubled.
+/// without exception, and so are blanks that are not spaces. The text and its shown form are one to one: where anything was
+/// escaped, backslashes are doubled; otherwise a tab is shown as `⇥`.
 ///
 /// Tells whether anything was escaped.
 pub(crate) fn exact(text: &str) -> (String, bool) {
@@ -138,12 +141,12 @@ pub(crate) fn exact(text: &str) -> (String, bool) {
         .chars()
         .map(|c| {
             marks = if is_mark(c) { marks + 1 } else { 0 };
-            let hidden = c != '\n' && (is_hidden(c) || is_odd_blank(c));
-            hidden || marks > MAX_MARKS || LIKE_GUTTER.contains(&c)
+            let hidden = !matches!(c, '\n' | '\t') && (is_hidden(c) || is_odd_blank(c));
+            hidden || marks > MAX_MARKS || c == TAB || LIKE_GUTTER.contains(&c)
         })
         .collect();
     if !odd.contains(&true) {
-        return (text.to_owned(), false);
+        return (text.replace('\t', &TAB.to_string()), false);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for (c, odd) in text.chars().zip(odd) {
@@ -243,6 +246,8 @@ mod tests {
         assert_eq!(exact("ls\r\\r\ta\u{a0}b\u{200d}"), ("ls\\r\\\\r\\ta\\u{a0}b\\u{200d}".to_owned(), true));
         assert_eq!(exact("\u{202e}\\u{202e}").0, "\\u{202e}\\\\u{202e}");
         assert!(exact("▌Run it?").1);
+        assert_eq!(exact("all:\n\tcc 'a\\t'"), ("all:\n⇥cc 'a\\t'".to_owned(), false));
+        assert_eq!(exact("\t⇥\\"), ("\\t\\u{21e5}\\\\".to_owned(), true));
         let all: String = (0..0x3000).filter_map(char::from_u32).chain("\u{e0041}\u{fe0f}".chars()).collect();
         let (shown, _) = exact(&all);
         let hidden = shown.chars().find(|c| *c != '\n' && (is_hidden(*c) || is_odd_blank(*c)));
