@@ -77,7 +77,7 @@ impl Gate {
         path_fields: &Arc<HashMap<String, Vec<String>>>,
         standings: Vec<Standing>,
     ) -> Self {
-        let prose = |group: Option<&Arc<Group>>| Prose::new(group, &standings);
+        let prose = |group: Option<&Arc<Group>>| Prose::new(group, &standings, set);
         Self {
             idle: !standings.iter().any(|s| s.watched),
             text: prose(set.groups.text()),
@@ -189,8 +189,8 @@ impl Gate {
     /// many of them were released by this.
     pub fn release_held(&mut self, stream: &StreamKind) -> (u64, u64) {
         match stream {
-            StreamKind::Text => self.text.release(&self.set),
-            StreamKind::Thinking => self.thinking.release(&self.set),
+            StreamKind::Text => self.text.release(),
+            StreamKind::Thinking => self.thinking.release(),
             StreamKind::Tool { .. } => (u64::MAX, 0),
         }
     }
@@ -198,8 +198,8 @@ impl Gate {
     /// Whether [`Gate::release_held`] could release anything of the stream, now or later.
     pub fn has_limit(&self, stream: &StreamKind) -> bool {
         match stream {
-            StreamKind::Text => self.text.has_limit(&self.set),
-            StreamKind::Thinking => self.thinking.has_limit(&self.set),
+            StreamKind::Text => self.text.has_limit(),
+            StreamKind::Thinking => self.thinking.has_limit(),
             StreamKind::Tool { .. } => false,
         }
     }

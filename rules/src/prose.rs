@@ -7,7 +7,7 @@ use flow::{RuleMatch, StreamKind};
 use crate::gate::{Fed, Standing};
 use crate::group::Group;
 use crate::watch::{Fired, Verdict, Watch};
-use crate::{Hold, RuleSet, Settings};
+use crate::{Hold, RuleSet};
 
 /// One stream of prose. Offsets count from the start of the stream.
 #[derive(Debug, Default)]
@@ -22,39 +22,48 @@ pub(crate) struct Prose {
 struct Watched {
     group: Arc<Group>,
     watch: Watch,
-    /// Whether any rule that may fire here stops the stream; without one nothing is held back.
-    holds: bool,
+    /// What is held back; `Off` where no rule that may fire here stops the stream.
+    hold: Hold,
+    /// The most bytes to hold back for conditions without a bounded length; without such a condition there is no limit.
+    limit: u64,
 }
 
 impl Prose {
-    pub(crate) fn new(group: Option<&Arc<Group>>, standings: &[Standing]) -> Self {
+    pub(crate) fn new(group: Option<&Arc<Group>>, standings: &[Standing], set: &RuleSet) -> Self {
         let watched = group.and_then(|group| {
             let standings = || group.rules.iter().map(|at| standings[*at as usize]);
             let live: Vec<bool> = standings().map(|s| s.watched).collect();
             let stops: Vec<bool> = standings().map(|s| s.watched && s.stops_prose).collect();
-            let holds = stops.contains(&true);
-            let watch = || Watch::new(group, live.clone(), stops.clone());
-            live.contains(&true).then(|| Box::new(Watched { group: Arc::clone(group), watch: watch(), holds }))
+            let settings = set.settings();
+            let hold = if stops.contains(&true) { settings.hold } else { Hold::Off };
+            if !live.contains(&true) {
+                return None;
+            }
+            let watch = Watch::new(group, live, stops);
+            let limited = hold == Hold::Match && watch.is_unbounded();
+            let limit = if limited { settings.hold_max_bytes } else { u64::MAX };
+            Some(Box::new(Watched { group: Arc::clone(group), watch, hold, limit }))
         });
         Self { length: 0, safe: 0, watched }
     }
 
     /// Takes the next bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn feed(&mut self, text: &str, stream: &StreamKind, set: &RuleSet) -> Fed {
         let Some(watched) = &mut self.watched else {
             self.length += text.len() as u64;
             self.safe = self.length;
             return Fed { safe: self.safe, ..Fed::default() };
         };
-        if watched.holds && watched.watch.is_unbounded() {
+        let length = self.length + text.len() as u64;
+        if length - self.safe > watched.limit {
             return self.feed_within_limit(text, stream, set);
         }
-        self.length += text.len() as u64;
+        self.length = length;
         if watched.watch.feed(text.as_bytes()) {
             return self.more(stream, set).unwrap_or_default();
         }
-        self.advance(set.settings());
+        self.advance();
         Fed { safe: self.safe, ..Fed::default() }
     }
 
@@ -65,7 +74,7 @@ impl Prose {
         let (matches, stops) = self.verdict(stream, set)?;
         // Before the verdict on all bytes of a chunk is known nothing more of it is safe.
         if !stops && !self.watched.as_ref().is_some_and(|watched| watched.watch.has_fired()) {
-            self.advance(set.settings());
+            self.advance();
         }
         Some(Fed { matches, safe: self.safe, released: 0 })
     }
@@ -87,11 +96,10 @@ impl Prose {
     }
 
     /// Moves `safe` up to the first byte that is held back.
-    #[inline]
-    fn advance(&mut self, settings: &Settings) {
-        let Some(Watched { watch, holds, .. }) = self.watched.as_deref() else { return };
-        let free = match settings.hold {
-            _ if !holds => self.length,
+    #[inline(always)]
+    fn advance(&mut self) {
+        let Some(Watched { watch, hold, .. }) = self.watched.as_deref() else { return };
+        let free = match hold {
             Hold::Block => return,
             Hold::Off => self.length,
             Hold::Match => watch.free().unwrap_or(0),
@@ -120,16 +128,15 @@ impl Prose {
     }
 
     /// Whether a limit on holding can apply to the stream.
-    pub(crate) fn has_limit(&self, set: &RuleSet) -> bool {
-        let unbounded = |watched: &Watched| watched.holds && watched.watch.is_unbounded();
-        set.settings().hold == Hold::Match && self.watched.as_deref().is_some_and(unbounded)
+    pub(crate) fn has_limit(&self) -> bool {
+        self.watched.as_deref().is_some_and(|watched| watched.limit < u64::MAX)
     }
 
     /// Releases what is held back only for conditions without a bounded length: how much is safe, and how much of it was
     /// released.
-    pub(crate) fn release(&mut self, set: &RuleSet) -> (u64, u64) {
+    pub(crate) fn release(&mut self) -> (u64, u64) {
         let before = self.safe;
-        if self.has_limit(set)
+        if self.has_limit()
             && let Some(watched) = &self.watched
         {
             self.safe = self.safe.max(watched.watch.free_of_bounded().unwrap_or(0));
@@ -143,8 +150,10 @@ impl Prose {
         watch.holding().into_iter().map(|local| set.at(group.rules[local as usize]).name.clone()).collect()
     }
 
-    /// Takes the next bytes where the limit on held bytes can apply. The limit is checked at the same bytes for every
+    /// Takes the next bytes where the limit on held bytes may be exceeded. It is checked at the same bytes for every
     /// chunking: at the first at which it can be exceeded, and then at every character.
+    #[cold]
+    #[inline(never)]
     fn feed_within_limit(&mut self, mut text: &str, stream: &StreamKind, set: &RuleSet) -> Fed {
         let (mut released, most) = (0, set.settings().hold_max_bytes);
         while let Some(watched) = self.watched.as_deref_mut().filter(|_| !text.is_empty()) {
@@ -156,9 +165,9 @@ impl Prose {
             watched.watch.feed(part.as_bytes());
             // Behind a match that stops the stream nothing is safe until the caller has let it pass.
             if !watched.watch.has_stopped() {
-                self.advance(set.settings());
+                self.advance();
                 if self.length - self.safe > most {
-                    released += self.release(set).1;
+                    released += self.release().1;
                 }
             }
         }
