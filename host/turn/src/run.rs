@@ -155,7 +155,7 @@ impl<'a> Turn<'a> {
         }
         let why = if let TurnStatus::Failed { message, .. } = status { message } else { "cancelled" };
         answer.tell_partial(&self.session.hub, why, 0);
-        let mut text = answer.text.clone();
+        let mut text = answer.text;
         if !text.trim().is_empty() {
             text.push_str(&format!("\n\n[Stream interrupted: {why}]"));
         }
@@ -337,7 +337,7 @@ impl<'a> Turn<'a> {
     async fn reply(&mut self, by: PluginId, text: String) -> Result<(), Stop> {
         self.place.step = 1;
         self.session.set_place(self.place);
-        self.attempt.answer = Answer::of_text(text);
+        self.attempt.answer = Answer::of_text(&text);
         let caller = Arc::clone(&self.session.caller);
         let mut output = self.attempt.answer.output();
         let processed = output::run(&caller, &mut output).await?;

@@ -362,7 +362,8 @@ async fn every_registered_callback_has_a_status_in_every_turn() {
 
 #[tokio::test]
 async fn a_notice_says_what_of_an_answer_was_not_used_where_the_report_cannot() {
-    let answers: [(fn(&str) -> OutputAnswer, usize); 3] = [
+    type Answer = fn(&str) -> OutputAnswer;
+    let answers: [(Answer, usize); 3] = [
         (|_| OutputAnswer { ignored: vec!["a bad note".into()], ..rewrite("new".into()) }, 1),
         (|_| rewrite("new".into()), 0),
         (|_| OutputAnswer { ignored: vec!["a bad note".into()], ..OutputAnswer::default() }, 0),

@@ -86,9 +86,9 @@ impl Answer {
         block.bytes += text.len() as u64;
         let surface = Surface::of(&block.kind);
         if surface == Surface::Text {
-            self.text.push_str(text)
+            self.text.push_str(text);
         } else {
-            block.text.push_str(text)
+            block.text.push_str(text);
         }
         Some(surface)
     }
@@ -101,10 +101,10 @@ impl Answer {
     }
 
     /// An answer that an extension gave in the model's place.
-    pub(crate) fn of_text(text: String) -> Self {
+    pub(crate) fn of_text(text: &str) -> Self {
         let mut answer = Self::default();
         answer.begin(0, BlockKind::Text);
-        answer.receive(0, &text);
+        answer.receive(0, text);
         answer.end(0);
         answer
     }
