@@ -1,7 +1,7 @@
 //! The attempt core: what one request to the model becomes, delta by delta, and what is to be done about it.
 //!
 //! [`Attempt`] is a state machine without I/O, clock and runtime. It owns the gate, the answer, the bytes that are held
-//! back and the matches that were noted so far. [`Attempt::delta`], [`Attempt::tick`] and [`Attempt::finish`] return what
+//! back and the matches that were noted so far. [`Attempt::delta`], [`Attempt::tick`] and [`Attempt::close`] return what
 //! is to be done as [`Effect`]s, in order: a turn performs them, a replay only looks at them, so what happens on a match
 //! is decided in one place.
 //!
