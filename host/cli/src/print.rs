@@ -55,8 +55,10 @@ impl Printer {
                     self.line(&err(style::DIM, &format!("  │ {line}")))?;
                 }
             }
-            EventKind::RuleFired { found, action, first: true } => {
+            // A further violation that is not acted on is never silent.
+            EventKind::RuleFired { found, action, first, again } if *first || *again => {
                 let what = match action {
+                    _ if *again => "matched again and is only reported: its repeat mode does not let it act now",
                     Action::Interrupt => "stopped the model, which tries again",
                     Action::Stop => "ended the turn",
                     Action::Block => "keeps the tool from running",

@@ -98,7 +98,7 @@ const RULE_COLUMNS: [&str; 9] =
 
 fn cells(of: &RuleMetrics) -> [String; 9] {
     let about = if of.tokens_estimated { "~" } else { "" };
-    let counts = [of.fires, of.interrupts, of.reminders, of.blocks, of.stops, of.passes, of.second_violations];
+    let counts = [of.fires, of.interrupts, of.reminders, of.blocks, of.stops, of.passes, of.again];
     let [fires, interrupts, reminders, blocks, stops, passes, again] = counts.map(|count| count.to_string());
     let (tokens, ms) = (format!("{about}{}", of.tokens_discarded), of.added_latency_ms.to_string());
     [fires, interrupts, reminders, blocks, stops, passes, again, tokens, ms]

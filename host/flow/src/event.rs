@@ -328,6 +328,8 @@ pub enum EventKind {
         action: Action,
         /// The first of this (stream, rule) in the turn; later ones do not notify extensions again.
         first: bool,
+        /// The rule was used before and its repeat mode does not let it act now: the violation is only reported.
+        again: bool,
     },
     /// `rule_hold_released`: bytes that were held back for conditions without a bounded length were released because a limit
     /// was reached, not because a match was ruled out.

@@ -135,7 +135,7 @@ impl Driver<'_> {
         let decisions = judgement.actions.iter().zip(&judgement.first).zip(&judgement.again);
         for (found, ((action, first), again)) in matches.iter().zip(decisions) {
             self.metrics.fired(&found.rule, *action, *again);
-            self.hub.emit(EventKind::RuleFired { found: found.clone(), action: *action, first: *first });
+            self.hub.emit(EventKind::RuleFired { found: found.clone(), action: *action, first: *first, again: *again });
         }
         (self.notify)(matches, judgement);
     }

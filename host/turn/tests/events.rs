@@ -207,7 +207,7 @@ const REQUIRED: [(&str, &[&str]); 35] = [
     ("retry_scheduled", &["retry", "max_retries", "delay_ms", "asked_by_provider"]),
     ("error_classified", &["error_code", "category", "retryable", "metadata"]),
     ("retry_succeeded", &["original_error", "retry_count", "total_delay_ms"]),
-    ("rule_fired", &["rule", "stream", "action", "first", "evidence"]),
+    ("rule_fired", &["rule", "stream", "action", "first", "again", "evidence"]),
     ("rule_hold_released", &["stream", "bytes", "bound"]),
     ("rule_held", &["stream", "rules", "holds", "bytes_max", "ms_max", "outcome"]),
     ("ttsr_injection", &["rules", "discarded_bytes", "records"]),
@@ -328,7 +328,7 @@ fn samples() -> Vec<EventKind> {
         EventKind::ErrorClassified { class: ErrorClass::RateLimited, code: "429".into(), message: message.clone() },
         EventKind::RetryScheduled { retry: 1, max_retries: 3, delay_ms: 1000, asked: true },
         EventKind::RetrySucceeded { original_error: "e".into(), retry_count: 2, total_delay_ms: 3 },
-        EventKind::RuleFired { found: found(), action: Action::Interrupt, first: true },
+        EventKind::RuleFired { found: found(), action: Action::Interrupt, first: true, again: false },
         EventKind::RuleHoldReleased { stream: StreamKind::Text, bytes: 1, bound: "hold_max_ms".into() },
         EventKind::RuleHeld {
             stream: StreamKind::Thinking,

@@ -43,7 +43,7 @@ fn events(text: &str) -> Vec<EventKind> {
             unread: false,
         },
     };
-    let fired = |action| EventKind::RuleFired { found: found.clone(), action, first: true };
+    let fired = |action| EventKind::RuleFired { found: found.clone(), action, first: true, again: false };
     let result = |diff, is_error| EventKind::ToolCallResult {
         call: call(),
         tool: string(),
@@ -61,6 +61,7 @@ fn events(text: &str) -> Vec<EventKind> {
         EventKind::CustomMessage { custom_type: string(), text: string(), hidden: true },
         fired(Action::Interrupt),
         fired(Action::Pass),
+        EventKind::RuleFired { found: found.clone(), action: Action::Pass, first: false, again: true },
         EventKind::RuleHoldReleased { stream: StreamKind::Text, bytes: 1, bound: string() },
         EventKind::RulesReloaded { active: 1, notices: vec![string(), string()] },
         EventKind::ToolCallStart { call: call(), tool: string(), arguments: string() },
@@ -108,6 +109,21 @@ fn no_event_acts_on_the_terminal_or_forges_a_line() {
         lines += err.lines().count();
     }
     assert!(lines > 30, "only {lines} lines were printed");
+}
+
+#[test]
+fn a_further_violation_of_a_rule_that_is_used_up_is_a_line() {
+    style::choose(ColorWhen::Never);
+    let fired = |first, again| {
+        let all = events("r");
+        let found = all
+            .into_iter()
+            .find_map(|kind| if let EventKind::RuleFired { found, .. } = kind { Some(found) } else { None });
+        printed(EventKind::RuleFired { found: found.unwrap(), action: Action::Pass, first, again }).1
+    };
+    assert!(fired(false, true).contains("matched again and is only reported"));
+    assert!(fired(true, false).contains("a budget is spent"));
+    assert_eq!(fired(false, false), "");
 }
 
 #[test]

@@ -56,12 +56,13 @@ pub fn kept_rules<'a>(records: impl IntoIterator<Item = &'a Value>) -> (KeptRule
 /// The records of events about rules.
 pub(super) fn describe(kind: &EventKind) -> (&'static str, Value) {
     match kind {
-        EventKind::RuleFired { found, action, first } => {
+        EventKind::RuleFired { found, action, first, again } => {
             let mut payload = json!({
                 "rule": found.rule,
                 "stream": found.stream.as_str(),
                 "action": action.as_str(),
                 "first": first,
+                "again": again,
                 "evidence": evidence(&found.evidence),
             });
             name_call(&mut payload, &found.stream);
