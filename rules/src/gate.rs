@@ -23,6 +23,9 @@ pub struct Fed {
     /// After [`Gate::finish`] it is the length of the stream, unless a rule that stops the stream has fired. Of no use for
     /// tool calls, which are used when they are complete.
     pub safe: u64,
+    /// Where a rule stopped the stream: bytes of it, from its start, that belong neither to the match nor to another match
+    /// in progress. What is kept of the answer without being watched again must end there.
+    pub decided: u64,
     /// Bytes released in this step because [`Settings::hold_max_bytes`](crate::Settings) was reached, not because a match
     /// was ruled out.
     pub released: u64,
@@ -201,6 +204,15 @@ impl Gate {
             StreamKind::Text => self.text.has_limit(),
             StreamKind::Thinking => self.thinking.has_limit(),
             StreamKind::Tool { .. } => false,
+        }
+    }
+
+    /// Bytes of the stream, from its start, that no match in progress can include.
+    pub fn decided(&self, stream: &StreamKind) -> u64 {
+        match stream {
+            StreamKind::Text => self.text.decided(),
+            StreamKind::Thinking => self.thinking.decided(),
+            StreamKind::Tool { .. } => u64::MAX,
         }
     }
 

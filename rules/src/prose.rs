@@ -71,16 +71,16 @@ impl Prose {
     #[cold]
     #[inline(never)]
     pub(crate) fn more(&mut self, stream: &StreamKind, set: &RuleSet) -> Option<Fed> {
-        let (matches, stops) = self.verdict(stream, set)?;
+        let (matches, stopped) = self.verdict(stream, set)?;
         // Before the verdict on all bytes of a chunk is known nothing more of it is safe.
-        if !stops && !self.watched.as_ref().is_some_and(|watched| watched.watch.has_fired()) {
+        if stopped.is_none() && !self.watched.as_ref().is_some_and(|watched| watched.watch.has_fired()) {
             self.advance();
         }
-        Some(Fed { matches, safe: self.safe, released: 0 })
+        Some(Fed { matches, safe: self.safe, decided: stopped.unwrap_or(0), released: 0 })
     }
 
-    /// The next verdict, and whether it stops the stream; `safe` is moved up to what stopped it.
-    fn verdict(&mut self, stream: &StreamKind, set: &RuleSet) -> Option<(Vec<RuleMatch>, bool)> {
+    /// The next verdict, and the first byte of what stops the stream; `safe` is moved up to it.
+    fn verdict(&mut self, stream: &StreamKind, set: &RuleSet) -> Option<(Vec<RuleMatch>, Option<u64>)> {
         let Watched { group, watch, .. } = self.watched.as_deref_mut()?;
         let Verdict { fired, stopped_from } = watch.take_verdict()?;
         let to_match = |one: Fired| RuleMatch {
@@ -92,7 +92,15 @@ impl Prose {
         if let Some(from) = stopped_from.filter(|_| set.settings().hold != Hold::Block) {
             self.safe = self.safe.max(from);
         }
-        Some((matches, stopped_from.is_some()))
+        Some((matches, stopped_from))
+    }
+
+    /// Bytes that no match in progress can include, whatever of them is held back.
+    pub(crate) fn decided(&self) -> u64 {
+        match self.watched.as_deref() {
+            Some(Watched { watch, hold: Hold::Match | Hold::Block, .. }) => watch.free().unwrap_or(0),
+            Some(_) | None => self.length,
+        }
     }
 
     /// Moves `safe` up to the first byte that is held back.
@@ -120,11 +128,11 @@ impl Prose {
     pub(crate) fn finish(&mut self, stream: &StreamKind, set: &RuleSet) -> Fed {
         // A stream without a byte was never there.
         let ended = self.watched.as_mut().is_some_and(|watched| self.length > 0 && watched.watch.finish());
-        let (matches, stops) = if ended { self.verdict(stream, set) } else { None }.unwrap_or_default();
-        if !stops {
+        let (matches, stopped) = if ended { self.verdict(stream, set) } else { None }.unwrap_or_default();
+        if stopped.is_none() {
             self.safe = self.length;
         }
-        Fed { matches, safe: self.safe, released: 0 }
+        Fed { matches, safe: self.safe, decided: stopped.unwrap_or(self.length), released: 0 }
     }
 
     /// Whether a limit on holding can apply to the stream.
@@ -171,7 +179,7 @@ impl Prose {
                 }
             }
         }
-        let matches = self.verdict(stream, set).map_or_else(Vec::new, |(matches, _)| matches);
-        Fed { matches, safe: self.safe, released }
+        let (matches, stopped) = self.verdict(stream, set).unwrap_or_default();
+        Fed { matches, safe: self.safe, decided: stopped.unwrap_or(0), released }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Beginning {
     pub(crate) text: String,
     /// Bytes of `text` that the segments have had.
     pub(crate) released: usize,
+    /// Bytes of `text` that no match in progress can include.
+    pub(crate) decided: usize,
     /// What the user has seen and keeps.
     pub(crate) shown: String,
     /// Segments that have had `released` bytes of `text`.

@@ -110,25 +110,23 @@ fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
     format!("the arguments of `{}` are not usable: {ambiguous}. Write each key once.", call.name)
 }
 
-/// Takes the rules that forbid this call out of `noted`. A sibling that broke the same rule is forbidden by itself.
-pub(crate) fn take_blocks(call: &ToolCall, noted: &mut Vec<RuleMatch>) -> Vec<RuleMatch> {
+/// The rules that forbid this call, each once. They are left in `noted`: another call with the same id is forbidden, too.
+pub(crate) fn blocks_of(call: &ToolCall, noted: &[RuleMatch]) -> Vec<RuleMatch> {
     let mut mine: Vec<RuleMatch> = Vec::new();
-    noted.retain(|found| {
-        let is_mine = concerns(found, call);
-        if is_mine && !mine.iter().any(|other| other.rule == found.rule) {
+    for found in noted.iter().filter(|found| concerns(found, call)) {
+        if !mine.iter().any(|other| other.rule == found.rule) {
             mine.push(found.clone());
         }
-        !is_mine
-    });
+    }
     mine
 }
 
-/// Takes the rules to remind of with this call out of `noted`: each rule is told with one call of the batch only.
+/// Takes the rules to remind of with this call out of `noted`: each rule is reported with one call of the batch only.
 pub(crate) fn take_reminders(call: &ToolCall, noted: &mut Vec<RuleMatch>) -> Vec<RuleMatch> {
-    let mine = take_blocks(call, noted);
+    let mine = blocks_of(call, noted);
     noted.retain(|found| {
         let other_call = matches!(found.stream, StreamKind::Tool { .. });
-        !(other_call && mine.iter().any(|one| one.rule == found.rule))
+        !(concerns(found, call) || other_call && mine.iter().any(|one| one.rule == found.rule))
     });
     mine
 }

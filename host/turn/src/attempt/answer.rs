@@ -63,6 +63,9 @@ pub struct Kept {
     pub text: String,
     /// Bytes of `text` that the gate had released.
     pub released: usize,
+    /// Bytes of `text` that no match in progress can include: where the text is kept as a message of its own, which no
+    /// rule watches again, it ends there.
+    pub decided: usize,
 }
 
 impl Answer {
@@ -242,7 +245,9 @@ impl Answer {
                 start.map_or(received, |start| line_start(&self.text, start).min(received))
             }
         };
-        Kept { text: self.text[..end].to_owned(), released: self.released.min(end) }
+        let decided = usize::try_from(stopped.decided).unwrap_or(usize::MAX).min(end);
+        let decided = self.text.floor_char_boundary(decided);
+        Kept { text: self.text[..end].to_owned(), released: self.released.min(end), decided }
     }
 
     /// Emits the record of an answer that did not complete. `stands_bytes` of what was shown are kept.

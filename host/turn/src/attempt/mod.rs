@@ -67,6 +67,8 @@ pub struct Stopped {
     pub noted: Vec<(RuleMatch, Action)>,
     /// Bytes of the answer's text up to the verdict: what was received behind it does not count, however it was chunked.
     pub text_bytes: usize,
+    /// Bytes of the answer's text that no match, found or in progress, can include.
+    pub decided: u64,
 }
 
 /// Matches that did not stop the answer.
@@ -124,6 +126,17 @@ impl Stopped {
         let Self { matches, judgement, noted, .. } = self;
         let now = matches.iter().cloned().zip(judgement.actions.iter().copied()).zip(&judgement.again);
         noted.iter().cloned().chain(now.filter(|(_, again)| !**again).map(|(found, _)| found)).collect()
+    }
+
+    /// Those reminders that use their rules up. That a call could not be read is no violation: its rules stay as they were.
+    pub fn injected(&self) -> Vec<(RuleMatch, Action)> {
+        self.reminders().into_iter().filter(|(found, _)| !found.evidence.unread).collect()
+    }
+
+    /// The rules that were reminded of only because a call could not be read.
+    pub fn unread(&self) -> Vec<String> {
+        let reminders = self.reminders().into_iter().filter(|(found, _)| found.evidence.unread);
+        reminders.map(|(found, _)| found.rule).collect()
     }
 
     /// The matches that stopped the answer.
@@ -291,8 +304,8 @@ impl Attempt {
     /// were received before the chunk.
     fn verdicts(&mut self, id: BlockId, surface: Surface, text_bytes: usize, first: Fed, cx: &mut Context<'_>) {
         let mut next = Some(first);
-        while let Some(Fed { matches, safe, released: bytes }) = next {
-            let stopped = !matches.is_empty() && self.judge(matches, surface, text_bytes, cx);
+        while let Some(Fed { matches, safe, decided, released: bytes }) = next {
+            let stopped = !matches.is_empty() && self.judge(matches, surface, (text_bytes, decided), cx);
             self.release(surface, safe, bytes, stopped, cx);
             if stopped {
                 return;
@@ -338,8 +351,8 @@ impl Attempt {
         let text_bytes = self.answer.text.len();
         for surface in [Surface::Text, Surface::Thinking] {
             let Some(gate) = &mut self.gate else { break };
-            let Fed { matches, safe, .. } = gate.finish(surface.stream());
-            let stopped = !matches.is_empty() && self.judge(matches, surface, text_bytes, cx);
+            let Fed { matches, safe, decided, .. } = gate.finish(surface.stream());
+            let stopped = !matches.is_empty() && self.judge(matches, surface, (text_bytes, decided), cx);
             self.release(surface, safe, 0, stopped, cx);
             if stopped {
                 return;
@@ -348,8 +361,10 @@ impl Attempt {
         self.ending = Some(Ending::Complete);
     }
 
-    /// Decides what is done about the matches of one byte. Returns whether they stop the answer.
-    fn judge(&mut self, matches: Vec<RuleMatch>, surface: Surface, text_bytes: usize, cx: &mut Context<'_>) -> bool {
+    /// Decides what is done about the matches of one byte. Returns whether they stop the answer. `at`: the bytes of the
+    /// answer's text before the chunk, and the bytes of the matches' own stream that are decided.
+    fn judge(&mut self, matches: Vec<RuleMatch>, surface: Surface, at: (usize, u64), cx: &mut Context<'_>) -> bool {
+        let (text_bytes, decided) = at;
         let judgement = cx.rules.judge(&matches);
         cx.effects.push(Effect::Fired { matches: matches.clone(), judgement: judgement.clone() });
         if !matches!(judgement.action, Action::Interrupt | Action::Stop) {
@@ -363,7 +378,9 @@ impl Attempt {
         let text_bytes = self.answer.text.floor_char_boundary(text_bytes.min(self.answer.text.len()));
         let noted = std::mem::take(&mut self.noted.order);
         self.noted = Noted::default();
-        self.ending = Some(Ending::Stopped(Stopped { matches, judgement, noted, text_bytes }));
+        let text_decided = || self.gate.as_ref().map_or(u64::MAX, |gate| gate.decided(&StreamKind::Text));
+        let decided = if surface == Surface::Text { decided } else { text_decided() };
+        self.ending = Some(Ending::Stopped(Stopped { matches, judgement, noted, text_bytes, decided }));
         true
     }
 }

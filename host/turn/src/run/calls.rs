@@ -14,7 +14,7 @@ impl Turn<'_> {
     pub(super) async fn run_calls(&mut self, calls: &[ToolCall]) {
         for call in calls {
             self.cancel.checkpoint().await;
-            let blocked = tools::take_blocks(call, &mut self.attempt.noted.block);
+            let blocked = tools::blocks_of(call, &self.attempt.noted.block);
             let reminders = tools::take_reminders(call, &mut self.attempt.noted.remind);
             let session = &*self.session;
             let runner = Runner {

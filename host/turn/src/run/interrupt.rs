@@ -96,8 +96,9 @@ impl Turn<'_> {
         // Where there is nothing to wait for, the sleep does not notice.
         self.cancel.checkpoint().await;
         self.delayed = Some((culprit, self.began_ms));
-        let found = stopped.reminders();
-        let matches: Vec<RuleMatch> = found.iter().map(|(found, _)| found.clone()).collect();
+        let matches: Vec<RuleMatch> = stopped.reminders().into_iter().map(|(found, _)| found).collect();
+        self.session.rules.release(&stopped.unread());
+        let found = stopped.injected();
         let mut reminder = self.session.rules.reminder(&matches);
         reminder.push_str(self.apply(left));
         reminder.push_str(if calls { CALLS_DROPPED } else { "" });
@@ -118,7 +119,7 @@ impl Turn<'_> {
 
     /// What stands of the answer is sent to be gone on from, or told.
     async fn rewind(&mut self, kept: Kept) -> Result<Left, CallFailure> {
-        let Kept { text, released } = kept;
+        let Kept { text, released, decided } = kept;
         let caller = Arc::clone(&self.session.caller);
         let live = !caller.chains.has_rewriter();
         if text.trim().is_empty() {
@@ -127,10 +128,16 @@ impl Turn<'_> {
         if self.session.goes_on() {
             // White space at the end is what providers refuse, and what models go on from badly.
             let text = text.trim_end().to_owned();
-            return Ok(Left::GoesOn(Box::new(Beginning::sent(text, released, &caller, live).await?)));
+            let mut beginning = Beginning::sent(text, released, &caller, live).await?;
+            beginning.decided = decided;
+            return Ok(Left::GoesOn(Box::new(beginning)));
         }
         if !live {
             // The user saw nothing of it, and an answer that goes on from there would be without its beginning.
+            return Ok(Left::Nothing);
+        }
+        let text = text[..decided].to_owned();
+        if text.trim().is_empty() {
             return Ok(Left::Nothing);
         }
         let shown = self.stand(&text).await?;
@@ -205,9 +212,12 @@ impl Turn<'_> {
     /// The model takes no beginning: it is told what stands, now and for the rest of the session.
     pub(super) async fn tell_beginning(&mut self, error: &ModelError) -> Result<(), Stop> {
         self.session.never_goes_on();
-        let message = format!("the model does not go on from the beginning of an answer, so it is told: {error}");
+        let message = format!(
+            "the model rejected the start of an answer to continue from ({error}); the prompt states what was kept instead"
+        );
         self.session.hub.emit(EventKind::Notice { message });
-        let text = self.beginning.text.clone();
+        let mut text = self.beginning.text.clone();
+        text.truncate(text.floor_char_boundary(self.beginning.decided));
         if self.session.caller.chains.has_rewriter() {
             self.beginning = Beginning::default();
             self.attempt = Attempt::default();

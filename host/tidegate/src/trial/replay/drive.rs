@@ -105,7 +105,8 @@ impl<'a> Driver<'a> {
             if stopped.judgement.action == Action::Stop {
                 self.over = true;
             } else {
-                self.session.injected(&names(stopped.reminders().iter().map(|(found, _)| found)));
+                self.session.release(&stopped.unread());
+                self.session.injected(&names(stopped.injected().iter().map(|(found, _)| found)));
             }
             return Some(tokens);
         }
@@ -123,7 +124,10 @@ impl<'a> Driver<'a> {
         for call in answer.calls() {
             let is_mine =
                 |found: &RuleMatch| matches!(&found.stream, StreamKind::Tool { call: id, .. } if *id == call.id);
-            let blocked = names(noted.block.iter().filter(|found| is_mine(found)));
+            let blocked = names(noted.block.iter().filter(|found| is_mine(found) && !found.evidence.unread));
+            // That a call could not be read is no violation: its rules stay as they were.
+            let unread = names(noted.block.iter().filter(|found| is_mine(found) && found.evidence.unread));
+            self.session.release(&unread);
             let reminded = names(noted.remind.iter().filter(|found| is_mine(found)));
             noted.block.retain(|found| !is_mine(found));
             // The reminder of a rule goes with one call of the batch only.
