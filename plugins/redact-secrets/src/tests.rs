@@ -105,8 +105,49 @@ fn a_key_whose_beginning_was_missed_is_redacted_from_where_it_is_seen() {
         assert_eq!(harness.plain_text_at(&body, &at(first + 3)).expect("another text"), TextAnswer::Pass);
     }
     // Words after a gap end the doubt.
-    assert_eq!(new.plain_text_at("word\n", &at(9)).expect("words"), TextAnswer::Pass);
+    assert_eq!(new.plain_text_at("some words\n", &at(9)).expect("words"), TextAnswer::Pass);
     assert_eq!(new.plain_text_at(&body, &at(10)).expect("no key"), TextAnswer::Pass);
+}
+
+#[test]
+fn headers_of_a_key_whose_beginning_was_missed_keep_the_doubt() {
+    let body = letters(64) + "\n";
+    let at = |unit| TextPlace::new(unit, &[]);
+    let marker = TextAnswer::replace("[redacted private key]\n");
+    for (headers, shown) in [
+        (&["Proc-Type: 4,ENCRYPTED\n", "DEK-Info: AES-128-CBC,0011223344556677\n", "\n"][..], 0),
+        (&["Version: GnuPG v2\n", "\n"], 2),
+        (&["Version: 1\n", "Comment: a build\n", "Charset: UTF-8\n", "X-Kind: old\n", "\n"], 5),
+        (&["MIIE\n"], 1),
+    ] {
+        let mut harness = Harness::<RedactSecrets>::new();
+        harness.plain_text_at("Here it is:\n", &at(0)).expect("before the key");
+        // The line that begins the key was withheld.
+        let lines = headers.iter().copied().chain([body.as_str(), "abc=\n", "-----END PRIVATE KEY-----\n"]);
+        let answers: Vec<TextAnswer> =
+            lines.zip(2..).map(|(line, unit)| harness.plain_text_at(line, &at(unit)).expect("a line")).collect();
+        let (before, key) = answers.split_at(shown);
+        assert!(before.iter().all(|answer| *answer == TextAnswer::Pass), "{headers:?}: {answers:?}");
+        assert_eq!(key[0], marker, "{headers:?}");
+        assert!(key[1..].iter().all(|answer| *answer == TextAnswer::replace("")), "{headers:?}: {answers:?}");
+    }
+    // The doubt has an end, and does not reach the next message.
+    let mut harness = Harness::<RedactSecrets>::new();
+    for unit in 1..40 {
+        assert_eq!(harness.plain_text_at("word\n", &at(unit)).expect("a word"), TextAnswer::Pass);
+    }
+    assert_eq!(harness.plain_text_at(&body, &at(40)).expect("no key"), TextAnswer::Pass);
+    harness.plain_text_at("word\n", &at(42)).expect("after a gap");
+    assert_eq!(harness.plain_text_at(&body, &at(0)).expect("next message"), TextAnswer::Pass);
+}
+
+#[test]
+fn the_end_of_a_key_that_was_missed_opens_none() {
+    let mut harness = Harness::<RedactSecrets>::new();
+    let at = |unit| TextPlace::new(unit, &[]);
+    let end = harness.plain_text_at("-----END PRIVATE KEY-----\n", &at(3)).expect("the end");
+    assert_eq!(end, TextAnswer::replace("[redacted private key]\n"));
+    assert_eq!(harness.plain_text_at("word\n", &at(4)).expect("words"), TextAnswer::Pass);
 }
 
 #[test]
