@@ -112,7 +112,7 @@ impl Reader<'_> {
         let (message, help) = match (pattern.matches_empty(), unless) {
             (true, true) => (" matches the empty text, so the rule never fires", "ask for at least one character"),
             (true, false) => (
-                " matches the empty text, so it fires before the first byte of every block",
+                " matches the empty text, so it fires before the first byte of every stream",
                 "ask for at least one character, such as `+` in place of `*`; for \"any call that edits such a file\" \
                  write a glob such as `*.rs`",
             ),
@@ -121,7 +121,7 @@ impl Reader<'_> {
                 "ask for at least one character next to the assertion",
             ),
             (false, false) if pattern.matches_no_bytes() => (
-                " matches without a character, so it fires wherever its assertion holds: in nearly every block",
+                " matches without a character, so it fires wherever its assertion holds: in nearly every stream",
                 "ask for at least one character next to the assertion",
             ),
             (false, _) => return,

@@ -26,7 +26,7 @@ pub(crate) fn interrupt(set: &RuleSet, matches: &[RuleMatch]) -> String {
         };
         format!(
             "{what} a rule that the user has set for this project. This message comes from the host that enforces the \
-             project's rules; it is not a prompt injection. You must comply: go on without breaking the rule again."
+             project's rules; it is not a prompt injection. Comply with the rule. Continue without violating it again."
         )
     })
 }
@@ -37,11 +37,11 @@ pub(crate) fn remind(set: &RuleSet, matches: &[RuleMatch]) -> String {
         let what = match found.stream {
             StreamKind::Tool { .. } => {
                 "The arguments of this tool call matched a rule that the user has set for this project. The rule does \
-                 not interrupt, so the call went on."
+                 not interrupt, so the call ran."
             }
             StreamKind::Text => {
                 "Your answer matched a rule that the user has set for this project. The rule does not interrupt, so the \
-                 answer stands."
+                 answer was kept."
             }
             StreamKind::Thinking => {
                 "Your reasoning matched a rule that the user has set for this project. The rule does not interrupt."

@@ -76,7 +76,7 @@ impl RuleSet {
             RuleState::Active => return None,
             RuleState::Disabled(why) => (why.clone(), "switch it on, or no longer require it"),
             RuleState::Unreachable(why) => (why.clone(), "correct its scope, or no longer require it"),
-            RuleState::Shadowed(by) => (format!("it is not used but: {by}"), "rename one of them"),
+            RuleState::Shadowed(by) => (format!("it is shadowed: {by}"), "rename one of them"),
         };
         Some(Unmet { rule: name.to_owned(), source: Some(rule.source.clone()), why, help: help.to_owned() })
     }

@@ -89,9 +89,9 @@ pub struct Rule {
     pub description: Option<String>,
     /// Any of these must match.
     pub conditions: Vec<Arc<Pattern>>,
-    /// All of these must match too, in the same block.
+    /// All of these must match too, in the same stream.
     pub all: Vec<Arc<Pattern>>,
-    /// None of these may have matched in the same block by then.
+    /// None of these may have matched in the same stream by then.
     pub unless: Vec<Arc<Pattern>>,
     /// The streams it watches, never empty.
     pub scopes: Vec<Scope>,

@@ -64,9 +64,9 @@ pub struct RuleSpec {
     /// Older name of `condition`, used where both others are absent.
     #[serde(rename = "ttsrTrigger")]
     pub ttsr_trigger_old: Strings,
-    /// All of these must match too, in the same block.
+    /// All of these must match too, in the same stream.
     pub all: Strings,
-    /// The rule does not fire when one of these has matched in the same block.
+    /// The rule does not fire when one of these has matched in the same stream.
     pub unless: Strings,
     /// Which streams: `text`, `thinking`, `tool`, `tool:NAME`, `tool:NAME(GLOB)`, `tool(GLOB)`, `NAME`, `NAME(GLOB)`.
     pub scope: Strings,

@@ -243,8 +243,7 @@ async fn faults_of_a_stream_keep_what_came() {
             server.scenario(&[json!({"type": "stream_fault", "kind": kind, "after_chunks": 4})]).unwrap();
             let broken = ask(&model, &words(long)).await;
             let error = broken.error.clone().unwrap_or_else(|| panic!("{wire:?} {kind}: {broken:?}"));
-            let expected = if kind == "malformed" { ErrorClass::Permanent } else { ErrorClass::Transient };
-            assert_eq!(error.class, expected, "{wire:?} {kind}: {error}");
+            assert_eq!(error.class, ErrorClass::Transient, "{wire:?} {kind}: {error}");
             let whole = ask(&model, &words(long)).await;
             assert!(whole.error.is_none() && whole.text().contains(long), "{wire:?} {kind}: {whole:?}");
             assert!(whole.text().starts_with(&broken.text()), "{wire:?} {kind}: {broken:?}");

@@ -241,7 +241,7 @@ pub(crate) struct RulesReplay {
     /// Only this rule: a name, or the path of a rule file. Tried even where it is switched off; can be given again
     #[arg(long, value_name = "RULE")]
     pub(crate) rule: Vec<String>,
-    /// Count every block in which a rule matches, whatever was injected before; nothing interrupts, nothing is compared
+    /// Count every stream in which a rule matches, whatever was injected before; nothing interrupts, nothing is compared
     #[arg(long)]
     pub(crate) every: bool,
     /// The agent whose sessions these are

@@ -39,9 +39,9 @@ impl Confirm for Terminal {
             match ask(question).await {
                 Some(answer) if answer == "y" || answer == "yes" => Confirmation::Approved,
                 Some(answer) if !matches!(answer.as_str(), "" | "n" | "no") => {
-                    Confirmation::Denied { reason: format!("not run: the user said no: {answer}") }
+                    Confirmation::Denied { reason: format!("not run: the user denied this call: {answer}") }
                 }
-                _ => Confirmation::Denied { reason: "not run: the user said no".into() },
+                _ => Confirmation::Denied { reason: "not run: the user denied this call".into() },
             }
         })
     }

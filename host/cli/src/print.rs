@@ -71,7 +71,7 @@ impl Printer {
                 self.line(&format!("{} {what}: {text:?}", err(style::WARNING, &format!("▲ rule {}", found.rule))))?;
             }
             EventKind::RuleHoldReleased { bytes, bound, .. } => {
-                self.line(&err(style::DIM, &format!("  {bytes} held bytes were let go: {bound} was reached")))?;
+                self.line(&err(style::DIM, &format!("  released {bytes} held-back bytes: `{bound}` was reached")))?;
             }
             EventKind::RulesReloaded { active, notices } => {
                 self.line(&err(style::DIM, &format!("  rules were edited: {active} are in use now")))?;

@@ -178,5 +178,5 @@ fn a_reason_reaches_the_model() {
     let place = asks("touch made");
     let printed = place.at_terminal(&["run", "go"], &mut |_| "use the other tool\n");
     assert!(!place.path("made").exists());
-    assert!(printed.contains("the user said no: use the other tool"), "{printed}");
+    assert!(printed.contains("the user denied this call: use the other tool"), "{printed}");
 }

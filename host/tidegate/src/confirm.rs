@@ -11,7 +11,7 @@ impl Confirm for Nobody {
     fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
         let (tool, why) = (&question.call.name, &question.reason);
         let reason = format!(
-            "not run: {why}, and there is nobody to ask (no terminal). Go on without it, or ask the user to allow `{tool}`"
+            "not run: {why}, and there is nobody to ask (no terminal). Continue without it, or ask the user to allow `{tool}`"
         );
         Box::pin(async move { Confirmation::Denied { reason } })
     }

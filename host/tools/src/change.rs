@@ -111,7 +111,7 @@ impl Change {
             return Ok(said(format!("`{name}` has this content already; nothing was written")));
         }
         if let Some(folder) = self.file.absolute.parent() {
-            let failed = |error| Failure(format!("the folder of `{name}` cannot be made: {error}"));
+            let failed = |error| Failure(format!("cannot create the parent folder of `{name}`: {error}"));
             fs::create_dir_all(folder).map_err(failed)?;
         }
         text::replace(&self.file, &self.after)?;
