@@ -153,7 +153,7 @@ fn the_reminder_says_what_whose_where_and_the_body() {
         told.starts_with("<system-reminder reason=\"rule_violation\" rule=\"second\" path=\"src/a.rs\">\n"),
         "{told}"
     );
-    assert!(told.contains("the call went on"));
+    assert!(told.contains("the call ran"));
     // A rule file of the workspace is shown relative to it.
     assert!(session.reminder(&text(&session, "cret")).contains("path=\"rules/second.md\""));
 }
