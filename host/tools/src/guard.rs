@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
 use crate::workspace::Workspace;
@@ -82,8 +82,19 @@ pub(crate) struct Guards {
 pub(crate) struct Hit {
     /// Completes "`PATH` ...".
     pub(crate) reason: String,
-    /// What a permission has to name to be about this path on purpose: consecutive components, each at least in part.
-    key: Vec<String>,
+    /// What a permission has to name to be about this path on purpose: consecutive components.
+    key: Vec<Key>,
+    /// The key is the end of the path: what is in a folder of that name is not guarded by it.
+    is_file: bool,
+}
+
+/// A component of what a permission has to name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Key {
+    /// This component.
+    Exactly(String),
+    /// Each component that fits the glob; `fixed` is the longest part of the glob without a wildcard.
+    Like { glob: String, fixed: String },
 }
 
 impl Guards {
@@ -106,48 +117,77 @@ impl Guards {
         let builtin = match &*BUILTIN {
             Ok(builtin) => builtin,
             // Cannot happen while the test of the list passes; if it did, everything would be guarded.
-            Err(error) => return Some(Hit { reason: format!("cannot be judged: {error}"), key: path.to_vec() }),
+            Err(error) => return Some(Hit::exactly(&format!("cannot be judged: {error}"), path)),
         };
         if let Some((key, reason)) = self.more.iter().find(|(prefix, _)| path.starts_with(prefix)) {
-            return Some(Hit { reason: reason.clone(), key: key.clone() });
+            return Some(Hit::exactly(reason, key));
         }
         for name in path {
             if let Some(reason) = builtin.names.get(name) {
-                return Some(Hit { reason: reason.clone(), key: vec![name.clone()] });
+                return Some(Hit::exactly(reason, std::slice::from_ref(name)));
             }
             if is_short_name(name) {
-                let reason = "can be the short name of another file, which may be guarded".to_owned();
-                return Some(Hit { reason, key: vec![name.clone()] });
+                let reason = "can be the short name of another file, which may be guarded";
+                return Some(Hit::exactly(reason, std::slice::from_ref(name)));
             }
         }
         let first = builtin.globs.matches(path.join("/")).into_iter().next()?;
         let (glob, reason) = builtin.of_glob.get(first)?;
-        Some(Hit { reason: reason.clone(), key: fixed_parts(glob) })
+        let key = glob.split('/').filter(|component| *component != "**").map(Key::of_glob).collect();
+        Some(Hit { reason: reason.clone(), key, is_file: !glob.ends_with("/**") })
     }
 }
 
 impl Hit {
+    fn exactly(reason: &str, components: &[String]) -> Self {
+        let key = components.iter().cloned().map(Key::Exactly).collect();
+        Self { reason: reason.to_owned(), key, is_file: false }
+    }
+
     /// Whether a permission's pattern is about this path on purpose and not by the width of a wildcard: it has no wildcard,
     /// or names what is guarded.
     pub(crate) fn is_named_by(&self, pattern: &str) -> bool {
         if !pattern.contains(is_wildcard) {
             return true;
         }
-        let parts: Vec<String> = pattern.split('/').map(|part| folded(&part.replace(is_wildcard, ""))).collect();
-        let names = |window: &[String]| window.iter().zip(&self.key).all(|(part, key)| part.contains(key.as_str()));
-        !self.key.is_empty() && parts.windows(self.key.len()).any(names)
+        let parts: Vec<&str> = pattern.split('/').collect();
+        let names = |window: &[&str]| window.iter().zip(&self.key).all(|(part, key)| key.is_named_by(part));
+        let mut windows = parts.windows(self.key.len().max(1));
+        match (self.key.is_empty(), self.is_file) {
+            (true, _) => false,
+            (false, true) => windows.next_back().is_some_and(names),
+            (false, false) => windows.any(names),
+        }
     }
+}
+
+impl Key {
+    fn of_glob(component: &str) -> Self {
+        if !component.contains(is_wildcard) {
+            return Self::Exactly(component.to_owned());
+        }
+        // Of two parts of the same length it is the first that tells the file from others: `mise.*.toml`.
+        let longest = component.split(is_wildcard).rev().max_by_key(|part| part.len()).unwrap_or("");
+        Self::Like { glob: component.to_owned(), fixed: longest.trim_end_matches('.').to_owned() }
+    }
+
+    /// Whether a component of a pattern names this one. Its text between wildcards counts as a whole: `repo.git` does not
+    /// name `.git`.
+    fn is_named_by(&self, part: &str) -> bool {
+        let mut texts = part.split(|c| is_wildcard(c) || c == ',').map(folded).filter(|text| !text.is_empty());
+        match self {
+            Self::Exactly(name) => texts.any(|text| text == *name) && fits(&folded(part), name),
+            Self::Like { glob, fixed } => texts.any(|text| text == *fixed || fits(glob, &text)),
+        }
+    }
+}
+
+fn fits(glob: &str, name: &str) -> bool {
+    Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(name))
 }
 
 fn is_wildcard(c: char) -> bool {
     matches!(c, '*' | '?' | '[' | ']' | '{' | '}')
-}
-
-/// The longest part without a wildcard of each component of a glob that has one.
-fn fixed_parts(glob: &str) -> Vec<String> {
-    let longest = |component: &str| component.split(is_wildcard).max_by_key(|part| part.len()).unwrap_or("").to_owned();
-    let parts = glob.split('/').map(longest).map(|part| part.trim_end_matches('.').to_owned());
-    parts.filter(|part| !part.is_empty()).collect()
 }
 
 /// A path's components as they are compared.
@@ -281,6 +321,25 @@ mod tests {
             (".github/workflows/ci.yml", ".github/**", false),
             (".github/workflows/ci.yml", ".github/workflows/*.yml", true),
             ("Dockerfile.dev", "Dockerfile*", true),
+            ("me.github.io/.git/hooks/pre-commit", "me.github.io/**", false),
+            ("me.github.io/.git/hooks/pre-commit", "*.github.io/**", false),
+            ("me.github.io/.git/hooks/pre-commit", "me.git*/**", false),
+            ("me.github.io/.git/hooks/pre-commit", "me.github.io/.git/**", true),
+            ("repo.git/.git/config", "repo.git/**", false),
+            ("makefiles/Makefile", "makefiles/**", false),
+            ("makefiles/Makefile", "makefiles/*file", false),
+            ("makefiles/Makefile", "*/Makefile", true),
+            ("headers/HEAD", "headers/**", false),
+            ("head/HEAD", "head/*", false),
+            ("headers/HEAD", "**/HEAD", true),
+            ("gradle-docs/gradle/x", "gradle-docs/**", false),
+            ("a/gradle/x", "*/{gradle,docs}/**", true),
+            ("a/x.csproj", "*/x.csproj", true),
+            ("a/x.csproj", "a/x.cs*", false),
+            ("x.csproj.d/a.csproj", "x.csproj.d/**", false),
+            ("b.mk/a.mk", "b.mk/*", false),
+            ("mise.local.toml", "*.toml", false),
+            ("mise.local.toml", "mise*.toml", true),
         ] {
             assert_eq!(find(path).map(|hit| hit.is_named_by(pattern)), Some(named), "{path} {pattern}");
         }
