@@ -359,6 +359,31 @@ fn a_required_rule_that_is_deleted_while_the_host_runs_is_missed_until_it_is_bac
 }
 
 #[test]
+fn a_rule_that_is_required_by_name_is_missed_although_another_file_has_its_name() {
+    let (user, project) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let rule = |dir: &TempDir, name: &str| {
+        fs::write(dir.path().join(name), "+++\ncondition = 'x'\n+++\nDo not.\n").unwrap();
+    };
+    for dir in [&user, &project] {
+        rule(dir, "a.md");
+        rule(dir, "b.md");
+    }
+    let folders = [(Layer::User, &user), (Layer::Project, &project)];
+    let folders = folders.map(|(layer, dir)| RuleFolder { layer, ..folder(dir.path()) }).to_vec();
+    let mut files = RuleFiles::new(folders, Demands { rules: vec!["a".to_owned()], all: false });
+    files.look();
+    let unmet = |files: &RuleFiles| files.unmet().map(|one| one.message).collect::<Vec<_>>();
+    assert_eq!(unmet(&files), [""; 0]);
+    fs::remove_file(user.path().join("a.md")).unwrap();
+    fs::remove_file(user.path().join("b.md")).unwrap();
+    files.look();
+    assert_eq!(unmet(&files), ["the file of the required rule `a` was deleted: `rules/a.md`"]);
+    rule(&user, "a.md");
+    files.look();
+    assert_eq!(unmet(&files), [""; 0]);
+}
+
+#[test]
 fn a_required_folder_has_to_be_there_with_all_its_rules() {
     let mut desk = Desk::strict(true, Demands::default());
     desk.rule("a.md", "x");

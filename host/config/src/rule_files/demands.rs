@@ -18,6 +18,14 @@ pub struct Demands {
     pub all: bool,
 }
 
+impl Demands {
+    /// Whether a rule must not be lost: it or its folder says so, or the operator names it. Another file may give a rule of
+    /// the same name, but not the same rule.
+    pub(super) fn require(&self, rule: &Rule) -> bool {
+        is_required(rule) || self.rules.contains(&rule.name)
+    }
+}
+
 /// Whether the operator or a file itself demands that it gives its rule as written.
 pub(super) fn is_demanded(folder: &RuleFolder, demands: &Demands, read: &RuleFile, text: Option<&str>) -> bool {
     let asks = match &read.rule {

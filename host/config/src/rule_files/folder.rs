@@ -173,14 +173,14 @@ impl Known {
 
     pub(super) fn forget_gone(&mut self, changes: &mut Vec<FileChange>) {
         let (files, names, folder) = (&mut self.files, &self.listing.names, &self.folder.shown);
-        let lost = &mut self.lost;
+        let (lost, demands) = (&mut self.lost, &self.demands);
         files.retain(|name, entry| {
             // Both are sorted by name.
             let stays = names.binary_search(name).is_ok();
             if !stays && !entry.is_passed_over() {
                 changes.push(FileChange::of(folder, name, ChangeKind::Removed));
             }
-            if !stays && let Some(rule) = entry.usable().filter(|rule| demands::is_required(rule)) {
+            if !stays && let Some(rule) = entry.usable().filter(|rule| demands.require(rule)) {
                 lost.insert(name.clone(), demands::deleted(&shown(folder, name), rule));
             }
             stays
