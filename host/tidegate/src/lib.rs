@@ -49,9 +49,9 @@ pub use doctor::{Check, Health, remedy};
 pub use error::HostError;
 pub use flow::{
     Action, Argument, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Confirmation,
-    DecidedBy, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, OnFailure, Place, PluginId,
-    Position, Preview, Registered, Registration, RuleMatch, RuleRecord, SessionId, StreamKind, ToolCall, TurnStatus,
-    Usage,
+    DecidedBy, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, OnFailure, Partial, Place,
+    PluginId, Position, Preview, Registered, Registration, RuleMatch, RuleRecord, SessionId, StreamKind, ToolCall,
+    TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
