@@ -1,8 +1,8 @@
 //! What stands of an answer that a rule stopped under `rewind`, and where the next attempt begins.
 //!
-//! A model that can go on from a beginning gets it as the last thing of its request, and answers with the rest: the two
-//! are one message, for the conversation, for rules and for extensions. Any other model is told what stands; its next
-//! answer is a message of its own, and only for the user the two are one.
+//! A model that can continue from the start of an answer gets it as the last part of its request, and answers with the rest:
+//! the two are one message, for the conversation, for rules and for extensions. For any other model the prompt states what
+//! was kept; its next answer is a message of its own, and only for the user the two are one.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) struct Beginning {
 }
 
 impl Beginning {
-    /// The model is told what stands; of that the user has seen this.
+    /// The prompt states what was kept; `shown` is what the user has seen of it.
     pub(crate) fn told(shown: String) -> Self {
         Self { shown, ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! What follows a match that stops the answer: what stands of it, the reminder, and what is kept of both.
+//! What follows a match that stops the answer: what is kept of it, the reminder, and the records of both.
 //!
 //! The stream is dropped by now. Until the reminder is in the conversation nothing has happened that a later turn could
 //! see: a turn that is cancelled before leaves the rules as they were, and no retry runs. The session is the turn's alone
@@ -117,7 +117,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What stands of the answer is sent to be gone on from, or told.
+    /// Keeps the start of the answer: the model continues from it, or the prompt states it.
     async fn rewind(&mut self, kept: Kept) -> Result<Left, CallFailure> {
         let Kept { text, released, decided } = kept;
         let caller = Arc::clone(&self.session.caller);
@@ -126,14 +126,14 @@ impl Turn<'_> {
             return Ok(Left::Nothing);
         }
         if self.session.goes_on() {
-            // White space at the end is what providers refuse, and what models go on from badly.
+            // Providers reject trailing white space, and models continue from it badly.
             let text = text.trim_end().to_owned();
             let mut beginning = Beginning::sent(text, released, &caller, live).await?;
             beginning.decided = decided;
             return Ok(Left::GoesOn(Box::new(beginning)));
         }
         if !live {
-            // The user saw nothing of it, and an answer that goes on from there would be without its beginning.
+            // The user saw nothing of it: a continuation would lack its start.
             return Ok(Left::Nothing);
         }
         let text = text[..decided].to_owned();
@@ -209,7 +209,7 @@ impl Turn<'_> {
         error.status == Some(400) && !self.beginning.text.is_empty() && answer.pieces == 0 && !answer.reasoned
     }
 
-    /// The model takes no beginning: it is told what stands, now and for the rest of the session.
+    /// The model rejected a kept start: the prompt states it, now and for the rest of the session.
     pub(super) async fn tell_beginning(&mut self, error: &ModelError) -> Result<(), Stop> {
         self.session.never_goes_on();
         let message = format!(
