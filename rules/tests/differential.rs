@@ -124,6 +124,14 @@ fn first(found: &mut [Option<u64>], hit: Hit) -> bool {
     found[hit.pattern as usize].is_none() && found[hit.pattern as usize].replace(hit.end).is_none()
 }
 
+/// The judge sees a match whose bytes contain a place where another alternative matches without a byte.
+#[test]
+fn the_judge_sees_a_match_around_an_empty_one() {
+    let judge = Judge::new(r"(?:(?-u:\B)|(?:é))");
+    assert_eq!(judge.first_end("aéa".as_bytes()), Some(3));
+    assert!(judge.is_match_at("aéa".as_bytes(), 1, 3));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), ..ProptestConfig::default() })]
 
@@ -338,9 +346,9 @@ proptest! {
     }
 }
 
-/// Whether a pattern has an assertion that may have to wait for the next byte.
+/// Whether a pattern has an assertion: it is evaluated when the next byte arrives, `\A` with the first one.
 fn looks(pair: &Pair) -> bool {
-    pair.ours.contains(['$', '^']) || [r"\b", r"\B", r"\z"].iter().any(|look| pair.ours.contains(look))
+    pair.ours.contains(['$', '^']) || [r"\A", r"\b", r"\B", r"\z"].iter().any(|look| pair.ours.contains(look))
 }
 
 fn rule_set(pairs: &[Pair], hold: Hold, quiet: Option<usize>) -> Arc<RuleSet> {

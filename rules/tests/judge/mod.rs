@@ -25,7 +25,9 @@ impl Judge {
 
     /// The smallest end of any match.
     pub(crate) fn first_end(&self, text: &[u8]) -> Option<usize> {
-        let ends_by = |end: usize| self.any.is_match(Input::new(text).span(0..end));
+        // Not `is_match`: it stops at the first match state it sees, and where that is the empty match of a `\B` inside a
+        // character, it skips a longer match that began before the character.
+        let ends_by = |end: usize| self.any.search_half(&Input::new(text).span(0..end)).is_some();
         if !ends_by(text.len()) {
             return None;
         }
@@ -53,7 +55,7 @@ impl Judge {
 
     /// Whether `start..end` is a match.
     pub(crate) fn is_match_at(&self, text: &[u8], start: usize, end: usize) -> bool {
-        self.any.is_match(Input::new(text).span(start..end).anchored(Anchored::Yes))
+        self.any.search_half(&Input::new(text).span(start..end).anchored(Anchored::Yes)).is_some()
     }
 }
 
