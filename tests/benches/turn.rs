@@ -21,7 +21,7 @@ use sandbox::SandboxHost;
 use turn::ports::{
     BoxFuture, Clock, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Progress, Question, Tools,
 };
-use turn::{Cancel, Parts, Session, Settings};
+use turn::{CancellationToken, Parts, Session, Settings};
 
 use support::text::{pieces, text};
 use support::{Aim, Lane, Table, criterion, race};
@@ -74,7 +74,7 @@ async fn run(model: &Arc<Recorded>, expected: &str) {
         settings: Settings::default(),
     })
     .unwrap();
-    let report = session.run(vec![Message::user("Write a lot.")], &Cancel::new()).await;
+    let report = session.run(vec![Message::user("Write a lot.")], &CancellationToken::new()).await;
     assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, expected));
     session.close();
 }

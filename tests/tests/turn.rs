@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidegate::{Cancel, Event, Host, Message, Operator, Session, SessionId, TurnReport, TurnStatus, transcript};
+use tidegate::{
+    CancellationToken, Event, Host, Message, Operator, Session, SessionId, TurnReport, TurnStatus, transcript,
+};
 use tidegate_servers::{Aimock, Llmock, RealModel};
 
 const WIRES: [&str; 3] = ["anthropic", "openai-chat", "openai-responses"];
@@ -61,7 +63,7 @@ impl Bench {
 
 async fn turn(session: &mut Session, words: &str) -> (TurnReport, Vec<Event>) {
     let mut events = session.subscribe();
-    let report = session.run(vec![Message::user(words)], &Cancel::new()).await;
+    let report = session.run(vec![Message::user(words)], &CancellationToken::new()).await;
     (report, std::iter::from_fn(|| events.try_next()).collect())
 }
 
@@ -232,7 +234,7 @@ async fn a_cancelled_turn_leaves_no_connection_and_the_session_goes_on() {
     let bench = Bench::new("openai-chat", server.base_url(), &[(corpus().join("rules-only"), "[]")], "").await;
     let mut session = bench.session();
     let mut events = session.subscribe();
-    let cancel = Cancel::new();
+    let cancel = CancellationToken::new();
     let stopper = cancel.clone();
     let watcher = tokio::spawn(async move {
         while let Some(event) = events.next().await {

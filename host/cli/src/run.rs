@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tidegate::{Cancel, Event, EventKind, Host, Message, SessionId, Subscription, TurnReport, TurnStatus, transcript};
+use tidegate::{
+    CancellationToken, Event, EventKind, Host, Message, SessionId, Subscription, TurnReport, TurnStatus, transcript,
+};
 use tokio::sync::{mpsc, watch};
 
 use crate::args::{Common, Output, Run};
@@ -88,7 +90,7 @@ struct Show {
     echo: bool,
     /// Told which tool calls are printed.
     calls: watch::Sender<BTreeSet<String>>,
-    cancel: Cancel,
+    cancel: CancellationToken,
     /// What became of each turn, once it has ended.
     turns: mpsc::UnboundedReceiver<Ended>,
 }
@@ -179,8 +181,8 @@ fn prompt(argument: &str) -> Result<String, Failure> {
 }
 
 /// The first Ctrl-C, or a request to terminate, cancels the turn in order; the second ends the program.
-fn cancel_on_signal() -> Cancel {
-    let cancel = Cancel::new();
+fn cancel_on_signal() -> CancellationToken {
+    let cancel = CancellationToken::new();
     let handle = cancel.clone();
     tokio::spawn(async move {
         if told_to_stop().await {

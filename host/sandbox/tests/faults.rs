@@ -18,7 +18,7 @@ use serde::Deserialize;
 use support::{Guest, PASS, Registered, Still, patient, source};
 use tidegate_sandbox::{EngineOptions, PluginSource, Sandbox, SandboxHost, Setting};
 use turn::ports::{BoxFuture, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Question, Tools};
-use turn::{Cancel, Parts, Session};
+use turn::{CancellationToken, Parts, Session};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -213,7 +213,7 @@ impl Scene {
         while self.events.try_next().is_some() {}
         self.model.asked.lock().unwrap().clear();
         *self.model.says.lock().unwrap() = vec![answer.to_owned()];
-        let report = self.session.run(vec![Message::user(input)], &Cancel::new()).await;
+        let report = self.session.run(vec![Message::user(input)], &CancellationToken::new()).await;
         let events: Vec<EventKind> = std::iter::from_fn(|| self.events.try_next()).map(|event| event.kind).collect();
         let mut text = String::new();
         if kind == CallbackKind::InputMessages {

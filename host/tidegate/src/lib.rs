@@ -5,13 +5,13 @@
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! use tidegate::{Cancel, Host, Message, Operator, SessionId};
+//! use tidegate::{CancellationToken, Host, Message, Operator, SessionId};
 //!
 //! let operator = Operator::load("tidegate.toml".as_ref())?;
 //! let host = Host::builder(operator, ".").open().await?;
 //! let mut session = host.session(SessionId::new("first"))?;
 //! let mut events = session.subscribe();
-//! let report = session.run(vec![Message::user("Rename the function")], &Cancel::new()).await;
+//! let report = session.run(vec![Message::user("Rename the function")], &CancellationToken::new()).await;
 //! while let Some(event) = events.try_next() {
 //!     println!("{}", tidegate::transcript::record(&event, "first"));
 //! }
@@ -60,4 +60,4 @@ pub use rules::{
     Source as RuleSource,
 };
 pub use turn::ports::{BoxFuture, Clock, Confirm, KeptRules, Question, RuleRecords};
-pub use turn::{Cancel, MemoryRecords, RuleMetrics, Session, Subscription, TurnReport, transcript};
+pub use turn::{CancellationToken, MemoryRecords, RuleMetrics, Session, Subscription, TurnReport, transcript};

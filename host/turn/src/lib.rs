@@ -32,7 +32,6 @@ pub mod attempt;
 mod beginning;
 #[doc(hidden)]
 pub mod bench;
-mod cancel;
 mod chain;
 mod events;
 mod metrics;
@@ -41,9 +40,12 @@ mod retry;
 mod run;
 mod session;
 
-pub use cancel::Cancel;
 pub use events::{Hub, Subscription};
 pub use metrics::RuleMetrics;
 pub use records::MemoryRecords;
 pub use segments::MAX_SECTION;
 pub use session::{Parts, Session, Settings, TurnReport};
+/// Stops a turn from outside, at any point. Cancelling drops everything that the turn has under way: the model's stream (the
+/// provider sees the connection close), a callback in a guest, a running tool with all that it started. Accepted messages
+/// remain in the history.
+pub use tokio_util::sync::CancellationToken;

@@ -14,10 +14,10 @@ use flow::{
 use rules::Judgement;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{Answer, Attempt, Effect};
 use crate::beginning::Beginning;
-use crate::cancel::Cancel;
 use crate::chain::Caller;
 use crate::input::{self, Input};
 use crate::output;
@@ -30,7 +30,7 @@ use crate::stream::{Driver, End, shown};
 /// A turn under way. All that must survive its being dropped midway lives here and not in its future.
 pub(crate) struct Turn<'a> {
     session: &'a mut Session,
-    cancel: &'a Cancel,
+    cancel: &'a CancellationToken,
     place: Place,
     /// The attempt under way, or the one that was just accepted.
     attempt: Attempt,
@@ -68,7 +68,7 @@ impl From<CallFailure> for Stop {
 }
 
 impl<'a> Turn<'a> {
-    pub(crate) fn new(session: &'a mut Session, cancel: &'a Cancel, place: Place) -> Self {
+    pub(crate) fn new(session: &'a mut Session, cancel: &'a CancellationToken, place: Place) -> Self {
         let report = TurnReport {
             status: TurnStatus::Completed,
             text: String::new(),
@@ -194,7 +194,7 @@ impl<'a> Turn<'a> {
             if self.place.step == self.session.parts.settings.max_steps {
                 return Ok(TurnStatus::StepLimit { steps: self.place.step });
             }
-            self.cancel.checkpoint().await;
+            checkpoint(self.cancel).await;
             if !self.step().await? {
                 return Ok(TurnStatus::Completed);
             }
@@ -259,7 +259,7 @@ impl<'a> Turn<'a> {
 
     /// Asks the model once.
     async fn ask(&mut self, segments: &mut Segments, effects: Vec<Effect>) -> End {
-        self.cancel.checkpoint().await;
+        checkpoint(self.cancel).await;
         let session = &mut *self.session;
         let mut messages = session.view.messages();
         messages.extend(Answer::partial_message(self.beginning.text.clone()));
@@ -412,4 +412,11 @@ fn tell_extensions(
             }
         }
     });
+}
+
+/// Returns at once, or never if the turn is cancelled: its future is then dropped by whoever waits for the token.
+pub(crate) async fn checkpoint(cancel: &CancellationToken) {
+    if cancel.is_cancelled() {
+        std::future::pending::<()>().await;
+    }
 }

@@ -12,8 +12,9 @@ use flow::{
 use ::rules::RuleSet;
 
 use self::rules::Asked;
+use tokio_util::sync::CancellationToken;
+
 use crate::attempt::Answer;
-use crate::cancel::Cancel;
 use crate::chain::Caller;
 use crate::events::{Hub, Subscription};
 use crate::metrics::Metrics;
@@ -191,7 +192,7 @@ impl Session {
     /// Never fails as a function: what went wrong is the report's status, and an event. After a turn that was cancelled
     /// or failed the session goes on: what was accepted stays in the history, and of a broken answer its text. Dropping
     /// the future cancels the turn.
-    pub async fn run(&mut self, input: Vec<Message>, cancel: &Cancel) -> TurnReport {
+    pub async fn run(&mut self, input: Vec<Message>, cancel: &CancellationToken) -> TurnReport {
         self.begin_thread();
         self.turns += 1;
         let place = Place { turn: self.turns, step: 0, attempt: 0 };

@@ -5,13 +5,14 @@ use std::future::poll_fn;
 use flow::{CallFailure, Delta, ErrorClass, EventKind, ModelError, RuleMatch};
 use rules::Judgement;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{Answer, Attempt, Context, Effect, Ending, Stopped};
 use crate::beginning::Beginning;
-use crate::cancel::Cancel;
 use crate::events::Hub;
 use crate::metrics::Metrics;
 use crate::ports::{EventSink, ModelStream};
+use crate::run::checkpoint;
 use crate::segments::Segments;
 
 /// How an attempt ended.
@@ -30,7 +31,7 @@ pub(crate) enum End {
 /// Everything one attempt works with.
 pub(crate) struct Driver<'a> {
     pub(crate) hub: &'a Hub,
-    pub(crate) cancel: &'a Cancel,
+    pub(crate) cancel: &'a CancellationToken,
     pub(crate) rules: &'a mut rules::Session,
     pub(crate) attempt: &'a mut Attempt,
     /// `None`: nothing is shown before the answer is complete.
@@ -92,7 +93,7 @@ impl Driver<'_> {
     /// The next delta; `None` where held bytes have waited for as long as they may.
     async fn next(&mut self, stream: &mut dyn ModelStream) -> Option<Option<Result<Delta, ModelError>>> {
         // A stream that is always ready must not keep a cancelled turn busy.
-        self.cancel.checkpoint().await;
+        checkpoint(self.cancel).await;
         let delta = poll_fn(|cx| stream.poll_next(cx));
         match self.attempt.deadline() {
             None => Some(delta.await),

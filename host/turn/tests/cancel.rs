@@ -18,13 +18,13 @@ use rules::ContextMode;
 use support::{Plugin, Script, ScriptedModel, blocks, rule_set, tool};
 use tidegate_turn as turn;
 use turn::ports::{BoxFuture, Clock};
-use turn::{Cancel, Session};
+use turn::{CancellationToken, Session};
 
 /// A clock that goes on by one whenever it is read (for each event and each attempt), and cancels at one of its times.
 struct Trigger {
     reads: AtomicUsize,
     at: usize,
-    cancel: Cancel,
+    cancel: CancellationToken,
 }
 
 impl Clock for Trigger {
@@ -80,7 +80,7 @@ struct Scene {
     model: Arc<ScriptedModel>,
     session: Session,
     events: turn::Subscription,
-    cancel: Cancel,
+    cancel: CancellationToken,
 }
 
 fn scene(mode: (OutputMode, ContextMode), at: usize) -> Scene {
@@ -97,7 +97,7 @@ fn scene(mode: (OutputMode, ContextMode), at: usize) -> Scene {
         },
     );
     let model = ScriptedModel::going_on(scripts());
-    let cancel = Cancel::new();
+    let cancel = CancellationToken::new();
     let clock = Trigger { reads: AtomicUsize::new(0), at, cancel: cancel.clone() };
     let parts = turn::Parts { clock: Arc::new(clock), ..support::parts(&model, plugins(mode), rules) };
     let session = Session::open(parts).unwrap();
@@ -121,7 +121,7 @@ impl Scene {
 
         let before = self.session.history().len();
         *self.model.scripts.lock().unwrap() = vec![support::text("Fine.", 2)];
-        let report = self.session.run(vec![Message::user("again")], &Cancel::new()).await;
+        let report = self.session.run(vec![Message::user("again")], &CancellationToken::new()).await;
         assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "Fine."), "{context}");
         assert_eq!(self.session.history().len(), before + 2, "{context}");
         support::assert_valid(&self.session.history());
@@ -201,7 +201,7 @@ async fn the_future_of_a_turn_may_be_dropped_at_any_point() {
         let mut polls = 0;
         while !finished {
             let mut scene = scene(mode, usize::MAX - 1);
-            let cancel = Cancel::new();
+            let cancel = CancellationToken::new();
             {
                 let mut run = Box::pin(scene.session.run(vec![Message::user("go")], &cancel));
                 let mut left = polls;
@@ -244,7 +244,7 @@ async fn what_hangs_is_stopped() {
     let hangs = Some(flow::CallbackKind::LlmOutput);
     for (script, hangs, left) in [(endless, None, 2), (tool, None, 3), (support::text("Hm", 1), hangs, 2)] {
         let mut scene = support::Scene::new([script], vec![plugin(hangs)], rule_set(&[], |_| {}));
-        let cancel = Cancel::new();
+        let cancel = CancellationToken::new();
         let stop = async {
             tokio::time::sleep(Duration::from_secs(60)).await;
             cancel.cancel();

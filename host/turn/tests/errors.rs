@@ -273,7 +273,7 @@ async fn a_turn_has_so_many_steps() {
     let mut parts = support::parts(&model, vec![], rule_set(&[], |_| {}));
     parts.settings.max_steps = 2;
     let mut session = turn::Session::open(parts).unwrap();
-    let report = session.run(vec![flow::Message::user("go")], &turn::Cancel::new()).await;
+    let report = session.run(vec![flow::Message::user("go")], &turn::CancellationToken::new()).await;
     assert_eq!((report.status, model.asked()), (TurnStatus::StepLimit { steps: 2 }, 2));
     support::assert_valid(&session.history());
 }

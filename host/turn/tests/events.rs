@@ -14,7 +14,7 @@ use flow::{
 use serde_json::Value;
 use support::{Plugin, Scene, Script, blocks, calls, drain, rule_set, shown, text};
 use tidegate_turn as turn;
-use turn::Cancel;
+use turn::CancellationToken;
 
 fn scene(scripts: impl IntoIterator<Item = Script>) -> Scene {
     Scene::new(scripts, vec![], rule_set(&[], |_| {}))
@@ -90,7 +90,7 @@ async fn a_subscriber_that_lags_loses_no_text_and_is_bounded() {
         }
         events
     });
-    session.run(vec![Message::user("go")], &Cancel::new()).await;
+    session.run(vec![Message::user("go")], &CancellationToken::new()).await;
     session.close();
     let (live, lagging) = (reader.await.unwrap(), drain(&mut lagging));
     assert!(live.len() > pieces / 2, "{} of {pieces}", live.len());

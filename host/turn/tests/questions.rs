@@ -9,7 +9,7 @@ use flow::{Confirmation, ErrorClass, Event, EventKind, Message, Place, TurnStatu
 use support::{Scene, Script, calls, rule_set, text};
 use tidegate_turn as turn;
 use turn::ports::{BoxFuture, Confirm, Question};
-use turn::{Cancel, Session};
+use turn::{CancellationToken, Session};
 
 fn scene(scripts: impl IntoIterator<Item = Script>) -> Scene {
     Scene::new(scripts, vec![], rule_set(&[], |_| {}))
@@ -38,7 +38,7 @@ async fn a_question_carries_its_session_position_call_and_preview() {
     let mut parts = support::parts(&model, vec![], rule_set(&[], |_| {}));
     parts.confirm = Arc::<Asked>::clone(&asked);
     let id = parts.id.clone();
-    let report = Session::open(parts).unwrap().run(vec![Message::user("go")], &Cancel::new()).await;
+    let report = Session::open(parts).unwrap().run(vec![Message::user("go")], &CancellationToken::new()).await;
     assert_eq!(report.status, TurnStatus::Completed);
     let asked = asked.0.lock().unwrap();
     let [question] = asked.as_slice() else { panic!("{asked:?}") };
@@ -67,7 +67,7 @@ async fn a_key_that_occurs_twice_runs_nothing_and_asks_nobody() {
 #[tokio::test]
 async fn a_turn_without_input_asks_nobody_and_is_not_completed() {
     let mut scene = scene([text("unasked", 1)]);
-    let report = scene.session.run(Vec::new(), &Cancel::new()).await;
+    let report = scene.session.run(Vec::new(), &CancellationToken::new()).await;
     let TurnStatus::Failed { class: ErrorClass::Permanent, message } = &report.status else { panic!("{report:?}") };
     assert!(message.contains("no messages"), "{message}");
     assert_eq!((scene.model.asked(), report.text.as_str()), (0, ""));

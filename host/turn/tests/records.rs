@@ -11,7 +11,7 @@ use rules::RuleSet;
 use support::{Scene, ScriptedModel, calls, drain, rule_set, text};
 use tidegate_turn as turn;
 use turn::ports::{BoxFuture, KeptRules, RuleRecords, RuleSource, RuleUpdate};
-use turn::{Cancel, MemoryRecords, Session};
+use turn::{CancellationToken, MemoryRecords, Session};
 
 const WRITE: &str = r#"{"path":"src/a.ts","content":"a FORBIDDEN thing"}"#;
 
@@ -29,7 +29,7 @@ fn open(model: &Arc<ScriptedModel>, rules: &Arc<RuleSet>, records: &Arc<MemoryRe
 }
 
 async fn run(session: &mut Session) -> turn::TurnReport {
-    session.run(vec![Message::user("go")], &Cancel::new()).await
+    session.run(vec![Message::user("go")], &CancellationToken::new()).await
 }
 
 /// Answers for turns that are stopped (`!`) or not.
@@ -272,7 +272,7 @@ async fn a_turn_that_is_cancelled_before_the_retry_keeps_nothing() {
     let model = ScriptedModel::new([text("FORBIDDEN", 1), text("FORBIDDEN", 1)]);
     let mut session = open(&model, &rules, &records);
     for turns in 1..=2 {
-        let cancel = Cancel::new();
+        let cancel = CancellationToken::new();
         let stop = async {
             while model.asked() < turns || model.open.load(std::sync::atomic::Ordering::SeqCst) > 0 {
                 tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! What happens on a match: the cases of the stream-rule specification that need a whole turn, at every chunking.
+//! What happens on a match: the cases of the stream-rule specification (`tests/corpus/rules/SPEC.md`) that need a whole turn, at every chunking.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod support;
@@ -180,7 +180,7 @@ async fn rewind_with_a_rewriter_starts_over() {
 #[tokio::test(start_paused = true)]
 async fn case_31_a_cancel_before_the_retry_injects_nothing() {
     for cut in CUTS {
-        let cancel = turn::Cancel::new();
+        let cancel = turn::CancellationToken::new();
         let (stop, once) = (cancel.clone(), Mutex::new(true));
         // The notice arrives between the abort and the retry.
         let plugin = Plugin {
@@ -267,7 +267,7 @@ async fn reminders_are_told_to_extensions_once_per_stream_and_rule() {
 async fn a_notice_that_hangs_delays_no_retry() {
     let plugin = Plugin { hangs: Some(flow::CallbackKind::TtsrTriggered), ..teller(&Arc::default()) };
     let mut scene = Scene::new([text(WRONG, 3), text("Fine.", 3)], vec![plugin], plain());
-    let cancel = turn::Cancel::new();
+    let cancel = turn::CancellationToken::new();
     let began = tokio::time::Instant::now();
     let hour = std::time::Duration::from_secs(3600);
     let run = scene.session.run(vec![flow::Message::user("go")], &cancel);

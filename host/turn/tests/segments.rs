@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use support::{Plugin, ScriptedModel, drain, rule_set, session, text};
 use tidegate_turn as turn;
-use turn::Cancel;
+use turn::CancellationToken;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,7 +42,7 @@ fn run_all(plugins: Vec<Plugin>, words: &str, cut: usize) -> (String, Vec<String
     let mut session = session(&model, plugins, rule_set(&[], |_| {}));
     let mut events = session.subscribe();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let report = runtime.block_on(session.run(vec![Message::user("go")], &Cancel::new()));
+    let report = runtime.block_on(session.run(vec![Message::user("go")], &CancellationToken::new()));
     let events = drain(&mut events);
     let shown = support::shown(&events);
     assert_eq!(report.text, shown, "the report and the events have the same text");
@@ -140,7 +140,7 @@ fn a_section_that_is_too_large_is_shown_unhandled_and_reported() {
     let mut session = session(&model, vec![plugin("a: tag a -> replace A", &calls)], rule_set(&[], |_| {}));
     let mut events = session.subscribe();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    runtime.block_on(session.run(vec![Message::user("go")], &Cancel::new()));
+    runtime.block_on(session.run(vec![Message::user("go")], &CancellationToken::new()));
     let events = drain(&mut events);
     assert_eq!(support::shown(&events), words.replace("<a>y</a>", "A"));
     assert!(

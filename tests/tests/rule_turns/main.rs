@@ -14,7 +14,7 @@ use providers::Wire;
 use rules::{Layer, Rule, RuleSet, RuleSpec, Source};
 use serde::Deserialize as _;
 use serde_json::Value;
-use turn::{Cancel, MemoryRecords, Parts, Session, TurnReport};
+use turn::{CancellationToken, MemoryRecords, Parts, Session, TurnReport};
 
 use crate::case::{Case, File, Turn};
 use crate::scene::{Echo, Edited, Listener, Nobody, Sudden, WireModel};
@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
 
     async fn turn(&mut self, number: usize, turn: &Turn) {
         let label = format!("{}, turn {}", self.label, number + 1);
-        let cancel = Cancel::new();
+        let cancel = CancellationToken::new();
         if let Some(when) = &turn.cancel {
             assert_eq!(when, "between", "{label}: no such moment");
             *self.clock.cancel.lock().unwrap() = Some(cancel.clone());

@@ -206,7 +206,7 @@ impl Confirm for Nobody {
 /// A clock on which waiting takes no time, but may be when the user interrupts.
 #[derive(Default)]
 pub(crate) struct Sudden {
-    pub(crate) cancel: Mutex<Option<turn::Cancel>>,
+    pub(crate) cancel: Mutex<Option<turn::CancellationToken>>,
 }
 
 impl Clock for Sudden {

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidegate::{
-    Cancel, Event, EventKind, Host, HostBuilder, HostError, Message, Operator, Session, SessionId, Subscription,
+    CancellationToken, Event, EventKind, Host, HostBuilder, HostError, Message, Operator, Session, SessionId,
+    Subscription,
 };
 
 /// One request to the recorded model and its answer.
@@ -96,7 +97,7 @@ impl Talk {
 
     /// Runs a turn; gives its text and what happened.
     pub(crate) async fn turn(&mut self) -> (String, Vec<Event>) {
-        let report = self.session.run(vec![Message::user("go on")], &Cancel::new()).await;
+        let report = self.session.run(vec![Message::user("go on")], &CancellationToken::new()).await;
         let mut events = Vec::new();
         while let Some(event) = self.events.try_next() {
             events.push(event);

@@ -6,14 +6,14 @@
 
 use flow::{Action, Message, Origin, Part, Role, RuleMatch, StreamKind, ToolCall};
 
-use super::Turn;
 use super::interrupt::Injection;
+use super::{Turn, checkpoint};
 use crate::tools::{self, Beside, Runner};
 
 impl Turn<'_> {
     pub(super) async fn run_calls(&mut self, calls: &[ToolCall]) {
         for call in calls {
-            self.cancel.checkpoint().await;
+            checkpoint(self.cancel).await;
             let blocked = tools::blocks_of(call, &self.attempt.noted.block);
             let reminders = tools::take_reminders(call, &mut self.attempt.noted.remind);
             let session = &*self.session;
@@ -70,7 +70,7 @@ impl Turn<'_> {
         if matches.is_empty() {
             return false;
         }
-        self.cancel.checkpoint().await;
+        checkpoint(self.cancel).await;
         let reminder = self.session.rules.tool_reminder(&matches);
         self.inject(reminder, Injection::beside(matches, Action::Remind));
         true

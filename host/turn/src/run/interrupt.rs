@@ -10,7 +10,7 @@ use std::time::Duration;
 use flow::{Action, CallFailure, EventKind, ModelError, Role, RuleMatch, RuleRecord};
 use rules::ContextMode;
 
-use super::{Stop, Turn};
+use super::{Stop, Turn, checkpoint};
 use crate::attempt::{Answer, Attempt, Kept, Stopped};
 use crate::beginning::Beginning;
 use crate::ports::EventSink;
@@ -94,7 +94,7 @@ impl Turn<'_> {
         let delay = Duration::from_millis(self.session.rules.rules().settings().retry_delay_ms);
         self.session.parts.clock.sleep(delay).await;
         // Where there is nothing to wait for, the sleep does not notice.
-        self.cancel.checkpoint().await;
+        checkpoint(self.cancel).await;
         self.delayed = Some((culprit, self.began_ms));
         let matches: Vec<RuleMatch> = stopped.reminders().into_iter().map(|(found, _)| found).collect();
         self.session.rules.release(&stopped.unread());

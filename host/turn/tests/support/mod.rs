@@ -491,7 +491,7 @@ impl Scene {
 
     /// Runs a turn to its end; everything must be closed and valid then.
     pub async fn turn(&mut self, input: &str) -> (turn::TurnReport, Vec<Event>) {
-        let report = self.session.run(vec![Message::user(input)], &turn::Cancel::new()).await;
+        let report = self.session.run(vec![Message::user(input)], &turn::CancellationToken::new()).await;
         assert_eq!(self.model.open.load(Ordering::SeqCst), 0, "a stream is left open");
         assert_valid(&self.session.history());
         let events = drain(&mut self.events);
