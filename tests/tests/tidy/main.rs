@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod cases;
 mod contract;
 mod crates;
 mod imports;
