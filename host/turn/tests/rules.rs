@@ -1,4 +1,5 @@
-//! What happens on a match: the cases of the stream-rule specification (`tests/corpus/rules/SPEC.md`) that need a whole turn, at every chunking.
+//! What happens on a match: the cases of the stream-rule specification (`tests/corpus/rules/SPEC.md`) that need a whole turn,
+//! at every chunking.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod support;
