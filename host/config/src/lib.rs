@@ -11,7 +11,8 @@
 //! types, ranges, missing keys; the same schema that editors are given), and what no schema can say. Each step reports
 //! all it finds, and a later one runs only when the earlier found nothing.
 //!
-//! Files are read, never written; no network, no environment.
+//! Files are read, never written; no network. Of the environment only the place of the user's configuration folder is read
+//! ([`rule_sources::user_folder`]).
 #![forbid(unsafe_code)]
 
 mod check;
@@ -25,6 +26,7 @@ mod plugin;
 mod rule;
 mod rule_files;
 mod rule_folders;
+pub mod rule_sources;
 mod schema;
 mod source;
 mod typed;

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use config::{KeySource, Operator, Power, Provider, ProviderKind, SettingValue};
-use flow::CallbackKind;
+use flow::{CallbackKind, ToolSpec};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret, Wire};
 use sandbox::{ComponentSource, PluginSource, Setting};
+use turn::ports::Tools;
 
-use crate::HostError;
+use crate::{HostError, rulebook};
 
 /// What `providers` is given.
 pub(crate) fn provider(
@@ -89,6 +90,16 @@ pub(crate) fn tools(
         hidden_env,
         guarded: guarded(operator, plugins),
     }
+}
+
+/// The tools that a host offers to the model in this workspace, as the operator has set them up.
+///
+/// # Errors
+/// The workspace is no folder, or a permission is wrong.
+pub fn tool_specs(operator: &Operator, workspace: &Path) -> Result<Vec<ToolSpec>, HostError> {
+    let mut settings = tools(operator, &[], &[]);
+    rulebook::permission(&mut settings)?;
+    Ok(tools::BuiltinTools::new(workspace, settings)?.specs())
 }
 
 /// Files and folders that this host trusts: its own file, rule folders, and what its plugins consist of.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use config::rule_sources;
 use config::{Operator, PermissionRule};
 use flow::SessionId;
 use providers::Secret;
@@ -11,7 +12,7 @@ use turn::Session;
 use turn::ports::{Clock, Confirm, Model};
 
 use crate::load::{self, Faults};
-use crate::{HostError, Loaded, Nobody, SystemClock, assemble, sources};
+use crate::{HostError, Loaded, Nobody, SystemClock, assemble};
 
 /// What is loaded, with a model: sessions come from it.
 pub struct Host {
@@ -151,7 +152,7 @@ impl Host {
             record: None,
             key: None,
             cache_dir: assemble::cache_dir(),
-            user_rules: sources::user_folder(),
+            user_rules: rule_sources::user_folder(),
             permissions: Vec::new(),
             max_instances: EngineOptions::default().max_instances,
         }

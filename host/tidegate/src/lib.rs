@@ -35,10 +35,9 @@ mod load;
 mod loaded;
 mod rule_checks;
 mod rulebook;
-mod sources;
 mod stale;
-pub mod trial;
 
+pub use assemble::tool_specs;
 pub use clock::SystemClock;
 pub use config::{
     Diagnostic, Diagnostics, KeySource, Operator, PermissionMode, PermissionRule, PluginEntry, Power, ProviderKind,
@@ -51,7 +50,7 @@ pub use flow::{
     Action, Argument, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Confirmation,
     DecidedBy, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, OnFailure, Partial, Place,
     PluginId, Position, Preview, Registered, Registration, RuleMatch, RuleRecord, SessionId, StreamKind, ToolCall,
-    TurnStatus, Usage,
+    ToolSpec, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};

@@ -14,7 +14,7 @@ use tokio::sync::Mutex as Turnstile;
 use turn::ports::{BoxFuture, RuleSource, RuleUpdate};
 
 use crate::doctor::in_one_line;
-use crate::sources::{Built, Sources};
+use config::rule_sources::{Built, Sources};
 
 /// How long a look may take: a folder on a network that does not answer must not keep a turn from beginning.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -10,8 +10,8 @@ use turn::ports::Tools;
 
 use crate::guidance::Guidance;
 use crate::live::LiveRules;
-use crate::sources::{self, Sources};
 use crate::{HostBuilder, HostError, Loaded, assemble, rulebook, stale};
+use config::rule_sources::{self, Sources};
 
 /// What becomes of a part that cannot be loaded.
 pub(crate) enum Faults {
@@ -54,7 +54,7 @@ pub(crate) fn load(builder: &HostBuilder, faults: &mut Faults) -> Result<Loaded,
     let guidance = guidance(&plugins, &specs, faults)?;
     let names = specs.into_iter().map(|tool| tool.name).collect();
     let sources = Sources::new(operator, &plugins, &workspace, names);
-    let folders = sources::folders(operator, &builder.workspace, &workspace, builder.user_rules.as_deref());
+    let folders = rule_sources::folders(operator, &builder.workspace, &workspace, builder.user_rules.as_deref());
     let live = LiveRules::open(sources, folders);
     let warnings = plugins.iter().filter_map(stale::warning).collect();
     let (sandbox, extensions) = components(builder, &mut plugins, faults)?;
@@ -67,7 +67,7 @@ pub(crate) fn load(builder: &HostBuilder, faults: &mut Faults) -> Result<Loaded,
         tools: Arc::new(tools),
         settings: assemble::turn(operator, &workspace, &plugins, guidance.text()),
         guidance: Arc::new(guidance),
-        unread: sources::unread(operator, &workspace, builder.user_rules.as_deref()),
+        unread: rule_sources::unread(operator, &workspace, builder.user_rules.as_deref()),
         read_rule,
         plugins,
     })

@@ -13,7 +13,7 @@ use crate::doctor::in_one_line;
 use crate::guidance::{Guidance, Ordered};
 use crate::live::{LiveRules, SessionRules};
 use crate::rulebook::WithRulebook;
-use crate::sources::Built;
+use config::rule_sources::Built;
 
 /// Plugins and rules, loaded and checked; enough to look at, not to run.
 pub struct Loaded {

@@ -3,8 +3,8 @@
 use config::{FolderReport, FolderState};
 use rules::{Bucket, Layer, RuleInfo, RuleState};
 
-use crate::sources::Built;
 use crate::{Check, Health, Loaded};
+use config::rule_sources::Built;
 
 /// Checks the folders, the files, every rule, and the engine.
 pub(crate) fn rule_checks(loaded: &Loaded) -> Vec<Check> {

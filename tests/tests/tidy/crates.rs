@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 18] = [
+const MAP: [(&str, &[&str]); 19] = [
     ("flow", &[]),
     ("rules", &["flow"]),
     ("turn", &["flow", "rules"]),
@@ -19,9 +19,11 @@ const MAP: [(&str, &[&str]); 18] = [
     ("tools", &["flow", "turn"]),
     ("store", &["flow", "turn"]),
     ("config", &["flow", "rules"]),
+    // `providers` for the reader of recordings.
+    ("trial", &["flow", "rules", "turn", "config", "providers"]),
     ("tidegate", &["flow", "rules", "turn", "chat", "sandbox", "providers", "tools", "store", "config"]),
     // `tidegate plugin build` is the builder.
-    ("cli", &["tidegate", "config", "build"]),
+    ("cli", &["tidegate", "trial", "config", "build"]),
     ("sdk", &[]),
     ("build", &[]),
     ("testkit", &["build", "flow", "sandbox", "turn"]),

@@ -4,7 +4,7 @@ use std::io::{Read, Write, stdin};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tidegate::trial::{Catalogue, Checked, check};
+use trial::{Catalogue, Checked, check};
 
 use super::{count, json as shapes};
 use crate::args::RulesCheck;
@@ -84,13 +84,12 @@ fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
 
 fn as_json(checked: &Checked) -> Value {
     let (errors, warnings) = checked.counts();
-    let finding = |one: &tidegate::trial::Finding| {
+    let finding = |one: &trial::Finding| {
         let mut value = shapes::finding(&one.diagnostic);
         value["rule"] = one.rule.clone().into();
         value
     };
-    let unreadable =
-        |one: &tidegate::trial::Unreadable| json!({"file": one.path.display().to_string(), "cause": one.cause});
+    let unreadable = |one: &trial::Unreadable| json!({"file": one.path.display().to_string(), "cause": one.cause});
     json!({
         "files": checked.files,
         "rules": checked.rules,

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tidegate::trial::{Catalogue, Explained, Explanation, explain};
+use trial::{Catalogue, Explained, Explanation, explain};
 
 use super::list::heading;
 use super::{find, json as shapes};
@@ -134,7 +134,7 @@ fn line(out: &mut impl Write, key: &str, value: &str) -> std::io::Result<()> {
 fn as_json(all: &Explanation) -> Value {
     let mut value = shapes::entry(&all.entry);
     value["shadows"] = all.shadows.iter().map(shapes::source).collect();
-    let part = |part: &tidegate::trial::Part| json!({"role": part.role, "pattern": part.pattern, "longest": part.longest, "matches_empty": part.matches_empty});
+    let part = |part: &trial::Part| json!({"role": part.role, "pattern": part.pattern, "longest": part.longest, "matches_empty": part.matches_empty});
     value["parts"] = all.parts.iter().map(part).collect();
     value["scopes"] =
         all.scopes.iter().map(|one| json!({"scope": one.scope, "tools": one.tools, "empty": one.empty})).collect();
@@ -147,7 +147,7 @@ fn as_json(all: &Explanation) -> Value {
         Explained::Prompt(text) => ("prompt", text),
     };
     value["told"] = json!({"kind": kind, "text": text});
-    let example = |one: &tidegate::trial::ExampleResult| json!({"fires": one.fires, "stream": one.stream, "text": one.text, "holds": one.holds});
+    let example = |one: &trial::ExampleResult| json!({"fires": one.fires, "stream": one.stream, "text": one.text, "holds": one.holds});
     value["example_results"] = all.examples.iter().map(example).collect();
     value
 }

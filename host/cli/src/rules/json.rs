@@ -1,8 +1,8 @@
 //! What several commands print of the same things, as JSON.
 
 use serde_json::{Value, json};
-use tidegate::trial::Entry;
 use tidegate::{Diagnostic, RuleMatch, RuleSource, Severity, StreamKind};
+use trial::Entry;
 
 /// A finding: `{"severity", "message", "file", "line", "column", "help"}`; what is not known is `null`.
 pub(super) fn finding(finding: &Diagnostic) -> Value {

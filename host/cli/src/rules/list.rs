@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use serde_json::json;
-use tidegate::trial::{Catalogue, Entry, REPEAT_LEGEND, Standing};
 use tidegate::{Diagnostic, RuleBucket};
+use trial::{Catalogue, Entry, REPEAT_LEGEND, Standing};
 
 use super::table::{self, Cell};
 use super::{count, json as shapes, warn};

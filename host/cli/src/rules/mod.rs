@@ -1,5 +1,5 @@
 //! `tidegate rules`: what rules are, whether they can be trusted, and what they would have done. Text and JSON; what is
-//! said is the library's, `tidegate::trial`.
+//! said is decided by `trial`.
 
 mod check;
 mod explain;
@@ -9,7 +9,7 @@ mod replay;
 mod table;
 mod test;
 
-use tidegate::trial::{Catalogue, NotFound, Subject};
+use trial::{Catalogue, NotFound, Subject};
 
 use crate::args::{Common, RulesCommand};
 use crate::exit::{Exit, Failure};
@@ -21,7 +21,8 @@ pub(crate) async fn run(common: &Common, command: RulesCommand) -> Result<Exit, 
     let operator = open::operator(common)?;
     let workspace = common.workspace.clone();
     let work = move || {
-        let catalogue = Catalogue::load(&operator, &workspace)?;
+        let tools = tidegate::tool_specs(&operator, &workspace)?;
+        let catalogue = Catalogue::load(&operator, &workspace, tools)?;
         match command {
             RulesCommand::List(args) => list::run(&catalogue, &args),
             RulesCommand::Check(args) => check::run(&catalogue, &args),

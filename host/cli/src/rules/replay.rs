@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
-use tidegate::trial::{Agreement, Catalogue, Fire, Replay, RuleTally, Subject, Then, Tokens, Trial, Where, replay};
 use tidegate::{RuleMatch, StreamKind};
+use trial::{Agreement, Catalogue, Fire, Replay, RuleTally, Subject, Then, Tokens, Trial, Where, replay};
 
 use super::table::{self, Cell};
 use super::{count, find, json as shapes};

@@ -4,7 +4,7 @@ use std::io::{Read, Write, stdin};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tidegate::trial::{Catalogue, Input, Probe, Subject, probe};
+use trial::{Catalogue, Input, Probe, Subject, probe};
 
 use super::{find, json as shapes};
 use crate::args::RulesTest;

@@ -9,6 +9,7 @@
 //! | does this rule fire on that, and why not? | [`probe()`] |
 //! | what is this rule, in all detail? | [`explain()`] |
 //! | what would rules have done in these sessions? | [`replay()`] |
+#![forbid(unsafe_code)]
 
 mod catalogue;
 mod check;

@@ -4,17 +4,14 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use config::{Diagnostic, Operator, RuleFile, RuleFiles, Severity};
+use config::rule_sources::{self, Built, Sources};
+use config::{Diagnostic, Diagnostics, Operator, RuleFile, RuleFiles, Severity};
 use flow::ToolSpec;
 use rules::{
     Bucket, InterruptMode, Layer, READ_RULE, Rule, RuleAction, RuleInfo, RuleSet, RuleState, Session, Settings, Source,
 };
-use tools::BuiltinTools;
-use turn::ports::Tools;
 
 use super::{nearest, promise};
-use crate::sources::{self, Built, Sources};
-use crate::{HostError, assemble, rulebook};
 
 /// The rules of a host, without anything else of it: no component is loaded and no provider is needed.
 pub struct Catalogue {
@@ -128,20 +125,18 @@ fn hint(nearest: Option<&str>) -> String {
 }
 
 impl Catalogue {
-    /// Reads the rule files of the project and of the user, the manifests of the plugins, and the built-in pack.
+    /// Reads the rule files of the project and of the user, the manifests of the plugins, and the built-in pack. `tools` are
+    /// those that the host offers to the model.
     ///
     /// # Errors
-    /// The operator's file or a manifest is wrong, or the workspace cannot be used.
-    pub fn load(operator: &Operator, workspace: &Path) -> Result<Self, HostError> {
+    /// The manifest of a plugin is wrong.
+    pub fn load(operator: &Operator, workspace: &Path, tools: Vec<ToolSpec>) -> Result<Self, Diagnostics> {
         let plugins = operator.load_plugins()?;
-        let mut settings = assemble::tools(operator, &[], &[]);
-        rulebook::permission(&mut settings)?;
-        let builtin = BuiltinTools::new(workspace, settings)?;
-        let specs: Arc<[ToolSpec]> = builtin.specs().into();
+        let specs: Arc<[ToolSpec]> = tools.into();
         let mut tools: Vec<String> = specs.iter().map(|tool| tool.name.clone()).collect();
-        let user = sources::user_folder();
-        let folders = sources::folders(operator, workspace, builtin.workspace(), user.as_deref());
-        let sources = Sources::new(operator, &plugins, builtin.workspace(), tools.clone());
+        let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let folders = rule_sources::folders(operator, workspace, &real, rule_sources::user_folder().as_deref());
+        let sources = Sources::new(operator, &plugins, &real, tools.clone());
         let mut files = RuleFiles::new(folders, sources.demands());
         files.look();
         let built = sources.build(&files);
@@ -224,7 +219,7 @@ impl Catalogue {
         let Some(rule) = rule else { return Err(NotFound::File { path: shown, findings }) };
         let (set, more) = RuleSet::build(vec![rule], self.settings().clone(), self.built.set.workspace());
         let mut findings = findings;
-        findings.extend(more.iter().map(sources::diagnostic));
+        findings.extend(more.iter().map(rule_sources::diagnostic));
         let info = set.rules().next().map(|info| self.entry(&info, &findings));
         match info {
             Some(entry) => Ok(Subject { entry, from_file: true }),
@@ -242,7 +237,7 @@ impl Catalogue {
     fn own_entry(&self, info: &RuleInfo<'_>) -> Entry {
         let mut entry = self.entry(info, &self.built.about_files);
         let of_this = |one: &&rules::Diagnostic| one.rule == info.rule.name && one.source == info.rule.source;
-        entry.findings.extend(self.built.about_set.iter().filter(of_this).map(sources::diagnostic));
+        entry.findings.extend(self.built.about_set.iter().filter(of_this).map(rule_sources::diagnostic));
         entry
     }
 
@@ -252,7 +247,7 @@ impl Catalogue {
             RuleState::Shadowed(by) => Standing::Shadowed(by.clone()),
             RuleState::Unreachable(why) => Standing::Unreachable(why.clone()),
             RuleState::Active if info.rule.bucket != Bucket::Stream => Standing::Active,
-            RuleState::Active => sources::idle(info.rule, &self.tools).map_or(Standing::Active, Standing::Idle),
+            RuleState::Active => rule_sources::idle(info.rule, &self.tools).map_or(Standing::Active, Standing::Idle),
         };
         let watches = info.rule.bucket == Bucket::Stream;
         let action = action(info.rule, info.interrupt);

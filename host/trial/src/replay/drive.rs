@@ -10,8 +10,8 @@ use turn::attempt::{Answer, Attempt as Core, Context, Effect, Ending, Noted, Pre
 use super::Trial;
 use super::attempt::{Attempt, Outcome, Past, PastFire, Step};
 use super::report::{Agreement, Fire, Replay, Then, Tokens};
-use crate::trial::catalogue::session;
-use crate::trial::input::stream_words;
+use crate::catalogue::session;
+use crate::input::stream_words;
 
 /// The rules of one thread.
 pub(super) struct Driver<'a> {

@@ -4,23 +4,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{Demands, Diagnostic, OnProblem, Operator, RuleFiles, RuleFolder, RuleFolders, Severity};
+use crate::{Demands, Diagnostic, OnProblem, Operator, RuleFiles, RuleFolder, RuleFolders, Severity};
 use rules::{Bucket, Layer, READ_RULE, Requirement, Rule, RuleSet, RuleState, Scope, Unmet};
 
 /// Where a project has its rule files.
-pub(crate) const PROJECT_FOLDER: &str = ".tidegate/rules";
+pub const PROJECT_FOLDER: &str = ".tidegate/rules";
 
 /// The agent of every session.
 const AGENT: &str = "main";
 
 /// Where the user has rule files: `tidegate/rules` in the configuration folder. `None` where the user has no home.
-pub(crate) fn user_folder() -> Option<PathBuf> {
+pub fn user_folder() -> Option<PathBuf> {
     use etcetera::base_strategy::{BaseStrategy, Xdg};
     Xdg::new().ok().map(|base| base.config_dir().join("tidegate").join("rules"))
 }
 
 /// The rule folders, highest priority first. `workspace` is as it was given, `real` where it really is.
-pub(crate) fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<&Path>) -> Vec<RuleFolder> {
+pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<&Path>) -> Vec<RuleFolder> {
     let wanted = &operator.rule_folders;
     let project = RuleFolder {
         layer: Layer::Project,
@@ -56,7 +56,7 @@ pub(crate) fn folders(operator: &Operator, workspace: &Path, real: &Path, user: 
 /// A required folder is required under whichever of its names it is read: `required_folders` can name the project's own.
 fn require_under_every_name(folders: &mut [RuleFolder]) {
     let real = |folder: &RuleFolder| folder.path.canonicalize().unwrap_or_else(|_| folder.path.clone());
-    let required: Vec<(PathBuf, Option<config::Place>)> =
+    let required: Vec<(PathBuf, Option<crate::Place>)> =
         folders.iter().filter(|one| one.required).map(|one| (real(one), one.asked.clone())).collect();
     for folder in folders {
         let path = real(folder);
@@ -81,7 +81,7 @@ const FOREIGN: [&str; 6] =
     [".omp/rules", ".agents/rules", ".cursor/rules", ".windsurf/rules", ".clinerules", ".github/instructions"];
 
 /// Rule files that are there and are not read, and what would read them.
-pub(crate) fn unread(operator: &Operator, workspace: &Path, user: Option<&Path>) -> Vec<(String, String)> {
+pub fn unread(operator: &Operator, workspace: &Path, user: Option<&Path>) -> Vec<(String, String)> {
     let wanted = &operator.rule_folders;
     let named = |folder: &Path| {
         let real = |path: &Path| path.canonicalize().ok();
@@ -117,7 +117,8 @@ fn rule_files(folder: &Path) -> usize {
 }
 
 /// All that rules are made of, but their files.
-pub(crate) struct Sources {
+#[derive(Debug)]
+pub struct Sources {
     /// Those of plugins, in order of registration, and the built-in pack.
     fixed: Vec<Rule>,
     /// What is wrong with those.
@@ -132,21 +133,22 @@ pub(crate) struct Sources {
 }
 
 /// Rules that can be used.
-#[derive(Clone)]
-pub(crate) struct Built {
-    pub(crate) set: Arc<RuleSet>,
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The rules, those that are not used included.
+    pub set: Arc<RuleSet>,
     /// What is wrong with how they fit together.
-    pub(crate) about_set: Vec<rules::Diagnostic>,
+    pub about_set: Vec<rules::Diagnostic>,
     /// What is wrong with files, manifests and settings.
-    pub(crate) about_files: Vec<Diagnostic>,
+    pub about_files: Vec<Diagnostic>,
     /// Rules that wait for what cannot come here, each with why.
-    pub(crate) idle: Vec<(Rule, String)>,
+    pub idle: Vec<(Rule, String)>,
     /// Why the host must not run with these rules; empty where it may.
-    pub(crate) unmet: Vec<Diagnostic>,
+    pub unmet: Vec<Diagnostic>,
 }
 
 impl Sources {
-    pub(crate) fn new(operator: &Operator, plugins: &[config::Plugin], workspace: &Path, tools: Vec<String>) -> Self {
+    pub fn new(operator: &Operator, plugins: &[crate::Plugin], workspace: &Path, tools: Vec<String>) -> Self {
         let (mut fixed, builtin) = rules::builtin();
         let mut found: Vec<Diagnostic> = builtin.iter().map(diagnostic).collect();
         let mut unmet = Vec::new();
@@ -170,13 +172,13 @@ impl Sources {
     }
 
     /// What the operator demands of rule files.
-    pub(crate) fn demands(&self) -> Demands {
+    pub fn demands(&self) -> Demands {
         let rules = self.wanted.required.iter().map(|(name, _)| name.clone()).collect();
         Demands { rules, all: self.wanted.on_problem == OnProblem::Refuse }
     }
 
     /// Puts all rules together.
-    pub(crate) fn build(&self, files: &RuleFiles) -> Built {
+    pub fn build(&self, files: &RuleFiles) -> Built {
         let all = files.rules().chain(&self.fixed).cloned().collect();
         let (set, about_set) = RuleSet::build(all, self.settings.clone(), &self.workspace);
         let tools = self.tools_with(&set);
@@ -189,7 +191,7 @@ impl Sources {
     }
 
     /// Why the host must not run, each reason once.
-    pub(crate) fn unmet(&self, files: &RuleFiles, built: &Built) -> Vec<Diagnostic> {
+    pub fn unmet(&self, files: &RuleFiles, built: &Built) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = files.unmet().chain(self.unmet.iter().cloned()).collect();
         for unmet in built.set.unmet() {
             let errors: Vec<&Diagnostic> = files
@@ -237,7 +239,7 @@ impl Sources {
     }
 
     /// What is wrong with files, manifests and settings.
-    pub(crate) fn about_files(&self, files: &RuleFiles, set: &RuleSet) -> Vec<Diagnostic> {
+    pub fn about_files(&self, files: &RuleFiles, set: &RuleSet) -> Vec<Diagnostic> {
         files.findings().chain(&self.found).cloned().chain(self.unknown_rules(set)).collect()
     }
 
@@ -268,7 +270,7 @@ fn is_about(one: &Diagnostic, rule: &str) -> bool {
 impl Built {
     /// Rules that are not in force as written, for whoever has to know of a broken guard: what was refused, and what can
     /// never fire.
-    pub(crate) fn problems(&self) -> Vec<Diagnostic> {
+    pub fn problems(&self) -> Vec<Diagnostic> {
         let errors = self.about_files.iter().filter(|one| is_error(one)).cloned();
         let about_set = self.about_set.iter().map(diagnostic).filter(is_error);
         errors.chain(about_set).chain(self.unreachable()).collect()
@@ -283,7 +285,7 @@ impl Built {
     }
 
     /// All that is wrong, for people.
-    pub(crate) fn warnings(&self) -> Vec<Diagnostic> {
+    pub fn warnings(&self) -> Vec<Diagnostic> {
         let idle = self.idle.iter().map(|(rule, why)| {
             Diagnostic::warning(format!("rule `{}` ({}) cannot fire: {why}", rule.name, rule.source))
         });
@@ -292,7 +294,7 @@ impl Built {
 }
 
 /// Why an active rule waits for what cannot come here: the tools it watches are not `offered`, or it names other agents.
-pub(crate) fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
+pub fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
     let missing = |scope: &Scope| match scope {
         Scope::Tool { name: Some(name), .. } if !offered.iter().any(|tool| scope.takes_tool(tool)) => {
             Some(name.clone())
@@ -308,7 +310,7 @@ pub(crate) fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
 }
 
 /// A diagnostic of the engine's, for people.
-pub(crate) fn diagnostic(from: &rules::Diagnostic) -> Diagnostic {
+pub fn diagnostic(from: &rules::Diagnostic) -> Diagnostic {
     let message = format!("rule `{}` ({}): {}", from.rule, from.source, from.message);
     let one = match from.severity {
         rules::Severity::Error => Diagnostic::error(message),
