@@ -7,6 +7,7 @@ mod cases;
 mod contract;
 mod crates;
 mod imports;
+mod links;
 mod openings;
 mod purity;
 mod released;

@@ -6,14 +6,16 @@ use crate::tree::{File, files};
 use crate::{bites, hold};
 
 /// All that the top folder may hold, beside files and folders whose name begins with a dot.
-const TOP: [&str; 13] = [
+const TOP: [&str; 15] = [
     "ARCHITECTURE.md",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "Cargo.lock",
     "Cargo.toml",
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",
+    "SECURITY.md",
     "host",
     "plugins",
     "rules",
