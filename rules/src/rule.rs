@@ -1,10 +1,12 @@
 //! A rule as used: what a rule as typed becomes, with everything compiled and everything wrong with it said.
 
 use std::fmt;
+use std::hash::Hasher as _;
 use std::ops::Range;
 use std::sync::Arc;
 
 use flow::{Evidence, PluginId};
+use fnv::FnvHasher;
 
 use crate::conditions::CONDITION;
 use crate::dialect;
@@ -165,15 +167,13 @@ impl Rule {
         self.reminder.as_deref().unwrap_or(&self.body)
     }
 
-    /// A number for what the rule matches, the same as long as only its body and description are edited. Kept in
-    /// records, so that an edited rule counts as new.
+    /// Returns a hash of what the rule matches, the same as long as only its body and description are edited. It is kept
+    /// in records, so that an edited rule counts as new; FNV-1a, since it must never change and guards against nobody.
     pub fn content_hash(&self) -> u64 {
-        // FNV-1a: a stable number, not a guard against anybody.
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut hash = FnvHasher::default();
         let mut add = |text: &str| {
-            for byte in text.bytes().chain([0xff]) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-            }
+            hash.write(text.as_bytes());
+            hash.write_u8(0xff);
         };
         for (word, patterns) in [("any", &self.conditions), ("all", &self.all), ("unless", &self.unless)] {
             add(word);
@@ -185,7 +185,7 @@ impl Rule {
         self.globs.iter().for_each(|g| add(g.as_str()));
         add("field");
         self.fields.iter().for_each(|f| add(f));
-        hash
+        hash.finish()
     }
 
     /// Whether it watches the agent of this name.

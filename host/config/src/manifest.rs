@@ -271,8 +271,8 @@ fn position(word: PositionWord) -> Position {
 }
 
 fn check_identity(document: &mut Document<'_>, typed: &ManifestFile) {
-    if !is_version(&typed.version) {
-        let message = format!("\"{}\" is not a version", typed.version.escape_debug());
+    if let Err(problem) = semver::Version::parse(&typed.version) {
+        let message = format!("\"{}\" is not a version: {problem}", typed.version.escape_debug());
         document.error(&steps!["version"], message, "", "write it as `MAJOR.MINOR.PATCH`, such as `0.1.0`");
     }
     if !SUPPORTED_API.contains(&typed.api.as_str()) {
@@ -347,18 +347,4 @@ impl SettingKind {
             Self::Texts => "a list of texts",
         }
     }
-}
-
-/// `MAJOR.MINOR.PATCH`, with `-PRE` and `+BUILD` made of letters, digits, dots and hyphens.
-fn is_version(text: &str) -> bool {
-    let word = |text: &str| {
-        text.split('.').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
-    };
-    let (rest, build) = text.split_once('+').map_or((text, None), |(rest, build)| (rest, Some(build)));
-    let (core, pre) = rest.split_once('-').map_or((rest, None), |(core, pre)| (core, Some(pre)));
-    let numbers: Vec<&str> = core.split('.').collect();
-    let number = |text: &&str| {
-        !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) && (*text == "0" || !text.starts_with('0'))
-    };
-    numbers.len() == 3 && numbers.iter().all(number) && pre.is_none_or(word) && build.is_none_or(word)
 }

@@ -1,6 +1,9 @@
 //! Output items under construction: what was given of each part, so that what is repeated whole is not given twice.
 
+use std::hash::Hasher as _;
+
 use flow::{BlockId, BlockKind, CallId};
+use fnv::FnvHasher;
 
 use super::wire::{Event, WireItem};
 use crate::decode::Answer;
@@ -42,29 +45,30 @@ pub(super) enum ItemKind {
 struct Part {
     number: u64,
     len: usize,
-    /// Tells whether a text begins with what was given, without keeping it (FNV-1a).
+    /// The hash of the emitted bytes: decides whether a longer string begins with them, without keeping them.
     hash: u64,
 }
 
 impl Part {
     fn new(number: u64) -> Self {
-        Self { number, len: 0, hash: fnv(0xcbf2_9ce4_8422_2325, "") }
+        Self { number, len: 0, hash: fnv(FnvHasher::default(), "") }
     }
 
     fn add(&mut self, text: &str) {
         self.len += text.len();
-        self.hash = fnv(self.hash, text);
+        self.hash = fnv(FnvHasher::with_key(self.hash), text);
     }
 
     /// What a whole text has beyond what was given; `None` where it begins otherwise.
     fn rest_of<'t>(&self, whole: &'t str) -> Option<&'t str> {
         let (given, rest) = whole.split_at_checked(self.len)?;
-        (fnv(Self::new(0).hash, given) == self.hash).then_some(rest)
+        (fnv(FnvHasher::default(), given) == self.hash).then_some(rest)
     }
 }
 
-fn fnv(hash: u64, text: &str) -> u64 {
-    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+fn fnv(mut hasher: FnvHasher, text: &str) -> u64 {
+    hasher.write(text.as_bytes());
+    hasher.finish()
 }
 
 impl Item {
