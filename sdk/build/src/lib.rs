@@ -19,6 +19,7 @@ mod encode;
 mod error;
 mod files;
 mod fresh;
+mod scaffold;
 mod toolchain;
 
 use std::fmt;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub use error::BuildError;
+pub use scaffold::{RECORDING, ScaffoldError, create_plugin};
 pub use toolchain::{TARGET, TOOLCHAIN_VARIABLE, Way};
 
 /// How to build.
