@@ -1,7 +1,7 @@
 //! Examples in rule files: fenced blocks under the headings `Fires` and `Does not fire`. They are not sent to the
 //! model; a rule can be held against them.
 
-use flow::{BlockKind, CallId};
+use flow::{CallId, StreamKind};
 
 use crate::{Bucket, Diagnostic, RepeatMode, Rule, RuleSet, Session, Settings, Severity};
 
@@ -32,15 +32,15 @@ impl Example {
     }
 
     /// The block the example stands for, and what is fed into it.
-    fn block(&self) -> (BlockKind, String) {
+    fn block(&self) -> (StreamKind, String) {
         let mut words = self.stream.split_whitespace();
         match words.next() {
-            Some("thinking") => (BlockKind::Thinking, self.text.clone()),
+            Some("thinking") => (StreamKind::Thinking, self.text.clone()),
             Some(word) if word.starts_with("tool:") => {
                 let name = word["tool:".len()..].to_owned();
-                (BlockKind::Tool { call: CallId::new("example"), name }, self.arguments(words))
+                (StreamKind::Tool { call: CallId::new("example"), name }, self.arguments(words))
             }
-            _ => (BlockKind::Text, self.text.clone()),
+            _ => (StreamKind::Text, self.text.clone()),
         }
     }
 

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use flow::{BlockId, BlockKind, RuleMatch, StreamKind};
+use flow::{BlockId, RuleMatch, StreamKind};
 
 use crate::RuleSet;
 use crate::calls::CallWatch;
@@ -100,13 +100,12 @@ impl Gate {
 
     /// A block begins. Text and thinking continue their streams; a call that begins again is watched from its start, and
     /// its earlier matches are discarded.
-    pub fn block_start(&mut self, block: BlockId, kind: &BlockKind) {
+    pub fn block_start(&mut self, block: BlockId, kind: &StreamKind) {
         let target = match kind {
-            BlockKind::Text => Target::Text,
-            BlockKind::Thinking => Target::Thinking,
-            BlockKind::Tool { call, name } => {
-                let stream = StreamKind::Tool { call: call.clone(), name: name.clone() };
-                self.calls.push(Call { stream, watch: self.call(name), fired: VecDeque::new() });
+            StreamKind::Text => Target::Text,
+            StreamKind::Thinking => Target::Thinking,
+            StreamKind::Tool { name, .. } => {
+                self.calls.push(Call { stream: kind.clone(), watch: self.call(name), fired: VecDeque::new() });
                 Target::Call(self.calls.len() - 1)
             }
         };

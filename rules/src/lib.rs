@@ -8,7 +8,7 @@
 //! This crate does no I/O and reads no clock.
 //!
 //! ```
-//! use flow::{Action, BlockKind};
+//! use flow::{Action, StreamKind};
 //! use tidegate_rules::{Layer, RuleSet, Session, Settings, Source, parse_rule_file};
 //!
 //! let file = "+++\ncondition = 'chmod 777'\n+++\nGive the owner what is needed, and nobody else.\n";
@@ -20,7 +20,7 @@
 //! let mut session = Session::new(set);
 //! session.begin_turn();
 //! let mut gate = session.gate();
-//! gate.block_start(0, &BlockKind::Text);
+//! gate.block_start(0, &StreamKind::Text);
 //!
 //! // "chmod 7" may become a match, so it waits.
 //! let fed = gate.piece(0, "Run chmod 7");

@@ -154,7 +154,7 @@ impl Session {
         let (mut actions, mut over_budget) = (Vec::with_capacity(matches.len()), Vec::new());
         let mut again = Vec::with_capacity(matches.len());
         for found in matches {
-            let tool = matches!(found.stream, StreamKind::Tool { .. });
+            let tool = found.stream.is_tool();
             let rule = set.rule(&found.rule);
             again.push(rule.is_some_and(|rule| self.is_used_up(rule)));
             let action = rule.map_or(Action::Pass, |rule| {

@@ -130,7 +130,7 @@ fn a_rule_set_says_when_its_memory_was_too_small() {
     let (set, _) = RuleSet::build(vec![rule.unwrap()], Settings::default(), "/w");
     assert_eq!(set.engine_trouble(), None);
     let mut gate = Session::new(Arc::clone(&set)).gate();
-    gate.block_start(0, &flow::BlockKind::Text);
+    gate.block_start(0, &flow::StreamKind::Text);
     let mut numbers = Random(6);
     for _ in 0..80_000 {
         gate.piece(0, ["fo", "x", "y", "xxxxy"][numbers.below(4)]);

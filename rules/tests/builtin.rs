@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use flow::{BlockKind, CallId};
+use flow::{CallId, StreamKind};
 use rules::{BUILTIN_FILES, InterruptMode, Rule, RuleAction, RuleSet, Session, Settings, builtin, check_examples};
 use tidegate_rules as rules;
 
@@ -127,7 +127,7 @@ fn every_argument_that_a_rule_names_is_watched() {
         let (set, _) = RuleSet::build(vec![rule.clone()], Settings::default(), "");
         for field in &rule.fields {
             let mut gate = Session::new(set.clone()).gate();
-            gate.block_start(0, &BlockKind::Tool { call: CallId::new("1"), name: tool.into() });
+            gate.block_start(0, &StreamKind::Tool { call: CallId::new("1"), name: tool.into() });
             let value = match field.split_once("[].") {
                 Some((list, key)) => serde_json::json!({ "path": path, list: [{ key: example.text }] }),
                 None => serde_json::json!({ "path": path, field: example.text }),

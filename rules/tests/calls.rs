@@ -1,7 +1,7 @@
 //! Tool calls beyond the bounds of what is read: what rules see of them, and that it is said.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
-use flow::{BlockKind, CallId};
+use flow::{CallId, StreamKind};
 use rules::{Gate, Layer, Rule, RuleSet, RuleSpec, Session, Settings, Source, Strings};
 use tidegate_rules as rules;
 
@@ -17,7 +17,7 @@ fn gate() -> Gate {
     assert_eq!(found, []);
     let (set, _) = RuleSet::build(rule.into_iter().collect(), Settings::default(), "/work");
     let mut gate = Session::new(set).gate();
-    gate.block_start(0, &BlockKind::Tool { call: CallId::new("a"), name: "edit".into() });
+    gate.block_start(0, &StreamKind::Tool { call: CallId::new("a"), name: "edit".into() });
     gate
 }
 

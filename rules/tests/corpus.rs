@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use flow::{Action, BlockKind, CallId, RuleMatch, StreamKind};
+use flow::{Action, CallId, RuleMatch, StreamKind};
 use rules::{
     Bucket, Diagnostic, Layer, Rule, RuleSet, RuleSpec, RuleState, Session, Settings, Source, parse_rule_file,
 };
@@ -209,7 +209,7 @@ fn run_step(session: &mut Session, step: &Step, cut: Cut, name: &str) {
     let mut open: Option<(u32, String)> = None;
     'answer: for (at, block) in step.block.iter().enumerate() {
         let (kind, text) = block_of(block);
-        let call = if let BlockKind::Tool { call, .. } = &kind { call.as_str().to_owned() } else { String::new() };
+        let call = if let StreamKind::Tool { call, .. } = &kind { call.as_str().to_owned() } else { String::new() };
         let id = match &open {
             Some((id, known)) if !call.is_empty() && *known == call => *id,
             _ => {
@@ -238,7 +238,7 @@ fn run_step(session: &mut Session, step: &Step, cut: Cut, name: &str) {
             while !fed.matches.is_empty() {
                 let judged = session.judge(&fed.matches);
                 let stops = matches!(judged.action, Action::Interrupt | Action::Stop);
-                if stops && !matches!(fed.matches[0].stream, StreamKind::Tool { .. }) {
+                if stops && !fed.matches[0].stream.is_tool() {
                     let stopping =
                         fed.matches.iter().zip(&judged.actions).filter(|(_, action)| **action == judged.action);
                     let start = stopping.map(|(m, _)| m.evidence.start).min().unwrap();
@@ -277,13 +277,13 @@ enum Feed<'a> {
     Finish(StreamKind),
 }
 
-fn block_of(block: &Block) -> (BlockKind, &str) {
+fn block_of(block: &Block) -> (StreamKind, &str) {
     match (&block.text, &block.thinking, &block.tool) {
-        (Some(text), None, None) => (BlockKind::Text, text),
-        (None, Some(text), None) => (BlockKind::Thinking, text),
+        (Some(text), None, None) => (StreamKind::Text, text),
+        (None, Some(text), None) => (StreamKind::Thinking, text),
         (None, None, Some(tool)) => {
             let call = CallId::new(block.call.as_deref().unwrap_or("a"));
-            (BlockKind::Tool { call, name: tool.clone() }, block.json.as_deref().unwrap())
+            (StreamKind::Tool { call, name: tool.clone() }, block.json.as_deref().unwrap())
         }
         _ => panic!("a block is one of text, thinking and tool"),
     }
@@ -302,7 +302,7 @@ fn check(step: &Step, found: &[(usize, RuleMatch)], name: &str) {
         assert!(expected.field.is_none() || expected.field == evidence.field, "{name}: {m:?}");
         assert!(expected.path.is_none() || expected.path == evidence.path, "{name}: {m:?}");
         assert_eq!(evidence.unread, expected.unread, "{name}: {m:?}");
-        let in_argument = matches!(m.stream, StreamKind::Tool { .. }) && !evidence.unread;
+        let in_argument = m.stream.is_tool() && !evidence.unread;
         assert_eq!(evidence.field.is_some(), in_argument, "{name}");
     }
 }

@@ -80,7 +80,7 @@ fn evidence(session: &Session, text: &str) -> [Option<String>; 2] {
     let single: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
     [vec![text], single].map(|pieces| {
         let mut gate = session.gate();
-        gate.block_start(0, &flow::BlockKind::Text);
+        gate.block_start(0, &flow::StreamKind::Text);
         let mut found: Vec<_> = pieces.into_iter().flat_map(|piece| gate.piece(0, piece).matches).collect();
         found.extend(gate.end(0).matches);
         found.into_iter().next().map(|found| found.evidence.text)

@@ -260,7 +260,7 @@ proptest! {
         for cut in cuts(text.len(), seed) {
             let mut matches = Vec::new();
             let (mut gate, mut from, mut safe) = (Session::new(Arc::clone(&set)).gate(), 0, 0);
-            gate.block_start(7, &flow::BlockKind::Text);
+            gate.block_start(7, &flow::StreamKind::Text);
             let mut stopped = false;
             let stops = |fed: &Fed| fed.matches.iter().any(|m| quiet.is_none_or(|q| m.rule != format!("r{q}")));
             'text: for to in cut.iter().copied().filter(|to| text.is_char_boundary(*to)) {
@@ -331,7 +331,7 @@ proptest! {
         let expected = wanted.filter(|wanted| veto.is_none_or(|veto| *wanted < veto));
         for cut in cuts(text.len(), seed) {
             let mut gate = Session::new(Arc::clone(&set)).gate();
-            gate.block_start(7, &flow::BlockKind::Text);
+            gate.block_start(7, &flow::StreamKind::Text);
             let (mut from, mut matches) = (0, Vec::new());
             for to in cut.into_iter().filter(|to| text.is_char_boundary(*to)) {
                 matches.extend(gate.piece(7, &text[from..to]).matches);

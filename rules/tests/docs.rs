@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use flow::{BlockKind, CallId};
+use flow::{CallId, StreamKind};
 use rules::{
     InterruptMode, Layer, RepeatMode, Rule, RuleAction, RuleSet, RuleSpec, Session, Settings, Source, builtin,
     parse_rule_file,
@@ -143,7 +143,7 @@ fn told(rule: Rule, stopped: bool) -> String {
     let (set, _) = RuleSet::build(vec![rule], Settings::default(), "/workspace");
     let session = Session::new(set);
     let mut gate = session.gate();
-    gate.block_start(0, &BlockKind::Tool { call: CallId::new("1"), name: "write_file".into() });
+    gate.block_start(0, &StreamKind::Tool { call: CallId::new("1"), name: "write_file".into() });
     let arguments = serde_json::json!({"path": "app/load.py", "content": "def load():\n    print('loading')\n"});
     let matches = gate.piece(0, &arguments.to_string()).matches;
     assert_eq!(matches.len(), 1);

@@ -121,7 +121,7 @@ fn the_reminder_goes_to_the_model_and_the_body_does_not() {
     let mut session = Session::new(set);
     session.begin_turn();
     let mut gate = session.gate();
-    gate.block_start(0, &flow::BlockKind::Text);
+    gate.block_start(0, &flow::StreamKind::Text);
     let fed = gate.piece(0, "Now a force push.");
     drop(session.judge(&fed.matches));
     let told = session.reminder(&fed.matches);

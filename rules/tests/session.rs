@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flow::{Action, BlockKind, CallId, RuleMatch};
+use flow::{Action, CallId, RuleMatch, StreamKind};
 use rules::{Hold, Layer, Rule, RuleSet, Session, Settings, Source, parse_rule_file};
 use tidegate_rules as rules;
 
@@ -26,7 +26,7 @@ fn session(front: &str) -> Session {
 
 fn text(session: &Session, text: &str) -> Vec<RuleMatch> {
     let mut gate = session.gate();
-    gate.block_start(0, &BlockKind::Text);
+    gate.block_start(0, &StreamKind::Text);
     let mut matches = gate.piece(0, text).matches;
     matches.extend(std::iter::from_fn(|| gate.more(0)).flat_map(|fed| fed.matches));
     matches.extend(gate.end(0).matches);
@@ -40,7 +40,7 @@ fn acted(session: &Session, words: &str) -> Vec<RuleMatch> {
 
 fn call(session: &Session, id: &str, json: &str) -> Vec<RuleMatch> {
     let mut gate = session.gate();
-    gate.block_start(0, &BlockKind::Tool { call: CallId::new(id), name: "write".into() });
+    gate.block_start(0, &StreamKind::Tool { call: CallId::new(id), name: "write".into() });
     let mut matches = gate.piece(0, json).matches;
     matches.extend(std::iter::from_fn(|| gate.more(0)).flat_map(|fed| fed.matches));
     matches
@@ -60,8 +60,8 @@ fn extensions_are_told_once_per_stream_and_rule_and_turn() {
     assert_eq!(session.judge(&first).first, [true]);
 }
 
-fn text_stream() -> flow::StreamKind {
-    flow::StreamKind::Text
+fn text_stream() -> StreamKind {
+    StreamKind::Text
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn one_sibling_call_of_a_batch_gets_the_reminder() {
     let mut gate = session.gate();
     let mut actions = Vec::new();
     for (block, id) in ["a", "b", "c"].into_iter().enumerate() {
-        gate.block_start(block as u32, &BlockKind::Tool { call: CallId::new(id), name: "write".into() });
+        gate.block_start(block as u32, &StreamKind::Tool { call: CallId::new(id), name: "write".into() });
         let fed = gate.piece(block as u32, r#"{"t":"x"}"#);
         actions.push(session.judge(&fed.matches).action);
     }
@@ -164,7 +164,7 @@ fn a_loop_holds_until_a_bound_lets_go() {
     let session = Session::new(set(vec![rule("r", "condition = 'foo.*bar'", "No.")], settings));
     for whole in [true, false] {
         let mut gate = session.gate();
-        gate.block_start(3, &BlockKind::Text);
+        gate.block_start(3, &StreamKind::Text);
         let mut feed = |text: &str| {
             let pieces = if whole { vec![text] } else { text.split_inclusive(|_| true).collect() };
             let fed = pieces.into_iter().map(|piece| gate.piece(3, piece));
@@ -175,8 +175,8 @@ fn a_loop_holds_until_a_bound_lets_go() {
         // The limit is exceeded at the first of the two bytes, however they arrive.
         assert_eq!(feed("me"), (15, 11, 0));
         assert_eq!(feed(" on"), (15, 0, 0));
-        assert_eq!(gate.holding(&flow::StreamKind::Text), ["r"]);
-        assert_eq!(gate.release_held(&flow::StreamKind::Text), (19, 4));
+        assert_eq!(gate.holding(&StreamKind::Text), ["r"]);
+        assert_eq!(gate.release_held(&StreamKind::Text), (19, 4));
         let fed = gate.piece(3, " bar");
         assert_eq!((fed.matches.len(), fed.safe), (1, 19));
     }
@@ -190,16 +190,16 @@ fn no_limit_releases_a_condition_of_bounded_length() {
         Session::new(set(rules.into(), settings.clone()))
     };
     let mut gate = session(["bounded", "alone"]).gate();
-    gate.block_start(0, &BlockKind::Text);
-    assert!(!gate.has_limit(&flow::StreamKind::Text));
-    assert_eq!((gate.piece(0, "x bounde").safe, gate.release_held(&flow::StreamKind::Text)), (2, (2, 0)));
+    gate.block_start(0, &StreamKind::Text);
+    assert!(!gate.has_limit(&StreamKind::Text));
+    assert_eq!((gate.piece(0, "x bounde").safe, gate.release_held(&StreamKind::Text)), (2, (2, 0)));
     // Of two that are in progress together the one without a bound is released, and the other is not.
     let mut gate = session(["bounded", "x.*y"]).gate();
-    gate.block_start(0, &BlockKind::Text);
-    assert!(gate.has_limit(&flow::StreamKind::Text));
+    gate.block_start(0, &StreamKind::Text);
+    assert!(gate.has_limit(&StreamKind::Text));
     let fed = gate.piece(0, "a x and bound");
     assert_eq!((fed.safe, fed.released), (8, 6));
-    assert_eq!(gate.release_held(&flow::StreamKind::Text), (8, 0));
+    assert_eq!(gate.release_held(&StreamKind::Text), (8, 0));
     assert_eq!(gate.piece(0, "ed").matches.len(), 1);
 }
 
@@ -207,7 +207,7 @@ fn no_limit_releases_a_condition_of_bounded_length() {
 fn a_line_end_ends_what_a_loop_holds() {
     let session = session("condition = 'foo.*bar'");
     let mut gate = session.gate();
-    gate.block_start(0, &BlockKind::Text);
+    gate.block_start(0, &StreamKind::Text);
     assert_eq!(gate.piece(0, "a foo b").safe, 2);
     assert_eq!(gate.piece(0, "c\nd fo").safe, 11);
     assert_eq!(gate.piece(0, "g").safe, 14);
@@ -219,13 +219,13 @@ fn rules_that_do_not_interrupt_hold_nothing() {
         let front = "condition = 'foobar'\ninterrupt = 'never'";
         let session = Session::new(set(vec![rule("r", front, "No.")], settings));
         let mut gate = session.gate();
-        gate.block_start(0, &BlockKind::Text);
+        gate.block_start(0, &StreamKind::Text);
         assert_eq!(gate.piece(0, "a fooba").safe, 7);
     }
     let loud = vec![rule("r", "condition = 'foobar'", "No.")];
     let session = Session::new(set(loud, Settings { hold: Hold::Off, ..Settings::default() }));
     let mut gate = session.gate();
-    gate.block_start(0, &BlockKind::Text);
+    gate.block_start(0, &StreamKind::Text);
     assert_eq!(gate.piece(0, "a foo").safe, 5);
     let fed = gate.piece(0, "bar");
     assert_eq!((fed.matches.len(), fed.safe), (1, 5));
@@ -235,7 +235,7 @@ fn rules_that_do_not_interrupt_hold_nothing() {
 fn evidence_is_bounded_and_knows_its_line_after_much_text() {
     let session = session("condition = 'begin[^!]*!'");
     let mut gate = session.gate();
-    gate.block_start(0, &BlockKind::Text);
+    gate.block_start(0, &StreamKind::Text);
     let line = "no such word in this line\n".repeat(5000);
     assert_eq!(gate.piece(0, &line).matches, []);
     let fed = gate.piece(0, &format!("x begin {}é!", "é".repeat(300)));
@@ -248,7 +248,7 @@ fn evidence_is_bounded_and_knows_its_line_after_much_text() {
 #[test]
 fn a_block_that_begins_again_forgets_what_waited() {
     let session = session("condition = 'FORBIDDEN'\nscope = 'tool(*.rs)'");
-    let kind = BlockKind::Tool { call: CallId::new("a"), name: "write".into() };
+    let kind = StreamKind::Tool { call: CallId::new("a"), name: "write".into() };
     let mut gate = session.gate();
     gate.block_start(0, &kind);
     assert_eq!(gate.piece(0, r#"{"t":"FORBIDDEN","#).matches, []);
@@ -261,7 +261,7 @@ fn a_block_that_begins_again_forgets_what_waited() {
 fn arguments_that_are_no_json_are_told() {
     let session = session("condition = 'x'");
     let mut gate = session.gate();
-    gate.block_start(0, &BlockKind::Tool { call: CallId::new("a"), name: "write".into() });
+    gate.block_start(0, &StreamKind::Tool { call: CallId::new("a"), name: "write".into() });
     gate.piece(0, "{\"a\" \"x\"}");
     assert_eq!(gate.decode_error(0), Some("unexpected '\"'"));
 }
@@ -291,7 +291,7 @@ fn a_thousand_rules_on_a_megabyte_stay_within_their_room() {
         .map(|n| rule(&format!("r{n}"), &format!("condition = '\\bword{n}\\s*\\(|(?m)^\\s*use x{n}::'"), "No."));
     let session = Session::new(set(rules.collect(), Settings::default()));
     let mut gate = session.gate();
-    gate.block_start(0, &BlockKind::Text);
+    gate.block_start(0, &StreamKind::Text);
     let (mut state, mut length, mut safe) = (1_u64, 0, 0);
     while length < 1_000_000 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -340,7 +340,7 @@ fn a_path_longer_than_is_read_is_the_same_however_it_is_cut() {
     assert_eq!(whole.len(), 1);
     for cut in [1, 7, 4000] {
         let mut gate = session.gate();
-        gate.block_start(0, &BlockKind::Tool { call: CallId::new("a"), name: "write".into() });
+        gate.block_start(0, &StreamKind::Tool { call: CallId::new("a"), name: "write".into() });
         let chars: Vec<char> = json.chars().collect();
         let pieces = chars.chunks(cut).map(|piece| piece.iter().collect::<String>());
         let cut_up: Vec<RuleMatch> = pieces.flat_map(|piece| gate.piece(0, &piece).matches).collect();
@@ -357,7 +357,7 @@ fn a_tool_says_itself_which_arguments_name_files() {
     };
     let fires = |session: &Session, arguments: &str| {
         let mut gate = session.gate();
-        gate.block_start(0, &BlockKind::Tool { call: CallId::new("1"), name: "patch".into() });
+        gate.block_start(0, &StreamKind::Tool { call: CallId::new("1"), name: "patch".into() });
         gate.piece(0, arguments).matches.first().map(|found| found.evidence.path.clone().unwrap_or_default())
     };
     let mut session = session("condition = 'x'\nscope = 'tool(*.ts)'");
@@ -406,11 +406,11 @@ fn a_kept_prefix_is_watched_without_being_judged_again() {
     let session = session("condition = 'FORB IDDEN|seen'");
     let mut gate = session.gate();
     assert_eq!(gate.prefix("seen once, now FORB "), 0, "nothing is shown of the match that it had its verdict for");
-    gate.block_start(0, &BlockKind::Text);
+    gate.block_start(0, &StreamKind::Text);
     assert_eq!(gate.piece(0, "IDDEN").matches, [], "the rule has fired in this answer");
     let mut gate = session.gate();
     assert_eq!(gate.prefix("now FORB "), 4);
-    gate.block_start(0, &BlockKind::Text);
+    gate.block_start(0, &StreamKind::Text);
     let fed = gate.piece(0, "IDDEN");
     assert_eq!((fed.matches[0].evidence.start, fed.safe), (4, 4), "offsets count from the start of the prefix");
 }
@@ -421,7 +421,7 @@ fn a_rule_that_is_used_up_is_watched_without_acting() {
     session.begin_turn();
     session.injected(&["r".into()]);
     let mut gate = session.gate();
-    gate.block_start(0, &BlockKind::Text);
+    gate.block_start(0, &StreamKind::Text);
     let fed = gate.piece(0, "a x b");
     assert_eq!((fed.matches.len(), fed.safe), (1, 5), "it holds nothing back");
     let judged = session.judge(&fed.matches);

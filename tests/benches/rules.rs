@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use flow::BlockKind;
+use flow::StreamKind;
 use rules::{RuleSet, Session};
 
 use support::hyperscan::{self, Hyperscan};
@@ -69,7 +69,7 @@ fn feed(set: &Arc<RuleSet>, pieces: &[&str]) {
     let mut session = Session::new(Arc::clone(set));
     session.begin_turn();
     let mut gate = session.gate();
-    gate.block_start(0, &BlockKind::Text);
+    gate.block_start(0, &StreamKind::Text);
     let mut safe = 0;
     for piece in pieces {
         let fed = gate.piece(0, piece);
@@ -155,7 +155,7 @@ fn worst(table: &mut Table, what: &str, aim: Aim, pieces: &[&str], set: impl Fn(
         let mut session = Session::new(set());
         session.begin_turn();
         let mut gate = session.gate();
-        gate.block_start(0, &BlockKind::Text);
+        gate.block_start(0, &StreamKind::Text);
         for (piece, shortest) in pieces.iter().zip(&mut shortest) {
             let start = Instant::now();
             black_box(gate.piece(0, piece));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use flow::{BlockKind, Callback, Registration, SessionId, TagPattern, TextUnit};
+use flow::{Callback, Registration, SessionId, StreamKind, TagPattern, TextUnit};
 use rules::{RuleSet, Session};
 use sandbox::{Plugin, SandboxHost};
 use turn::bench::{Splitter, TagFinder};
@@ -133,7 +133,7 @@ fn stream(set: &Arc<RuleSet>, mut splitter: Splitter, pieces: &[&str]) {
     let mut session = Session::new(Arc::clone(set));
     session.begin_turn();
     let mut gate = session.gate();
-    gate.block_start(0, &BlockKind::Text);
+    gate.block_start(0, &StreamKind::Text);
     let (mut held, mut released) = (String::new(), 0);
     for piece in pieces {
         held.push_str(piece);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flow::{
-    BlockKind, CallId, Delta, ErrorClass, Message, ModelError, Origin, Part, Prompt, Role, StopReason, ToolCall,
+    CallId, Delta, ErrorClass, Message, ModelError, Origin, Part, Prompt, Role, StopReason, StreamKind, ToolCall,
     ToolResult, ToolSpec, Usage,
 };
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Wire, check, connect};
@@ -72,7 +72,7 @@ struct Answer {
 
 #[derive(Debug, PartialEq)]
 struct Block {
-    kind: BlockKind,
+    kind: StreamKind,
     text: String,
     signature: Option<String>,
     ended: bool,
@@ -102,16 +102,16 @@ impl Answer {
     }
 
     fn text(&self) -> String {
-        self.blocks.iter().filter(|block| block.kind == BlockKind::Text).map(|block| block.text.as_str()).collect()
+        self.blocks.iter().filter(|block| block.kind == StreamKind::Text).map(|block| block.text.as_str()).collect()
     }
 
     /// What all formats must agree on: kinds and words. Ids of calls are the server's to choose.
     fn shape(&self) -> Vec<(&str, &str)> {
         let kind = |block: &'_ Block| match &block.kind {
-            BlockKind::Text => "text",
-            BlockKind::Thinking => "thinking",
-            BlockKind::Tool { name, .. } if name == "read_file" => "read_file",
-            BlockKind::Tool { .. } => "another tool",
+            StreamKind::Text => "text",
+            StreamKind::Thinking => "thinking",
+            StreamKind::Tool { name, .. } if name == "read_file" => "read_file",
+            StreamKind::Tool { .. } => "another tool",
         };
         self.blocks.iter().map(|block| (kind(block), block.text.as_str())).collect()
     }
@@ -119,11 +119,11 @@ impl Answer {
     /// As the message that goes back to the model.
     fn message(&self) -> Message {
         let part = |block: &Block| match &block.kind {
-            BlockKind::Text => Part::Text(block.text.clone()),
-            BlockKind::Thinking => {
+            StreamKind::Text => Part::Text(block.text.clone()),
+            StreamKind::Thinking => {
                 Part::Thinking { text: block.text.clone(), signature: block.signature.clone(), redacted: false }
             }
-            BlockKind::Tool { call, name } => {
+            StreamKind::Tool { call, name } => {
                 Part::ToolCall(ToolCall { id: call.clone(), name: name.clone(), arguments: block.text.clone() })
             }
         };
@@ -133,8 +133,8 @@ impl Answer {
 
     fn calls(&self) -> Vec<CallId> {
         let call = |block: &Block| match &block.kind {
-            BlockKind::Tool { call, .. } => Some(call.clone()),
-            BlockKind::Text | BlockKind::Thinking => None,
+            StreamKind::Tool { call, .. } => Some(call.clone()),
+            StreamKind::Text | StreamKind::Thinking => None,
         };
         self.blocks.iter().filter_map(call).collect()
     }

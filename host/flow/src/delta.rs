@@ -1,25 +1,9 @@
 //! What a provider's decoder gives while the model speaks.
 
-use crate::CallId;
+use crate::StreamKind;
 
 /// Numbers a block within one attempt: 0, 1, 2, … in order of their start.
 pub type BlockId = u32;
-
-/// What a block holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BlockKind {
-    /// Words for the user.
-    Text,
-    /// Reasoning.
-    Thinking,
-    /// Arguments of a tool call: the deltas are pieces of JSON text.
-    Tool {
-        /// The call's id.
-        call: CallId,
-        /// The tool's name.
-        name: String,
-    },
-}
 
 /// One step of a model's answer. The pieces of one block, joined, are the block; a piece is never empty.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +18,7 @@ pub enum Delta {
         /// Which.
         block: BlockId,
         /// Of what kind.
-        kind: BlockKind,
+        kind: StreamKind,
     },
     /// More of a block.
     Piece {
@@ -137,12 +121,5 @@ impl StopReason {
             Self::ContextFull => "context_full",
             Self::Other(word) => word,
         }
-    }
-}
-
-impl BlockKind {
-    /// Whether the block holds arguments of a tool call.
-    pub fn is_tool(&self) -> bool {
-        matches!(self, Self::Tool { .. })
     }
 }

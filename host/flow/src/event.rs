@@ -3,8 +3,8 @@
 //! Names and payloads follow the thread-event specification; `turn::transcript` gives each its record.
 
 use crate::{
-    Action, Annotation, BlockKind, CallFailure, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Preview,
-    Registered, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, Usage,
+    Action, Annotation, CallFailure, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Preview, Registered,
+    Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, Usage,
 };
 
 /// One thing that happened.
@@ -81,7 +81,7 @@ pub struct Partial {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerBlock {
     /// What it holds.
-    pub kind: BlockKind,
+    pub kind: StreamKind,
     /// Its bytes; those of text blocks joined are the answer's text, those of thinking blocks its reasoning.
     pub bytes: u64,
     /// That many of them, from its start, stood when the attempt began: an earlier attempt wrote them.

@@ -16,10 +16,11 @@ mod on_failure;
 mod preview;
 mod prompt;
 mod segment;
+mod stream;
 mod tool;
 mod verdict;
 
-pub use delta::{BlockId, BlockKind, Delta, StopReason, Usage};
+pub use delta::{BlockId, Delta, StopReason, Usage};
 pub use error::{ErrorClass, ModelError, SessionInUse};
 pub use event::{
     AnswerBlock, CallbackOutcome, CallbackReport, Event, EventKind, HoldOutcome, Partial, Place, TurnStatus,
@@ -34,5 +35,6 @@ pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
 pub use preview::{Ambiguous, Argument, Preview};
 pub use prompt::{Position, Prompt, PromptAddition};
 pub use segment::{Segment, Tag};
+pub use stream::StreamKind;
 pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
-pub use verdict::{Action, Evidence, RuleMatch, RuleRecord, StreamKind};
+pub use verdict::{Action, Evidence, RuleMatch, RuleRecord};

@@ -1,33 +1,6 @@
 //! What the gate found in a stream.
 
-use crate::CallId;
-
-/// Which stream of an answer a rule watches.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum StreamKind {
-    /// Words for the user.
-    Text,
-    /// Reasoning.
-    Thinking,
-    /// Decoded arguments of one tool call.
-    Tool {
-        /// Which call.
-        call: CallId,
-        /// Which tool.
-        name: String,
-    },
-}
-
-impl StreamKind {
-    /// `text`, `thinking` or `tool`.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Thinking => "thinking",
-            Self::Tool { .. } => "tool",
-        }
-    }
-}
+use crate::StreamKind;
 
 /// What was found, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 mod prefill;
 mod request;
 
-use flow::{BlockId, BlockKind, CallId, ModelError, StopReason, Usage};
+use flow::{BlockId, CallId, ModelError, StopReason, StreamKind, Usage};
 use serde::Deserialize;
 
 pub(crate) use self::prefill::goes_on;
@@ -103,12 +103,12 @@ impl Decode {
     fn begin(&mut self, index: u64, block: ContentBlock<'_>, answer: &mut Answer) {
         self.end(index, answer); // an index that is used again names a new block
         let content = match block.kind.as_str() {
-            "text" => Content::Text(answer.begin(BlockKind::Text)),
-            "thinking" | "redacted_thinking" => Content::Thinking(answer.begin(BlockKind::Thinking)),
+            "text" => Content::Text(answer.begin(StreamKind::Text)),
+            "thinking" | "redacted_thinking" => Content::Thinking(answer.begin(StreamKind::Thinking)),
             "tool_use" => {
                 let call = CallId::new(block.id.as_str());
                 let input = block.input.filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
-                let id = answer.begin(BlockKind::Tool { call, name: block.name.into_string() });
+                let id = answer.begin(StreamKind::Tool { call, name: block.name.into_string() });
                 Content::Call { id, whole: input.map(|input| input.to_string()) }
             }
             "" => return, // its deltas say what it is
@@ -159,13 +159,13 @@ impl Decode {
             }
             (DeltaKind::Text, None | Some(Content::Thinking(_) | Content::Unknown)) => {
                 self.end(index, answer);
-                let id = answer.begin(BlockKind::Text);
+                let id = answer.begin(StreamKind::Text);
                 answer.text(id, delta.text);
                 self.blocks.push(Block { index, content: Content::Text(id) });
             }
             (DeltaKind::Thinking | DeltaKind::Signature, None | Some(Content::Text(_) | Content::Unknown)) => {
                 self.end(index, answer);
-                let id = answer.begin(BlockKind::Thinking);
+                let id = answer.begin(StreamKind::Thinking);
                 answer.text(id, delta.thinking);
                 answer.signature(id, delta.signature.into_string(), false);
                 self.blocks.push(Block { index, content: Content::Thinking(id) });

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 
-use flow::{BlockId, BlockKind, CallId, Delta, ErrorClass, ModelError, StopReason, Usage};
+use flow::{BlockId, CallId, Delta, ErrorClass, ModelError, StopReason, StreamKind, Usage};
 
 use crate::limits::{Limits, exceeded};
 use crate::loose::Text;
@@ -192,15 +192,15 @@ impl Answer {
         self.started
     }
 
-    pub(crate) fn begin(&mut self, kind: BlockKind) -> BlockId {
+    pub(crate) fn begin(&mut self, kind: StreamKind) -> BlockId {
         if !self.started {
             self.start(None);
         }
         let block = self.next;
         self.next += 1;
-        self.count_block(matches!(kind, BlockKind::Tool { .. }));
+        self.count_block(kind.is_tool());
         self.open.push(Open { id: block, bytes: 0, half: Half::default() });
-        let named = if let BlockKind::Tool { call, name } = &kind { call.as_str().len() + name.len() } else { 0 };
+        let named = if let StreamKind::Tool { call, name } = &kind { call.as_str().len() + name.len() } else { 0 };
         self.count(named);
         if self.over.is_none() {
             let kind = self.told_apart(block, kind);
@@ -210,14 +210,14 @@ impl Answer {
     }
 
     /// Results, and rules that forbid a call, find it by its id: what a server leaves out or gives twice is minted.
-    fn told_apart(&mut self, block: BlockId, kind: BlockKind) -> BlockKind {
-        let BlockKind::Tool { mut call, name } = kind else { return kind };
+    fn told_apart(&mut self, block: BlockId, kind: StreamKind) -> StreamKind {
+        let StreamKind::Tool { mut call, name } = kind else { return kind };
         let mut number = block;
         while call.as_str().is_empty() || !self.calls.insert(call.clone()) {
             call = CallId::new(format!("call_{number}"));
             number = number.wrapping_add(1);
         }
-        BlockKind::Tool { call, name }
+        StreamKind::Tool { call, name }
     }
 
     /// Gives more of a block as it came; a half of a character waits for its other half.

@@ -2,7 +2,7 @@
 
 mod request;
 
-use flow::{BlockId, BlockKind, CallId, ModelError, StopReason, Usage};
+use flow::{BlockId, CallId, ModelError, StopReason, StreamKind, Usage};
 use serde::Deserialize;
 
 pub(crate) use self::request::encode;
@@ -158,8 +158,8 @@ impl Decode {
             _ => {
                 self.end_prose(answer);
                 let block = answer.begin(match kind {
-                    Prose::Text => BlockKind::Text,
-                    Prose::Thinking => BlockKind::Thinking,
+                    Prose::Text => StreamKind::Text,
+                    Prose::Thinking => StreamKind::Thinking,
                 });
                 self.prose = Some((kind, block));
                 block
@@ -255,7 +255,7 @@ impl Call {
     }
 
     fn begin(&mut self, answer: &mut Answer) -> BlockId {
-        let kind = BlockKind::Tool { call: CallId::new(self.id.as_str()), name: self.name.clone() };
+        let kind = StreamKind::Tool { call: CallId::new(self.id.as_str()), name: self.name.clone() };
         let block = answer.begin(kind);
         answer.piece(block, std::mem::take(&mut self.early));
         if let Some(half) = answer.half(block) {

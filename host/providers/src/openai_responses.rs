@@ -7,7 +7,7 @@ mod item;
 mod request;
 mod wire;
 
-use flow::{BlockKind, ModelError, StopReason};
+use flow::{ModelError, StopReason, StreamKind};
 use serde::{Deserialize, Serialize};
 
 use self::item::{Item, ItemKind};
@@ -105,7 +105,7 @@ impl Decode {
         self.called |= new.kind == ItemKind::Call;
         // A stretch of reasoning may be nothing but its encrypted content; a message's parts begin by themselves.
         if new.kind == ItemKind::Reasoning {
-            new.block = Some(answer.begin(BlockKind::Thinking));
+            new.block = Some(answer.begin(StreamKind::Thinking));
         }
         let more = new.id.len() + new.call_id.len();
         self.items.push(new);

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use flow::{BlockKind, Delta, ModelError, Usage};
+use flow::{Delta, ModelError, StreamKind, Usage};
 use proptest::prelude::*;
 use tidegate_providers::{Decoder, Wire};
 
@@ -54,9 +54,9 @@ fn decode<'b>(wire: Wire, chunks: impl IntoIterator<Item = &'b [u8]>, end: bool)
 fn line(delta: &Delta) -> String {
     match delta {
         Delta::Start { model } => format!("start {}", model.as_deref().unwrap_or("-")),
-        Delta::BlockStart { block, kind: BlockKind::Text } => format!("begin {block} text"),
-        Delta::BlockStart { block, kind: BlockKind::Thinking } => format!("begin {block} thinking"),
-        Delta::BlockStart { block, kind: BlockKind::Tool { call, name } } => {
+        Delta::BlockStart { block, kind: StreamKind::Text } => format!("begin {block} text"),
+        Delta::BlockStart { block, kind: StreamKind::Thinking } => format!("begin {block} thinking"),
+        Delta::BlockStart { block, kind: StreamKind::Tool { call, name } } => {
             format!("begin {block} tool {call} {name}")
         }
         Delta::Piece { block, text } => {

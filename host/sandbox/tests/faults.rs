@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    BlockKind, CallbackKind, CallbackOutcome, Confirmation, Delta, EventKind, Message, ModelError, Prompt, SessionId,
-    StopReason, ToolCall, ToolSpec, TurnStatus,
+    CallbackKind, CallbackOutcome, Confirmation, Delta, EventKind, Message, ModelError, Prompt, SessionId, StopReason,
+    StreamKind, ToolCall, ToolSpec, TurnStatus,
 };
 use serde::Deserialize;
 use support::{Guest, PASS, Registered, Still, patient, source};
@@ -96,7 +96,7 @@ impl Model for Speaker {
             Delta::Stop { reason: StopReason::EndTurn },
             Delta::BlockEnd { block: 0 },
             Delta::Piece { block: 0, text },
-            Delta::BlockStart { block: 0, kind: BlockKind::Text },
+            Delta::BlockStart { block: 0, kind: StreamKind::Text },
             Delta::Start { model: None },
         ];
         Box::pin(std::future::ready(Ok(Box::new(Spoken(deltas)) as Box<dyn ModelStream>)))

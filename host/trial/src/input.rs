@@ -1,6 +1,6 @@
 //! What a rule is tried on: words, reasoning, or a tool call.
 
-use flow::{BlockKind, CallId, StreamKind};
+use flow::{CallId, StreamKind};
 
 /// What a rule is tried on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,11 +86,11 @@ impl Input {
     }
 
     /// The block that it comes in.
-    pub(super) fn kind(&self) -> BlockKind {
+    pub(super) fn kind(&self) -> StreamKind {
         match self {
-            Self::Text(_) => BlockKind::Text,
-            Self::Thinking(_) => BlockKind::Thinking,
-            Self::Call { tool, .. } => BlockKind::Tool { call: CallId::new("trial"), name: tool.clone() },
+            Self::Text(_) => StreamKind::Text,
+            Self::Thinking(_) => StreamKind::Thinking,
+            Self::Call { tool, .. } => StreamKind::Tool { call: CallId::new("trial"), name: tool.clone() },
         }
     }
 

@@ -125,7 +125,7 @@ pub(crate) fn blocks_of(call: &ToolCall, noted: &[RuleMatch]) -> Vec<RuleMatch> 
 pub(crate) fn take_reminders(call: &ToolCall, noted: &mut Vec<RuleMatch>) -> Vec<RuleMatch> {
     let mine = blocks_of(call, noted);
     noted.retain(|found| {
-        let other_call = matches!(found.stream, StreamKind::Tool { .. });
+        let other_call = found.stream.is_tool();
         !(concerns(found, call) || other_call && mine.iter().any(|one| one.rule == found.rule))
     });
     mine

@@ -7,7 +7,7 @@
 mod rules;
 
 use flow::{
-    AnswerBlock, BlockKind, CallbackOutcome, Confirmation, Event, EventKind, Preview, StopReason, TurnStatus, Usage,
+    AnswerBlock, CallbackOutcome, Confirmation, Event, EventKind, Preview, StopReason, StreamKind, TurnStatus, Usage,
 };
 use serde_json::{Map, Value, json};
 
@@ -148,9 +148,9 @@ fn cognition(kind: &EventKind) -> (&'static str, Value) {
 /// A block of an answer: how many bytes of `text` (or of the reasoning) it is, and for a tool its arguments as they came.
 fn block(block: &AnswerBlock) -> Value {
     let mut listed = match &block.kind {
-        BlockKind::Text => json!({"stream": "text", "bytes": block.bytes}),
-        BlockKind::Thinking => json!({"stream": "thinking", "bytes": block.bytes}),
-        BlockKind::Tool { call, name } => {
+        StreamKind::Text => json!({"stream": "text", "bytes": block.bytes}),
+        StreamKind::Thinking => json!({"stream": "thinking", "bytes": block.bytes}),
+        StreamKind::Tool { call, name } => {
             json!({"stream": "tool", "call_id": call.as_str(), "tool": name, "arguments": block.arguments})
         }
     };

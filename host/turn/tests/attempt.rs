@@ -11,7 +11,7 @@ mod judge;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{Action, BlockKind, CallId, Delta, StopReason, StreamKind};
+use flow::{Action, CallId, Delta, StopReason, StreamKind};
 use judge::{Judge, Random};
 use rules::{ContextMode, InterruptMode, Layer, Rule, RuleSet, RuleSpec, Session, Settings, Source};
 use tidegate_turn as turn;
@@ -100,12 +100,12 @@ fn words(random: &mut Random) -> String {
 }
 
 /// Blocks of an answer: what they are and what is in them (for a call, what its argument decodes to).
-fn blocks(random: &mut Random) -> Vec<(BlockKind, String)> {
+fn blocks(random: &mut Random) -> Vec<(StreamKind, String)> {
     let mut block = |at: usize| {
         let kind = match random.below(8) {
-            0..4 => BlockKind::Text,
-            4..7 => BlockKind::Thinking,
-            _ => BlockKind::Tool { call: CallId::new(format!("c{at}")), name: "write".into() },
+            0..4 => StreamKind::Text,
+            4..7 => StreamKind::Thinking,
+            _ => StreamKind::Tool { call: CallId::new(format!("c{at}")), name: "write".into() },
         };
         (kind, words(random))
     };
@@ -138,7 +138,7 @@ impl Cut {
     }
 }
 
-fn deltas(blocks: &[(BlockKind, String)], cut: Cut) -> Vec<Delta> {
+fn deltas(blocks: &[(StreamKind, String)], cut: Cut) -> Vec<Delta> {
     let mut out = vec![Delta::Start { model: None }];
     for (block, (kind, words)) in (0..).zip(blocks) {
         out.push(Delta::BlockStart { block, kind: kind.clone() });
@@ -150,7 +150,7 @@ fn deltas(blocks: &[(BlockKind, String)], cut: Cut) -> Vec<Delta> {
     out
 }
 
-fn play(set: &Set, blocks: &[(BlockKind, String)], cut: Cut) -> Outcome {
+fn play(set: &Set, blocks: &[(StreamKind, String)], cut: Cut) -> Outcome {
     let mut session = Session::new(Arc::clone(&set.rules));
     session.begin_turn();
     let (mut effects, mut clock) = (Vec::new(), Duration::ZERO);
@@ -187,13 +187,13 @@ fn play(set: &Set, blocks: &[(BlockKind, String)], cut: Cut) -> Outcome {
     outcome
 }
 
-fn joined(blocks: &[(BlockKind, String)], wanted: &BlockKind) -> String {
+fn joined(blocks: &[(StreamKind, String)], wanted: &StreamKind) -> String {
     blocks.iter().filter(|(kind, _)| kind == wanted).map(|(_, words)| words.as_str()).collect()
 }
 
 /// Holds an outcome against the judge.
-fn judge(set: &Set, blocks: &[(BlockKind, String)], outcome: &Outcome) -> Result<(), String> {
-    let (text, thinking) = (joined(blocks, &BlockKind::Text), joined(blocks, &BlockKind::Thinking));
+fn judge(set: &Set, blocks: &[(StreamKind, String)], outcome: &Outcome) -> Result<(), String> {
+    let (text, thinking) = (joined(blocks, &StreamKind::Text), joined(blocks, &StreamKind::Thinking));
     let calls: Vec<&str> = blocks.iter().filter(|(kind, _)| kind.is_tool()).map(|(_, words)| words.as_str()).collect();
     let matches = |known: &Known, words: &str| !words.is_empty() && known.judge.first_end(words.as_bytes()).is_some();
     let mut must_stop = false;

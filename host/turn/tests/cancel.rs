@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use flow::{
-    BlockKind, Callback, Delta, ErrorClass, Event, EventKind, Message, ModelError, OutputMode, StopReason, TagPattern,
+    Callback, Delta, ErrorClass, Event, EventKind, Message, ModelError, OutputMode, StopReason, StreamKind, TagPattern,
     TextUnit, TurnStatus,
 };
 use rules::ContextMode;
@@ -45,15 +45,15 @@ impl Clock for Trigger {
 /// that run, ask and are denied, a tag, and two steps.
 fn scripts() -> Vec<Script> {
     let slow = |deltas: Vec<Delta>| Script::Slow(deltas.into_iter().map(|delta| (1, delta)).collect());
-    let stopped = [(BlockKind::Thinking, "Hm, so."), (BlockKind::Text, "Well.\nSo, FORBIDDEN it is.")];
+    let stopped = [(StreamKind::Thinking, "Hm, so."), (StreamKind::Text, "Well.\nSo, FORBIDDEN it is.")];
     let working = [
-        (BlockKind::Text, "A MILD word.\n"),
+        (StreamKind::Text, "A MILD word.\n"),
         (tool("1", "read"), r#"{"path":"a"}"#),
         (tool("2", "steps"), r#"{"path":"MILD"}"#),
         (tool("3", "shell"), r#"{"command":"ls"}"#),
         (tool("4", "locked"), "{}"),
     ];
-    let last = [(BlockKind::Text, "All <t>is</t> done.")];
+    let last = [(StreamKind::Text, "All <t>is</t> done.")];
     vec![
         Script::Refuse(ModelError::new(ErrorClass::Transient, "busy")),
         slow(blocks(&stopped, 4, StopReason::EndTurn)),
@@ -233,7 +233,7 @@ async fn a_turn_cancelled_before_it_began_asks_nobody() {
 /// What is under way for ever ends with the turn: a stream without end, a tool, a callback.
 #[tokio::test(start_paused = true)]
 async fn what_hangs_is_stopped() {
-    let endless = Script::Say(blocks(&[(BlockKind::Text, "Hm")], 1, StopReason::EndTurn)[..3].to_vec(), None);
+    let endless = Script::Say(blocks(&[(StreamKind::Text, "Hm")], 1, StopReason::EndTurn)[..3].to_vec(), None);
     let tool = support::calls(&[("1", "read", "{}"), ("2", "slow", "{}")], 4);
     let plugin = |hangs| Plugin {
         id: "h",

@@ -5,7 +5,7 @@
 mod support;
 
 use flow::{
-    BlockKind, Callback, Delta, ErrorClass, Event, EventKind, ModelError, OutputMode, Role, StopReason, TurnStatus,
+    Callback, Delta, ErrorClass, Event, EventKind, ModelError, OutputMode, Role, StopReason, StreamKind, TurnStatus,
 };
 use support::{CUTS, Plugin, Scene, Script, blocks, calls, rule_set, said, shown, text, tool};
 use tidegate_turn as turn;
@@ -110,7 +110,7 @@ async fn an_answer_starts_the_count_anew() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_may_break_after_every_delta() {
     let answer = blocks(
-        &[(BlockKind::Thinking, "Let me see."), (BlockKind::Text, "I will."), (tool("1", "read"), r#"{"path":"a"}"#)],
+        &[(StreamKind::Thinking, "Let me see."), (StreamKind::Text, "I will."), (tool("1", "read"), r#"{"path":"a"}"#)],
         2,
         StopReason::ToolUse,
     );
@@ -146,7 +146,7 @@ async fn a_stream_may_break_after_every_delta() {
 async fn what_is_held_for_a_rewriter_may_be_asked_for_again() {
     let rewriter =
         Plugin { id: "r", callbacks: vec![(Callback::LlmOutput(OutputMode::Rewrite), 50)], ..Plugin::default() };
-    let answer = blocks(&[(BlockKind::Text, "Half of it")], 3, StopReason::EndTurn);
+    let answer = blocks(&[(StreamKind::Text, "Half of it")], 3, StopReason::EndTurn);
     let scripts = [cut_off(&answer, 4, transient("reset")), text("All of it", 3)];
     let mut scene = Scene::new(scripts, vec![rewriter], rule_set(&[], |_| {}));
     let (report, events) = scene.turn("go").await;
@@ -157,7 +157,7 @@ async fn what_is_held_for_a_rewriter_may_be_asked_for_again() {
 /// Where nobody sees an answer before it is accepted, what was emitted of it does not keep it from being repeated.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_nobody_saw_may_be_asked_for_again() {
-    let answer = blocks(&[(BlockKind::Thinking, "Hm."), (BlockKind::Text, "Half of it")], 3, StopReason::EndTurn);
+    let answer = blocks(&[(StreamKind::Thinking, "Hm."), (StreamKind::Text, "Half of it")], 3, StopReason::EndTurn);
     let mut scene = scene([cut_off(&answer, 7, transient("reset")), text("All of it", 3)]);
     scene.session = scene.session.accepted_only();
     let (report, events) = scene.turn("go").await;
@@ -174,13 +174,13 @@ async fn an_answer_that_nobody_saw_may_be_asked_for_again() {
 async fn text_between_reasoning_keeps_its_place() {
     let answer = blocks(
         &[
-            (BlockKind::Text, "One."),
-            (BlockKind::Thinking, "hm"),
-            (BlockKind::Text, "\n"),
-            (BlockKind::Thinking, "so"),
-            (BlockKind::Text, "Two."),
+            (StreamKind::Text, "One."),
+            (StreamKind::Thinking, "hm"),
+            (StreamKind::Text, "\n"),
+            (StreamKind::Thinking, "so"),
+            (StreamKind::Text, "Two."),
             (tool("1", "read"), "{}"),
-            (BlockKind::Text, "Three."),
+            (StreamKind::Text, "Three."),
         ],
         3,
         StopReason::ToolUse,
@@ -213,7 +213,7 @@ async fn text_between_reasoning_keeps_its_place() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_without_its_stop_is_broken() {
-    let answer = blocks(&[(BlockKind::Text, "Hello")], 5, StopReason::EndTurn);
+    let answer = blocks(&[(StreamKind::Text, "Hello")], 5, StopReason::EndTurn);
     let unfinished = Script::Say(answer[..answer.len() - 1].to_vec(), Some(Ok(())));
     let (report, _) = scene([unfinished]).turn("go").await;
     assert!(matches!(report.status, TurnStatus::Failed { class: ErrorClass::Transient, .. }), "{report:?}");
@@ -230,9 +230,9 @@ async fn an_answer_may_begin_anew() {
         ..Plugin::default()
     };
     for cut in CUTS {
-        let mut deltas = blocks(&[(BlockKind::Text, "one\nBAD half")], cut, StopReason::EndTurn);
+        let mut deltas = blocks(&[(StreamKind::Text, "one\nBAD half")], cut, StopReason::EndTurn);
         deltas.truncate(deltas.len() - 2);
-        deltas.extend(blocks(&[(BlockKind::Text, "two")], cut, StopReason::EndTurn));
+        deltas.extend(blocks(&[(StreamKind::Text, "two")], cut, StopReason::EndTurn));
         let mut scene = Scene::new([Script::Say(deltas, Some(Ok(())))], vec![lines()], std::sync::Arc::clone(&rules));
         let (report, events) = scene.turn("go").await;
         assert_eq!(
@@ -280,7 +280,7 @@ async fn a_turn_has_so_many_steps() {
 
 #[tokio::test]
 async fn a_pause_asks_again_with_the_same_conversation() {
-    let pause = Script::Say(blocks(&[(BlockKind::Text, "Wait")], 2, StopReason::Pause), Some(Ok(())));
+    let pause = Script::Say(blocks(&[(StreamKind::Text, "Wait")], 2, StopReason::Pause), Some(Ok(())));
     let mut scene = scene([pause, text(" for it.", 2)]);
     let (report, _) = scene.turn("go").await;
     assert_eq!((report.status, report.text.as_str(), report.place.step), (TurnStatus::Completed, "Wait for it.", 2));
@@ -290,9 +290,9 @@ async fn a_pause_asks_again_with_the_same_conversation() {
 /// Answers with nothing a provider would take back leave nothing behind.
 #[tokio::test]
 async fn empty_answers_leave_no_message() {
-    let thought = (BlockKind::Thinking, "Hm.");
-    let answers: [&[(BlockKind, &str)]; 4] =
-        [&[], &[(BlockKind::Text, "")], std::slice::from_ref(&thought), &[thought.clone(), (BlockKind::Text, " \n")]];
+    let thought = (StreamKind::Thinking, "Hm.");
+    let answers: [&[(StreamKind, &str)]; 4] =
+        [&[], &[(StreamKind::Text, "")], std::slice::from_ref(&thought), &[thought.clone(), (StreamKind::Text, " \n")]];
     for answer in answers {
         let deltas = blocks(answer, 1, StopReason::EndTurn);
         let mut scene = scene([Script::Say(deltas, Some(Ok(())))]);
@@ -305,7 +305,7 @@ async fn empty_answers_leave_no_message() {
 async fn tokens_of_every_attempt_are_counted() {
     let usage = |output| Delta::Usage(flow::Usage { output: Some(output), ..flow::Usage::default() });
     let with = |words, output| {
-        let mut deltas = blocks(&[(BlockKind::Text, words)], 100, StopReason::EndTurn);
+        let mut deltas = blocks(&[(StreamKind::Text, words)], 100, StopReason::EndTurn);
         deltas.insert(1, usage(output));
         Script::Say(deltas, Some(Ok(())))
     };

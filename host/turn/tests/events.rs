@@ -6,10 +6,9 @@ mod support;
 use std::collections::BTreeSet;
 
 use flow::{
-    Action, Annotation, AnswerBlock, BlockKind, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome,
-    CallbackReport, Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial,
-    Place, PluginId, Preview, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, TextUnit, TurnStatus,
-    Usage,
+    Action, Annotation, AnswerBlock, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport,
+    Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial, Place, PluginId,
+    Preview, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, TextUnit, TurnStatus, Usage,
 };
 use serde_json::Value;
 use support::{Plugin, Scene, Script, blocks, calls, drain, rule_set, shown, text};
@@ -39,7 +38,7 @@ async fn numbers_have_no_gaps_and_go_on_over_turns() {
 
 #[tokio::test]
 async fn a_turn_tells_its_story_in_order() {
-    let thinking = blocks(&[(BlockKind::Thinking, "Hm."), (BlockKind::Text, "Yes.")], 100, StopReason::EndTurn);
+    let thinking = blocks(&[(StreamKind::Thinking, "Hm."), (StreamKind::Text, "Yes.")], 100, StopReason::EndTurn);
     let script = Script::Say(thinking, Some(Ok(())));
     let mut scene = scene([calls(&[("1", "shell", "{}"), ("2", "steps", "{}")], 100), script]);
     let mut all = scene.turn("go").await.1;
@@ -76,7 +75,7 @@ async fn all_subscribers_see_the_same() {
 #[tokio::test(start_paused = true)]
 async fn a_subscriber_that_lags_loses_no_text_and_is_bounded() {
     let words = "é and more, ".repeat(2_000);
-    let both = [(BlockKind::Thinking, words.as_str()), (BlockKind::Text, words.as_str())];
+    let both = [(StreamKind::Thinking, words.as_str()), (StreamKind::Text, words.as_str())];
     let deltas = blocks(&both, 1, StopReason::EndTurn);
     let pieces = deltas.len();
     let slow =
@@ -281,7 +280,7 @@ fn samples() -> Vec<EventKind> {
             model: Some("m".into()),
             partial: Some(Partial { error: "gone".into(), shown_bytes: 3, stands_bytes: 2 }),
             blocks: vec![AnswerBlock {
-                kind: BlockKind::Tool { call: call.clone(), name: "t".into() },
+                kind: StreamKind::Tool { call: call.clone(), name: "t".into() },
                 bytes: 2,
                 stood_bytes: 0,
                 arguments: Some("{}".into()),

@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
-use flow::{BlockKind, Delta, Event, EventKind, HoldOutcome, StopReason, StreamKind};
+use flow::{Delta, Event, EventKind, HoldOutcome, StopReason, StreamKind};
 use proptest::prelude::*;
 use rules::{Hold, RepeatMode, RuleSet};
 use support::{CUTS, RANDOM, Scene, Script, blocks, rule_set, shown, text};
@@ -38,7 +38,7 @@ fn run(words: &str, rules: &Arc<RuleSet>, cut: usize) -> Vec<Event> {
 
 fn slow(words: &[(u64, &str)]) -> Script {
     let mut deltas =
-        vec![(0, Delta::Start { model: None }), (0, Delta::BlockStart { block: 0, kind: BlockKind::Text })];
+        vec![(0, Delta::Start { model: None }), (0, Delta::BlockStart { block: 0, kind: StreamKind::Text })];
     deltas.extend(words.iter().map(|(wait, text)| (*wait, Delta::Piece { block: 0, text: (*text).into() })));
     deltas.extend([(0, Delta::BlockEnd { block: 0 }), (0, Delta::Stop { reason: StopReason::EndTurn })]);
     Script::Slow(deltas)
@@ -195,7 +195,7 @@ async fn what_was_held_back_is_reported_once_a_stream() {
     let (_, events) = scene.turn("go").await;
     assert_eq!(holds(&events), [], "a match that came in one piece held nothing");
     let cut =
-        Script::Say(blocks(&[(BlockKind::Text, "so A")], 1, StopReason::EndTurn)[..6].to_vec(), Some(Err(gone())));
+        Script::Say(blocks(&[(StreamKind::Text, "so A")], 1, StopReason::EndTurn)[..6].to_vec(), Some(Err(gone())));
     let (_, events) = Scene::new([cut], vec![], rules()).turn("go").await;
     assert_eq!(holds(&events), [held(&["r0", "r1"], (1, 1, 0), Cut)]);
     let whole = patterns(&["FORBIDDEN"], |settings| settings.hold = Hold::Block);

@@ -3,7 +3,7 @@
 
 mod support;
 
-use flow::{BlockKind, Delta, StopReason, Usage};
+use flow::{Delta, StopReason, StreamKind, Usage};
 use rules::{ContextMode, OnBudget};
 use support::{Scene, Script, blocks, calls, rule_set, text};
 use tidegate_turn as turn;
@@ -33,7 +33,7 @@ async fn a_rule_that_did_nothing_has_no_numbers() {
 #[tokio::test(start_paused = true)]
 async fn interrupts_cost_tokens_and_time_and_may_come_again() {
     let slow = |words: &str| {
-        let deltas = blocks(&[(BlockKind::Text, words)], 9, StopReason::EndTurn);
+        let deltas = blocks(&[(StreamKind::Text, words)], 9, StopReason::EndTurn);
         Script::Slow(deltas.into_iter().map(|delta| (10, delta)).collect())
     };
     // 18 bytes before the match is whole: deltas at 10 (start), 20 (block), 30, 40 ms; then 50 ms to the retry.
@@ -57,7 +57,7 @@ async fn interrupts_cost_tokens_and_time_and_may_come_again() {
 #[tokio::test]
 async fn tokens_are_the_providers_where_it_counted_all_and_a_part_where_some_stays() {
     let counted = |count_after: usize| {
-        let mut deltas = blocks(&[(BlockKind::Text, "Good.\nFORBIDDEN")], usize::MAX, StopReason::EndTurn);
+        let mut deltas = blocks(&[(StreamKind::Text, "Good.\nFORBIDDEN")], usize::MAX, StopReason::EndTurn);
         let usage = Usage { output: Some(30), ..Usage::default() };
         deltas.insert(count_after, Delta::Usage(usage));
         Script::Say(deltas, Some(Ok(())))

@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use flow::{
-    Action, BlockKind, Callback, ErrorClass, Event, EventKind, ModelError, OutputMode, Role, StopReason, TagPattern,
+    Action, Callback, ErrorClass, Event, EventKind, ModelError, OutputMode, Role, StopReason, StreamKind, TagPattern,
     TextUnit, TurnStatus,
 };
 use rules::{ContextMode, Hold, RuleSet, Settings};
@@ -130,10 +130,10 @@ async fn what_stands_before_a_call_is_the_text_before_the_first() {
     for cut in CUTS {
         let stopped = || {
             let said = [
-                (BlockKind::Thinking, "Hm."),
-                (BlockKind::Text, "I write it.\n"),
+                (StreamKind::Thinking, "Hm."),
+                (StreamKind::Text, "I write it.\n"),
                 (tool("1", "read"), r#"{"path":"a"}"#),
-                (BlockKind::Text, "It is read."),
+                (StreamKind::Text, "It is read."),
                 (tool("2", "write"), WRITE),
             ];
             Script::Say(blocks(&said, cut, StopReason::ToolUse), Some(Ok(())))
@@ -238,7 +238,7 @@ async fn what_extensions_make_of_the_beginning_stands() {
 }
 
 fn cut_off(words: &str) -> Script {
-    let mut deltas = blocks(&[(BlockKind::Text, words)], usize::MAX, StopReason::EndTurn);
+    let mut deltas = blocks(&[(StreamKind::Text, words)], usize::MAX, StopReason::EndTurn);
     deltas.truncate(if words.is_empty() { 1 } else { 3 });
     Script::Say(deltas, Some(Err(ModelError::new(ErrorClass::Transient, "cut off"))))
 }
@@ -287,9 +287,9 @@ async fn a_model_that_refuses_a_beginning_is_told_from_then_on() {
 #[tokio::test]
 async fn an_answer_that_begins_anew_has_its_beginning_again() {
     for cut in CUTS {
-        let mut deltas = blocks(&[(BlockKind::Text, "\nNo, FOR")], cut, StopReason::EndTurn);
+        let mut deltas = blocks(&[(StreamKind::Text, "\nNo, FOR")], cut, StopReason::EndTurn);
         deltas.truncate(deltas.len() - 2);
-        deltas.extend(blocks(&[(BlockKind::Text, "\nFine.")], cut, StopReason::EndTurn));
+        deltas.extend(blocks(&[(StreamKind::Text, "\nFine.")], cut, StopReason::EndTurn));
         let scripts = [text(WRONG, cut), Script::Say(deltas, Some(Ok(())))];
         let mut scene = going_on(scripts, vec![], forbidden("repeat = \"always\"", |_| {}));
         let (report, events) = scene.turn("go").await;

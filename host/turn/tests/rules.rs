@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
-use flow::{Action, BlockKind, Callback, ErrorClass, Event, EventKind, ModelError, Role, StopReason, TurnStatus};
+use flow::{Action, Callback, ErrorClass, Event, EventKind, ModelError, Role, StopReason, StreamKind, TurnStatus};
 use rules::{ContextMode, OnBudget, RepeatMode, RuleSet};
 use support::{CUTS, Plugin, Scene, Script, blocks, calls, rule_set, shown, text, tool};
 use tidegate_turn as turn;
@@ -289,7 +289,8 @@ async fn a_notice_that_hangs_delays_no_retry() {
 async fn thinking_is_watched_by_its_own_rules_alone() {
     for (scope, interrupts) in [("scope = \"thinking\"", 1), ("scope = \"text\"", 0), ("", 0)] {
         for cut in CUTS {
-            let deltas = blocks(&[(BlockKind::Thinking, WRONG), (BlockKind::Text, "Hello.")], cut, StopReason::EndTurn);
+            let deltas =
+                blocks(&[(StreamKind::Thinking, WRONG), (StreamKind::Text, "Hello.")], cut, StopReason::EndTurn);
             let mut scene =
                 Scene::new([Script::Say(deltas, Some(Ok(()))), text("Fine.", cut)], vec![], forbidden(scope, |_| {}));
             let (report, events) = scene.turn("go").await;
@@ -345,7 +346,7 @@ async fn a_rule_may_end_the_turn() {
 #[tokio::test(start_paused = true)]
 async fn reminders_of_an_answer_that_broke_are_rolled_back() {
     let cut_off = |words: &str| {
-        let mut deltas = blocks(&[(BlockKind::Text, words), (tool("1", "write"), WRITE)], 4, StopReason::EndTurn);
+        let mut deltas = blocks(&[(StreamKind::Text, words), (tool("1", "write"), WRITE)], 4, StopReason::EndTurn);
         deltas.pop();
         Script::Say(deltas, Some(Err(ModelError::new(ErrorClass::Transient, "cut off"))))
     };

@@ -113,7 +113,7 @@ impl Promises {
                     assert_eq!(*block, self.next);
                     self.next += 1;
                     self.open.push(*block);
-                    if let flow::BlockKind::Tool { call, .. } = kind {
+                    if let flow::StreamKind::Tool { call, .. } = kind {
                         let call = call.as_str().to_owned();
                         assert!(!call.is_empty() && !self.calls.contains(&call), "call {call:?}");
                         self.calls.push(call);

@@ -2,7 +2,7 @@
 
 use std::hash::Hasher as _;
 
-use flow::{BlockId, BlockKind, CallId};
+use flow::{BlockId, CallId, StreamKind};
 use fnv::FnvHasher;
 
 use super::wire::{Event, WireItem};
@@ -100,7 +100,7 @@ impl Item {
             call_id.clone_into(&mut self.call_id);
         }
         let call = if self.call_id.is_empty() { &self.id } else { &self.call_id };
-        let block = answer.begin(BlockKind::Tool { call: CallId::new(call.as_str()), name: name.to_owned() });
+        let block = answer.begin(StreamKind::Tool { call: CallId::new(call.as_str()), name: name.to_owned() });
         answer.piece(block, std::mem::take(&mut self.early));
         if let Some(half) = answer.half(block) {
             *half = std::mem::take(&mut self.half);
@@ -128,8 +128,8 @@ impl Item {
     pub(super) fn block(&mut self, answer: &mut Answer) -> Option<BlockId> {
         if self.block.is_none() {
             self.block = match self.kind {
-                ItemKind::Message => Some(answer.begin(BlockKind::Text)),
-                ItemKind::Reasoning => Some(answer.begin(BlockKind::Thinking)),
+                ItemKind::Message => Some(answer.begin(StreamKind::Text)),
+                ItemKind::Reasoning => Some(answer.begin(StreamKind::Thinking)),
                 ItemKind::Call | ItemKind::Unknown => None,
             };
         }

@@ -132,13 +132,13 @@ impl<'a> Driver<'a> {
             noted.block.retain(|found| !is_mine(found));
             // The reminder of a rule goes with one call of the batch only.
             noted.remind.retain(|found| {
-                let of_a_call = matches!(found.stream, StreamKind::Tool { .. });
+                let of_a_call = found.stream.is_tool();
                 !(is_mine(found) || of_a_call && reminded.contains(&found.rule))
             });
             self.session.injected(&blocked);
             self.session.injected(&reminded);
         }
-        let prose = |found: &&RuleMatch| !matches!(found.stream, StreamKind::Tool { .. });
+        let prose = |found: &&RuleMatch| !found.stream.is_tool();
         self.session.injected(&names(noted.remind.iter().filter(prose)));
     }
 
@@ -171,7 +171,7 @@ impl<'a> Driver<'a> {
         if self.trial.partial && self.trial.set.rule(&fire.rule).is_none() {
             return;
         }
-        let written = answer.is_some_and(|answer| answer.streams().any(|stream| same_stream(&stream, &fire.stream)));
+        let written = answer.is_some_and(|answer| answer.streams().any(|stream| same_stream(stream, &fire.stream)));
         let agreement = match (unreached, written) {
             (true, _) => Agreement::Unreached,
             (false, false) => Agreement::NotRecorded,

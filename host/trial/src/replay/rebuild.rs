@@ -1,7 +1,7 @@
 //! An answer from its blocks, in deltas about the size of a token. How it was cut when it was received does not matter:
 //! the verdict on it is reached at the byte.
 
-use flow::{BlockId, BlockKind, Delta, StopReason, StreamKind};
+use flow::{BlockId, Delta, StopReason, StreamKind};
 
 use super::attempt::PastFire;
 
@@ -11,7 +11,7 @@ const PIECE: usize = 4;
 /// A block of an answer.
 #[derive(Debug)]
 pub(super) struct Piece {
-    pub(super) kind: BlockKind,
+    pub(super) kind: StreamKind,
     pub(super) text: String,
     /// Bytes of it that an earlier attempt left.
     pub(super) stood: usize,
@@ -25,7 +25,7 @@ pub(super) fn deltas(blocks: Vec<Piece>, complete: bool, last: &[&PastFire]) -> 
     for (block, Piece { kind, text, stood, complete }) in (0..).zip(blocks) {
         let (old, new) = text.split_at_checked(stood).unwrap_or(("", &text));
         prefix.push_str(old);
-        length[usize::from(kind == BlockKind::Thinking)] += if kind.is_tool() { 0 } else { text.len() as u64 };
+        length[usize::from(kind == StreamKind::Thinking)] += if kind.is_tool() { 0 } else { text.len() as u64 };
         if new.is_empty() && !old.is_empty() {
             continue;
         }
@@ -71,7 +71,7 @@ mod tests {
             tokens: None,
         };
         let fires: Vec<PastFire> = ends.iter().map(fire).collect();
-        let block = Piece { kind: BlockKind::Text, text: text.into(), stood, complete };
+        let block = Piece { kind: StreamKind::Text, text: text.into(), stood, complete };
         let (deltas, prefix) = deltas(vec![block], complete, &fires.iter().collect::<Vec<_>>());
         let ended = matches!(deltas.last(), Some(Delta::Stop { .. }));
         let texts = deltas.into_iter().filter_map(|delta| match delta {

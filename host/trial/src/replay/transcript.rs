@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use flow::{BlockKind, CallId, Delta, StreamKind};
+use flow::{CallId, Delta, StreamKind};
 use serde_json::Value;
 
 use super::BadLine;
@@ -250,8 +250,8 @@ impl Pending {
         let complete = self.outcome() == Outcome::Complete;
         let text = self.text.take().map(|(text, _)| text).unwrap_or_default();
         let thought = complete || !text.is_empty();
-        let thinking = (BlockKind::Thinking, thought, std::mem::take(&mut self.thinking));
-        let prose = [thinking, (BlockKind::Text, complete, text)].into_iter().filter(|(_, _, text)| !text.is_empty());
+        let thinking = (StreamKind::Thinking, thought, std::mem::take(&mut self.thinking));
+        let prose = [thinking, (StreamKind::Text, complete, text)].into_iter().filter(|(_, _, text)| !text.is_empty());
         let pieces = prose.map(|(kind, complete, text)| Piece { kind, text, stood: 0, complete });
         pieces.chain(std::mem::take(&mut self.calls)).collect()
     }
@@ -281,7 +281,7 @@ fn call(record: &Record<'_>) -> Result<Piece, String> {
     // Arguments that are no object are kept as they were.
     let raw = input.as_object().filter(|input| input.len() == 1).and_then(|input| input.get("raw")?.as_str());
     let text = raw.map_or_else(|| input.to_string(), str::to_owned);
-    let kind = BlockKind::Tool { call: CallId::new(record.text("call_id")?), name: record.text("tool")?.to_owned() };
+    let kind = StreamKind::Tool { call: CallId::new(record.text("call_id")?), name: record.text("tool")?.to_owned() };
     Ok(Piece { kind, text, stood: 0, complete: true })
 }
 
@@ -300,11 +300,11 @@ fn blocks(record: &Record<'_>, thinking: &str) -> Result<Option<Vec<Piece>>, Str
             Some(piece.to_owned())
         };
         let (kind, text) = match block["stream"].as_str() {
-            Some("text") => (BlockKind::Text, cut(&mut text)),
-            Some("thinking") => (BlockKind::Thinking, cut(&mut thinking)),
+            Some("text") => (StreamKind::Text, cut(&mut text)),
+            Some("thinking") => (StreamKind::Thinking, cut(&mut thinking)),
             Some("tool") => {
                 let word = |key: &str| block[key].as_str().map(str::to_owned).ok_or_else(wrong);
-                let kind = BlockKind::Tool { call: CallId::new(word("call_id")?), name: word("tool")? };
+                let kind = StreamKind::Tool { call: CallId::new(word("call_id")?), name: word("tool")? };
                 (kind, Some(word("arguments")?))
             }
             _ => return Err(wrong()),

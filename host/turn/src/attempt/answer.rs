@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use flow::{
-    AnswerBlock, BlockId, BlockKind, EventKind, Message, ModelOutput, Origin, Part, Partial, Role, StopReason,
-    StreamKind, ToolCall, Usage,
+    AnswerBlock, BlockId, EventKind, Message, ModelOutput, Origin, Part, Partial, Role, StopReason, StreamKind,
+    ToolCall, Usage,
 };
 
 use rules::ContextMode;
@@ -44,7 +44,7 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct Block {
     id: BlockId,
-    kind: BlockKind,
+    kind: StreamKind,
     /// The thinking or the arguments; empty for text, which is in [`Answer::text`].
     text: String,
     /// Its bytes.
@@ -70,7 +70,7 @@ pub struct Kept {
 
 impl Answer {
     /// A block begins.
-    pub(super) fn begin(&mut self, id: BlockId, kind: BlockKind) {
+    pub(super) fn begin(&mut self, id: BlockId, kind: StreamKind) {
         self.blocks.push(Block {
             id,
             kind,
@@ -106,7 +106,7 @@ impl Answer {
     /// An answer that an extension gave in the model's place.
     pub(crate) fn of_text(text: &str) -> Self {
         let mut answer = Self::default();
-        answer.begin(0, BlockKind::Text);
+        answer.begin(0, StreamKind::Text);
         answer.receive(0, text);
         answer.end(0);
         answer
@@ -146,7 +146,7 @@ impl Answer {
 
     /// The thinking blocks, joined.
     pub(crate) fn thinking(&self) -> String {
-        let thinking = self.blocks.iter().filter(|block| block.kind == BlockKind::Thinking);
+        let thinking = self.blocks.iter().filter(|block| block.kind == StreamKind::Thinking);
         thinking.map(|block| block.text.as_str()).collect()
     }
 
@@ -155,19 +155,15 @@ impl Answer {
         self.prefix as u64 + self.blocks.iter().map(|block| block.bytes).sum::<u64>()
     }
 
-    /// The streams that were received.
-    pub fn streams(&self) -> impl Iterator<Item = StreamKind> {
-        self.blocks.iter().map(|block| match &block.kind {
-            BlockKind::Text => StreamKind::Text,
-            BlockKind::Thinking => StreamKind::Thinking,
-            BlockKind::Tool { call, name } => StreamKind::Tool { call: call.clone(), name: name.clone() },
-        })
+    /// The streams of its blocks, in order of their start.
+    pub fn streams(&self) -> impl Iterator<Item = &StreamKind> {
+        self.blocks.iter().map(|block| &block.kind)
     }
 
     /// The tool calls that were received completely, in order.
     pub fn calls(&self) -> Vec<ToolCall> {
         let call = |block: &Block| match &block.kind {
-            BlockKind::Tool { call, name } if block.ended => {
+            StreamKind::Tool { call, name } if block.ended => {
                 let arguments = if block.text.trim().is_empty() { "{}".to_owned() } else { block.text.clone() };
                 Some(ToolCall { id: call.clone(), name: name.clone(), arguments })
             }
@@ -202,7 +198,7 @@ impl Answer {
         }
         for block in &self.blocks {
             match &block.kind {
-                BlockKind::Thinking => {
+                StreamKind::Thinking => {
                     if own {
                         place(&mut parts, block.text_before);
                     }
@@ -212,8 +208,8 @@ impl Answer {
                         redacted: block.redacted,
                     });
                 }
-                BlockKind::Text if !own => place(&mut parts, text.len()),
-                BlockKind::Text | BlockKind::Tool { .. } => {}
+                StreamKind::Text if !own => place(&mut parts, text.len()),
+                StreamKind::Text | StreamKind::Tool { .. } => {}
             }
         }
         place(&mut parts, text.len());
@@ -267,7 +263,7 @@ impl Answer {
     /// such blocks, others do not.
     pub(crate) fn listed(&self) -> Vec<AnswerBlock> {
         let text = |bytes: u64| AnswerBlock {
-            kind: BlockKind::Text,
+            kind: StreamKind::Text,
             bytes,
             stood_bytes: bytes,
             arguments: None,

@@ -14,7 +14,7 @@ mod prose;
 
 use std::time::Duration;
 
-use flow::{Action, BlockId, BlockKind, Delta, EventKind, HoldOutcome, RuleMatch, StreamKind};
+use flow::{Action, BlockId, Delta, EventKind, HoldOutcome, RuleMatch, StreamKind};
 use rules::{Fed, Gate, Hold, Judgement};
 
 pub use answer::{Answer, Block, Kept};
@@ -395,11 +395,11 @@ pub(crate) enum Surface {
 }
 
 impl Surface {
-    pub(crate) fn of(kind: &BlockKind) -> Self {
+    pub(crate) fn of(kind: &StreamKind) -> Self {
         match kind {
-            BlockKind::Text => Self::Text,
-            BlockKind::Thinking => Self::Thinking,
-            BlockKind::Tool { .. } => Self::None,
+            StreamKind::Text => Self::Text,
+            StreamKind::Thinking => Self::Thinking,
+            StreamKind::Tool { .. } => Self::None,
         }
     }
 

@@ -4,7 +4,7 @@
 //! its calls stays in the conversation; a call that matched beside others is named by the reminder, and the others are
 //! not blamed.
 
-use flow::{Action, Message, Origin, Part, Role, RuleMatch, StreamKind, ToolCall};
+use flow::{Action, Message, Origin, Part, Role, RuleMatch, ToolCall};
 
 use super::interrupt::Injection;
 use super::{Turn, checkpoint};
@@ -64,7 +64,7 @@ impl Turn<'_> {
 
     /// Delivers reminders of rules that did not interrupt the text. Tells whether there were any.
     pub(super) async fn remind(&mut self) -> bool {
-        let is_prose = |found: &RuleMatch| !matches!(found.stream, StreamKind::Tool { .. });
+        let is_prose = |found: &RuleMatch| !found.stream.is_tool();
         let matches: Vec<RuleMatch> =
             std::mem::take(&mut self.attempt.noted.remind).into_iter().filter(is_prose).collect();
         if matches.is_empty() {

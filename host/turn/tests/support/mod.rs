@@ -16,9 +16,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    BlockKind, CallFailure, CallId, Callback, CallbackKind, Confirmation, Delta, Event, FailureCause, InputAnswer,
-    Message, ModelError, ModelOutput, NoAnswer, OutputAnswer, Part, Permission, Preview, Prompt, Registered,
-    Registration, Role, SessionId, SessionInUse, StopReason, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall,
+    CallFailure, CallId, Callback, CallbackKind, Confirmation, Delta, Event, FailureCause, InputAnswer, Message,
+    ModelError, ModelOutput, NoAnswer, OutputAnswer, Part, Permission, Preview, Prompt, Registered, Registration, Role,
+    SessionId, SessionInUse, StopReason, StreamKind, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall,
     ToolOutput, ToolSpec,
 };
 use tidegate_turn as turn;
@@ -46,7 +46,7 @@ pub const CUTS: [usize; 8] = [1, 2, 3, 7, usize::MAX, RANDOM, RANDOM + 1, RANDOM
 pub const RANDOM: usize = 1 << 30;
 
 /// Deltas of an answer made of blocks, each `(kind, words)`.
-pub fn blocks(blocks: &[(BlockKind, &str)], cut: usize, reason: StopReason) -> Vec<Delta> {
+pub fn blocks(blocks: &[(StreamKind, &str)], cut: usize, reason: StopReason) -> Vec<Delta> {
     let mut deltas = vec![Delta::Start { model: None }];
     for (block, (kind, words)) in (0..).zip(blocks) {
         deltas.push(Delta::BlockStart { block, kind: kind.clone() });
@@ -58,13 +58,13 @@ pub fn blocks(blocks: &[(BlockKind, &str)], cut: usize, reason: StopReason) -> V
 }
 
 /// The kind of a block of tool arguments.
-pub fn tool(id: &str, name: &str) -> BlockKind {
-    BlockKind::Tool { call: CallId::new(id), name: name.into() }
+pub fn tool(id: &str, name: &str) -> StreamKind {
+    StreamKind::Tool { call: CallId::new(id), name: name.into() }
 }
 
 /// Deltas of a text answer, cut into pieces of `cut` characters.
 pub fn text(words: &str, cut: usize) -> Script {
-    Script::Say(blocks(&[(BlockKind::Text, words)], cut, StopReason::EndTurn), Some(Ok(())))
+    Script::Say(blocks(&[(StreamKind::Text, words)], cut, StopReason::EndTurn), Some(Ok(())))
 }
 
 /// Deltas of an answer that calls tools: `(id, name, arguments)`.
