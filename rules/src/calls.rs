@@ -244,7 +244,7 @@ impl Sink for Reading<'_> {
 
     fn text(&mut self, text: &str) {
         let Some(mut value) = self.values.current.take() else { return };
-        if value.watch.as_mut().is_some_and(|watch| watch.feed(text.as_bytes())) {
+        if value.watch.as_mut().is_some_and(|watch| !watch.pass(text.as_bytes()) && watch.feed(text.as_bytes())) {
             while let Some(found) = value.verdict() {
                 self.fire(found);
             }

@@ -55,6 +55,8 @@ pub struct Gate {
     calls: Vec<Call>,
     /// In order of their start; the last of an id counts.
     blocks: Vec<(BlockId, Target)>,
+    /// The block of text or thinking that was fed last, and whether it is thinking: mostly the next delta is of it, too.
+    current: Option<(BlockId, bool)>,
 }
 
 /// The stream that a block belongs to.
@@ -87,6 +89,7 @@ impl Gate {
             thinking: prose(set.groups.thinking()),
             calls: Vec::new(),
             blocks: Vec::new(),
+            current: None,
             set: Arc::clone(set),
             path_fields: Arc::clone(path_fields),
             standings,
@@ -109,6 +112,7 @@ impl Gate {
                 Target::Call(self.calls.len() - 1)
             }
         };
+        self.current = self.current.filter(|(known, _)| *known != block);
         self.blocks.retain(|(known, _)| *known != block);
         self.blocks.push((block, target));
     }
@@ -117,13 +121,39 @@ impl Gate {
     ///
     /// Where rules fired at several bytes of `text`, this is the verdict on the first of them. A caller that is not stopped
     /// by it calls [`Gate::more`] until there is none left.
-    // Not inlined elsewhere: all that a delta passes through is compiled here, as one.
-    #[inline(never)]
+    #[inline]
     pub fn piece(&mut self, block: BlockId, text: &str) -> Fed {
+        match self.pass(block, text) {
+            Some(safe) => Fed { safe, ..Fed::default() },
+            None => self.feed(block, text),
+        }
+    }
+
+    /// Takes the next bytes, if nothing is to be done about them: how much of the stream is safe. The path of most deltas.
+    #[inline(always)]
+    fn pass(&mut self, block: BlockId, text: &str) -> Option<u64> {
+        match self.current {
+            Some((current, thinking)) if current == block => {
+                let prose = if thinking { &mut self.thinking } else { &mut self.text };
+                prose.pass(text)
+            }
+            Some(_) | None => None,
+        }
+    }
+
+    /// Takes more of a block, except for the bytes that [`Prose::pass`] took.
+    #[inline(never)]
+    fn feed(&mut self, block: BlockId, text: &str) -> Fed {
         let known = self.blocks.iter().rfind(|(known, _)| *known == block);
         match known.map(|(_, target)| *target) {
-            Some(Target::Text) => self.text.feed(text, &StreamKind::Text, &self.set),
-            Some(Target::Thinking) => self.thinking.feed(text, &StreamKind::Thinking, &self.set),
+            Some(Target::Text) => {
+                self.current = Some((block, false));
+                self.text.feed(text, &StreamKind::Text, &self.set)
+            }
+            Some(Target::Thinking) => {
+                self.current = Some((block, true));
+                self.thinking.feed(text, &StreamKind::Thinking, &self.set)
+            }
             Some(Target::Call(at)) => self.calls[at].feed(text, &self.set),
             None => Fed { safe: u64::MAX, ..Fed::default() },
         }

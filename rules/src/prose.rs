@@ -47,15 +47,31 @@ impl Prose {
         Self { length: 0, safe: 0, watched }
     }
 
-    /// Takes the next bytes.
+    /// Takes the next bytes, up to the first with which a rule may fire or that needs more work. Returns how much of the
+    /// stream is safe if it took all of them; else the same bytes are to be given to [`feed`](Self::feed).
     #[inline(always)]
-    pub(crate) fn feed(&mut self, text: &str, stream: &StreamKind, set: &RuleSet) -> Fed {
-        let Some(watched) = &mut self.watched else {
-            self.length += text.len() as u64;
-            self.safe = self.length;
-            return Fed { safe: self.safe, ..Fed::default() };
-        };
+    pub(crate) fn pass(&mut self, text: &str) -> Option<u64> {
+        let watched = self.watched.as_deref_mut()?;
         let length = self.length + text.len() as u64;
+        if length - self.safe > watched.limit || !watched.watch.pass(text.as_bytes()) {
+            return None;
+        }
+        self.length = length;
+        match watched.hold {
+            Hold::Match => self.safe = self.safe.max(watched.watch.free().unwrap_or(0)),
+            Hold::Off => self.safe = length,
+            Hold::Block => {}
+        }
+        Some(self.safe)
+    }
+
+    /// Takes the next bytes, except for those that [`pass`](Self::pass) took.
+    pub(crate) fn feed(&mut self, text: &str, stream: &StreamKind, set: &RuleSet) -> Fed {
+        let length = self.length + text.len() as u64;
+        let Some(watched) = &mut self.watched else {
+            (self.length, self.safe) = (length, length);
+            return Fed { safe: length, ..Fed::default() };
+        };
         if length - self.safe > watched.limit {
             return self.feed_within_limit(text, stream, set);
         }
@@ -104,7 +120,6 @@ impl Prose {
     }
 
     /// Moves `safe` up to the first byte that is held back.
-    #[inline(always)]
     fn advance(&mut self) {
         let Some(Watched { watch, hold, .. }) = self.watched.as_deref() else { return };
         let free = match hold {

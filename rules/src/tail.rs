@@ -7,13 +7,16 @@ use crate::engine::Context;
 /// How much text is kept to find the beginning of a match in. A match that began earlier is said to begin here.
 pub(crate) const TAIL_BYTES: usize = 4096;
 
-/// The most room: large against `TAIL_BYTES`, so that bytes are seldom moved.
-const MOST_ROOM: usize = 4 * TAIL_BYTES;
+/// The largest capacity: large against `TAIL_BYTES`, so that bytes are seldom moved.
+const MAX_CAPACITY: usize = 4 * TAIL_BYTES;
+
+/// Bytes of capacity behind the text: a number is written there as a whole, and one byte behind the text is read.
+const SPARE: usize = 9;
 
 /// The last bytes of a block, at least `TAIL_BYTES` once there are so many.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    /// What is kept, and room of at least a byte behind it.
+    /// The kept bytes, and behind them at least one that does not count.
     bytes: Vec<u8>,
     used: usize,
     /// Where in the block `bytes` begins.
@@ -24,38 +27,51 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Takes at most [`TAIL_BYTES`] more.
+    /// Takes a few more bytes if there is room for them, as deltas mostly are a few bytes. Returns whether it did. The first
+    /// bytes of a stream are never taken here.
     #[inline(always)]
-    pub(crate) fn push(&mut self, part: &[u8]) {
-        let end = self.used + part.len();
-        if end >= self.bytes.len() {
-            return self.push_into_new_room(part);
+    pub(crate) fn try_push(&mut self, part: &[u8]) -> bool {
+        let Some(room) = self.bytes.get_mut(self.used..) else { return false };
+        if let (Some(first), Some(last), Some(room), true) =
+            (part.first_chunk::<4>(), part.last_chunk::<4>(), room.first_chunk_mut::<SPARE>(), part.len() <= 8)
+        {
+            // As one number of two that may overlap, they are copied without a call and without a branch.
+            let last = u64::from(u32::from_le_bytes(*last)) << (8 * (part.len() - 4));
+            let both = u64::from(u32::from_le_bytes(*first)) | last;
+            room[..8].copy_from_slice(&both.to_le_bytes());
+            self.used += part.len();
+            return true;
         }
-        let room = &mut self.bytes[self.used..end];
-        match (part.first_chunk::<4>(), part.last_chunk::<4>(), part.len()) {
-            // A delta is mostly a few bytes: as two numbers they are copied without a call.
-            (Some(first), Some(last), 4..=8) => {
-                room[..4].copy_from_slice(first);
-                let rest = room.len() - 4;
-                room[rest..].copy_from_slice(last);
-            }
-            _ => room.copy_from_slice(part),
-        }
-        self.used = end;
+        self.try_push_long(part)
     }
 
-    #[cold]
     #[inline(never)]
-    fn push_into_new_room(&mut self, part: &[u8]) {
-        if self.used + part.len() > MOST_ROOM {
+    fn try_push_long(&mut self, part: &[u8]) -> bool {
+        let end = self.used + part.len();
+        let fits = part.len() <= TAIL_BYTES && end < self.bytes.len();
+        if fits {
+            self.bytes[self.used..end].copy_from_slice(part);
+            self.used = end;
+        }
+        fits
+    }
+
+    /// Takes at most [`TAIL_BYTES`] more.
+    pub(crate) fn push(&mut self, part: &[u8]) {
+        if self.used + part.len() + SPARE > MAX_CAPACITY {
             self.drop_old();
         }
         let end = self.used + part.len();
-        if end >= self.bytes.len() {
-            self.bytes.resize((end + 1).next_power_of_two().max(256), 0);
+        if end + SPARE > self.bytes.len() {
+            self.bytes.resize((end + SPARE).next_power_of_two().max(256), 0);
         }
         self.bytes[self.used..end].copy_from_slice(part);
         self.used = end;
+    }
+
+    /// The number of bytes taken since the start of the stream.
+    pub(crate) fn end(&self) -> u64 {
+        self.start + self.used as u64
     }
 
     fn drop_old(&mut self) {
@@ -96,7 +112,7 @@ impl Tail {
     }
 
     /// The start of the character that `at` stands in; none if it is not kept any more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn char_start(&self, at: u64) -> Option<u64> {
         // A place before what is kept becomes a number beyond all room.
         let index = at.wrapping_sub(self.start) as usize;
@@ -114,7 +130,9 @@ impl Tail {
 }
 
 fn count_lines(bytes: &[u8]) -> u32 {
-    bytes.iter().filter(|b| **b == b'\n').count() as u32
+    // Counts of a byte each, which cannot overflow in so many bytes, are added up many at a time.
+    let count = |chunk: &[u8]| u32::from(chunk.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>());
+    bytes.chunks(255).map(count).sum()
 }
 
 /// Whether a byte goes on with a character of UTF-8.

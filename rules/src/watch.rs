@@ -78,18 +78,28 @@ impl Watch {
         }
     }
 
-    /// Takes the next bytes. Returns whether a rule has fired.
+    /// Takes the next bytes up to the first that needs more than a look into the transition table. Returns whether it took
+    /// all of them; if not, the same bytes are to be given to [`feed`](Self::feed).
     #[inline(always)]
+    pub(crate) fn pass(&mut self, bytes: &[u8]) -> bool {
+        self.tail.try_push(bytes) && self.cursor.pass(bytes) == bytes.len()
+    }
+
+    /// Takes the next bytes, except for those that [`pass`](Self::pass) took. Returns whether a rule has fired.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
-        if bytes.len() > TAIL_BYTES {
-            return self.feed_long(bytes);
+        // Between deltas the cursor is at the end of the tail.
+        let behind = (self.tail.end() - self.cursor.position()) as usize;
+        if behind > 0 || bytes.is_empty() {
+            return self.feed_rest(&bytes[bytes.len() - behind..]);
         }
-        self.tail.push(bytes);
-        let passed = self.cursor.pass(bytes);
-        if passed == bytes.len() && self.hits.is_empty() {
-            return false;
+        // Hits are settled while the tail still contains the bytes before them.
+        for part in bytes.chunks(TAIL_BYTES) {
+            self.tail.push(part);
+            self.feed_rest(part);
         }
-        self.feed_rest(&bytes[passed..])
+        !self.fired.is_empty()
     }
 
     /// The next verdict: the rules that fired at the first byte at which any did. `None`: none is left.
@@ -111,19 +121,6 @@ impl Watch {
         self.fired.iter().any(|one| one.stopped_from.is_some())
     }
 
-    /// Hits are settled while the tail still contains the bytes before them.
-    #[cold]
-    #[inline(never)]
-    fn feed_long(&mut self, bytes: &[u8]) -> bool {
-        for part in bytes.chunks(TAIL_BYTES) {
-            self.tail.push(part);
-            self.feed_rest(part);
-        }
-        !self.fired.is_empty()
-    }
-
-    #[cold]
-    #[inline(never)]
     fn feed_rest(&mut self, part: &[u8]) -> bool {
         let (live, slots, hits) = (&self.live, &self.group.slots, &mut self.hits);
         self.cursor.feed(part, |hit| note(hit, live, slots, hits));
@@ -143,7 +140,7 @@ impl Watch {
 
     /// Bytes from the stream's start that no match in progress can include, cut at a character. `None`: the start of
     /// the character is no longer known.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn free(&self) -> Option<u64> {
         self.tail.char_start(self.cursor.held_from())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::automaton::Automaton;
 use super::look::Context;
 use super::step::Scratch;
-use super::table::{Holders, Key, PLAIN, Parts, Rows, Table, UNKNOWN, View, Ways, number_at};
+use super::table::{Holders, Key, PLAIN, Parts, Rows, Table, UNKNOWN, View, Ways, get, line_of, number_at};
 
 /// A pattern has matched, for the first time or again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,8 +107,8 @@ impl Cursor {
     /// before it. Never moves back, and is the same for every way to cut the text.
     #[inline]
     pub fn held_from(&self) -> u64 {
-        // Without holders the reach stays 1.
-        (self.position + 1).saturating_sub(u64::from(self.reach))
+        // Without holders the reach stays 1. It starts at 1 and grows by at most 1 with each byte.
+        self.position + 1 - u64::from(self.reach)
     }
 
     /// The same for those holders alone that `counts`. It is looked up, and may be earlier than it needs to be: it only
@@ -135,32 +135,34 @@ impl Cursor {
 
     /// The fast loop: takes bytes as long as cells are filled and have no hits; the number of bytes taken. The rest is to be
     /// given to [`feed`](Self::feed).
-    #[inline(always)]
+    // Not inlined: so the loop has the registers to itself, which saves more than the call costs.
+    #[inline(never)]
     pub(crate) fn pass(&mut self, bytes: &[u8]) -> usize {
         let ways = self.ways.begin();
-        let (mut row, mut passed) = (self.row, 0);
+        let (mut row, mut passed) = (self.row as usize, 0);
         if let Some(view) = &self.view {
             let (mut reach, reaches) = (self.reach, view.reaches.all());
             for byte in bytes {
-                let cell = ways.cell(row, *byte);
+                let Some(cell) = ways.get(row, *byte) else { break };
                 // Off the way from cell to cell, which is what takes the time. Rows with hits have no reach.
-                let limit = number_at(reaches, ways.number(cell));
+                let Some(limit) = get(reaches, line_of(cell)) else { break };
                 if limit == 0 {
                     break;
                 }
-                (row, reach, passed) = (cell, (reach + 1).min(limit), passed + 1);
+                (row, reach, passed) = (cell as usize, (reach + 1).min(limit), passed + 1);
             }
             self.reach = reach;
         } else {
             for byte in bytes {
-                let cell = ways.cell(row, *byte);
+                let Some(cell) = ways.get(row, *byte) else { break };
                 if cell & PLAIN == 0 {
                     break;
                 }
-                (row, passed) = (cell, passed + 1);
+                (row, passed) = (cell as usize, passed + 1);
             }
         }
-        self.row = row;
+        // It is the value of a cell.
+        self.row = row as u32;
         self.position += passed as u64;
         passed
     }
@@ -285,7 +287,7 @@ impl Cursor {
     fn enter(&mut self, row: u32) {
         self.row = row;
         let Some(view) = &self.view else { return };
-        let at = self.ways.number(row);
+        let at = line_of(row);
         let mut limit = number_at(view.reaches.all(), at);
         if limit == 0 {
             let key = self.table.rows().key(row);

@@ -139,8 +139,14 @@ impl Numbers {
 /// The number at `at`; 0 beyond the end.
 #[inline(always)]
 pub(crate) fn number_at(numbers: &[AtomicU32], at: usize) -> u32 {
+    get(numbers, at).unwrap_or(0)
+}
+
+/// The number at `at`, if there is one.
+#[inline(always)]
+pub(crate) fn get(numbers: &[AtomicU32], at: usize) -> Option<u32> {
     // Each number stands for itself, so no order between them is needed.
-    numbers.get(at).map_or(0, |number| number.load(Ordering::Relaxed))
+    Some(numbers.get(at)?.load(Ordering::Relaxed))
 }
 
 /// Rows of cells and the way into them, as the fast loop needs them.
@@ -176,12 +182,12 @@ impl Ways {
     /// The way through the cells, for a run of bytes.
     #[inline(always)]
     pub(crate) fn begin(&self) -> Way<'_> {
-        Way { columns: &self.columns, inverse: self.inverse, cells: &self.cells.0 }
+        Way { columns: &self.columns, cells: &self.cells.0 }
     }
 
     /// The cell of a row for a byte. A row is named by its offset with [`PLAIN`] set.
     pub(crate) fn cell(&self, row: u32, byte: u8) -> u32 {
-        self.begin().cell(row, byte)
+        self.begin().get(row as usize, byte).unwrap_or(UNKNOWN)
     }
 
     fn set(&self, row: u32, byte: u8, cell: u32) {
@@ -190,7 +196,12 @@ impl Ways {
 
     /// The number of a row.
     pub(crate) fn number(&self, row: u32) -> usize {
-        self.begin().number(row)
+        ((u64::from(row) * self.inverse) >> NUMBER_SHIFT) as usize
+    }
+
+    /// How many lines the cells fill.
+    fn lines(&self) -> usize {
+        self.cells.0.len() / LINE
     }
 
     /// How many rows there is room for.
@@ -213,20 +224,20 @@ impl Ways {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way<'a> {
     columns: &'a [u16; 256],
-    inverse: u64,
     cells: &'a [AtomicU32],
 }
 
 impl Way<'_> {
     #[inline(always)]
-    pub(crate) fn cell(self, row: u32, byte: u8) -> u32 {
-        number_at(self.cells, row as usize + usize::from(self.columns[usize::from(byte)]))
+    pub(crate) fn get(self, row: usize, byte: u8) -> Option<u32> {
+        get(self.cells, row + usize::from(self.columns[usize::from(byte)]))
     }
+}
 
-    #[inline(always)]
-    pub(crate) fn number(self, row: u32) -> usize {
-        ((u64::from(row) * self.inverse) >> NUMBER_SHIFT) as usize
-    }
+/// Where a row begins: the number of its first line.
+#[inline(always)]
+pub(crate) fn line_of(row: u32) -> usize {
+    row as usize / LINE
 }
 
 /// Cells from row to row: an odd number of lines.
@@ -255,7 +266,8 @@ impl Holders {
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) holders: Arc<Holders>,
-    /// One more than the depth; 0 where nobody has looked yet, and for rows with hits.
+    /// By the row's first line, which takes no multiplication to find: one more than the depth; 0 where nobody has looked
+    /// yet, and for rows with hits.
     pub(crate) reaches: Numbers,
 }
 
@@ -346,15 +358,15 @@ impl Rows {
 
     /// The view of `holders`, as long as the cells of now.
     pub(crate) fn view(&mut self, holders: &Arc<Holders>) -> Arc<View> {
-        let rows = self.ways.rows();
-        self.views.retain(|view| view.reaches.0.len() == rows);
+        let lines = self.ways.lines();
+        self.views.retain(|view| view.reaches.0.len() == lines);
         if let Some(view) = self.views.iter().find(|view| view.holders == *holders) {
             return Arc::clone(view);
         }
         if self.views.len() == MAX_VIEWS {
             self.views.remove(0);
         }
-        let view = Arc::new(View { holders: Arc::clone(holders), reaches: Numbers::new(rows) });
+        let view = Arc::new(View { holders: Arc::clone(holders), reaches: Numbers::new(lines) });
         self.views.push(Arc::clone(&view));
         view
     }
