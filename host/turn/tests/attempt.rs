@@ -1,6 +1,8 @@
-//! Random answers through the attempt core: blocks of every kind in any order, every chunking, pauses. No byte of a match
-//! of an interrupting rule is ever shown, and what is shown, what fires and what the next request contains is the same for
-//! every chunking. The judge is what the `regex` crate wraps, over the text that a user would read.
+//! Random answers through the attempt core: blocks of every kind in any order, every chunking, pauses and ticks anywhere. No
+//! byte of a match of an interrupting rule is ever shown, and what is shown, what fires and what the next request contains
+//! is the same for every chunking and every placement of ticks. The oracle is the `regex` crate, over the text that a user
+//! would read. For conditions without a bounded length the time counts: then the same holds for every chunking between
+//! pauses at the same bytes.
 //!
 //! `TIDEGATE_CASES=1000000 cargo test -p tidegate-turn --test attempt` runs more cases than the default of 100,000.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and says what it ran")]
@@ -67,10 +69,15 @@ fn condition(random: &mut Random) -> (String, String) {
     (ours.clone(), ours.replace(r"\b", r"(?-u:\b)").replace(r"\s", "[\\t\\n\\v\\f\\r ]"))
 }
 
-fn set(random: &mut Random) -> Set {
+/// `unbounded`: half of the conditions have no bounded length, and what is held back for them is limited.
+fn set(random: &mut Random, unbounded: bool) -> Set {
     let (mut used, mut known, mut shown) = (Vec::new(), Vec::new(), Vec::new());
     for at in 0..1 + random.below(4) {
-        let (ours, theirs) = condition(random);
+        let (mut ours, mut theirs) = condition(random);
+        if unbounded && random.below(2) == 0 {
+            let loops = pick(random, &["a[^c]*c", "(?s:b.*1)", "[ab ]+c", "a b+", "c.*$"]);
+            (ours, theirs) = (loops.to_owned(), loops.to_owned());
+        }
         let scope = pick(random, &["text", "text", "thinking", "text, thinking", "tool", "text, tool"]);
         let interrupts = random.below(3) > 0;
         let spec = RuleSpec {
@@ -89,7 +96,9 @@ fn set(random: &mut Random) -> Set {
         shown.push(format!("{ours} on {scope}, {}", if interrupts { "interrupts" } else { "reminds" }));
     }
     let context_mode = [ContextMode::Discard, ContextMode::Keep, ContextMode::Rewind][random.below(3)];
-    let (rules, found) = RuleSet::build(used, Settings { context_mode, ..Settings::default() }, "/w");
+    let hold_max_bytes = if unbounded { 1 + random.below(8) as u64 } else { Settings::default().hold_max_bytes };
+    let settings = Settings { context_mode, hold_max_bytes, ..Settings::default() };
+    let (rules, found) = RuleSet::build(used, settings, "/w");
     assert_eq!(found, []);
     Set { rules, known, shown: shown.join("; ") }
 }
@@ -138,44 +147,67 @@ impl Cut {
     }
 }
 
-fn deltas(blocks: &[(StreamKind, String)], cut: Cut) -> Vec<Delta> {
-    let mut out = vec![Delta::Start { model: None }];
+/// One step of an attempt.
+enum Step {
+    Delta(Delta),
+    /// Time passes, and the core is told what time it is.
+    Pause(Duration),
+}
+
+/// The steps of an answer. `pauses` gives the pause behind each character of prose, in order; chunks end there.
+fn steps(blocks: &[(StreamKind, String)], cut: Cut, pauses: &[u64]) -> Vec<Step> {
+    let mut pauses = pauses.iter().copied().chain(std::iter::repeat(0));
+    let mut out = vec![Step::Delta(Delta::Start { model: None })];
     for (block, (kind, words)) in (0..).zip(blocks) {
-        out.push(Delta::BlockStart { block, kind: kind.clone() });
-        let sent = if kind.is_tool() { serde_json::json!({ "t": words }).to_string() } else { words.clone() };
-        out.extend(cut.pieces(&sent).into_iter().map(|text| Delta::Piece { block, text }));
-        out.push(Delta::BlockEnd { block });
+        out.push(Step::Delta(Delta::BlockStart { block, kind: kind.clone() }));
+        let chunks = |text: &str, out: &mut Vec<Step>| {
+            out.extend(cut.pieces(text).into_iter().map(|text| Step::Delta(Delta::Piece { block, text })));
+        };
+        if kind.is_tool() {
+            chunks(&serde_json::json!({ "t": words }).to_string(), &mut out);
+        } else {
+            let mut rest = String::new();
+            for (char, pause) in words.chars().zip(&mut pauses) {
+                rest.push(char);
+                if pause > 0 {
+                    chunks(&std::mem::take(&mut rest), &mut out);
+                    out.push(Step::Pause(Duration::from_millis(pause)));
+                }
+            }
+            chunks(&rest, &mut out);
+        }
+        out.push(Step::Delta(Delta::BlockEnd { block }));
     }
-    out.push(Delta::Stop { reason: StopReason::EndTurn });
+    out.push(Step::Delta(Delta::Stop { reason: StopReason::EndTurn }));
     out
 }
 
-fn play(set: &Set, blocks: &[(StreamKind, String)], cut: Cut) -> Outcome {
+/// What an answer comes to, and after each pause the bytes of text and thinking that were shown.
+fn play(set: &Set, steps: Vec<Step>, ticks: Option<u64>) -> (Outcome, Vec<(usize, usize)>) {
+    let mut random = ticks.map(|seed| Random(seed | 1));
     let mut session = Session::new(Arc::clone(&set.rules));
     session.begin_turn();
-    let (mut effects, mut clock) = (Vec::new(), Duration::ZERO);
+    let (mut effects, mut clock, mut seen) = (Vec::new(), Duration::ZERO, Vec::new());
     let mut core = Attempt::new(&session, Prefix::default(), &mut effects);
     let mut outcome = Outcome { text: String::new(), thinking: String::new(), fired: Vec::new(), stopped: None };
-    for delta in deltas(blocks, cut) {
-        if matches!(cut, Cut::Random(_)) {
-            clock += Duration::from_secs(10);
+    for step in steps {
+        // A tick at a time at which no deadline has passed does nothing, wherever it is.
+        if random.as_mut().is_some_and(|random| random.below(2) == 0) {
             core.tick(clock, &mut effects);
         }
-        let over = core.delta(delta, &mut Context { rules: &mut session, now: &|| clock, effects: &mut effects });
-        for effect in effects.drain(..) {
-            match effect {
-                Effect::ShowText(text) => outcome.text.push_str(&text),
-                Effect::ShowThinking(text) => outcome.thinking.push_str(&text),
-                Effect::Fired { matches, judgement } => {
-                    for (found, action) in matches.into_iter().zip(judgement.actions) {
-                        let evidence = found.evidence;
-                        outcome.fired.push((found.rule, action, found.stream, evidence.start, evidence.end));
-                    }
-                }
-                Effect::Report(event) => panic!("{event:?}: nothing here has a limit"),
-                Effect::Held { .. } | Effect::Restarted(_) => {}
+        let over = match step {
+            Step::Delta(delta) => {
+                core.delta(delta, &mut Context { rules: &mut session, now: &|| clock, effects: &mut effects })
             }
-        }
+            Step::Pause(time) => {
+                clock += time;
+                core.tick(clock, &mut effects);
+                collect(&mut effects, &mut outcome);
+                seen.push((outcome.text.len(), outcome.thinking.len()));
+                false
+            }
+        };
+        collect(&mut effects, &mut outcome);
         if over {
             break;
         }
@@ -184,7 +216,28 @@ fn play(set: &Set, blocks: &[(StreamKind, String)], cut: Cut) -> Outcome {
         let reminders: Vec<_> = stopped.reminders().into_iter().map(|(found, _)| found).collect();
         outcome.stopped = Some((session.reminder(&reminders), core.answer.kept(&stopped)));
     }
-    outcome
+    (outcome, seen)
+}
+
+fn collect(effects: &mut Vec<Effect>, outcome: &mut Outcome) {
+    for effect in effects.drain(..) {
+        match effect {
+            Effect::ShowText(text) => outcome.text.push_str(&text),
+            Effect::ShowThinking(text) => outcome.thinking.push_str(&text),
+            Effect::Fired { matches, judgement } => {
+                for (found, action) in matches.into_iter().zip(judgement.actions) {
+                    let evidence = found.evidence;
+                    outcome.fired.push((found.rule, action, found.stream, evidence.start, evidence.end));
+                }
+            }
+            Effect::Report(_) | Effect::Held { .. } | Effect::Restarted(_) => {}
+        }
+    }
+}
+
+/// Pauses behind the characters of an answer, most of them none.
+fn pauses(random: &mut Random) -> Vec<u64> {
+    (0..40).map(|_| if random.below(4) == 0 { 1 + random.below(3000) as u64 } else { 0 }).collect()
 }
 
 fn joined(blocks: &[(StreamKind, String)], wanted: &StreamKind) -> String {
@@ -233,24 +286,49 @@ fn judge(set: &Set, blocks: &[(StreamKind, String)], outcome: &Outcome) -> Resul
 }
 
 #[test]
-fn nothing_of_a_match_is_shown_and_no_chunking_makes_a_difference() {
+fn nothing_of_a_match_is_shown_and_neither_chunking_nor_ticks_make_a_difference() {
     let cases: usize = std::env::var("TIDEGATE_CASES").map_or(100_000, |count| count.parse().unwrap());
     let mut random = Random(std::env::var("TIDEGATE_SEED").map_or(7, |seed| seed.parse().unwrap()));
-    let sets: Vec<Set> = (0..SETS).map(|_| set(&mut random)).collect();
+    let sets: Vec<Set> = (0..SETS).map(|_| set(&mut random, false)).collect();
     let (mut stopped, mut reminded) = (0, 0);
     for number in 0..cases {
         let (set, blocks) = (&sets[random.below(SETS)], blocks(&mut random));
-        let whole = play(set, &blocks, Cut::Whole);
+        let (whole, _) = play(set, steps(&blocks, Cut::Whole, &[]), None);
         let context = || format!("case {number}: {} on {blocks:?}", set.shown);
         if let Err(problem) = judge(set, &blocks, &whole) {
             panic!("{}: {problem}: {whole:?}", context());
         }
         for cut in [Cut::Characters, Cut::Random(number as u64)] {
-            assert_eq!(play(set, &blocks, cut), whole, "{}, cut {cut:?}", context());
+            let pauses = pauses(&mut random);
+            let (outcome, _) = play(set, steps(&blocks, cut, &pauses), Some(number as u64));
+            assert_eq!(outcome, whole, "{}, cut {cut:?}, pauses {pauses:?}", context());
         }
         stopped += usize::from(whole.stopped.is_some());
         reminded += usize::from(whole.stopped.is_none() && !whole.fired.is_empty());
     }
     println!("{cases} answers, {stopped} of them stopped, {reminded} with reminders only");
     assert!(stopped > cases / 10 && reminded > cases / 50, "{stopped} stopped, {reminded} reminded of {cases}");
+}
+
+#[test]
+fn between_the_same_pauses_no_chunking_makes_a_difference_to_what_a_limit_releases() {
+    let cases: usize = std::env::var("TIDEGATE_CASES").map_or(30_000, |count| count.parse().unwrap());
+    let mut random = Random(std::env::var("TIDEGATE_SEED").map_or(5, |seed| seed.parse().unwrap()));
+    let sets: Vec<Set> = (0..SETS).map(|_| set(&mut random, true)).collect();
+    let (mut stopped, mut released) = (0, 0);
+    for number in 0..cases {
+        let (set, blocks, pauses) = (&sets[random.below(SETS)], blocks(&mut random), pauses(&mut random));
+        let whole = play(set, steps(&blocks, Cut::Whole, &pauses), None);
+        for cut in [Cut::Characters, Cut::Random(number as u64)] {
+            let context = || format!("case {number}: {} on {blocks:?}, pauses {pauses:?}, cut {cut:?}", set.shown);
+            assert_eq!(play(set, steps(&blocks, cut, &pauses), Some(number as u64)), whole, "{}", context());
+        }
+        let (unpaused, _) = play(set, steps(&blocks, Cut::Whole, &[]), None);
+        // A limit changes when bytes are shown, never what fires.
+        assert_eq!(whole.0.fired, unpaused.fired, "case {number}: {} on {blocks:?}, pauses {pauses:?}", set.shown);
+        stopped += usize::from(whole.0.stopped.is_some());
+        released += usize::from(whole.0.stopped.is_some() && whole.0 != unpaused);
+    }
+    println!("{cases} answers, {stopped} of them stopped, in {released} of them a pause released more");
+    assert!(stopped > cases / 10 && released > cases / 1000, "{stopped} stopped, {released} released of {cases}");
 }
