@@ -464,6 +464,7 @@ fn a_reminder_is_known_by_the_rules_whole_name() {
 /// Records of sessions keep this number: a rule that nobody edited must be the same rule in the next version, too.
 #[test]
 fn the_hash_of_a_rules_content_never_changes() {
-    let rule = rule("r", "condition = ['x', 'y+']\nscope = 'text, tool:edit(*.ts)'\nglobs = 'src/*'\nfield = 'a'", "No.");
+    let rule =
+        rule("r", "condition = ['x', 'y+']\nscope = 'text, tool:edit(*.ts)'\nglobs = 'src/*'\nfield = 'a'", "No.");
     assert_eq!(rule.content_hash(), 6_406_020_828_154_520_842);
 }

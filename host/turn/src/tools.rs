@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use flow::{
-    Ambiguous, Confirmation, EventKind, Permission, Place, Preview, RuleMatch, SessionId, StreamKind, ToolCall,
-    ToolOutput, ToolResult,
+    Ambiguous, Confirmation, EventKind, Permission, Place, Preview, SessionId, ToolCall, ToolOutput, ToolResult,
 };
 
 use crate::events::Hub;
@@ -108,31 +107,6 @@ impl Runner<'_> {
 
 fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
     format!("the arguments of `{}` are not usable: {ambiguous}. Write each key once.", call.name)
-}
-
-/// The rules that forbid this call, each once. They are left in `noted`: another call with the same id is forbidden, too.
-pub(crate) fn blocks_of(call: &ToolCall, noted: &[RuleMatch]) -> Vec<RuleMatch> {
-    let mut mine: Vec<RuleMatch> = Vec::new();
-    for found in noted.iter().filter(|found| concerns(found, call)) {
-        if !mine.iter().any(|other| other.rule == found.rule) {
-            mine.push(found.clone());
-        }
-    }
-    mine
-}
-
-/// Takes the rules to remind of with this call out of `noted`: each rule is reported with one call of the batch only.
-pub(crate) fn take_reminders(call: &ToolCall, noted: &mut Vec<RuleMatch>) -> Vec<RuleMatch> {
-    let mine = blocks_of(call, noted);
-    noted.retain(|found| {
-        let other_call = found.stream.is_tool();
-        !(concerns(found, call) || other_call && mine.iter().any(|one| one.rule == found.rule))
-    });
-    mine
-}
-
-fn concerns(found: &RuleMatch, call: &ToolCall) -> bool {
-    matches!(&found.stream, StreamKind::Tool { call: id, .. } if *id == call.id)
 }
 
 fn refused(reason: String) -> ToolOutput {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and says what it ran")]
 
 mod case;
+mod replayed;
 mod scene;
 mod wire;
 
@@ -14,9 +15,12 @@ use providers::Wire;
 use rules::{Layer, Rule, RuleSet, RuleSpec, Source};
 use serde::Deserialize as _;
 use serde_json::Value;
+use trial::Trial;
+use turn::ports::Tools as _;
 use turn::{CancellationToken, MemoryRecords, Parts, Session, TurnReport};
 
 use crate::case::{Case, File, Turn};
+use crate::replayed::Recorded;
 use crate::scene::{Echo, Edited, Listener, Nobody, Sudden, WireModel};
 use crate::wire::{CUTS, Cut};
 
@@ -66,11 +70,13 @@ struct Run<'a> {
     /// Opens the session, or takes it up again.
     open: Box<dyn Fn() -> Session>,
     session: Session,
+    recorded: Recorded,
 }
 
 impl<'a> Run<'a> {
     fn new(case: &'a Case, wire: Wire, cut: Cut) -> Self {
-        let model = WireModel::new(wire, case.prefill, cut);
+        let (recorded, recording) = Recorded::new(wire);
+        let model = WireModel::new(wire, case.prefill, cut, recording);
         let (listener, clock, tools) = (Listener::default(), Arc::new(Sudden::default()), Arc::new(Echo::default()));
         let rules = Arc::new(Edited(rule_set(case, &case.rule).into()));
         let (records, told) = (Arc::new(MemoryRecords::default()), listener.clone());
@@ -91,7 +97,7 @@ impl<'a> Run<'a> {
         };
         let session = open();
         let label = format!("{} ({}, cut {cut:?})", case.name, wire.as_str());
-        Self { case, label, model, listener, clock, tools, rules, open: Box::new(open), session }
+        Self { case, label, model, listener, clock, tools, rules, open: Box::new(open), session, recorded }
     }
 
     /// Another run of the program takes the session up, with its conversation.
@@ -119,6 +125,7 @@ impl<'a> Run<'a> {
         let mut events = self.session.subscribe();
         let report = self.session.run(vec![Message::user("Go on.")], &cancel).await;
         let events: Vec<Event> = std::iter::from_fn(|| events.try_next()).collect();
+        self.recorded.take(&events);
         check_report(&label, turn, &report);
         check_events(&label, turn, &events);
         let ran = std::mem::take(&mut *self.tools.0.lock().unwrap());
@@ -130,6 +137,15 @@ impl<'a> Run<'a> {
         if self.case.settings.get("hold").is_none() {
             nothing_of_a_match_is_shown(&label, self.case.prefill, &events);
         }
+    }
+
+    /// A replay of the session with its own rules reports what fired in it.
+    fn check_replay(&self) {
+        let trial = Trial::of_session(rule_set(self.case, &self.case.rule), self.tools.specs());
+        let edited = (1..).zip(&self.case.turn).filter_map(|(number, turn)| Some((number, turn.rule.as_ref()?)));
+        let trial =
+            edited.fold(trial, |trial, (number, rules)| trial.edited_before(number, rule_set(self.case, rules)));
+        self.recorded.check(&self.label, &trial);
     }
 
     fn check_told(&self, label: &str, turn: &Turn) {
@@ -270,6 +286,7 @@ fn play(case: &Case, wire: Wire, cut: Cut) {
         for (number, turn) in case.turn.iter().enumerate() {
             run.turn(number, turn).await;
         }
+        run.check_replay();
     });
 }
 

@@ -12,11 +12,12 @@ use flow::{
 };
 use providers::{Decoder, HttpConfig, Wire};
 use turn::ports::{
-    BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, PreparedCall, Progress,
-    Question, RuleSource, RuleUpdate, SessionView, Tools, TtsrEvent,
+    AnswerLog, BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, PreparedCall,
+    Progress, Question, RuleSource, RuleUpdate, SessionView, Tools, TtsrEvent,
 };
 
 use crate::case::Answer;
+use crate::replayed::{Recording, RequestLog};
 use crate::wire::{self, Cut};
 
 /// Rules that may be edited between turns.
@@ -36,12 +37,13 @@ pub(crate) struct WireModel {
     pub(crate) cut: Cut,
     pub(crate) answers: Mutex<VecDeque<Vec<u8>>>,
     pub(crate) requests: Mutex<Vec<serde_json::Value>>,
+    pub(crate) recording: Recording,
 }
 
 impl WireModel {
-    pub(crate) fn new(wire: Wire, prefill: bool, cut: Cut) -> Arc<Self> {
+    pub(crate) fn new(wire: Wire, prefill: bool, cut: Cut, recording: Recording) -> Arc<Self> {
         let config = HttpConfig::new(wire, "m");
-        Arc::new(Self { config, prefill, cut, answers: Mutex::default(), requests: Mutex::default() })
+        Arc::new(Self { config, prefill, cut, answers: Mutex::default(), requests: Mutex::default(), recording })
     }
 
     /// These answers come next.
@@ -71,10 +73,12 @@ impl Model for WireModel {
 
     fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         let body = providers::encode(&self.config, prompt).unwrap();
-        self.requests.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
+        let body = serde_json::from_slice(&body).unwrap();
+        let log = self.recording.request(&body);
+        self.requests.lock().unwrap().push(body);
         let answer = self.answers.lock().unwrap().pop_front().expect("the model is asked once more than the case says");
         let chunks = wire::chunks(&answer, self.cut).into();
-        let stream = WireStream { decoder: Decoder::new(self.config.wire), chunks, failed: None };
+        let stream = WireStream { decoder: Decoder::new(self.config.wire), chunks, failed: None, log };
         Box::pin(async move { Ok(Box::new(stream) as Box<dyn ModelStream>) })
     }
 }
@@ -83,6 +87,7 @@ struct WireStream {
     decoder: Decoder,
     chunks: VecDeque<Vec<u8>>,
     failed: Option<ModelError>,
+    log: Arc<RequestLog>,
 }
 
 impl ModelStream for WireStream {
@@ -95,12 +100,22 @@ impl ModelStream for WireStream {
                 return Poll::Ready(Some(Err(error)));
             }
             let read = match self.chunks.pop_front() {
-                Some(chunk) => self.decoder.push(&chunk),
+                Some(chunk) => {
+                    self.log.chunk(&chunk);
+                    self.decoder.push(&chunk)
+                }
                 None if self.decoder.is_stopped() => return Poll::Ready(None),
-                None => self.decoder.finish(),
+                None => {
+                    self.log.end();
+                    self.decoder.finish()
+                }
             };
             self.failed = read.err();
         }
+    }
+
+    fn log(&self) -> Option<Arc<dyn AnswerLog>> {
+        Some(Arc::clone(&self.log) as Arc<dyn AnswerLog>)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Drives the rules of one thread through its recorded attempts with the attempt core of a turn, whose effects are only
 //! looked at.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{Action, RuleMatch, StreamKind};
@@ -20,6 +21,19 @@ pub(super) struct Driver<'a> {
     session: Session,
     /// A rule ended the turn, which continued in the recorded session.
     over: bool,
+    /// A rule stopped the last attempt, and the retry was not seen yet.
+    interrupted: Option<Interrupted>,
+    turn: u64,
+}
+
+/// An interrupt whose reminder waits for the retry.
+struct Interrupted {
+    /// Rules that are used up when the reminder goes out.
+    injected: Vec<String>,
+    /// Rules that it names only because a call could not be read.
+    unread: Vec<String>,
+    /// The attempt was stopped in the recorded session, too.
+    stopped_then: bool,
 }
 
 /// What one attempt became.
@@ -35,7 +49,7 @@ struct Verdict {
 impl<'a> Driver<'a> {
     pub(super) fn new(trial: &'a Trial, agent: &'a str) -> Self {
         let session = session(&trial.set, &trial.specs, agent);
-        Self { trial, agent, session, over: false }
+        Self { trial, agent, session, over: false, interrupted: None, turn: 0 }
     }
 
     pub(super) fn take(&mut self, step: Step, report: &mut Replay) {
@@ -43,14 +57,19 @@ impl<'a> Driver<'a> {
             Step::TurnStart => {
                 report.turns += 1;
                 self.over = false;
+                self.turn += 1;
+                if let Some((_, set)) = self.trial.edited.iter().find(|(turn, _)| *turn == self.turn) {
+                    self.session.replace_rules(Arc::clone(set));
+                }
                 self.session.begin_turn();
             }
             Step::Attempt(attempt) => {
                 report.attempts += 1;
                 report.unknown += u64::from(matches!(attempt.past, Past::Unknown));
+                self.retry();
                 self.attempt(&attempt, report);
             }
-            Step::TurnEnd => self.session.end_turn(),
+            Step::TurnEnd => self.end_turn(),
         }
     }
 
@@ -105,8 +124,9 @@ impl<'a> Driver<'a> {
             if stopped.judgement.action == Action::Stop {
                 self.over = true;
             } else {
-                self.session.release(&stopped.unread());
-                self.session.injected(&names(stopped.injected().iter().map(|(found, _)| found)));
+                let injected = stopped.injected().into_iter().map(|(found, _)| found.rule).collect();
+                let stopped_then = attempt.outcome == Outcome::Stopped;
+                self.interrupted = Some(Interrupted { injected, unread: stopped.unread(), stopped_then });
             }
             return Some(tokens);
         }
@@ -118,36 +138,48 @@ impl<'a> Driver<'a> {
         None
     }
 
-    /// The answer was accepted: each call has its reminders, and prose its own after it.
+    /// The answer was accepted: the notes of each call go with its result, those on prose follow the answer.
     fn deliver(&mut self, verdict: &mut Verdict) {
-        let Verdict { answer, noted, .. } = verdict;
-        for call in answer.calls() {
-            let is_mine =
-                |found: &RuleMatch| matches!(&found.stream, StreamKind::Tool { call: id, .. } if *id == call.id);
-            let blocked = names(noted.block.iter().filter(|found| is_mine(found) && !found.evidence.unread));
-            // That a call could not be read is no violation: its rules stay as they were.
-            let unread = names(noted.block.iter().filter(|found| is_mine(found) && found.evidence.unread));
-            self.session.release(&unread);
-            let reminded = names(noted.remind.iter().filter(|found| is_mine(found)));
-            noted.block.retain(|found| !is_mine(found));
-            // The reminder of a rule goes with one call of the batch only.
-            noted.remind.retain(|found| {
-                let of_a_call = found.stream.is_tool();
-                !(is_mine(found) || of_a_call && reminded.contains(&found.rule))
-            });
-            self.session.injected(&blocked);
-            self.session.injected(&reminded);
+        for call in verdict.answer.calls() {
+            let notes = verdict.noted.take_call(&call.id);
+            self.session.release(&notes.unread());
+            self.session.injected(&names(&notes.violations()));
+            self.session.injected(&names(&notes.reminders));
         }
-        let prose = |found: &&RuleMatch| !found.stream.is_tool();
-        self.session.injected(&names(noted.remind.iter().filter(prose)));
+        self.session.injected(&names(&verdict.noted.take_prose()));
+    }
+
+    /// The reminder of an interrupt goes with the retry.
+    fn retry(&mut self) {
+        if let Some(Interrupted { injected, unread, .. }) = self.interrupted.take() {
+            self.session.release(&unread);
+            self.session.injected(&injected);
+        }
+    }
+
+    /// The turn is over. An interrupt without a retry was cancelled before its reminder went out, unless it only happens now:
+    /// then nothing can be known of its retry, and it counts.
+    fn end_turn(&mut self) {
+        if self.interrupted.as_ref().is_some_and(|interrupted| !interrupted.stopped_then) {
+            self.retry();
+        }
+        self.interrupted = None;
+        self.session.end_turn();
     }
 
     /// Tells what fires now and what fired then.
     fn compare(&mut self, attempt: &Attempt, verdict: Verdict, tokens: Option<Tokens>, report: &mut Replay) {
         let Verdict { fires, again, stopped, answer, .. } = verdict;
         let mut past: Vec<PastFire> = if let Past::Fired(fires) = &attempt.past { fires.clone() } else { Vec::new() };
-        for found in &again {
-            same_then(&mut past, found, Action::Pass);
+        for found in again {
+            let (agreement, _) = same_then(&mut past, &found, Action::Pass);
+            report.again.push(Fire {
+                place: attempt.place.clone(),
+                found,
+                action: Action::Pass,
+                tokens: None,
+                agreement,
+            });
         }
         let thrower = stopped.as_ref().and_then(|stopped| stopped.judgement.rules.first().cloned());
         let mut tokens = tokens;
@@ -223,15 +255,8 @@ fn same_stream(one: &StreamKind, other: &StreamKind) -> bool {
     }
 }
 
-/// Names of the rules, each once.
-fn names<'a>(matches: impl Iterator<Item = &'a RuleMatch>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for found in matches {
-        if !names.contains(&found.rule) {
-            names.push(found.rule.clone());
-        }
-    }
-    names
+fn names(matches: &[RuleMatch]) -> Vec<String> {
+    matches.iter().map(|found| found.rule.clone()).collect()
 }
 
 /// What leaves the context with a stopped answer.

@@ -41,6 +41,8 @@ pub struct Trial {
     every: bool,
     agent: String,
     specs: Arc<[ToolSpec]>,
+    /// By number of the turn, from 1: the rules were edited before it.
+    edited: Vec<(u64, Arc<RuleSet>)>,
 }
 
 /// A file cannot be replayed.
@@ -92,7 +94,20 @@ impl Trial {
             }
         }
         let (set, _) = RuleSet::build(used, settings, catalogue.set().workspace());
-        Self { set, partial, every, agent: agent.to_owned(), specs: Arc::clone(catalogue.specs()) }
+        Self { set, partial, every, agent: agent.to_owned(), specs: Arc::clone(catalogue.specs()), edited: Vec::new() }
+    }
+
+    /// The rules of a session of the agent `main` as it had them, with the tools that it had.
+    pub fn of_session(set: Arc<RuleSet>, specs: Vec<ToolSpec>) -> Self {
+        let agent = "main".to_owned();
+        Self { set, partial: false, every: false, agent, specs: specs.into(), edited: Vec::new() }
+    }
+
+    /// The rules were edited before this turn of the session, counted from 1.
+    #[must_use]
+    pub fn edited_before(mut self, turn: u64, set: Arc<RuleSet>) -> Self {
+        self.edited.push((turn, set));
+        self
     }
 }
 

@@ -25,12 +25,14 @@ pub(super) fn read(
         let answer = answer?;
         answers += 1;
         unknown += usize::from(answer.rules.is_none());
-        let reminded = answer.last_texts.iter().any(|text| is_reminder(text));
-        if at.step_over && !at.calls_wait && !reminded {
+        let continues = answer.rules.as_ref().is_some_and(|rules| !rules.prefix.is_empty());
+        let reminded = continues || answer.last_texts.iter().any(|text| is_reminder(text));
+        // An interrupt that no reminder follows was cancelled, and its turn with it.
+        if !reminded && (at.interrupted || at.step_over && !at.calls_wait) {
             if at.turn > 0 {
                 take("", Step::TurnEnd, report);
             }
-            (at.turn, at.step, at.attempt) = (at.turn + 1, 0, 0);
+            (at.turn, at.step, at.attempt, at.step_over) = (at.turn + 1, 0, 0, true);
             take("", Step::TurnStart, report);
         }
         if at.step_over {
@@ -72,11 +74,13 @@ struct At {
     step_over: bool,
     /// It asked for tools, or paused.
     calls_wait: bool,
+    /// A rule is known to have interrupted it.
+    interrupted: bool,
 }
 
 impl Default for At {
     fn default() -> Self {
-        Self { turn: 0, step: 0, attempt: 0, step_over: true, calls_wait: false }
+        Self { turn: 0, step: 0, attempt: 0, step_over: true, calls_wait: false, interrupted: false }
     }
 }
 
@@ -84,6 +88,7 @@ impl At {
     /// `over`: the turn ended with this attempt.
     fn after(&mut self, attempt: &Attempt, over: bool) {
         self.step_over = over || attempt.outcome == Outcome::Complete;
+        self.interrupted = attempt.outcome == Outcome::Stopped && matches!(attempt.past, Past::Fired(_));
         self.calls_wait = !over
             && attempt.deltas.iter().any(|delta| match delta {
                 Delta::BlockStart { kind, .. } => kind.is_tool(),

@@ -24,6 +24,8 @@ pub struct Replay {
     pub silent: Vec<String>,
     /// What fires now, in order.
     pub fires: Vec<Fire>,
+    /// Matches now of rules that were used up, in order: they are only reported, and no tally counts them.
+    pub again: Vec<Fire>,
     /// What fired then and not now, in order.
     pub then: Vec<Then>,
     /// What a person should know about the files.

@@ -10,6 +10,7 @@
 
 mod answer;
 mod hold;
+mod noted;
 mod prose;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use flow::{Action, BlockId, Delta, EventKind, HoldOutcome, RuleMatch, StreamKind
 use rules::{Fed, Gate, Hold, Judgement};
 
 pub use answer::{Answer, Block, Kept};
+pub use noted::{CallNotes, Noted};
 use prose::Prose;
 
 /// What a turn does about a step of an attempt.
@@ -69,17 +71,6 @@ pub struct Stopped {
     pub text_bytes: usize,
     /// Bytes of the answer's text that no match, found or in progress, can include.
     pub decided: u64,
-}
-
-/// Matches that did not stop the answer.
-#[derive(Debug, Default)]
-pub struct Noted {
-    /// The model is reminded after its answer, or with the result of the call.
-    pub remind: Vec<RuleMatch>,
-    /// These calls do not run.
-    pub block: Vec<RuleMatch>,
-    /// All of them in the order in which they were found.
-    order: Vec<(RuleMatch, Action)>,
 }
 
 /// One attempt. It keeps its answer when it is over; one that never began has an empty answer.
@@ -144,23 +135,6 @@ impl Stopped {
         let strongest = self.judgement.action;
         let pairs = self.matches.iter().zip(&self.judgement.actions);
         pairs.filter(move |(_, action)| **action == strongest).map(|(found, _)| found)
-    }
-}
-
-impl Noted {
-    /// The answer ended early: nothing noted in it will be delivered, and its rules may fire again.
-    pub fn roll_back(&mut self, rules: &mut rules::Session) {
-        let names: Vec<String> = std::mem::take(self).order.into_iter().map(|(found, _)| found.rule).collect();
-        rules.release(&names);
-    }
-
-    fn note(&mut self, found: RuleMatch, action: Action) {
-        match action {
-            Action::Remind => self.remind.push(found.clone()),
-            Action::Block => self.block.push(found.clone()),
-            Action::Pass | Action::Interrupt | Action::Stop => return,
-        }
-        self.order.push((found, action));
     }
 }
 
@@ -376,8 +350,7 @@ impl Attempt {
         let end = matches.iter().map(|found| found.evidence.end).max().and_then(|end| usize::try_from(end).ok());
         let text_bytes = if surface == Surface::Text { end.unwrap_or(text_bytes) } else { text_bytes };
         let text_bytes = self.answer.text.floor_char_boundary(text_bytes.min(self.answer.text.len()));
-        let noted = std::mem::take(&mut self.noted.order);
-        self.noted = Noted::default();
+        let noted = std::mem::take(&mut self.noted).into_matches();
         let text_decided = || self.gate.as_ref().map_or(u64::MAX, |gate| gate.decided(&StreamKind::Text));
         let decided = if surface == Surface::Text { decided } else { text_decided() };
         self.ending = Some(Ending::Stopped(Stopped { matches, judgement, noted, text_bytes, decided }));

@@ -4,18 +4,17 @@
 //! its calls stays in the conversation; a call that matched beside others is named by the reminder, and the others are
 //! not blamed.
 
-use flow::{Action, Message, Origin, Part, Role, RuleMatch, ToolCall};
+use flow::{Action, Message, Origin, Part, Role, ToolCall};
 
 use super::interrupt::Injection;
 use super::{Turn, checkpoint};
-use crate::tools::{self, Beside, Runner};
+use crate::tools::{Beside, Runner};
 
 impl Turn<'_> {
     pub(super) async fn run_calls(&mut self, calls: &[ToolCall]) {
         for call in calls {
             checkpoint(self.cancel).await;
-            let blocked = tools::blocks_of(call, &self.attempt.noted.block);
-            let reminders = tools::take_reminders(call, &mut self.attempt.noted.remind);
+            let notes = self.attempt.noted.take_call(&call.id);
             let session = &*self.session;
             let runner = Runner {
                 hub: &session.hub,
@@ -25,19 +24,15 @@ impl Turn<'_> {
                 place: self.place,
             };
             let beside = Beside {
-                refusal: (!blocked.is_empty()).then(|| session.rules.reminder(&blocked)),
-                reminder: (!reminders.is_empty()).then(|| session.rules.tool_reminder(&reminders)),
+                refusal: (!notes.refusals.is_empty()).then(|| session.rules.reminder(&notes.refusals)),
+                reminder: (!notes.reminders.is_empty()).then(|| session.rules.tool_reminder(&notes.reminders)),
             };
             let result = runner.run(call, beside).await;
-            // That a call could not be read is no violation: its rules stay as they were.
-            let (unread, blocked): (Vec<_>, Vec<_>) = blocked.into_iter().partition(|found| found.evidence.unread);
-            let unread: Vec<String> = unread.into_iter().map(|found| found.rule).collect();
-            self.session.rules.release(&unread);
-            if !blocked.is_empty() {
-                self.mark_injected(Injection::beside(blocked, Action::Block));
-            }
-            if !reminders.is_empty() {
-                self.mark_injected(Injection::beside(reminders, Action::Remind));
+            self.session.rules.release(&notes.unread());
+            for (found, action) in [(notes.violations(), Action::Block), (notes.reminders, Action::Remind)] {
+                if !found.is_empty() {
+                    self.mark_injected(Injection::beside(found, action));
+                }
             }
             if let Some((_, results)) = &mut self.running {
                 results.push(result);
@@ -64,9 +59,7 @@ impl Turn<'_> {
 
     /// Delivers reminders of rules that did not interrupt the text. Tells whether there were any.
     pub(super) async fn remind(&mut self) -> bool {
-        let is_prose = |found: &RuleMatch| !found.stream.is_tool();
-        let matches: Vec<RuleMatch> =
-            std::mem::take(&mut self.attempt.noted.remind).into_iter().filter(is_prose).collect();
+        let matches = self.attempt.noted.take_prose();
         if matches.is_empty() {
             return false;
         }

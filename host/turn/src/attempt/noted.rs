@@ -1,0 +1,81 @@
+//! Matches that did not stop the answer: which of them concern which tool call, and which are reported after the answer.
+
+use flow::{Action, CallId, RuleMatch, StreamKind};
+
+/// Matches that did not stop the answer, in the order in which they were found.
+#[derive(Debug, Default)]
+pub struct Noted {
+    matches: Vec<(RuleMatch, Action)>,
+    /// Rules of which one call of the answer was reminded: the other calls are not.
+    reminded: Vec<String>,
+}
+
+/// What was noted about one tool call of an accepted answer.
+#[derive(Debug, Default)]
+pub struct CallNotes {
+    /// The matches for which the call must not run, one per rule.
+    pub refusals: Vec<RuleMatch>,
+    /// The matches that the model is reminded of together with the call's result, one per rule.
+    pub reminders: Vec<RuleMatch>,
+}
+
+impl Noted {
+    pub(super) fn note(&mut self, found: RuleMatch, action: Action) {
+        match action {
+            Action::Remind | Action::Block => self.matches.push((found, action)),
+            Action::Pass | Action::Interrupt | Action::Stop => {}
+        }
+    }
+
+    /// All matches, for the reminder of an interrupt.
+    pub(super) fn into_matches(self) -> Vec<(RuleMatch, Action)> {
+        self.matches
+    }
+
+    /// The answer ended early: nothing noted in it will be delivered, and its rules may fire again.
+    pub fn roll_back(&mut self, rules: &mut rules::Session) {
+        let names: Vec<String> = std::mem::take(self).matches.into_iter().map(|(found, _)| found.rule).collect();
+        rules.release(&names);
+    }
+
+    /// What was noted about a call. Refusals remain for another call with the same id; the reminder of a rule goes with one
+    /// call of the answer only.
+    pub fn take_call(&mut self, call: &CallId) -> CallNotes {
+        let mut notes = CallNotes::default();
+        for (found, action) in self.matches.iter().filter(|(found, _)| is_of_call(found, call)) {
+            let list = if *action == Action::Block { &mut notes.refusals } else { &mut notes.reminders };
+            if !list.iter().any(|known| known.rule == found.rule) {
+                list.push(found.clone());
+            }
+        }
+        notes.reminders.retain(|found| !self.reminded.contains(&found.rule));
+        self.reminded.extend(notes.reminders.iter().map(|found| found.rule.clone()));
+        notes
+    }
+
+    /// The matches in the text and the thinking, which are reported after the answer.
+    pub fn take_prose(&mut self) -> Vec<RuleMatch> {
+        let matches = std::mem::take(self).matches.into_iter();
+        matches
+            .filter(|(found, action)| *action == Action::Remind && !found.stream.is_tool())
+            .map(|(found, _)| found)
+            .collect()
+    }
+}
+
+impl CallNotes {
+    /// The violations for which the call does not run, which use their rules up. That a call could not be read is none.
+    pub fn violations(&self) -> Vec<RuleMatch> {
+        self.refusals.iter().filter(|found| !found.evidence.unread).cloned().collect()
+    }
+
+    /// The rules that refuse the call only because it could not be read. They remain as they were.
+    pub fn unread(&self) -> Vec<String> {
+        let unread = self.refusals.iter().filter(|found| found.evidence.unread);
+        unread.map(|found| found.rule.clone()).collect()
+    }
+}
+
+fn is_of_call(found: &RuleMatch, call: &CallId) -> bool {
+    matches!(&found.stream, StreamKind::Tool { call: id, .. } if id == call)
+}
