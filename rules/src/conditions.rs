@@ -4,7 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::Severity;
+use flow::{DiagnosticCode as Code, Severity};
+
 use crate::dialect::{self, PatternError};
 use crate::engine::Pattern;
 use crate::rule::Reader;
@@ -47,7 +48,8 @@ impl Reader<'_> {
             if text.trim().is_empty() {
                 let place = self.places.find(keys, text, 0..text.len());
                 let message = "a condition of nothing but blanks is not used".to_owned();
-                self.report(Severity::Warning, message, Some("write `[ ]` to match a blank".into()), place);
+                let help = Some("write `[ ]` to match a blank".into());
+                self.report(Severity::Warning, Code::RuleEmptyCondition, message, help, place);
                 continue;
             }
             if self.refuses_controls("condition", text, keys, |c| matches!(c, '\t' | '\n' | '\r')) {
@@ -71,7 +73,7 @@ impl Reader<'_> {
         let Some((at, c)) = text.char_indices().find(|(_, c)| c.is_control() && !allowed(*c)) else { return false };
         let place = self.places.find(keys, text, at..at + c.len_utf8());
         let message = format!("{what} `{}` contains the control character {}", visible(text), name_of(c));
-        self.report(Severity::Error, message, Some(QUOTES_HELP.into()), place);
+        self.report(Severity::Error, Code::RuleControlCharacter, message, Some(QUOTES_HELP.into()), place);
         true
     }
 
@@ -87,7 +89,7 @@ impl Reader<'_> {
                 Err(PatternError { message, help, span }) => {
                     let place = self.place(written, span);
                     let message = format!("condition `{}` is not usable: {message}", visible(text));
-                    self.report(Severity::Error, message, help, place);
+                    self.report(Severity::Error, Code::RuleInvalidCondition, message, help, place);
                 }
             }
         }
@@ -98,7 +100,7 @@ impl Reader<'_> {
     fn notes(&mut self, written: &Written, pattern: &Pattern) {
         let text = &written.text;
         for PatternError { message, help, span } in dialect::notes(text) {
-            self.warn(written, span, &format!(": {message}"), help);
+            self.warn(Code::RuleSuspiciousCondition, written, span, &format!(": {message}"), help);
         }
         if written.whole.is_none() {
             self.note_blanks(written);
@@ -106,7 +108,7 @@ impl Reader<'_> {
         if let Some((at, c)) = text.char_indices().find(|(_, c)| is_invisible(*c)) {
             let message = format!(" contains the invisible character {}", name_of(c));
             let help = format!("remove it, or write `\\x{{{:X}}}` where it is meant", u32::from(c));
-            self.warn(written, at..at + c.len_utf8(), &message, Some(help));
+            self.warn(Code::RuleInvisibleCharacter, written, at..at + c.len_utf8(), &message, Some(help));
         }
         let unless = written.keys == ["unless"];
         let (message, help) = match (pattern.matches_empty(), unless) {
@@ -126,7 +128,7 @@ impl Reader<'_> {
             ),
             (false, _) => return,
         };
-        self.warn(written, 0..text.len(), message, Some(help.to_owned()));
+        self.warn(Code::RuleEmptyMatch, written, 0..text.len(), message, Some(help.to_owned()));
     }
 
     /// A blank at an end of a condition is easily written by accident and hard to see, and it is matched.
@@ -146,13 +148,15 @@ impl Reader<'_> {
                 continue;
             }
             let help = "remove it, or write `[ ]` where it is meant";
-            self.warn(written, span, &format!(" {verb} with a blank, which has to match too"), Some(help.into()));
+            let message = format!(" {verb} with a blank, which has to match too");
+            self.warn(Code::RuleOuterBlank, written, span, &message, Some(help.into()));
         }
     }
 
-    fn warn(&mut self, written: &Written, span: Range<usize>, message: &str, help: Option<String>) {
+    fn warn(&mut self, code: Code, written: &Written, span: Range<usize>, message: &str, help: Option<String>) {
         let place = self.place(written, span);
-        self.report(Severity::Warning, format!("condition `{}`{message}", visible(&written.text)), help, place);
+        let message = format!("condition `{}`{message}", visible(&written.text));
+        self.report(Severity::Warning, code, message, help, place);
     }
 
     /// The place of a part of a condition in the rule's file.

@@ -1,9 +1,9 @@
 //! Examples in rule files: fenced blocks under the headings `Fires` and `Does not fire`. They are not sent to the
 //! model; a rule can be held against them.
 
-use flow::{CallId, StreamKind};
+use flow::{CallId, Diagnostic, DiagnosticCode as Code, Severity, StreamKind};
 
-use crate::{Bucket, Diagnostic, RepeatMode, Rule, RuleSet, Session, Settings, Severity};
+use crate::{Bucket, RepeatMode, Rule, RuleSet, Session, Settings};
 
 /// Something a rule fires on, or does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,10 @@ impl Example {
             }
             _ => Some(format!("the example `{}` names no stream, so it shows nothing", self.stream)),
         }
+    }
+
+    fn first_line(&self) -> &str {
+        self.text.lines().next().unwrap_or_default()
     }
 
     /// The block the example stands for, and what is fed into it.
@@ -67,7 +71,7 @@ pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
     let (set, mut found) = RuleSet::build(vec![alone], Settings::default(), "");
     for example in &rule.examples {
         if let Some(message) = example.trouble() {
-            found.push(Diagnostic::new(Severity::Error, &rule.name, &rule.source, message).help(FENCE_HELP));
+            found.push(rule.diagnostic(Severity::Error, Code::RuleInvalidExample, message).help(FENCE_HELP));
             continue;
         }
         let (kind, text) = example.block();
@@ -80,9 +84,12 @@ pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
             let fired = in_pieces || !gate.end(0).matches.is_empty();
             if fired != example.fires {
                 let says = if example.fires { "does not fire on" } else { "fires on" };
-                let message =
-                    format!("the rule {says} its own example ({}): {}", example.stream, example.text.trim_end());
-                found.push(Diagnostic::new(Severity::Error, &rule.name, &rule.source, message));
+                let message = format!("{says} its own example ({}): {}", example.stream, example.first_line());
+                let one = rule.diagnostic(Severity::Error, Code::RuleExampleFailed, message);
+                found.push(match rule.places.example(example) {
+                    Some(location) => one.at(location, ""),
+                    None => one,
+                });
                 break;
             }
         }

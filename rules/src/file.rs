@@ -2,19 +2,27 @@
 //! `+++`, or in YAML between lines of `---` as other hosts write it; the rest is the body.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use flow::{Diagnostic, DiagnosticCode as Code, Location, RuleOrigin, Severity, SourceFile};
 use serde::Deserialize;
+use toml::de::DeTable;
 
 use crate::places::{Key, Places, suggestion};
 use crate::spec::{KEYS, LIST_KEYS};
 use crate::yaml::{self, Entry, Scalar, Value};
-use crate::{Diagnostic, Rule, RuleSpec, Severity, Source};
+use crate::{Rule, RuleSpec};
 
-/// Reads a rule file. `name` is the file's name without its extension. The diagnostics tell what was refused; their
-/// spans are bytes of `text`.
-pub fn parse_rule_file(name: &str, source: &Source, text: &str) -> (Option<Rule>, Vec<Diagnostic>) {
-    let mut file = File { name, source, found: Vec::new() };
-    let mut rule = file.read(text);
+/// Reads the text of a rule file. `name` is the file's name without its extension. The diagnostics report what was refused;
+/// they name the file as `source` does.
+pub fn parse_rule_file(name: &str, source: &RuleOrigin, text: &str) -> (Option<Rule>, Vec<Diagnostic>) {
+    parse_rule_source(name, source, &SourceFile::new(source.path.as_str(), text))
+}
+
+/// Reads a rule file, of which diagnostics show another path than that of the rule's origin.
+pub fn parse_rule_source(name: &str, source: &RuleOrigin, file: &Arc<SourceFile>) -> (Option<Rule>, Vec<Diagnostic>) {
+    let mut file = File { name, source, file, found: Vec::new() };
+    let mut rule = file.read();
     if let Some(rule) = &mut rule {
         rule.incomplete = file.found.iter().any(|one| one.severity == Severity::Error);
     }
@@ -35,28 +43,31 @@ pub fn asks_to_be_required(text: &str) -> bool {
 
 struct File<'f> {
     name: &'f str,
-    source: &'f Source,
+    source: &'f RuleOrigin,
+    file: &'f Arc<SourceFile>,
     found: Vec<Diagnostic>,
 }
 
 impl File<'_> {
-    fn read(&mut self, text: &str) -> Option<Rule> {
+    fn read(&mut self) -> Option<Rule> {
+        let text = self.file.text.as_str();
         let parts = match split(text) {
             Ok(parts) => parts,
             Err(Broken { message, help, span }) => {
-                self.error(message, Some(help.into()), Some(span));
+                self.error(Code::RuleFrontMatter, message, Some(help.into()), Some(span));
                 return None;
             }
         };
         let read = match parts.fence {
-            Fence::Toml => self.toml(text, parts.front),
-            Fence::Yaml => self.yaml(text, parts.front),
+            Fence::Toml => self.toml(parts.front),
+            Fence::Yaml => self.yaml(parts.front),
         };
         let (mut spec, places) = read?;
         if spec.name.is_some() || spec.body.is_some() {
             let help = "the name is the file's name, the body is what follows the front matter";
             let place = places.key(&["name", "body"]);
-            self.error("`name` and `body` are not read in a rule file".into(), Some(help.into()), place);
+            let message = "`name` and `body` are not keys of a rule file".to_owned();
+            self.error(Code::RuleMisplacedKey, message, Some(help.into()), place);
             return None;
         }
         spec.body = Some(text[parts.body].to_owned());
@@ -65,24 +76,26 @@ impl File<'_> {
         rule
     }
 
-    fn toml<'t>(&mut self, text: &'t str, front: Range<usize>) -> Option<(RuleSpec, Places<'t>)> {
-        let places = Places::of_toml(text, front.clone());
+    fn toml(&mut self, front: Range<usize>) -> Option<(RuleSpec, Places)> {
+        let places = Places::of_toml(self.file, front.clone()).whole_file();
         let mut fine = true;
         for key in places.keys() {
             if !KEYS.contains(&key.name.as_str()) {
                 let help = suggestion(&key.name, KEYS).or_else(|| about(&key.name).map(str::to_owned));
-                self.error(format!("unknown key `{}`", key.name), help, Some(key.span.clone()));
+                self.error(Code::RuleUnknownKey, format!("unknown key `{}`", key.name), help, Some(key.span.clone()));
                 fine = false;
             }
         }
         if !fine {
             return None;
         }
-        match toml::from_str(&text[front.clone()]) {
+        let text = &self.file.text[front.clone()];
+        match toml::from_str(text) {
             Ok(spec) => Some((spec, places)),
             Err(error) => {
+                let code = if DeTable::parse(text).is_ok() { Code::RuleInvalidValue } else { Code::RuleSyntax };
                 let place = error.span().map(|span| front.start + span.start..front.start + span.end);
-                self.error(error.message().to_owned(), None, place);
+                self.error(code, error.message().to_owned(), None, place);
                 None
             }
         }
@@ -90,12 +103,13 @@ impl File<'_> {
 
     /// Turns YAML entries into the keys they stand for. Keys that rules do not have are reported and passed over, so that
     /// files written for other hosts load.
-    fn yaml<'t>(&mut self, text: &'t str, front: Range<usize>) -> Option<(RuleSpec, Places<'t>)> {
-        let (entries, strange) = yaml::parse(&text[front.clone()]);
+    fn yaml(&mut self, front: Range<usize>) -> Option<(RuleSpec, Places)> {
+        let (entries, strange) = yaml::parse(&self.file.text[front.clone()]);
         let place = |span: &Range<usize>| front.start + span.start..front.start + span.end;
         for span in strange {
-            let help = "a key, a colon and a blank stand before a value; what goes on is indented";
-            self.warn("this line is no `key: value` and is not read".into(), Some(help.into()), place(&span));
+            let help = "write a key, a colon, a blank and the value; indent the lines that continue a value";
+            let message = "this line is not `key: value` and is ignored".to_owned();
+            self.warn(Code::RuleSyntax, message, Some(help.into()), place(&span));
         }
         let mut table = toml::Table::new();
         let mut keys: Vec<Key> = Vec::new();
@@ -103,7 +117,7 @@ impl File<'_> {
             let name = if key == "applyTo" { "globs" } else { key.as_str() };
             if !KEYS.contains(&name) || matches!(name, "name" | "body") {
                 let help = about(&key).map(str::to_owned).or_else(|| suggestion(&key, KEYS));
-                self.warn(format!("`{key}` is no key of a rule and is not read"), help, place(&span));
+                self.warn(Code::RuleUnknownKey, format!("unknown key `{key}` is ignored"), help, place(&span));
                 continue;
             }
             let values = match &value {
@@ -114,24 +128,24 @@ impl File<'_> {
             let key = Key { name: name.to_owned(), span: place(&span), values };
             if let Some(before) = keys.iter().position(|known| canonical(&known.name) == canonical(name)) {
                 let before = keys.remove(before);
-                let message = format!("`{}` is given twice: this one is not read", before.name);
-                self.warn(message, None, before.span);
+                let message = format!("`{}` is set twice; this value is ignored", before.name);
+                self.warn(Code::RuleDuplicateKey, message, None, before.span);
                 table.remove(&before.name);
             }
             match typed(name, &value).and_then(|value| fits(name, value)) {
                 Ok(value) => drop(table.insert(name.to_owned(), value)),
                 Err(message) => {
                     let at = key.values.first().map(|(_, span)| span.clone()).filter(|span| !span.is_empty());
-                    self.error(message, None, at.or(Some(key.span)));
+                    self.error(Code::RuleInvalidValue, message, None, at.or(Some(key.span)));
                     return None;
                 }
             }
             keys.push(key);
         }
         match RuleSpec::deserialize(table) {
-            Ok(spec) => Some((spec, Places::new(text, keys))),
+            Ok(spec) => Some((spec, Places::of_file(self.file, keys))),
             Err(error) => {
-                self.error(error.message().to_owned(), None, None);
+                self.error(Code::RuleInvalidValue, error.message().to_owned(), None, None);
                 None
             }
         }
@@ -145,20 +159,23 @@ impl File<'_> {
             && (text.contains('-') || text.starts_with('^'));
         if is_class {
             let help = format!("for a class of characters write `'[{text}]'`, in quotes");
-            self.warn("brackets without quotes are a list".into(), Some(help), span.clone());
+            let message = "brackets without quotes are a list".to_owned();
+            self.warn(Code::RuleUnquotedClass, message, Some(help), span.clone());
         }
     }
 
-    fn error(&mut self, message: String, help: Option<String>, span: Option<Range<usize>>) {
-        self.report(Severity::Error, message, help, span);
+    fn error(&mut self, code: Code, message: String, help: Option<String>, span: Option<Range<usize>>) {
+        self.report(Diagnostic::error(code, message), help, span);
     }
 
-    fn warn(&mut self, message: String, help: Option<String>, span: Range<usize>) {
-        self.report(Severity::Warning, message, help, Some(span));
+    fn warn(&mut self, code: Code, message: String, help: Option<String>, span: Range<usize>) {
+        self.report(Diagnostic::warning(code, message), help, Some(span));
     }
 
-    fn report(&mut self, severity: Severity, message: String, help: Option<String>, span: Option<Range<usize>>) {
-        let mut diagnostic = Diagnostic::new(severity, self.name, self.source, message).at(span);
+    fn report(&mut self, diagnostic: Diagnostic, help: Option<String>, span: Option<Range<usize>>) {
+        // What has no narrower place is about the file: shown at its first line.
+        let location = Location::new(self.file, span.unwrap_or(0..0));
+        let mut diagnostic = diagnostic.about_rule(self.name, Some(self.source)).at(location, "");
         diagnostic.help = help;
         self.found.push(diagnostic);
     }

@@ -1,45 +1,74 @@
-//! Where the values of a rule stand in its file: so that a diagnostic points at the byte, also where the file escapes it.
+//! The bytes of a file that the keys and values of a rule were read from, so that a diagnostic points at the character that
+//! is wrong, also where the file format escapes it.
 
 use std::ops::Range;
+use std::sync::Arc;
+
+use flow::{Location, SourceFile};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The places of a rule's keys and values in a text.
-#[derive(Debug, Default)]
-pub(crate) struct Places<'t> {
-    text: &'t str,
-    keys: Vec<Key>,
+use crate::example::Example;
+
+/// Where a rule is written: its file, and the positions of its keys and values. Empty for a rule without a file.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    file: Option<Arc<SourceFile>>,
+    /// The place of a diagnostic about the rule as a whole: its name in a manifest, the first byte of a rule file.
+    whole: Range<usize>,
+    keys: Arc<[Key]>,
 }
 
 /// A key with its values, as they were read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) span: Range<usize>,
     pub(crate) values: Vec<(String, Range<usize>)>,
 }
 
-impl<'t> Places<'t> {
-    pub(crate) fn new(text: &'t str, keys: Vec<Key>) -> Self {
-        Self { text, keys }
+impl Places {
+    /// The keys of a rule file.
+    pub(crate) fn of_file(file: &Arc<SourceFile>, keys: Vec<Key>) -> Self {
+        Self { file: Some(Arc::clone(file)), whole: 0..0, keys: keys.into() }
     }
 
-    /// Of keys written in TOML at the bytes `part` of `text`: a table, or the first entry of `[[rule]]`.
-    pub(crate) fn of_toml(text: &'t str, part: Range<usize>) -> Self {
-        let parsed = text.get(part.clone()).and_then(|toml| DeTable::parse(toml).ok());
-        let Some(table) = parsed else { return Self::new(text, Vec::new()) };
+    /// The keys of a table in TOML, or of the first entry of `[[rule]]`, which is at the bytes `part` of `file`.
+    pub(crate) fn of_toml(file: &Arc<SourceFile>, part: Range<usize>) -> Self {
+        let parsed = file.text.get(part.clone()).and_then(|toml| DeTable::parse(toml).ok());
+        let Some(table) = parsed else { return Self::of_file(file, Vec::new()) };
         let table = table.into_inner();
         let entry = table.get("rule").and_then(|rules| match rules.get_ref() {
             DeValue::Array(rules) => rules.iter().find_map(|rule| rule.get_ref().as_table()),
             _ => None,
         });
         let keys = entry.unwrap_or(&table).iter().map(|(name, value)| toml_key(name, value, part.start));
-        Self::new(text, keys.collect())
+        Self { whole: part.start..part.start, ..Self::of_file(file, keys.collect()) }
     }
 
-    /// Where `part` of `value` stands: a value of one of `keys`, or a part of one. Where it cannot be told to the byte it is
-    /// the value's place, and else the key's.
+    /// Diagnostics about the rule as a whole point at the beginning of the file, which has no other rule.
+    pub(crate) fn whole_file(self) -> Self {
+        Self { whole: 0..0, ..self }
+    }
+
+    /// Diagnostics about the rule as a whole point at its name, as in a manifest, where several rules share a file.
+    pub(crate) fn named(mut self) -> Self {
+        let name = self.keys.iter().find(|key| key.name == "name");
+        if let Some((_, span)) = name.and_then(|key| key.values.first()) {
+            self.whole = span.clone();
+        }
+        self
+    }
+
+    /// The location of a range of the file, or of the rule as a whole. `None` where the rule has no file.
+    pub(crate) fn location(&self, span: Option<Range<usize>>) -> Option<Location> {
+        let file = self.file.as_ref()?;
+        Some(Location::new(file, span.unwrap_or_else(|| self.whole.clone())))
+    }
+
+    /// The bytes that `part` of `value` was read from; `value` is a value of one of `keys`, or is contained in one. Where the
+    /// exact bytes are not known, those of the whole value, else those of the key.
     pub(crate) fn find(&self, keys: &[&str], value: &str, part: Range<usize>) -> Option<Range<usize>> {
         let known = || self.keys.iter().filter(|key| keys.contains(&key.name.as_str()));
         let values = || known().flat_map(|key| &key.values);
@@ -50,7 +79,7 @@ impl<'t> Places<'t> {
         else {
             return known().next().map(|key| key.span.clone());
         };
-        let source = self.text.get(span.clone())?;
+        let source = self.file.as_ref()?.text.get(span.clone())?;
         let exact = aligned(source, &text).and_then(|places| {
             let place = |byte: usize| places.iter().find(|(read, _)| *read >= byte).map(|(_, written)| *written);
             Some(span.start + place(at + part.start)?..span.start + place(at + part.end)?)
@@ -58,14 +87,25 @@ impl<'t> Places<'t> {
         Some(exact.unwrap_or(span))
     }
 
-    /// Where a key stands.
+    /// The bytes of a key's name.
     pub(crate) fn key(&self, keys: &[&str]) -> Option<Range<usize>> {
         self.keys.iter().find(|key| keys.contains(&key.name.as_str())).map(|key| key.span.clone())
     }
 
-    /// Whether a key stands there with something behind it.
+    /// Whether a key is written with a value.
     pub(crate) fn is_given(&self, key: &str) -> bool {
         self.keys.iter().any(|known| known.name == key && known.values.iter().any(|(_, span)| !span.is_empty()))
+    }
+
+    /// The first line of an example, where the file contains its fence as it is.
+    pub(crate) fn example(&self, example: &Example) -> Option<Location> {
+        let text = self.file.as_ref()?.text.as_str();
+        let fence = format!("```{}", example.stream);
+        let at = text.match_indices(&fence).find_map(|(at, _)| {
+            let line_end = at + text[at..].find('\n')? + 1;
+            text[line_end..].starts_with(&example.text).then_some(line_end)
+        })?;
+        self.location(Some(at..at + text[at..].find('\n').unwrap_or(text.len() - at)))
     }
 
     pub(crate) fn keys(&self) -> &[Key] {

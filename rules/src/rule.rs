@@ -1,11 +1,10 @@
 //! A rule as used: what a rule as typed becomes, with everything compiled and everything wrong with it said.
 
-use std::fmt;
 use std::hash::Hasher as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use flow::{Evidence, PluginId};
+use flow::{Diagnostic, DiagnosticCode as Code, Evidence, Location, RuleOrigin, Severity, SourceFile};
 use fnv::FnvHasher;
 
 use crate::conditions::CONDITION;
@@ -16,40 +15,7 @@ use crate::idiom;
 use crate::places::Places;
 use crate::scope::{looks_like_glob, split_tokens};
 use crate::spec::Strings;
-use crate::{ContextMode, Diagnostic, Glob, InterruptMode, RepeatMode, RuleAction, RuleSpec, Scope, Severity};
-
-/// Where a rule comes from. Of several rules with one name the highest layer wins.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Source {
-    /// Which layer.
-    pub layer: Layer,
-    /// The file, as it is to be shown.
-    pub path: String,
-}
-
-/// The layers, highest first.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Layer {
-    /// The project's rules folder.
-    Project,
-    /// The user's rules folder.
-    User,
-    /// A plugin's manifest.
-    Plugin(PluginId),
-    /// The built-in pack.
-    Builtin,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.layer {
-            Layer::Project => write!(f, "project, {}", self.path),
-            Layer::User => write!(f, "user, {}", self.path),
-            Layer::Plugin(id) => write!(f, "plugin {id}, {}", self.path),
-            Layer::Builtin => write!(f, "built-in, {}", self.path),
-        }
-    }
-}
+use crate::{ContextMode, Glob, InterruptMode, RepeatMode, RuleAction, RuleSpec, Scope};
 
 /// What a rule is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,7 +46,7 @@ pub struct Rule {
     /// Its name.
     pub name: String,
     /// Where it comes from.
-    pub source: Source,
+    pub source: RuleOrigin,
     /// What it is for.
     pub bucket: Bucket,
     /// The reminder.
@@ -123,31 +89,31 @@ pub struct Rule {
     pub secret: bool,
     /// A part of it was refused when it was read, such as one of several conditions.
     pub incomplete: bool,
-    /// Where `globs` stands in the rule's file, in bytes; none where it has no file of its own.
-    pub globs_at: Option<Range<usize>>,
+    /// Where the rule is written; diagnostics point there.
+    pub places: Places,
     /// What the rule file says that it fires on, and what not. Not part of the body: the model never sees them.
     pub examples: Vec<Example>,
 }
 
 impl Rule {
-    /// Makes a typed rule usable. `file` is the text it was read from, where it has a file of its own, so that
-    /// diagnostics can point into it. No rule comes back when it is refused; the diagnostics say why.
+    /// Compiles a rule as typed. `file` is the TOML file that contains it and the bytes of its `[[rule]]` there, so that
+    /// diagnostics can point into it. Returns no rule if it is refused; the diagnostics say why.
     pub fn from_spec(
         name: &str,
-        source: &Source,
+        source: &RuleOrigin,
         spec: &RuleSpec,
-        file: Option<&str>,
+        file: Option<(&Arc<SourceFile>, Range<usize>)>,
     ) -> (Option<Self>, Vec<Diagnostic>) {
-        let places = file.map(|text| Places::of_toml(text, 0..text.len())).unwrap_or_default();
+        let places = file.map(|(file, part)| Places::of_toml(file, part).named()).unwrap_or_default();
         Self::from_places(name, source, spec, &places)
     }
 
-    /// The same for a rule whose values' places are known.
+    /// Compiles a rule as typed, of which the positions of all values are known.
     pub(crate) fn from_places(
         name: &str,
-        source: &Source,
+        source: &RuleOrigin,
         spec: &RuleSpec,
-        places: &Places<'_>,
+        places: &Places,
     ) -> (Option<Self>, Vec<Diagnostic>) {
         let mut reader = Reader { name, source, places, found: Vec::new() };
         let mut rule = reader.rule(spec);
@@ -155,6 +121,22 @@ impl Rule {
             rule.incomplete = reader.found.iter().any(|one| one.severity == Severity::Error);
         }
         (rule, reader.found)
+    }
+
+    /// A diagnostic about this rule, without a place.
+    pub fn diagnostic(&self, severity: Severity, code: Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(severity, code, message).about_rule(self.name.as_str(), Some(&self.source))
+    }
+
+    /// The location in the rule's file of the first of `keys` that is written, or of the rule as a whole. `None` where the
+    /// rule has no file.
+    pub fn location(&self, keys: &[&str]) -> Option<Location> {
+        self.places.location(keys.iter().find_map(|key| self.places.key(&[*key])))
+    }
+
+    /// The location of `value`, which is a value of one of `keys` or a part of one; else as [`Rule::location`].
+    pub fn location_of_value(&self, keys: &[&str], value: &str) -> Option<Location> {
+        self.places.location(self.places.find(keys, value, 0..value.len()))
     }
 
     /// Evidence as anybody but the engine gets it: without the matched text, where that is a secret.
@@ -197,8 +179,8 @@ impl Rule {
 /// Reads one rule and collects what is wrong with it.
 pub(crate) struct Reader<'a> {
     name: &'a str,
-    source: &'a Source,
-    pub(crate) places: &'a Places<'a>,
+    source: &'a RuleOrigin,
+    pub(crate) places: &'a Places,
     found: Vec<Diagnostic>,
 }
 
@@ -206,7 +188,7 @@ impl Reader<'_> {
     fn rule(&mut self, spec: &RuleSpec) -> Option<Rule> {
         let name = self.name.trim();
         if name.is_empty() || name.chars().any(char::is_control) {
-            self.error("a rule needs a name without control characters", Some("rename it"));
+            self.error(Code::RuleInvalidName, "a rule needs a name without control characters", Some("rename it"));
             return None;
         }
         let written = [&spec.condition, &spec.ttsr_trigger, &spec.ttsr_trigger_old].into_iter().find(|s| !s.is_empty());
@@ -216,7 +198,7 @@ impl Reader<'_> {
         let watched = !(globs.is_empty() && regexes.is_empty() && refused == 0 && spec.all.is_empty());
         let (body, examples) = example::split(spec.body.as_deref().unwrap_or_default());
         for message in examples.iter().filter_map(Example::trouble) {
-            self.report(Severity::Warning, message, Some(example::FENCE_HELP.into()), None);
+            self.report(Severity::Warning, Code::RuleInvalidExample, message, Some(example::FENCE_HELP.into()), None);
         }
         let mut rule = Rule {
             name: name.to_owned(),
@@ -240,14 +222,14 @@ impl Reader<'_> {
             required: if spec.required { Requirement::Rule } else { Requirement::None },
             secret: spec.secret,
             incomplete: false,
-            globs_at: self.places.key(&["globs"]),
+            places: self.places.clone(),
             examples,
             reminder: self.reminder(spec),
             body,
         };
         if rule.told().is_empty() || (!watched && rule.body.is_empty()) {
             let help = "write it after the front matter";
-            self.error("the rule has no body: there is nothing to tell the model", Some(help));
+            self.error(Code::RuleNoBody, "the rule has no body, so there is nothing to send to the model", Some(help));
             return None;
         }
         rule.globs = self.globs(&spec.globs, &["globs"])?;
@@ -280,9 +262,10 @@ impl Reader<'_> {
         let other_lost = rule.all.len() < all.len() || rule.unless.len() < unless.len() || lost_all + lost_unless > 0;
         if any_lost || other_lost {
             // Without one of these the rule would fire where it was never meant to.
-            let message = "the rule is not used: no condition of it is left that can be used as written".to_owned();
+            let message =
+                "the rule is disabled: it cannot be used without the conditions that are not valid".to_owned();
             let span = [CONDITION, &["all"], &["unless"]].into_iter().find_map(|keys| self.places.key(keys));
-            self.report(Severity::Error, message, None, span);
+            self.report(Severity::Error, Code::RuleNoValidCondition, message, None, span);
             return None;
         }
         if rule.conditions.is_empty() && rule.all.is_empty() {
@@ -303,7 +286,8 @@ impl Reader<'_> {
                 continue;
             };
             let place = self.places.find(CONDITION, glob, 0..glob.len());
-            self.report(Severity::Warning, format!("condition `{glob}` {message}"), Some(help.into()), place);
+            let message = format!("condition `{glob}` {message}");
+            self.report(Severity::Warning, Code::RuleGlobCondition, message, Some(help.into()), place);
         }
     }
 
@@ -314,7 +298,8 @@ impl Reader<'_> {
             let message =
                 format!("`reminder` has {} bytes, {MAX_REMINDER_BYTES} are allowed: it is not read", text.len());
             let help = "shorten it, or leave it out: then the model is told the body";
-            self.report(Severity::Error, message, Some(help.into()), self.places.key(&["reminder"]));
+            let place = self.places.key(&["reminder"]);
+            self.report(Severity::Error, Code::RuleReminderTooLong, message, Some(help.into()), place);
             return None;
         }
         Some(text.to_owned())
@@ -326,14 +311,18 @@ impl Reader<'_> {
         if let Some(key) = unused.first() {
             let message = format!("`{}` changes nothing: the rule has no `condition`", unused.join("`, `"));
             let span = self.places.key(&[*key]);
-            self.report(Severity::Warning, message, Some(WITHOUT_HELP.into()), span);
+            self.report(Severity::Warning, Code::RuleKeyWithoutEffect, message, Some(WITHOUT_HELP.into()), span);
         }
         rule.bucket = match (always_apply, &rule.description) {
             (true, _) => Bucket::AlwaysApply,
             (false, Some(_)) => Bucket::Rulebook,
             (false, None) => {
                 let help = "give it a `condition`, or `always_apply = true`, or a `description` to be listed by";
-                self.error("the rule has no condition, is not always applied and has no description", Some(help));
+                self.error(
+                    Code::RuleNoCondition,
+                    "the rule has no condition, is not always applied and has no description",
+                    Some(help),
+                );
                 return None;
             }
         };
@@ -362,13 +351,14 @@ impl Reader<'_> {
                 Ok(scope) => scopes.push(scope),
                 Err(message) => {
                     let span = self.places.find(&["scope"], token, 0..token.len());
-                    self.report(Severity::Error, message, Some(SCOPE_HELP.into()), span);
+                    self.report(Severity::Error, Code::RuleInvalidScope, message, Some(SCOPE_HELP.into()), span);
                 }
             }
         }
         if scopes.is_empty() {
-            let message = "the rule is not used: none of its scopes names a stream".to_owned();
-            self.report(Severity::Error, message, Some(SCOPE_HELP.into()), self.places.key(&["scope"]));
+            let message = "the rule is disabled: none of its scopes is valid".to_owned();
+            let span = self.places.key(&["scope"]);
+            self.report(Severity::Error, Code::RuleNoValidScope, message, Some(SCOPE_HELP.into()), span);
             return None;
         }
         Some(scopes)
@@ -397,30 +387,35 @@ impl Reader<'_> {
                 Ok(glob) => out.push(glob),
                 Err(message) => {
                     let span = self.places.find(key, text, 0..text.len());
-                    self.report(Severity::Error, message, None, span);
+                    self.report(Severity::Error, Code::RuleInvalidGlob, message, None, span);
                 }
             }
         }
         if out.is_empty() && !texts.is_empty() {
-            self.error("the rule is not used: none of its globs can be used as written", None);
+            let message = "the rule is disabled: none of its globs is valid".to_owned();
+            self.report(Severity::Error, Code::RuleNoValidGlob, message, None, self.places.key(key));
             return None;
         }
         Some(out)
     }
 
-    fn error(&mut self, message: &str, help: Option<&str>) {
-        self.report(Severity::Error, message.into(), help.map(str::to_owned), None);
+    fn error(&mut self, code: Code, message: &str, help: Option<&str>) {
+        self.report(Severity::Error, code, message.into(), help.map(str::to_owned), None);
     }
 
     pub(crate) fn report(
         &mut self,
         severity: Severity,
+        code: Code,
         message: String,
         help: Option<String>,
         span: Option<Range<usize>>,
     ) {
-        let mut diagnostic = Diagnostic::new(severity, self.name, self.source, message).at(span);
+        let mut diagnostic = Diagnostic::new(severity, code, message).about_rule(self.name, Some(self.source));
         diagnostic.help = help;
+        if let Some(location) = self.places.location(span) {
+            diagnostic = diagnostic.at(location, "");
+        }
         self.found.push(diagnostic);
     }
 }

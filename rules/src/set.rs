@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use flow::{Diagnostic, DiagnosticCode as Code, Severity};
+
 use crate::engine::EngineStats;
 use crate::group::{Groups, watches_text, watches_thinking, watches_tool};
 use crate::required;
 use crate::shadow::Shadow;
-use crate::{Bucket, Diagnostic, Layer, Rule, Scope, Settings, Severity};
+use crate::{Bucket, Layer, Rule, Scope, Settings};
 
 /// The rules of a host, shared by its sessions. Immutable but for the automata's rows.
 #[derive(Debug)]
@@ -180,11 +182,11 @@ fn state_of(rule: &Rule, winner: Option<&Rule>, settings: &Settings, found: &mut
         return RuleState::Disabled("the setting `enabled` of stream rules is false".into());
     }
     if let Some((reason, all)) = unreachable(rule) {
-        found.push(
-            Diagnostic::new(Severity::Warning, &rule.name, &rule.source, reason.clone())
-                .help(GLOB_HELP)
-                .at(rule.globs_at.clone()),
-        );
+        let found_one = rule.diagnostic(Severity::Warning, Code::RuleUnreachable, reason.clone()).help(GLOB_HELP);
+        found.push(match rule.location(&["globs", "scope"]) {
+            Some(location) => found_one.at(location, ""),
+            None => found_one,
+        });
         if all {
             return RuleState::Unreachable(reason);
         }

@@ -1,6 +1,8 @@
 //! Rules of one name: which of them is used, and which are not for that reason.
 
-use crate::{Diagnostic, RuleSet, RuleState, Severity, Source};
+use flow::{Diagnostic, DiagnosticCode as Code, RuleOrigin};
+
+use crate::{RuleSet, RuleState};
 
 /// Several rules of one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,9 +10,9 @@ pub struct Shadow<'a> {
     /// Their name.
     pub rule: &'a str,
     /// Where the one that is used comes from.
-    pub used: &'a Source,
+    pub used: &'a RuleOrigin,
     /// Where the others come from, highest layer first.
-    pub unused: Vec<&'a Source>,
+    pub unused: Vec<&'a RuleOrigin>,
     /// It is used because it is required, whatever its layer.
     pub required: bool,
 }
@@ -41,8 +43,8 @@ impl Shadow<'_> {
         let unused: Vec<String> = self.unused.iter().map(|source| source.to_string()).collect();
         let why = if self.required { "required, so " } else { "" };
         let message = format!("{why}it is used instead of: {}", unused.join("; "));
-        let help = "rename or delete what is not meant";
-        Diagnostic::new(Severity::Warning, self.rule, self.used, message).help(help)
+        let help = "rename or delete the files that are not meant";
+        Diagnostic::warning(Code::RuleShadowed, message).about_rule(self.rule, Some(self.used)).help(help)
     }
 }
 
@@ -73,10 +75,10 @@ mod tests {
         assert_eq!(
             said,
             [
-                "warning: rule `thrice` (project, t.mdc): it is used instead of: project, t.md; plugin p, plugin.toml; \
-                 rename or delete what is not meant",
-                "warning: rule `twice` (user, u.md): it is used instead of: built-in, b.md; rename or delete what is \
-                 not meant",
+                "warning[rule-shadowed]: rule `thrice` (project, t.mdc): it is used instead of: project, t.md; plugin p, \
+                 plugin.toml; rename or delete the files that are not meant",
+                "warning[rule-shadowed]: rule `twice` (user, u.md): it is used instead of: built-in, b.md; rename or \
+                 delete the files that are not meant",
             ]
         );
         assert_eq!(set.shadows().len(), 2);

@@ -4,10 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use flow::{Action, CallId, RuleMatch, StreamKind};
-use rules::{
-    Bucket, Diagnostic, Layer, Rule, RuleSet, RuleSpec, RuleState, Session, Settings, Source, parse_rule_file,
-};
+use flow::{Action, CallId, Diagnostic, RuleMatch, StreamKind};
+use rules::{Bucket, Layer, Rule, RuleSet, RuleSpec, RuleState, Session, Settings, Source, parse_rule_file};
 use serde::Deserialize;
 use tidegate_rules as rules;
 
@@ -33,6 +31,9 @@ struct Case {
     conditions: Option<Vec<String>>,
     #[serde(default)]
     reports: Vec<String>,
+    /// The codes of the diagnostics, in order.
+    #[serde(default)]
+    codes: Vec<String>,
     at: Option<Vec<String>>,
     #[serde(default)]
     step: Vec<Step>,
@@ -133,7 +134,7 @@ fn pieces(text: &str, cut: Cut) -> Vec<&str> {
     out
 }
 
-fn load(case: &Case) -> (Arc<RuleSet>, Vec<(Diagnostic, Option<String>)>) {
+fn load(case: &Case) -> (Arc<RuleSet>, Vec<Diagnostic>) {
     let (mut used, mut found) = (Vec::new(), Vec::new());
     for typed in &case.rule {
         let layer = match typed.from.as_deref() {
@@ -153,23 +154,27 @@ fn load(case: &Case) -> (Arc<RuleSet>, Vec<(Diagnostic, Option<String>)>) {
             _ => panic!("{}: a rule needs `file` or `spec`", case.name),
         };
         used.extend(rule);
-        found.extend(diagnostics.into_iter().map(|d| (d, typed.file.clone())));
+        found.extend(diagnostics);
     }
     let (set, diagnostics) = RuleSet::build(used, case.settings.clone(), "/work");
-    found.extend(diagnostics.into_iter().map(|d| (d, None)));
+    found.extend(diagnostics);
     (set, found)
 }
 
 fn run(case: &Case, cut: Cut) {
     let name = &case.name;
     let (set, found) = load(case);
-    let texts: Vec<String> = found.iter().map(|(d, _)| d.to_string()).collect();
+    let texts: Vec<String> = found.iter().map(Diagnostic::to_string).collect();
     assert_eq!(texts.len(), case.reports.len(), "{name}: {texts:?}");
+    let codes: Vec<&str> = found.iter().map(|one| one.code.as_str()).collect();
+    assert_eq!(codes, case.codes, "{name}");
     for (text, part) in texts.iter().zip(&case.reports) {
         assert!(text.contains(part.as_str()), "{name}: {text} does not say {part}");
     }
     if let Some(at) = &case.at {
-        let places = found.iter().filter_map(|(d, file)| Some(file.as_ref()?[d.span.clone()?].to_owned()));
+        let places = found.iter().filter_map(Diagnostic::location);
+        // The first byte of the file is the place of what has none.
+        let places = places.filter(|at| at.span != (0..0)).map(|at| at.file.text[at.span.clone()].to_owned());
         assert_eq!(&places.collect::<Vec<_>>(), at, "{name}");
     }
     let active = |bucket: Bucket| {

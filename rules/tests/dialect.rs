@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use rules::{Diagnostic, Layer, RuleSet, Session, Settings, Severity, Source, parse_rule_file};
+use flow::{Diagnostic, Severity};
+use rules::{Layer, RuleSet, Session, Settings, Source, parse_rule_file};
 use serde::Deserialize;
 use tidegate_rules as rules;
 
@@ -51,7 +52,7 @@ fn check(entry: &Entry) {
             let severity = if entry.refused.is_some() { Severity::Error } else { Severity::Warning };
             assert_eq!(first.severity, severity, "{name}: {first}");
             assert!(first.message.contains(said.as_str()), "{name}: {first}");
-            assert_eq!(&text[first.span.clone().unwrap()], entry.at.as_ref().unwrap(), "{name}: {first}");
+            assert_eq!(&text[first.location().unwrap().span.clone()], entry.at.as_ref().unwrap(), "{name}: {first}");
             let help = first.help.as_deref().unwrap_or_default();
             assert!(help.contains(entry.instead.as_deref().unwrap_or_default()), "{name}: {first}");
         }

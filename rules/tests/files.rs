@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rules::{Bucket, Diagnostic, Layer, RuleSet, RuleState, Session, Settings, Source, parse_rule_file};
+use flow::Diagnostic;
+use rules::{Bucket, Layer, RuleSet, RuleState, Session, Settings, Source, parse_rule_file};
 use serde::{Deserialize, Serialize};
 use tidegate_rules as rules;
 
@@ -41,10 +42,14 @@ fn load(path: &Path) -> Expected {
     let source = Source { layer: Layer::Project, path: path.file_name().unwrap().to_str().unwrap().to_owned() };
     let (rule, mut found) = parse_rule_file(name, &source, &text);
     let says = |found: &Diagnostic| {
-        let place = found.line_column(&text).map_or("-".to_owned(), |(line, column)| format!("{line}:{column}"));
-        let under = found.span.clone().map(|span| format!(" `{}`", &text[span])).unwrap_or_default();
+        let at = found.location().unwrap();
+        let under = match &at.file.text[at.span.clone()] {
+            "" => String::new(),
+            marked => format!(" `{marked}`"),
+        };
         let help = found.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-        format!("{:?} {place}{under}: {}{help}", found.severity, found.message)
+        let (severity, line, column) = (found.severity.as_str(), at.line(), at.column());
+        format!("{severity}[{}] {line}:{column}{under}: {}{help}", found.code, found.message)
     };
     let Some(rule) = rule else {
         let says = found.iter().map(says).collect();

@@ -297,7 +297,7 @@ fn a_plugin_given_by_a_flag_is_loaded_with_what_it_is_granted() {
     }
     let refused = place.run(&["plugin", "list", "--plugin", "more"]);
     assert_eq!(refused.status.code(), Some(2), "{}", out(&refused));
-    assert!(err(&refused).contains("`more` asks for the power `prompt`"), "{}", err(&refused));
+    assert!(err(&refused).contains("plugin `more`: requests the power `prompt`"), "{}", err(&refused));
     let granted = place.run(&["plugin", "list", "--plugin", "more", "--grant", "prompt"]);
     assert!(out(&granted).contains("powers: prompt"), "{}{}", out(&granted), err(&granted));
 }

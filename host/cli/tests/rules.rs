@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use support::{AN_AI, Place, UNWRAP, code, err, out, repository};
 
@@ -61,6 +63,14 @@ fn list_tells_every_rule_and_what_keeps_it_from_firing() {
     assert_eq!(all["refused"][0]["name"], "broken", "{}", all["refused"]);
     let broken = all["findings"].as_array().unwrap().iter().find(|one| one["severity"] == "error").unwrap();
     assert_eq!((&broken["line"], &broken["column"]), (&json!(2), &json!(14)), "{broken}");
+    assert_eq!((&broken["code"], &broken["rule"]), (&json!("rule-invalid-condition"), &json!("broken")), "{broken}");
+    let label = &broken["labels"][0];
+    assert_eq!((&label["line"], &label["start"], &label["end"]), (&json!(2), &json!(17), &json!(18)), "{broken}");
+    let codes: BTreeSet<&str> =
+        all["findings"].as_array().unwrap().iter().map(|one| one["code"].as_str().unwrap()).collect();
+    let expected =
+        ["rule-idle", "rule-invalid-condition", "rule-no-valid-condition", "rule-shadowed", "rule-unreachable"];
+    assert_eq!(Vec::from_iter(codes), expected);
 
     assert!(text.contains("REPEATS: once: acts on the first match of a session and reports the others"), "{text}");
     let long = out(&place.run(&["rules", "list", "--verbose"]));
@@ -68,6 +78,38 @@ fn list_tells_every_rule_and_what_keeps_it_from_firing() {
         long.contains("no-unwrap  active\n  `unwrap()` in Rust code\n  watches tool(*.rs); action interrupt (always)"),
         "{long}"
     );
+}
+
+#[test]
+fn a_rule_is_known_by_its_name_whatever_characters_it_has() {
+    let name = "rule `a` (b): c";
+    let place =
+        Place::with(&[(name, "+++\ncondition = '(open'\n+++\nB.\n"), ("other", "+++\ncondition = '('\n+++\nB.\n")]);
+    let all = place.json(&["rules", "list", "--json"]);
+    let refused: Vec<&str> =
+        all["refused"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(refused, ["other", name]);
+    let file = format!(".tidegate/rules/{name}.md");
+    let checked = place.json(&["rules", "check", &file, "--json"]);
+    for finding in checked["findings"].as_array().unwrap() {
+        assert_eq!((&finding["rule"], &finding["file"]), (&json!(name), &json!(file)), "{checked}");
+    }
+    assert_eq!(checked["errors"], 2);
+    // Of a rule that can be used, too.
+    place.write(&file, "+++\ncondition = 'x'\nscope = 'tool:nowhere'\n+++\nB.\n");
+    let all = place.json(&["rules", "list", "--json"]);
+    let warned = all["findings"].as_array().unwrap().iter().find(|one| one["code"] == "rule-idle").unwrap();
+    assert_eq!((&warned["rule"], &warned["line"]), (&json!(name), &json!(3)), "{warned}");
+}
+
+#[test]
+fn settings_that_leave_a_rule_out_or_name_none_are_reported() {
+    let place = Place::with(&[("no-unwrap", UNWRAP)]);
+    place.write("tidegate.toml", "[rules]\ndisabled_rules = ['no-unwrap', 'gone']\n");
+    let all = place.json(&["rules", "list", "--json"]);
+    assert_eq!(all["findings"][0]["code"], "config-unknown-rule", "{all}");
+    let checked = place.json(&["rules", "check", ".tidegate/rules", "--json"]);
+    assert_eq!(checked["findings"][0]["code"], "rule-disabled", "{checked}");
 }
 
 #[test]
@@ -86,13 +128,13 @@ fn check_shows_what_is_wrong_at_its_place() {
     place.write("wrong.md", wrong);
     let output = place.run(&["rules", "check", "wrong.md"]);
     let expected = "\
-warning: rule `wrong`: no tool `nowhere` is offered here: the tools are read_file, write_file, edit_file, list_dir, find, grep, shell
+warning[rule-unknown-tool]: rule `wrong`: no tool `nowhere` is offered here: the tools are read_file, write_file, edit_file, list_dir, find, grep, shell
  --> wrong.md:3:24
   |
 3 | scope = [\"text\", \"tool:nowhere\"]
   |                        ^^^^^^^
 
-warning: rule `wrong`: `guess.*` has no longest match: text waits for it up to `hold_max_bytes` (4096) or `hold_max_ms` (1500), and is shown then
+warning[rule-unbounded-match]: rule `wrong`: `guess.*` has no longest match: text is held back up to `hold_max_bytes` (4096) or `hold_max_ms` (1500), and is shown then
  --> wrong.md:2:14
   |
 2 | condition = 'guess.*'
@@ -100,13 +142,13 @@ warning: rule `wrong`: `guess.*` has no longest match: text waits for it up to `
   |
   = help: give repetitions a bound, such as `.{0,80}` in place of `.*`
 
-error: rule `wrong`: it does not fire on its own example (text)
+error[rule-example-failed]: rule `wrong`: does not fire on its own example (text): no
  --> wrong.md:9:1
   |
 9 | no
   | ^^
   |
-  = help: `tidegate rules test wrong.md …` tells why
+  = help: `tidegate rules test wrong.md …` shows why
 
 1 file with 1 rule and 1 example checked: 1 error, 2 warnings
 ";
@@ -147,7 +189,7 @@ fn check_reads_standard_input_manifests_and_says_what_it_cannot_read() {
     place.write("one/same.md", UNWRAP);
     place.write("two/same.mdc", UNWRAP);
     let same = out(&place.run(&["rules", "check", "one", "two"]));
-    assert!(same.contains("the name is taken by `one/same.md`"), "{same}");
+    assert!(same.contains("`one/same.md` has a rule of the same name"), "{same}");
 
     place.write("empty/notes.txt", "");
     let output = place.run(&["rules", "check", "gone.md", "empty", "one", "--json"]);

@@ -10,20 +10,20 @@ use serde_json::Value as Schema;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::{Diagnostic, Place, Source, mask};
+use crate::{Code, Diagnostic, Location, SourceFile, mask};
 
 /// All that contradicts the schema, in order of its place.
-pub(crate) fn check(source: &Arc<Source>, root: &Spanned<DeTable<'_>>, schema: &Schema) -> Vec<Diagnostic> {
+pub(crate) fn check(source: &Arc<SourceFile>, root: &Spanned<DeTable<'_>>, schema: &Schema) -> Vec<Diagnostic> {
     let mut check = Check { source, root: schema, found: Vec::new() };
     // The whole file as a place says nothing; what is missing at the top is shown at its first byte.
     check.table(root.get_ref(), 0..0, schema, &Name::default());
     let mut found = check.found;
-    found.sort_by_key(|diagnostic| diagnostic.place.as_ref().map(|(place, _)| place.span.start));
+    found.sort_by_key(|diagnostic| diagnostic.location().map(|at| at.span.start));
     found
 }
 
 struct Check<'c> {
-    source: &'c Arc<Source>,
+    source: &'c Arc<SourceFile>,
     root: &'c Schema,
     found: Vec<Diagnostic>,
 }
@@ -65,8 +65,8 @@ impl Name {
 }
 
 impl<'c> Check<'c> {
-    fn report(&mut self, span: Range<usize>, message: String, label: String, help: Option<String>) {
-        let mut diagnostic = Diagnostic::error(message).at(Place::new(self.source, span), label);
+    fn report(&mut self, code: Code, span: Range<usize>, message: String, label: String, help: Option<String>) {
+        let mut diagnostic = Diagnostic::error(code, message).at(Location::new(self.source, span), label);
         diagnostic.help = help;
         self.found.push(diagnostic);
     }
@@ -140,7 +140,13 @@ impl<'c> Check<'c> {
                         } else {
                             suggest(word, &known, "keys")
                         };
-                        self.report(key.span(), message, "not a known key".to_owned(), Some(help));
+                        self.report(
+                            Code::ConfigUnknownKey,
+                            key.span(),
+                            message,
+                            "not a known key".to_owned(),
+                            Some(help),
+                        );
                     }
                     _ => {}
                 },
@@ -151,7 +157,13 @@ impl<'c> Check<'c> {
         for key in required.filter(|key| !table.contains_key(*key)) {
             let about = known.and_then(|known| known.get(key)?.get("description")?.as_str());
             let help = format!("add `{key} = …`{}", about.map(|about| format!(". {about}")).unwrap_or_default());
-            self.report(span.clone(), format!("missing key `{key}`{}", name.inside()), String::new(), Some(help));
+            self.report(
+                Code::ConfigMissingKey,
+                span.clone(),
+                format!("missing key `{key}`{}", name.inside()),
+                String::new(),
+                Some(help),
+            );
         }
     }
 
@@ -162,7 +174,13 @@ impl<'c> Check<'c> {
         if !choices.contains(&text.as_ref()) {
             let text_shown = if mask::is_secret(name.last()) { "***".into() } else { text.escape_debug().to_string() };
             let message = format!("{} cannot be \"{text_shown}\"", name.subject());
-            self.report(value.span(), message, "not a known value".to_owned(), Some(suggest(text, choices, "values")));
+            self.report(
+                Code::ConfigUnknownValue,
+                value.span(),
+                message,
+                "not a known value".to_owned(),
+                Some(suggest(text, choices, "values")),
+            );
         }
     }
 
@@ -184,20 +202,26 @@ impl<'c> Check<'c> {
             }
             _ => None,
         };
-        self.report(value.span(), message, format!("expected {words}"), help);
+        self.report(Code::ConfigWrongType, value.span(), message, format!("expected {words}"), help);
     }
 
     fn length(&mut self, text: &str, span: Range<usize>, schema: &Schema, name: &Name) {
         let least = schema.get("minLength").and_then(Schema::as_u64).unwrap_or(0);
         if (text.chars().count() as u64) < least {
-            self.report(span, format!("`{}` must not be empty", name.last()), "empty".to_owned(), None);
+            self.report(
+                Code::ConfigEmptyValue,
+                span,
+                format!("`{}` must not be empty", name.last()),
+                "empty".to_owned(),
+                None,
+            );
         }
     }
 
     fn range(&mut self, value: &Spanned<DeValue<'_>>, schema: &Schema, name: &Name) {
         let Some(number) = number(value.get_ref()) else {
             let message = format!("`{}` must fit into 64 bits", name.last());
-            return self.report(value.span(), message, "too large".to_owned(), None);
+            return self.report(Code::ConfigOutOfRange, value.span(), message, "too large".to_owned(), None);
         };
         let bound = |word: &str| schema.get(word).and_then(Schema::as_f64);
         let wrong = match (bound("minimum"), bound("maximum")) {
@@ -206,7 +230,7 @@ impl<'c> Check<'c> {
             _ => return,
         };
         let message = format!("`{}` must be {wrong}", name.last());
-        self.report(value.span(), message, format!("must be {wrong}"), None);
+        self.report(Code::ConfigOutOfRange, value.span(), message, format!("must be {wrong}"), None);
     }
 }
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::{Diagnostic, Diagnostics, Place, Source, check, mask};
+use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, check, mask};
 
 /// One step of a path into the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,9 +40,9 @@ pub(crate) use steps;
 /// The tree, its source, and what was found wrong so far.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
-    source: &'a Arc<Source>,
+    source: &'a Arc<SourceFile>,
     /// The source as diagnostics show it, without secrets.
-    shown: Arc<Source>,
+    shown: Arc<SourceFile>,
     root: Spanned<DeValue<'a>>,
     /// What is wrong, in the order it was found.
     pub(crate) found: Vec<Diagnostic>,
@@ -54,11 +54,13 @@ impl<'a> Document<'a> {
     /// # Errors
     /// All syntax errors; or else all that contradicts the schema of `T`: unknown keys, wrong types, values out of range,
     /// missing keys.
-    pub(crate) fn read<T: DeserializeOwned + JsonSchema>(source: &'a Arc<Source>) -> Result<(Self, T), Diagnostics> {
+    pub(crate) fn read<T: DeserializeOwned + JsonSchema>(
+        source: &'a Arc<SourceFile>,
+    ) -> Result<(Self, T), Diagnostics> {
         let (root, errors) = DeTable::parse_recoverable(&source.text);
         let shown = mask::masked(source, &root, errors.is_empty());
         if !errors.is_empty() {
-            return Err(Diagnostics(errors.iter().map(|error| syntax(&shown, error)).collect()));
+            return Err(Diagnostics(errors.iter().map(|error| syntax(Code::ConfigSyntax, &shown, error)).collect()));
         }
         let schema: Schema = crate::schema::of::<T>();
         let found = check::check(&shown, &root, schema.as_value());
@@ -67,22 +69,22 @@ impl<'a> Document<'a> {
         }
         // The schema was held; what is left for serde to refuse is what a schema cannot say.
         let value = T::deserialize(toml::de::Deserializer::from(root.clone()));
-        let value = value.map_err(|error| Diagnostics::from(syntax(&shown, &error)))?;
+        let value = value.map_err(|error| Diagnostics::from(syntax(Code::ConfigUnknownValue, &shown, &error)))?;
         let root = Spanned::new(root.span(), DeValue::Table(root.into_inner()));
         Ok((Self { source, shown, root, found: Vec::new() }, value))
     }
 
     /// The place of what `path` leads to; of the last step that exists, where it leads nowhere.
-    pub(crate) fn place(&self, path: &[Step]) -> Place {
+    pub(crate) fn place(&self, path: &[Step]) -> Location {
         self.walk(path, false)
     }
 
     /// The place of the key that `path` ends with, rather than of its value.
-    pub(crate) fn key_place(&self, path: &[Step]) -> Place {
+    pub(crate) fn key_place(&self, path: &[Step]) -> Location {
         self.walk(path, true)
     }
 
-    fn walk(&self, path: &[Step], want_key: bool) -> Place {
+    fn walk(&self, path: &[Step], want_key: bool) -> Location {
         let mut span = self.root.span();
         let mut at = self.root.get_ref();
         for (depth, step) in path.iter().enumerate() {
@@ -91,18 +93,23 @@ impl<'a> Document<'a> {
             span = if want_key && last { key.unwrap_or_else(|| value.span()) } else { value.span() };
             at = value.get_ref();
         }
-        Place::new(&self.shown, span)
+        Location::new(&self.shown, span)
+    }
+
+    /// The file as diagnostics show it, without secrets. It has the same bytes at the same places.
+    pub(crate) fn shown(&self) -> &Arc<SourceFile> {
+        &self.shown
     }
 
     /// The whole text.
-    pub(crate) fn source(&self) -> &'a Arc<Source> {
+    pub(crate) fn source(&self) -> &'a Arc<SourceFile> {
         self.source
     }
 
     /// Notes an error at `path`.
-    pub(crate) fn error(&mut self, path: &[Step], message: impl Into<String>, label: &str, help: impl Into<String>) {
+    pub(crate) fn error(&mut self, code: Code, path: &[Step], message: impl Into<String>, help: impl Into<String>) {
         let place = self.place(path);
-        self.found.push(Diagnostic::error(message).at(place, label).help(help));
+        self.found.push(Diagnostic::error(code, message).at(place, "").help(help));
     }
 }
 
@@ -120,10 +127,10 @@ fn enter<'t, 'a>(at: &'t DeValue<'a>, step: &Step) -> Option<Entered<'t, 'a>> {
 }
 
 /// An error of the TOML reader or of serde, with its place.
-fn syntax(source: &Arc<Source>, error: &toml::de::Error) -> Diagnostic {
+fn syntax(code: Code, source: &Arc<SourceFile>, error: &toml::de::Error) -> Diagnostic {
     let mut lines = error.message().lines();
     let message = lines.next().unwrap_or("this is not TOML").to_owned();
     let rest = lines.collect::<Vec<_>>().join(" ");
-    let diagnostic = Diagnostic::error(message).at(Place::new(source, error.span().unwrap_or(0..0)), "");
+    let diagnostic = Diagnostic::error(code, message).at(Location::new(source, error.span().unwrap_or(0..0)), "");
     if rest.is_empty() { diagnostic } else { diagnostic.help(rest) }
 }

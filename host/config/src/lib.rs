@@ -28,13 +28,13 @@ mod rule_files;
 mod rule_folders;
 pub mod rule_sources;
 mod schema;
-mod source;
 mod typed;
 
 use std::path::Path;
 use std::sync::Arc;
 
-pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use diagnostic::{Diagnostics, render};
+use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 pub use manifest::{
     BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, SettingKind, SettingValue, ToolGuidance,
 };
@@ -48,7 +48,6 @@ pub use rule_files::{
 };
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
 pub use schema::{manifest_schema, operator_schema};
-pub use source::{Place, Source};
 
 /// The name of the operator's file in a workspace.
 pub const OPERATOR_FILE: &str = "tidegate.toml";
@@ -60,15 +59,15 @@ pub const MANIFEST_FILE: &str = "plugin.toml";
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Reads a text file; `help` says what to do when it is not there.
-fn read(file: &Path, help: &str) -> Result<Arc<Source>, Diagnostics> {
+fn read(file: &Path, help: &str) -> Result<Arc<SourceFile>, Diagnostics> {
     let failed = |cause: String| {
         let message = format!("cannot read `{}`: {cause}", file.display());
-        Diagnostics::from(Diagnostic::error(message).help(help))
+        Diagnostics::from(Diagnostic::error(Code::ConfigUnreadable, message).help(help))
     };
     let size = std::fs::metadata(file).map_err(|error| failed(error.to_string()))?.len();
     if size > MAX_FILE_BYTES {
         return Err(failed(format!("it has {size} bytes, more than the {MAX_FILE_BYTES} that are read")));
     }
     let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
-    Ok(Source::new(file, text))
+    Ok(SourceFile::new(file, text))
 }

@@ -10,7 +10,7 @@ use flow::{PluginId, Position, PromptAddition};
 use crate::document::{Document, steps};
 use crate::rule::ManifestRules;
 use crate::typed::{BuildKindWord, ManifestFile, OnFailureWord, PositionWord, SettingFile, SettingWord};
-use crate::{Diagnostic, Diagnostics, Place, Power, Source, rule};
+use crate::{Code, Diagnostic, Diagnostics, Location, Power, SourceFile, rule};
 
 /// The versions of the contract that a manifest may name.
 pub const SUPPORTED_API: [&str; 1] = ["0.1"];
@@ -19,7 +19,7 @@ pub const SUPPORTED_API: [&str; 1] = ["0.1"];
 #[derive(Clone, Debug)]
 pub struct Manifest {
     /// The file it was read from.
-    pub source: Arc<Source>,
+    pub source: Arc<SourceFile>,
     /// The folder of that file.
     pub folder: PathBuf,
     /// Its id.
@@ -93,7 +93,7 @@ pub struct SettingDecl {
     /// What it does.
     pub description: String,
     /// Where it is declared.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// What kind of value a setting has.
@@ -199,11 +199,11 @@ impl Manifest {
     ///
     /// # Errors
     /// As [`Manifest::load`].
-    pub fn of_source(source: &Arc<Source>) -> Result<Self, Diagnostics> {
+    pub fn of_source(source: &Arc<SourceFile>) -> Result<Self, Diagnostics> {
         let (mut document, typed) = Document::read::<ManifestFile>(source)?;
         let id = typed.id.parse::<PluginId>();
         if let Err(error) = &id {
-            document.error(&steps!["id"], error.to_string(), "", "for example `redact-secrets`");
+            document.error(Code::ManifestInvalidId, &steps!["id"], error.to_string(), "for example `redact-secrets`");
         }
         check_identity(&mut document, &typed);
         check_tools(&mut document, &typed);
@@ -218,7 +218,7 @@ impl Manifest {
     }
 
     /// What needs no further check.
-    fn plain(source: &Arc<Source>, typed: ManifestFile, id: PluginId) -> Self {
+    fn plain(source: &Arc<SourceFile>, typed: ManifestFile, id: PluginId) -> Self {
         let asked = [
             (Power::State, typed.capabilities.state),
             (Power::Session, typed.capabilities.session),
@@ -273,22 +273,32 @@ fn position(word: PositionWord) -> Position {
 fn check_identity(document: &mut Document<'_>, typed: &ManifestFile) {
     if let Err(problem) = semver::Version::parse(&typed.version) {
         let message = format!("\"{}\" is not a version: {problem}", typed.version.escape_debug());
-        document.error(&steps!["version"], message, "", "write it as `MAJOR.MINOR.PATCH`, such as `0.1.0`");
+        document.error(
+            Code::ManifestInvalidVersion,
+            &steps!["version"],
+            message,
+            "write it as `MAJOR.MINOR.PATCH`, such as `0.1.0`",
+        );
     }
     if !SUPPORTED_API.contains(&typed.api.as_str()) {
         let message = format!("this host does not speak contract version \"{}\"", typed.api.escape_debug());
         let help = format!("it speaks {}", SUPPORTED_API.map(|version| format!("\"{version}\"")).join(", "));
-        document.error(&steps!["api"], message, "", help);
+        document.error(Code::ManifestUnsupportedApi, &steps!["api"], message, help);
     }
     let empty = typed.component.is_none() && typed.build.is_none() && typed.rule.is_empty() && typed.prompt.is_empty();
     // Where something else is wrong, that is what has to be fixed first.
     if empty && typed.tools.is_empty() && document.found.is_empty() {
         let help = "add `[component]`, `[[rule]]`, `[[prompt]]` or `[tools]`";
-        document.error(&steps!["id"], "this plugin does nothing", "", help);
+        document.error(Code::ManifestEmpty, &steps!["id"], "this plugin does nothing", help);
     }
     if !typed.prompt.is_empty() && typed.capabilities.prompt.is_none() {
         let help = "add `prompt = \"why\"` under `[capabilities]`: the operator has to grant it";
-        document.error(&steps!["prompt", 0], "`[[prompt]]` needs the capability `prompt`", "", help);
+        document.error(
+            Code::ManifestMissingCapability,
+            &steps!["prompt", 0],
+            "`[[prompt]]` needs the capability `prompt`",
+            help,
+        );
     }
 }
 
@@ -297,7 +307,12 @@ fn check_tools(document: &mut Document<'_>, typed: &ManifestFile) {
         if typed.tools.preferred_tools.contains(name) {
             let help = "keep it in one of the two lists";
             let at = steps!["tools", "avoided_tools", index];
-            document.error(&at, format!("`{name}` is preferred and avoided at once"), "", help);
+            document.error(
+                Code::ManifestConflictingGuidance,
+                &at,
+                format!("`{name}` is preferred and avoided at once"),
+                help,
+            );
         }
     }
 }
@@ -309,7 +324,12 @@ fn component(document: &mut Document<'_>, typed: &ManifestFile, folder: &Path) -
     let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if !Path::new(name).components().all(inside) {
         let help = "write a path relative to the manifest, without `..`";
-        document.error(&steps!["component", "path"], "the component must be inside the plugin's folder", "", help);
+        document.error(
+            Code::ManifestComponentOutside,
+            &steps!["component", "path"],
+            "the component must be inside the plugin's folder",
+            help,
+        );
     }
     Some(folder.join(name))
 }
@@ -329,7 +349,7 @@ fn settings(document: &mut Document<'_>, typed: &BTreeMap<String, SettingFile>) 
             let message =
                 format!("the default of `{name}` is {}, its type is `{}`", default.kind().noun(), kind.as_str());
             let help = format!("write {}, or change `type`", kind.noun());
-            document.error(&steps!["settings", name.as_str(), "default"], message, "", help);
+            document.error(Code::ManifestInvalidDefault, &steps!["settings", name.as_str(), "default"], message, help);
         }
         settings.insert(name.clone(), SettingDecl { kind, default, description: setting.description.clone(), place });
     }

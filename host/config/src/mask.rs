@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::Source;
+use crate::SourceFile;
 
 /// Whether a key's value is a secret, by the key's name. `…_env` names a variable, and `max_…` is a number.
 pub(crate) fn is_secret(key: &str) -> bool {
@@ -24,7 +24,7 @@ pub(crate) fn is_variable(name: &str) -> bool {
 
 /// The source as diagnostics show it: the same bytes, except that each character of a secret is `*`. `table` is what could be
 /// read of it; what could not is masked line by line.
-pub(crate) fn masked(source: &Arc<Source>, table: &Spanned<DeTable<'_>>, is_whole: bool) -> Arc<Source> {
+pub(crate) fn masked(source: &Arc<SourceFile>, table: &Spanned<DeTable<'_>>, is_whole: bool) -> Arc<SourceFile> {
     let mut spans = Vec::new();
     in_table(table.get_ref(), &mut spans);
     if !is_whole {
@@ -42,7 +42,7 @@ pub(crate) fn masked(source: &Arc<Source>, table: &Spanned<DeTable<'_>>, is_whol
             }
         }
     }
-    Source::new(source.path.clone(), String::from_utf8_lossy(&text).into_owned())
+    SourceFile::new(source.path.clone(), String::from_utf8_lossy(&text).into_owned())
 }
 
 fn in_table(table: &DeTable<'_>, spans: &mut Vec<Range<usize>>) {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        let source = Source::new("a.toml", text);
+        let source = SourceFile::new("a.toml", text);
         let (table, errors) = DeTable::parse_recoverable(&source.text);
         masked(&source, &table, errors.is_empty()).text.clone()
     }

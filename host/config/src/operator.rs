@@ -14,14 +14,15 @@ use crate::typed::{
     ProviderFile, ProviderWord,
 };
 use crate::{
-    Diagnostic, Diagnostics, LimitRequests, PermissionMode, PermissionRule, Place, SettingValue, Source, mask,
+    Code, Diagnostic, Diagnostics, LimitRequests, Location, PermissionMode, PermissionRule, SettingValue, SourceFile,
+    mask,
 };
 
 /// All that an operator decides. `Operator::default()` is what holds without a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operator {
     /// The file it was read from; `None` for the defaults.
-    pub source: Option<Arc<Source>>,
+    pub source: Option<Arc<SourceFile>>,
     /// Which model answers, and how it is reached.
     pub provider: Provider,
     /// The operator's system prompt.
@@ -140,9 +141,9 @@ pub struct PluginEntry {
     /// Limits instead of those it asks for; not clipped.
     pub limits: LimitRequests,
     /// Values for its settings, each with its place.
-    pub settings: BTreeMap<String, (SettingValue, Option<Place>)>,
+    pub settings: BTreeMap<String, (SettingValue, Option<Location>)>,
     /// Where the entry stands; `None` where a flag made it.
-    pub place: Option<Place>,
+    pub place: Option<Location>,
 }
 
 impl PluginEntry {
@@ -255,7 +256,7 @@ impl Operator {
     ///
     /// # Errors
     /// As [`Operator::load`].
-    pub fn of_source(source: &Arc<Source>) -> Result<Self, Diagnostics> {
+    pub fn of_source(source: &Arc<SourceFile>) -> Result<Self, Diagnostics> {
         let (mut document, typed) = Document::read::<OperatorFile>(source)?;
         let folder = source.folder();
         check_provider(&mut document, &typed.provider);
@@ -287,28 +288,34 @@ fn check_provider(document: &mut Document<'_>, typed: &ProviderFile) {
     let replays = matches!(typed.kind, Some(ProviderWord::Recording));
     if replays && typed.recording.is_none() {
         let help = "add `recording = \"PATH\"`, the file that `--record` wrote";
-        document.error(&steps!["provider", "kind"], "`kind = \"recording\"` names no recording", "", help);
+        document.error(
+            Code::ConfigRecording,
+            &steps!["provider", "kind"],
+            "`kind = \"recording\"` names no recording",
+            help,
+        );
     }
     if !replays && typed.recording.is_some() {
         let help = "set `kind = \"recording\"` to replay it, or remove the key";
-        document.error(
-            &steps!["provider", "recording"],
-            "`recording` is only read by the recording provider",
-            "",
-            help,
-        );
+        let message = "`recording` is only read with `kind = \"recording\"`";
+        document.error(Code::ConfigRecording, &steps!["provider", "recording"], message, help);
     }
     let is_variable = |name: &String| name.is_empty() || mask::is_variable(name);
     if !typed.api_key_env.as_ref().is_none_or(is_variable) {
         let help = "letters, digits and `_`, such as `ANTHROPIC_API_KEY`. If this is a key itself, put it into a variable \
                     and remove it from this file";
         let message = "`api_key_env` is not the name of an environment variable";
-        document.error(&steps!["provider", "api_key_env"], message, "", help);
+        document.error(Code::ConfigInvalidVariable, &steps!["provider", "api_key_env"], message, help);
     }
     let ours = |url: &str| url.starts_with("http://") || url.starts_with("https://");
     if typed.base_url.as_deref().is_some_and(|url| !ours(url)) {
         let help = "write it as `http://HOST:PORT` or `https://HOST`";
-        document.error(&steps!["provider", "base_url"], "`base_url` is not an address of HTTP", "", help);
+        document.error(
+            Code::ConfigInvalidUrl,
+            &steps!["provider", "base_url"],
+            "`base_url` is not an address of HTTP",
+            help,
+        );
     }
 }
 
@@ -316,14 +323,24 @@ fn system_prompt(document: &mut Document<'_>, typed: &typed::PromptFile, folder:
     let Some(file) = &typed.system_file else { return typed.system.clone() };
     if typed.system.is_some() {
         let help = "keep one of `system` and `system_file`";
-        document.error(&steps!["prompt", "system_file"], "the system prompt is given twice", "", help);
+        document.error(
+            Code::ConfigDuplicate,
+            &steps!["prompt", "system_file"],
+            "the system prompt is given twice",
+            help,
+        );
         return None;
     }
     match std::fs::read_to_string(folder.join(file)) {
         Ok(text) => Some(text),
         Err(error) => {
             let help = "the path is relative to this file";
-            document.error(&steps!["prompt", "system_file"], format!("cannot read `{file}`: {error}"), "", help);
+            document.error(
+                Code::ConfigUnreadable,
+                &steps!["prompt", "system_file"],
+                format!("cannot read `{file}`: {error}"),
+                help,
+            );
             None
         }
     }
@@ -341,7 +358,9 @@ fn permissions(document: &mut Document<'_>, typed: &BTreeMap<String, ModeWord>) 
             Ok(rule) => rules.push(rule),
             Err(bad) => {
                 let place = document.key_place(&steps!["tools", "permission", key.as_str()]);
-                document.found.push(Diagnostic::error(bad.message).at(place, "").help(bad.help));
+                document
+                    .found
+                    .push(Diagnostic::error(Code::ConfigInvalidPermission, bad.message).at(place, "").help(bad.help));
             }
         }
     }
@@ -362,7 +381,7 @@ fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile, f
         let power = Power::of(*word);
         if grants.contains(&power) {
             let message = format!("`{}` is granted twice", power.as_str());
-            document.error(&steps!["plugin", index, "grants", position], message, "", "remove one");
+            document.error(Code::ConfigDuplicate, &steps!["plugin", index, "grants", position], message, "remove one");
         }
         grants.push(power);
     }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flow::{CallbackKind, PluginId};
+use flow::{CallbackKind, Label, PluginId};
 
 use crate::check::suggest;
-use crate::{Diagnostic, Diagnostics, LimitRequests, Limits, Manifest, Operator, PluginEntry, Power, SettingValue};
+use crate::{
+    Code, Diagnostic, Diagnostics, LimitRequests, Limits, Manifest, Operator, PluginEntry, Power, SettingValue,
+};
 
 /// A plugin ready to be loaded.
 #[derive(Clone, Debug)]
@@ -75,7 +77,8 @@ impl Operator {
         let source = source.map_err(|mut error| {
             // Nothing can be shown of a file that is not there: show who asked for it.
             if let (Some(first), Some(place)) = (error.0.first_mut(), &entry.place) {
-                first.place = Some((place.clone(), "asked for here".to_owned()));
+                let label = Label { location: place.clone(), text: "named here".to_owned() };
+                first.labels.insert(0, label);
             }
             error
         })?;
@@ -117,10 +120,10 @@ fn at_entry(diagnostic: Diagnostic, entry: &PluginEntry) -> Diagnostic {
 fn duplicate(before: &[Plugin], plugin: &Plugin) -> Option<Diagnostic> {
     let id: &PluginId = &plugin.manifest.id;
     let first = before.iter().find(|other| other.manifest.id == *id)?;
-    let error = Diagnostic::error(format!("two plugins have the id `{id}`"));
+    let error = Diagnostic::error(Code::PluginDuplicateId, "another plugin has the same id").about_plugin(id);
     let error = at_entry(error, &plugin.entry).help("remove one of them; an id names one plugin");
     Some(match &first.entry.place {
-        Some(place) => error.also(place.clone(), "the first"),
+        Some(place) => error.at(place.clone(), "the first"),
         None => error,
     })
 }
@@ -130,7 +133,8 @@ fn check_grants(found: &mut Vec<Diagnostic>, manifest: &Manifest, entry: &Plugin
     for (power, why) in &manifest.capabilities {
         if !entry.grants.contains(power) {
             let word = power.as_str();
-            let error = Diagnostic::error(format!("`{id}` asks for the power `{word}`, which is not granted: {why}"));
+            let message = format!("requests the power `{word}`, which is not granted: {why}");
+            let error = Diagnostic::error(Code::PluginPowerNotGranted, message).about_plugin(id);
             let help = match &entry.place {
                 Some(_) => format!("to grant it, add \"{word}\" to `grants` of this `[[plugin]]`"),
                 None => format!("grant it where the plugin is added; on the command line: `--grant {word}`"),
@@ -140,7 +144,8 @@ fn check_grants(found: &mut Vec<Diagnostic>, manifest: &Manifest, entry: &Plugin
     }
     for power in entry.grants.iter().filter(|power| !manifest.capabilities.contains_key(power)) {
         let word = power.as_str();
-        let error = Diagnostic::error(format!("`{id}` is granted the power `{word}` and does not ask for it"));
+        let message = format!("is granted the power `{word}` and does not request it");
+        let error = Diagnostic::error(Code::PluginPowerNotRequested, message).about_plugin(id);
         found.push(at_entry(error, entry).help(format!("remove \"{word}\" from `grants`")));
     }
 }
@@ -150,22 +155,24 @@ fn settings(found: &mut Vec<Diagnostic>, manifest: &Manifest, entry: &PluginEntr
     let known: Vec<&str> = manifest.settings.keys().map(String::as_str).collect();
     let mut values = BTreeMap::new();
     for (name, (value, place)) in &entry.settings {
-        let error = match manifest.settings.get(name) {
+        let at = |error: Diagnostic| match place {
+            Some(place) => error.about_plugin(id).at(place.clone(), ""),
+            None => error.about_plugin(id),
+        };
+        found.push(match manifest.settings.get(name) {
             None => {
-                Diagnostic::error(format!("`{id}` has no setting `{name}`")).help(suggest(name, &known, "settings"))
+                let error = Diagnostic::error(Code::PluginUnknownSetting, format!("has no setting `{name}`"));
+                at(error).help(suggest(name, &known, "settings"))
             }
             Some(decl) if decl.kind != value.kind() => {
-                let message = format!("the setting `{name}` of `{id}` must be {}", decl.kind.noun());
-                Diagnostic::error(message).also(decl.place.clone(), "declared here").help(decl.description.clone())
+                let message = format!("the setting `{name}` must be {}", decl.kind.noun());
+                let error = at(Diagnostic::error(Code::PluginSettingType, message));
+                error.at(decl.place.clone(), "declared here").help(decl.description.clone())
             }
             Some(_) => {
                 values.insert(name.clone(), value.clone());
                 continue;
             }
-        };
-        found.push(match place {
-            Some(place) => error.at(place.clone(), ""),
-            None => error,
         });
     }
     for (name, decl) in &manifest.settings {
@@ -173,8 +180,9 @@ fn settings(found: &mut Vec<Diagnostic>, manifest: &Manifest, entry: &PluginEntr
             _ if entry.settings.contains_key(name) => {}
             Some(default) => drop(values.insert(name.clone(), default.clone())),
             None => {
-                let error = Diagnostic::error(format!("`{id}` needs a value for its setting `{name}`"));
-                let error = at_entry(error, entry).also(decl.place.clone(), "declared without a default");
+                let message = format!("needs a value for its setting `{name}`");
+                let error = Diagnostic::error(Code::PluginSettingMissing, message).about_plugin(id);
+                let error = at_entry(error, entry).at(decl.place.clone(), "declared without a default");
                 let how = match &entry.place {
                     Some(_) => format!("add `{name} = …` under `[plugin.settings]`"),
                     None => {

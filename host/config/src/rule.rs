@@ -8,7 +8,7 @@ use rules::{Bucket, Layer, Rule};
 
 use crate::document::{Document, steps};
 use crate::typed::ManifestFile;
-use crate::{Diagnostic, Place, Severity};
+use crate::{Code, Diagnostic};
 
 /// The rules of a manifest.
 #[derive(Debug, Default)]
@@ -30,24 +30,25 @@ pub(crate) fn rules(document: &mut Document<'_>, id: &PluginId, typed: &Manifest
         // The schema has seen to it that there is a name.
         let name = spec.name.as_deref().unwrap_or_default();
         let region = region(document, index);
-        let text = document.source().text.get(region.clone());
-        let (rule, found) = Rule::from_spec(name, &source, spec, text);
-        let found: Vec<Diagnostic> = found.into_iter().map(|one| placed(document, index, &region, one)).collect();
+        let (rule, found) = Rule::from_spec(name, &source, spec, Some((document.shown(), region)));
         if spec.required {
-            out.unmet.extend(found.iter().filter(|one| one.severity == Severity::Error).cloned());
+            out.unmet.extend(found.iter().filter(|one| one.is_error()).cloned());
         }
         out.findings.extend(found);
         let at = steps!["rule", index, "name"];
         if let Some(before) = first.insert(name.trim().to_owned(), index) {
             let other = document.place(&steps!["rule", before, "name"]);
-            let error = Diagnostic::error(format!("two rules of this plugin have the name `{}`", name.trim()));
-            document.found.push(error.at(document.place(&at), "").also(other, "the first").help("rename one of them"));
+            let message = "another rule of this plugin has the same name";
+            let error = Diagnostic::error(Code::RuleDuplicateName, message).about_rule(name.trim(), Some(&source));
+            document.found.push(error.at(document.place(&at), "").at(other, "the first").help("rename one of them"));
         }
         let speaks = rule.as_ref().is_some_and(|rule| rule.bucket != Bucket::Stream);
         if speaks && typed.capabilities.prompt.is_none() {
-            let message = format!("the rule `{}` has no condition, so its text joins the prompt", name.trim());
+            let message = "the rule has no condition, so its text is added to the prompt";
             let help = "give it a `condition`, or add `prompt = \"why\"` under `[capabilities]`";
-            document.error(&at, message, "", help);
+            let error =
+                Diagnostic::error(Code::ManifestMissingCapability, message).about_rule(name.trim(), Some(&source));
+            document.found.push(error.at(document.place(&at), "").help(help));
         }
         out.rules.extend(rule);
     }
@@ -60,19 +61,4 @@ fn region(document: &Document<'_>, index: usize) -> Range<usize> {
     // Where there is no next rule, the place is that of the whole list: it begins at or before this rule.
     let next = document.place(&steps!["rule", index + 1]).span.start;
     start..if next > start { next } else { document.source().text.len() }
-}
-
-fn placed(document: &Document<'_>, index: usize, region: &Range<usize>, found: rules::Diagnostic) -> Diagnostic {
-    let span = match found.span {
-        Some(span) => region.start + span.start..region.start + span.end,
-        // The text stands in the file with escapes: the rule's name has to do.
-        None => document.place(&steps!["rule", index, "name"]).span,
-    };
-    let severity = match found.severity {
-        rules::Severity::Error => Severity::Error,
-        rules::Severity::Warning => Severity::Warning,
-    };
-    let message = format!("rule `{}`: {}", found.rule, found.message);
-    let place = Place::new(document.source(), span);
-    Diagnostic { severity, help: found.help, ..Diagnostic::error(message).at(place, "") }
 }

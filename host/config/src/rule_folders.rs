@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::document::{Document, steps};
 use crate::typed::{OnProblemWord, RulesFile};
-use crate::{Diagnostic, Place};
+use crate::{Code, Diagnostic, Location};
 
 /// Where rule files are. The project's and the user's folder have fixed places; the program that opens the host knows
 /// them.
@@ -17,7 +17,7 @@ pub struct RuleFolders {
     /// Further folders, in order; their rules count as the project's, after its own.
     pub more: Vec<NamedFolder>,
     /// Where each name of `required` is written; the names themselves are in the settings of stream rules.
-    pub required: Vec<(String, Place)>,
+    pub required: Vec<(String, Location)>,
     /// What a rule that cannot be used as written does.
     pub on_problem: OnProblem,
 }
@@ -40,7 +40,7 @@ pub struct NamedFolder {
     /// As typed.
     pub typed: String,
     /// Where it is named; `None` where the embedder did.
-    pub place: Option<Place>,
+    pub place: Option<Location>,
     /// The host does not run without it and all its rules.
     pub required: bool,
 }
@@ -65,20 +65,21 @@ impl RuleFolders {
                 match more.iter_mut().find(|one| one.typed == *name) {
                     // Naming a folder under both keys is how one of the middle is required.
                     Some(known) if required && !known.required => known.required = true,
-                    Some(_) => document.error(&at, format!("`{name}` is named twice"), "", "remove one"),
+                    Some(_) => {
+                        document.error(Code::ConfigDuplicate, &at, format!("`{name}` is named twice"), "remove one")
+                    }
                     None => more.push(NamedFolder { path: folder.join(name), typed: name.clone(), place, required }),
                 }
             }
         }
         let required = settings.required.iter().enumerate();
-        let required: Vec<(String, Place)> = required
+        let required: Vec<(String, Location)> = required
             .map(|(index, name)| (name.trim().to_owned(), document.place(&steps!["rules", "required", index])))
             .collect();
         for (name, place) in &required {
             if name.is_empty() {
-                document
-                    .found
-                    .push(Diagnostic::error("`required` holds an empty name").at(place.clone(), "").help("remove it"));
+                let error = Diagnostic::error(Code::ConfigEmptyValue, "`required` contains an empty name");
+                document.found.push(error.at(place.clone(), "").help("remove it"));
             }
         }
         let on_problem = match typed.on_problem {

@@ -4,8 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Demands, Diagnostic, OnProblem, Operator, RuleFiles, RuleFolder, RuleFolders, Severity};
+use flow::Severity;
 use rules::{Bucket, Layer, READ_RULE, Requirement, Rule, RuleSet, RuleState, Scope, Unmet};
+
+use crate::{Code, Demands, Diagnostic, Location, OnProblem, Operator, RuleFiles, RuleFolder, RuleFolders};
 
 /// Where a project has its rule files.
 pub const PROJECT_FOLDER: &str = ".tidegate/rules";
@@ -56,7 +58,7 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
 /// A required folder is required under whichever of its names it is read: `required_folders` can name the project's own.
 fn require_under_every_name(folders: &mut [RuleFolder]) {
     let real = |folder: &RuleFolder| folder.path.canonicalize().unwrap_or_else(|_| folder.path.clone());
-    let required: Vec<(PathBuf, Option<crate::Place>)> =
+    let required: Vec<(PathBuf, Option<Location>)> =
         folders.iter().filter(|one| one.required).map(|one| (real(one), one.asked.clone())).collect();
     for folder in folders {
         let path = real(folder);
@@ -137,8 +139,8 @@ pub struct Sources {
 pub struct Built {
     /// The rules, those that are not used included.
     pub set: Arc<RuleSet>,
-    /// What is wrong with how they fit together.
-    pub about_set: Vec<rules::Diagnostic>,
+    /// Diagnostics of rules that are valid alone and not in combination.
+    pub about_set: Vec<Diagnostic>,
     /// What is wrong with files, manifests and settings.
     pub about_files: Vec<Diagnostic>,
     /// Rules that wait for what cannot come here, each with why.
@@ -149,15 +151,14 @@ pub struct Built {
 
 impl Sources {
     pub fn new(operator: &Operator, plugins: &[crate::Plugin], workspace: &Path, tools: Vec<String>) -> Self {
-        let (mut fixed, builtin) = rules::builtin();
-        let mut found: Vec<Diagnostic> = builtin.iter().map(diagnostic).collect();
+        let (mut fixed, mut found) = rules::builtin();
         let mut unmet = Vec::new();
         for plugin in plugins {
             let manifest = &plugin.manifest;
             let mut rules = manifest.rules.clone();
             if plugin.entry.required {
                 rules.iter_mut().for_each(|rule| rule.required = Requirement::Operator);
-                unmet.extend(manifest.findings.iter().filter(|one| is_error(one)).cloned());
+                unmet.extend(manifest.findings.iter().filter(|one| one.is_error()).cloned());
             } else {
                 unmet.extend(manifest.unmet.iter().cloned());
             }
@@ -166,7 +167,7 @@ impl Sources {
         }
         let (wanted, settings) = (operator.rule_folders.clone(), operator.rules.clone());
         if wanted.on_problem == OnProblem::Refuse {
-            unmet = found.iter().filter(|one| is_error(one)).cloned().collect();
+            unmet = found.iter().filter(|one| one.is_error()).cloned().collect();
         }
         Self { fixed, found, unmet, wanted, settings, workspace: workspace.display().to_string(), tools }
     }
@@ -196,7 +197,7 @@ impl Sources {
         for unmet in built.set.unmet() {
             let errors: Vec<&Diagnostic> = files
                 .about(&unmet.rule)
-                .chain(self.found.iter().filter(|one| is_error(one) && is_about(one, &unmet.rule)))
+                .chain(self.found.iter().filter(|one| one.is_error() && one.rule() == Some(unmet.rule.as_str())))
                 .collect();
             // What is wrong with the rule's file says more than that there is no such rule.
             if !errors.is_empty() && errors.iter().all(|error| all.contains(error)) {
@@ -207,10 +208,9 @@ impl Sources {
         }
         let required = |rule: &Rule| built.set.is_required(rule);
         for (rule, why) in built.idle.iter().filter(|(rule, _)| required(rule)) {
-            let message = format!("the required rule `{}` ({}) cannot fire: {why}", rule.name, rule.source);
-            all.push(
-                self.asked(&rule.name, Diagnostic::error(message).help("correct its scope, or no longer require it")),
-            );
+            let message = format!("the rule is required and cannot fire: {why}");
+            let error = rule.diagnostic(Severity::Error, Code::RuleRequired, message);
+            all.push(self.required_at(&rule.name, error.help("correct its scope, or no longer require it")));
         }
         if self.wanted.on_problem == OnProblem::Refuse {
             all.extend(built.unreachable());
@@ -225,13 +225,13 @@ impl Sources {
     }
 
     fn unmet_rule(&self, unmet: &Unmet) -> Diagnostic {
-        let source = unmet.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
-        let message = format!("the required rule `{}`{source} is not in force: {}", unmet.rule, unmet.why);
-        self.asked(&unmet.rule, Diagnostic::error(message).help(unmet.help.clone()))
+        let message = format!("the rule is required and not in force: {}", unmet.why);
+        let error = Diagnostic::error(Code::RuleRequired, message).about_rule(&unmet.rule, unmet.source.as_ref());
+        self.required_at(&unmet.rule, error.help(unmet.help.clone()))
     }
 
     /// Adds where the operator's file requires the rule, where it does.
-    fn asked(&self, rule: &str, diagnostic: Diagnostic) -> Diagnostic {
+    fn required_at(&self, rule: &str, diagnostic: Diagnostic) -> Diagnostic {
         match self.wanted.required.iter().find(|(name, _)| name == rule) {
             Some((_, place)) => diagnostic.at(place.clone(), "required here"),
             None => diagnostic,
@@ -253,27 +253,17 @@ impl Sources {
         let named = self.settings.disabled_rules.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
         let unknown = named.filter(|name| !set.rules().any(|info| info.rule.name == *name));
         let help = "`tidegate rules list` shows the names";
-        let warning = |name| format!("`disabled_rules` names `{name}`, and there is no such rule");
-        unknown.map(|name| Diagnostic::warning(warning(name)).help(help)).collect()
+        let message = |name| format!("`disabled_rules` names `{name}`, and there is no such rule");
+        unknown.map(|name| Diagnostic::warning(Code::ConfigUnknownRule, message(name)).help(help)).collect()
     }
-}
-
-fn is_error(one: &Diagnostic) -> bool {
-    one.severity == Severity::Error
-}
-
-/// Whether a diagnostic is about the rule of this name.
-fn is_about(one: &Diagnostic, rule: &str) -> bool {
-    one.message.starts_with(&format!("rule `{rule}`"))
 }
 
 impl Built {
     /// Rules that are not in force as written, for whoever has to know of a broken guard: what was refused, and what can
     /// never fire.
     pub fn problems(&self) -> Vec<Diagnostic> {
-        let errors = self.about_files.iter().filter(|one| is_error(one)).cloned();
-        let about_set = self.about_set.iter().map(diagnostic).filter(is_error);
-        errors.chain(about_set).chain(self.unreachable()).collect()
+        let errors = self.about_files.iter().chain(&self.about_set).filter(|one| one.is_error()).cloned();
+        errors.chain(self.unreachable()).collect()
     }
 
     fn unreachable(&self) -> impl Iterator<Item = Diagnostic> {
@@ -281,15 +271,13 @@ impl Built {
             RuleState::Unreachable(why) => Some((info.rule, why)),
             _ => None,
         });
-        dead.map(|(rule, why)| Diagnostic::error(format!("rule `{}` ({}): {why}", rule.name, rule.source)))
+        dead.map(|(rule, why)| rule.diagnostic(Severity::Error, Code::RuleUnreachable, why.as_str()))
     }
 
     /// All that is wrong, for people.
     pub fn warnings(&self) -> Vec<Diagnostic> {
-        let idle = self.idle.iter().map(|(rule, why)| {
-            Diagnostic::warning(format!("rule `{}` ({}) cannot fire: {why}", rule.name, rule.source))
-        });
-        self.about_files.iter().cloned().chain(self.about_set.iter().map(diagnostic)).chain(idle).collect()
+        let idle = self.idle.iter().map(|(rule, why)| idle_warning(rule, why));
+        self.about_files.iter().chain(&self.about_set).cloned().chain(idle).collect()
     }
 }
 
@@ -309,15 +297,11 @@ pub fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
     elsewhere.then(|| format!("its `agents` leave out `{AGENT}`, the only agent there is"))
 }
 
-/// A diagnostic of the engine's, for people.
-pub fn diagnostic(from: &rules::Diagnostic) -> Diagnostic {
-    let message = format!("rule `{}` ({}): {}", from.rule, from.source, from.message);
-    let one = match from.severity {
-        rules::Severity::Error => Diagnostic::error(message),
-        rules::Severity::Warning => Diagnostic::warning(message),
-    };
-    match &from.help {
-        Some(help) => one.help(help.clone()),
-        None => one,
+/// The warning for a rule that waits for what does not exist here, at the key that asks for it.
+pub fn idle_warning(rule: &Rule, why: &str) -> Diagnostic {
+    let warning = rule.diagnostic(Severity::Warning, Code::RuleIdle, format!("cannot fire here: {why}"));
+    match rule.location(&["scope", "agents"]) {
+        Some(location) => warning.at(location, ""),
+        None => warning,
     }
 }

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tidegate_config::{Diagnostics, Manifest, Operator, Source};
+use flow::SourceFile;
+use tidegate_config::{Diagnostics, Manifest, Operator};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config")
@@ -20,7 +21,7 @@ fn entries(folder: &str, extension: Option<&str>) -> Vec<PathBuf> {
 }
 
 fn read(kind: &str, file: &Path) -> Result<(), Diagnostics> {
-    let source = Source::new(file, fs::read_to_string(corpus().join(file)).unwrap());
+    let source = SourceFile::new(file, fs::read_to_string(corpus().join(file)).unwrap());
     match kind {
         "operator" => Operator::of_source(&source).map(drop),
         _ => Manifest::of_source(&source).map(drop),
@@ -88,7 +89,7 @@ fn rules_of_no_use_are_said_in_these_words() {
     assert!(files.len() >= 3, "only {} files read", files.len());
     let mut wrong = String::new();
     for file in files {
-        let source = Source::new(&file, fs::read_to_string(corpus().join(&file)).unwrap());
+        let source = SourceFile::new(&file, fs::read_to_string(corpus().join(&file)).unwrap());
         let manifest = Manifest::of_source(&source).unwrap();
         assert!(!manifest.findings.is_empty(), "{} has no findings", file.display());
         wrong.extend(golden(&Diagnostics(manifest.findings).render(false), &file.with_extension("stderr")));

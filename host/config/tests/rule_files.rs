@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use flow::Diagnostic;
 use rules::Layer;
 use tempfile::TempDir;
-use tidegate_config::{ChangeKind, Demands, Diagnostic, FolderState, RuleFiles, RuleFolder};
+use tidegate_config::{ChangeKind, Demands, FolderState, RuleFiles, RuleFolder};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config")
@@ -28,7 +29,7 @@ fn names(files: &RuleFiles) -> Vec<&str> {
 }
 
 fn said(files: &RuleFiles) -> String {
-    files.findings().map(|one| one.render(false)).collect::<Vec<_>>().join("\n\n")
+    files.findings().map(|one| tidegate_config::render(one, false)).collect::<Vec<_>>().join("\n\n")
 }
 
 /// The cases of `tests/corpus/config/rule-folders`: first the rules that are read, then what is said.
@@ -79,9 +80,8 @@ impl Desk {
 
     /// Why the host must not run: messages with their lines.
     fn unmet(&self) -> Vec<String> {
-        let line =
-            |one: &Diagnostic| one.place.as_ref().map(|(place, _)| format!("{}: ", place.line())).unwrap_or_default();
-        self.files.unmet().map(|one| format!("{}{}", line(&one), one.message)).collect()
+        let line = |one: &Diagnostic| one.location().map(|at| format!("{}: ", at.line())).unwrap_or_default();
+        self.files.unmet().map(|one| format!("{}{}", line(&one), one.headline())).collect()
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -196,9 +196,12 @@ fn what_is_no_text_is_refused_where_it_stops_to_be_text() {
     let mut desk = Desk::new();
     desk.write("latin.md", b"+++\ncondition = 'caf\xe9'\n+++\nDo not.\n");
     desk.look();
-    let shown = desk.only_finding().render(false).replace(&format!("{}/", desk.folder.path().display()), "");
+    let shown =
+        tidegate_config::render(desk.only_finding(), false).replace(&format!("{}/", desk.folder.path().display()), "");
     assert!(
-        shown.starts_with("error: this rule file is not UTF-8: it has the byte 0xe9 here\n --> latin.md:2:17\n"),
+        shown.starts_with(
+            "error[rule-file-encoding]: this rule file is not UTF-8: it has the byte 0xe9 here\n --> latin.md:2:17\n"
+        ),
         "{shown}"
     );
     assert!(shown.contains("help: save it as UTF-8"), "{shown}");
@@ -214,11 +217,24 @@ fn what_is_too_large_or_no_file_is_refused_and_does_not_hang() {
     desk.write("large.md", vec![b' '; (1 << 20) + 1]);
     desk.look();
     let found = desk.only_finding();
+    assert_eq!(found.code.as_str(), "rule-file-unreadable");
     assert!(found.message.ends_with("large.md`: it has more than the 1048576 bytes that are read"), "{found}");
     fs::remove_file(desk.path("large.md")).unwrap();
     fs::create_dir(desk.path("folder.md")).unwrap();
     desk.look();
     assert!(desk.only_finding().message.ends_with("folder.md`: it is no file"));
+}
+
+#[test]
+fn a_folder_of_too_many_files_is_read_up_to_the_limit() {
+    let mut desk = Desk::new();
+    for number in 0..4_097 {
+        desk.write(&format!("{number:04}.md"), "+++\ncondition = 'x'\n+++\nDo not.\n");
+    }
+    desk.look();
+    assert_eq!(desk.only_finding().code.as_str(), "rule-folder-too-large");
+    assert!(desk.only_finding().help.as_ref().is_some_and(|help| help.contains("`4096.md`")));
+    assert_eq!(desk.files.rules().count(), 4_096);
 }
 
 #[test]
@@ -228,6 +244,7 @@ fn a_name_that_steers_a_terminal_is_written_out_and_not_read() {
     desk.rule("a\u{1b}[2J.md", "x");
     assert_eq!(desk.look(), [""; 0]);
     assert!(desk.only_finding().message.starts_with(r#""a\u{1b}[2J.md" in `"#), "{}", desk.only_finding());
+    assert_eq!(desk.only_finding().code.as_str(), "rule-file-name");
 }
 
 #[test]
@@ -250,6 +267,7 @@ fn a_link_out_of_the_fence_is_refused_and_one_within_is_read() {
     files.look();
     assert_eq!(names(&files), ["in"]);
     let all = said(&files);
+    assert!(all.contains("error[rule-file-outside]: the rule file"), "{all}");
     assert!(all.contains("out.md` is a link out of the workspace and is not read"), "{all}");
     assert!(all.contains("nowhere.md`: No such file"), "{all}");
     let mut open = of(None);
@@ -262,7 +280,7 @@ fn a_folder_that_was_asked_for_has_to_be_there_and_is_read_once() {
     let here = TempDir::new().unwrap();
     fs::create_dir(here.path().join("team")).unwrap();
     fs::write(here.path().join("team/a.md"), "+++\ncondition = 'x'\n+++\nDo not.\n").unwrap();
-    let source = tidegate_config::Source::new(
+    let source = flow::SourceFile::new(
         here.path().join("tidegate.toml"),
         "[rules]\nfolders = [\"team\", \"./team/\", \"~/rules\", \"tidegate.toml\"]\n",
     );
@@ -279,9 +297,9 @@ fn a_folder_that_was_asked_for_has_to_be_there_and_is_read_once() {
     assert_eq!(names(&files), ["a"]);
     let all = said(&files).replace(&format!("{}/", here.path().display()), "");
     for part in [
-        "warning: the rule folder `./team/` is one that is read already\n --> tidegate.toml:2:20",
-        "warning: the rule folder `~/rules` is not there\n --> tidegate.toml:2:31",
-        "error: cannot read the rule folder `tidegate.toml`: it is no folder\n --> tidegate.toml:2:42",
+        "warning[rule-folder-duplicate]: the rule folder `./team/` is one that is read already\n --> tidegate.toml:2:20",
+        "warning[rule-folder-missing]: the rule folder `~/rules` does not exist\n --> tidegate.toml:2:31",
+        "error[rule-folder-unreadable]: cannot read the rule folder `tidegate.toml`: it is no folder\n --> tidegate.toml:2:42",
     ] {
         assert!(all.contains(part), "{part}\n-- is not in\n{all}");
     }
@@ -351,8 +369,10 @@ fn a_required_rule_that_is_deleted_while_the_host_runs_is_missed_until_it_is_bac
     fs::remove_file(desk.path("a.md")).unwrap();
     fs::remove_file(desk.path("b.md")).unwrap();
     assert_eq!(desk.look(), ["removed rules/a.md", "removed rules/b.md"]);
-    let missed = ["the file of the required rule `a` was deleted: `rules/a.md`"];
+    let missed = ["rule `a` (project, rules/a.md): the rule is required and its file was deleted: `rules/a.md`"];
     assert_eq!(desk.unmet(), missed);
+    let codes: Vec<&str> = desk.files.unmet().map(|one| one.code.as_str()).collect();
+    assert_eq!(codes, ["rule-file-deleted"]);
     assert_eq!((desk.look(), desk.unmet()), (vec![], missed.map(str::to_owned).to_vec()));
     desk.rule("a.md", "z");
     assert_eq!((desk.look(), desk.unmet()), (vec!["added rules/a.md".to_owned()], vec![]));
@@ -372,12 +392,15 @@ fn a_rule_that_is_required_by_name_is_missed_although_another_file_has_its_name(
     let folders = folders.map(|(layer, dir)| RuleFolder { layer, ..folder(dir.path()) }).to_vec();
     let mut files = RuleFiles::new(folders, Demands { rules: vec!["a".to_owned()], all: false });
     files.look();
-    let unmet = |files: &RuleFiles| files.unmet().map(|one| one.message).collect::<Vec<_>>();
+    let unmet = |files: &RuleFiles| files.unmet().map(|one| one.headline()).collect::<Vec<_>>();
     assert_eq!(unmet(&files), [""; 0]);
     fs::remove_file(user.path().join("a.md")).unwrap();
     fs::remove_file(user.path().join("b.md")).unwrap();
     files.look();
-    assert_eq!(unmet(&files), ["the file of the required rule `a` was deleted: `rules/a.md`"]);
+    assert_eq!(
+        unmet(&files),
+        ["rule `a` (user, rules/a.md): the rule is required and its file was deleted: `rules/a.md`"]
+    );
     rule(&user, "a.md");
     files.look();
     assert_eq!(unmet(&files), [""; 0]);
@@ -399,8 +422,8 @@ fn a_required_folder_has_to_be_there_with_all_its_rules() {
     fs::remove_dir_all(desk.folder.path()).unwrap();
     desk.look();
     let unmet = desk.unmet();
-    assert!(unmet[0].ends_with("is not there, and it is required"), "{unmet:?}");
-    assert_eq!(unmet[1], "the file of the required rule `a` was deleted: `rules/a.md`");
+    assert!(unmet[0].ends_with("does not exist, and it is required"), "{unmet:?}");
+    assert_eq!(unmet[1], "rule `a` (project, rules/a.md): the rule is required and its file was deleted: `rules/a.md`");
 }
 
 #[test]

@@ -4,19 +4,19 @@
 use std::path::Path;
 use std::time::Duration;
 
+use flow::SourceFile;
 use tidegate_config::{
     KeySource, LimitRequests, Limits, Operator, PermissionMode, PermissionRule, Power, ProviderKind, SettingValue,
-    Source,
 };
 
 fn full() -> Operator {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config/operator/valid/full.toml");
-    Operator::of_source(&Source::new("folder/tidegate.toml", std::fs::read_to_string(file).unwrap())).unwrap()
+    Operator::of_source(&SourceFile::new("folder/tidegate.toml", std::fs::read_to_string(file).unwrap())).unwrap()
 }
 
 #[test]
 fn an_empty_file_is_the_defaults() {
-    let empty = Operator::of_source(&Source::new("tidegate.toml", "")).unwrap();
+    let empty = Operator::of_source(&SourceFile::new("tidegate.toml", "")).unwrap();
     assert_eq!(Operator { source: None, ..empty }, Operator::default());
     let defaults = Operator::default();
     assert_eq!(defaults.limits.callback, Duration::from_millis(100));

@@ -7,6 +7,7 @@
 
 mod declared;
 mod delta;
+mod diagnostic;
 mod error;
 mod event;
 mod extension;
@@ -15,12 +16,14 @@ mod message;
 mod on_failure;
 mod preview;
 mod prompt;
+mod rule_origin;
 mod segment;
 mod stream;
 mod tool;
 mod verdict;
 
 pub use delta::{BlockId, Delta, StopReason, Usage};
+pub use diagnostic::{Diagnostic, DiagnosticCode, Label, Location, Severity, SourceFile, Subject};
 pub use error::{ErrorClass, ModelError, SessionInUse};
 pub use event::{
     AnswerBlock, CallbackOutcome, CallbackReport, Event, EventKind, HoldOutcome, Partial, Place, TurnStatus,
@@ -34,6 +37,7 @@ pub use message::{Message, Origin, Part, Role};
 pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
 pub use preview::{Ambiguous, Argument, Preview};
 pub use prompt::{Position, Prompt, PromptAddition};
+pub use rule_origin::{RuleLayer, RuleOrigin};
 pub use segment::{Segment, Tag};
 pub use stream::StreamKind;
 pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use config::Diagnostic;
 use flow::{
-    Action, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, Place, RuleMatch, SessionId, StopReason,
-    StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
+    Action, Diagnostic, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, Place, RuleMatch, SessionId,
+    StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
 };
 use providers::ProviderConfig;
 use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
@@ -90,8 +89,7 @@ impl Check {
     }
 
     pub(crate) fn of(what: &str, found: &Diagnostic) -> Self {
-        let bad = found.severity == config::Severity::Error;
-        let health = if bad { Health::Bad } else { Health::Warning };
+        let health = if found.is_error() { Health::Bad } else { Health::Warning };
         Self { what: what.into(), health, detail: in_one_line(found) }
     }
 }
@@ -145,10 +143,9 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
 /// A diagnostic with its place and what to do, in one line. Characters that steer a terminal are written out: rule files
 /// come from strangers.
 pub(crate) fn in_one_line(one: &Diagnostic) -> String {
-    let shown = |place: &config::Place| format!(" ({}:{})", place.source.path.display(), place.line());
-    let place = one.place.as_ref().map(|(place, _)| shown(place)).unwrap_or_default();
+    let place = one.location().map(|at| format!(" ({}:{})", at.file.shown(), at.line())).unwrap_or_default();
     let help = one.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-    let line = format!("{}{place}{help}", one.message);
+    let line = format!("{}{place}{help}", one.headline());
     line.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 

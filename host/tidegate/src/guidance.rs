@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use config::{Diagnostic, Diagnostics};
-use flow::{ToolCall, ToolSpec};
+use config::Diagnostics;
+use flow::{Diagnostic, DiagnosticCode as Code, ToolCall, ToolSpec};
 use turn::ports::{PreparedCall, Tools};
 
 /// What all plugins together say.
@@ -28,9 +28,9 @@ impl Guidance {
             for name in said.preferred.iter().chain(&said.avoided).chain(&said.order) {
                 if !tools.iter().any(|tool| tool.name == *name) {
                     let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-                    let message =
-                        format!("plugin `{}` gives guidance on `{name}`, which is no tool", plugin.manifest.id);
-                    found.push(Diagnostic::error(message).help(format!("the tools are {}", known.join(", "))));
+                    let message = format!("gives guidance on `{name}`, which is not a tool of this host");
+                    let error = Diagnostic::error(Code::PluginUnknownTool, message).about_plugin(&plugin.manifest.id);
+                    found.push(error.help(format!("the tools are {}", known.join(", "))));
                 }
             }
             let decided = |name: &String, all: &Self| all.preferred.contains(name) || all.avoided.contains(name);
@@ -95,8 +95,26 @@ impl Tools for Ordered {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn guidance_on_a_tool_that_does_not_exist_is_an_error() {
+        let manifest =
+            "id = \"a\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"A.\"\n[tools]\ntool_order = [\"b\"]\n";
+        let manifest = config::Manifest::of_source(&flow::SourceFile::new("a/plugin.toml", manifest)).unwrap();
+        let plugin = config::Plugin {
+            manifest: Arc::new(manifest),
+            entry: config::PluginEntry::of_path("a".as_ref()),
+            limits: config::Operator::default().limits,
+            settings: Default::default(),
+        };
+        let error = Guidance::collect(&[plugin], &[]).unwrap_err();
+        let expected =
+            "error[plugin-unknown-tool]: plugin `a`: gives guidance on `b`, which is not a tool of this host";
+        assert!(error.to_string().starts_with(expected), "{error}");
+    }
 
     #[test]
     fn preferred_tools_come_first_and_avoided_last() {

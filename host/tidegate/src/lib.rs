@@ -40,17 +40,17 @@ mod stale;
 pub use assemble::tool_specs;
 pub use clock::SystemClock;
 pub use config::{
-    Diagnostic, Diagnostics, KeySource, Operator, PermissionMode, PermissionRule, PluginEntry, Power, ProviderKind,
-    Severity,
+    Diagnostics, KeySource, Operator, PermissionMode, PermissionRule, PluginEntry, Power, ProviderKind,
+    render as render_diagnostic,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
 pub use error::HostError;
 pub use flow::{
     Action, Argument, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Confirmation,
-    DecidedBy, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, OnFailure, Partial, Place,
-    PluginId, Position, Preview, Registered, Registration, RuleMatch, RuleRecord, SessionId, StreamKind, ToolCall,
-    ToolSpec, TurnStatus, Usage,
+    DecidedBy, Diagnostic, DiagnosticCode, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Label,
+    Location, Message, OnFailure, Partial, Place, PluginId, Position, Preview, Registered, Registration, RuleMatch,
+    RuleRecord, SessionId, Severity, SourceFile, StreamKind, Subject, ToolCall, ToolSpec, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};

@@ -148,7 +148,7 @@ impl RuleSource for SessionRules {
 }
 
 /// Why no turn begins with these rules; `None` where one may.
-fn refusal(unmet: &[config::Diagnostic]) -> Option<String> {
+fn refusal(unmet: &[flow::Diagnostic]) -> Option<String> {
     let lines: Vec<String> = unmet.iter().map(in_one_line).collect();
     (!lines.is_empty()).then(|| format!("required stream rules are not in force: {}", lines.join("; ")))
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use config::{Diagnostic, Diagnostics};
-use flow::{CallbackKind, Permission, PluginId, Registered};
+use config::Diagnostics;
+use flow::{CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, Registered};
 use rules::RuleSet;
 use sandbox::{Sandbox, SandboxHost};
 use turn::ports::{ExtensionHost, Tools};
@@ -116,10 +116,7 @@ impl Loaded {
     /// Those of them that no rule causes.
     pub(crate) fn other_warnings(&self) -> impl Iterator<Item = Diagnostic> {
         let report = self.sandbox.as_ref().map(|sandbox| sandbox.report().clone()).unwrap_or_default();
-        let pooling = |why| format!("instances are not pooled, which makes starting them slower: {why}");
-        let cache = |why| format!("compiled plugins are not kept: {why}");
-        let lacking = report.pooling.map(pooling).into_iter().chain(report.cache.map(cache));
-        self.warnings.iter().cloned().chain(lacking.map(Diagnostic::warning))
+        self.warnings.iter().cloned().chain(lacking(report))
     }
 
     /// The tools of a session that goes by these rules.
@@ -153,5 +150,36 @@ impl Loaded {
             rules: manifest.rules.len(),
             prompts: manifest.prompts.len(),
         }
+    }
+}
+
+/// What the sandbox works without.
+fn lacking(report: sandbox::Report) -> impl Iterator<Item = Diagnostic> {
+    let pooling = |why| {
+        let message = format!("plugin instances are not pooled, so they start more slowly: {why}");
+        Diagnostic::warning(Code::HostNoPooling, message)
+    };
+    let cache = |why| {
+        let message = format!("compiled plugins are not stored, so they are compiled at every start: {why}");
+        Diagnostic::warning(Code::HostNoCache, message)
+    };
+    report.pooling.map(pooling).into_iter().chain(report.cache.map(cache))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lacking;
+
+    #[test]
+    fn what_the_sandbox_lacks_is_a_warning() {
+        let report = |pooling: Option<&str>, cache: Option<&str>| {
+            let (pooling, cache) = (pooling.map(str::to_owned), cache.map(str::to_owned));
+            let report = sandbox::Report { pooling, cache, ..sandbox::Report::default() };
+            lacking(report).map(|one| one.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(report(None, None), [""; 0]);
+        let both = report(Some("no address space"), Some("no folder"));
+        assert!(both[0].starts_with("warning[host-no-pooling]: ") && both[0].ends_with("no address space"), "{both:?}");
+        assert!(both[1].starts_with("warning[host-no-cache]: ") && both[1].ends_with("no folder"), "{both:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! The doctor's word on rules: where they come from, and for each whether it can fire.
 
 use config::{FolderReport, FolderState};
+use flow::Diagnostic;
 use rules::{Bucket, Layer, RuleInfo, RuleState};
 
 use crate::{Check, Health, Loaded};
@@ -60,8 +61,8 @@ fn rule(built: &Built, info: &RuleInfo<'_>) -> Check {
             None => (Health::Good, format!("watches {}", info.scopes.join(", "))),
         },
     };
-    let of_this = |one: &&rules::Diagnostic| one.rule == info.rule.name && one.source == info.rule.source;
-    let more: Vec<&rules::Diagnostic> = built.about_set.iter().filter(of_this).collect();
+    let of_this = |one: &&Diagnostic| one.is_about_rule(&info.rule.name, &info.rule.source);
+    let more: Vec<&Diagnostic> = built.about_set.iter().filter(of_this).collect();
     for one in &more {
         // Of a rule that can never fire it is what was said already.
         if !detail.contains(&one.message) {

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use config::{Diagnostic, Plugin};
+use config::Plugin;
+use flow::{Diagnostic, DiagnosticCode as Code};
 
 /// Folders within folders of source that are looked into.
 const MAX_DEPTH: u32 = 8;
@@ -15,9 +16,9 @@ pub(crate) fn warning(plugin: &Plugin) -> Option<Diagnostic> {
     let built = changed(manifest.component.as_ref()?)?;
     let folder = manifest.folder.as_path();
     let newest = newest(&folder.join("src"), MAX_DEPTH).max(changed(&folder.join("Cargo.toml")))?;
-    let message = format!("the component of plugin `{}` is older than its source", manifest.id);
     let help = format!("build it with `tidegate plugin build {}`", folder.display());
-    (newest > built).then(|| Diagnostic::warning(message).help(help))
+    let warning = Diagnostic::warning(Code::PluginStaleComponent, "its component is older than its source");
+    (newest > built).then(|| warning.about_plugin(&manifest.id).help(help))
 }
 
 fn changed(file: &Path) -> Option<SystemTime> {
@@ -59,14 +60,17 @@ mod tests {
         };
         let stale = || {
             let plugin = Operator::default().load_plugin(&PluginEntry::of_path(&folder)).unwrap();
-            super::warning(&plugin).map(|warning| warning.message)
+            super::warning(&plugin).map(|warning| warning.to_string())
         };
         date("src/lib.rs", 100);
         date("component.wasm", 300);
         date("src/deep/more.rs", 200);
         assert_eq!(stale(), None);
         date("src/deep/more.rs", 400);
-        assert_eq!(stale().unwrap(), "the component of plugin `old` is older than its source");
+        let said = stale().unwrap();
+        let expected =
+            "warning[plugin-stale-component]: plugin `old`: its component is older than its source; build it";
+        assert!(said.starts_with(expected), "{said}");
         remove_dir_all(&folder).unwrap();
     }
 }

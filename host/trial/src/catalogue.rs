@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use config::rule_sources::{self, Built, Sources};
-use config::{Diagnostic, Diagnostics, Operator, RuleFile, RuleFiles, Severity};
-use flow::ToolSpec;
+use config::{Diagnostics, Operator, RuleFile, RuleFiles};
+use flow::{Diagnostic, RuleOrigin, ToolSpec};
 use rules::{
-    Bucket, InterruptMode, Layer, READ_RULE, Rule, RuleAction, RuleInfo, RuleSet, RuleState, Session, Settings, Source,
+    Bucket, InterruptMode, Layer, READ_RULE, Rule, RuleAction, RuleInfo, RuleSet, RuleState, Session, Settings,
 };
 
 use super::{nearest, promise};
@@ -183,8 +183,8 @@ impl Catalogue {
     /// Rules that were refused, by name, each with the first of what is wrong with it. They are no entries.
     pub fn refused(&self) -> Vec<(String, Diagnostic)> {
         let mut refused: Vec<(String, Diagnostic)> = Vec::new();
-        for finding in self.built.about_files.iter().filter(|finding| finding.severity == Severity::Error) {
-            let Some(name) = named(finding) else { continue };
+        for finding in self.built.about_files.iter().filter(|finding| finding.is_error()) {
+            let Some(name) = finding.rule() else { continue };
             let known = refused.iter().any(|(known, _)| known == name);
             // A condition less is no refusal.
             if !known && !self.built.set.rules().any(|info| info.rule.name == name) {
@@ -219,7 +219,7 @@ impl Catalogue {
         let Some(rule) = rule else { return Err(NotFound::File { path: shown, findings }) };
         let (set, more) = RuleSet::build(vec![rule], self.settings().clone(), self.built.set.workspace());
         let mut findings = findings;
-        findings.extend(more.iter().map(rule_sources::diagnostic));
+        findings.extend(more);
         let info = set.rules().next().map(|info| self.entry(&info, &findings));
         match info {
             Some(entry) => Ok(Subject { entry, from_file: true }),
@@ -228,7 +228,7 @@ impl Catalogue {
     }
 
     /// The rules that this one keeps from being used.
-    pub fn shadowed_by(&self, name: &str) -> Vec<Source> {
+    pub fn shadowed_by(&self, name: &str) -> Vec<RuleOrigin> {
         let shadowed = |info: &RuleInfo<'_>| info.rule.name == name && matches!(info.state, RuleState::Shadowed(_));
         self.built.set.rules().filter(shadowed).map(|info| info.rule.source.clone()).collect()
     }
@@ -236,8 +236,8 @@ impl Catalogue {
     /// A rule of the host with what is wrong with it: in how rules fit together, and in its file.
     fn own_entry(&self, info: &RuleInfo<'_>) -> Entry {
         let mut entry = self.entry(info, &self.built.about_files);
-        let of_this = |one: &&rules::Diagnostic| one.rule == info.rule.name && one.source == info.rule.source;
-        entry.findings.extend(self.built.about_set.iter().filter(of_this).map(rule_sources::diagnostic));
+        let of_this = |one: &&Diagnostic| one.is_about_rule(&info.rule.name, &info.rule.source);
+        entry.findings.extend(self.built.about_set.iter().filter(of_this).cloned());
         entry
     }
 
@@ -249,6 +249,7 @@ impl Catalogue {
             RuleState::Active if info.rule.bucket != Bucket::Stream => Standing::Active,
             RuleState::Active => rule_sources::idle(info.rule, &self.tools).map_or(Standing::Active, Standing::Idle),
         };
+        let of_this = |one: &&Diagnostic| one.is_about_rule(&info.rule.name, &info.rule.source);
         let watches = info.rule.bucket == Bucket::Stream;
         let action = action(info.rule, info.interrupt);
         let promise = || promise::of(info.rule, action, info.repeat, info.gap, self.settings());
@@ -262,7 +263,7 @@ impl Catalogue {
             repeat: info.repeat,
             gap: info.gap,
             longest_match: info.longest_match,
-            findings: findings.iter().filter(|finding| concerns(finding, info.rule)).cloned().collect(),
+            findings: findings.iter().filter(of_this).cloned().collect(),
         }
     }
 }
@@ -275,7 +276,7 @@ impl Entry {
 
     /// How many of its findings are errors, and how many are not.
     pub fn counts(&self) -> (usize, usize) {
-        let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+        let errors = self.findings.iter().filter(|finding| finding.is_error()).count();
         (errors, self.findings.len() - errors)
     }
 }
@@ -295,17 +296,6 @@ pub(super) fn session(set: &Arc<RuleSet>, specs: &[ToolSpec], agent: &str) -> Se
     let mut session = Session::of_agent(Arc::clone(set), agent);
     session.declare_paths(specs);
     session
-}
-
-/// The rule that a finding is about: findings name their rule first.
-pub(super) fn named(finding: &Diagnostic) -> Option<&str> {
-    finding.message.strip_prefix("rule `")?.split('`').next()
-}
-
-/// Whether a finding is about this rule: where it has no place, it says where its rule comes from.
-fn concerns(finding: &Diagnostic, rule: &Rule) -> bool {
-    let Some(rest) = finding.message.strip_prefix(&format!("rule `{}`", rule.name)) else { return false };
-    rest.strip_prefix(" (").is_none_or(|rest| rest.starts_with(&rule.source.to_string()))
 }
 
 impl fmt::Display for Standing {

@@ -2,14 +2,13 @@
 //! what keeps their rules from firing in this host.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{Diagnostic, MANIFEST_FILE, MAX_RULE_BYTES, Manifest, Place, RuleFile, Severity, Source};
+use config::{MANIFEST_FILE, MAX_RULE_BYTES, Manifest, RuleFile, rule_sources};
+use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 use rules::{Bucket, Layer, Rule, RuleSet, Scope};
 
-use super::catalogue::named;
 use super::explain::holds_text;
 use super::{Catalogue, Entry, Standing, changed};
 
@@ -23,18 +22,9 @@ pub struct Checked {
     /// Examples that the rules were held against.
     pub examples: usize,
     /// What is wrong, file by file.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Diagnostic>,
     /// What was named and cannot be read.
     pub unreadable: Vec<Unreadable>,
-}
-
-/// One thing that is wrong.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    /// The rule it is about; none where the file has none.
-    pub rule: Option<String>,
-    /// What, and where.
-    pub diagnostic: Diagnostic,
 }
 
 /// Something that cannot be read.
@@ -49,8 +39,7 @@ pub struct Unreadable {
 impl Checked {
     /// How many findings are errors, and how many are not.
     pub fn counts(&self) -> (usize, usize) {
-        let is_error = |finding: &&Finding| finding.diagnostic.severity == Severity::Error;
-        let errors = self.findings.iter().filter(is_error).count();
+        let errors = self.findings.iter().filter(|finding| finding.is_error()).count();
         (errors, self.findings.len() - errors)
     }
 }
@@ -66,7 +55,7 @@ pub fn check(catalogue: &Catalogue, paths: &[PathBuf], texts: &[(String, String)
         }
     }
     for (name, text) in texts {
-        all.source(&Source::new(name, text.as_str()));
+        all.source(&SourceFile::new(name, text.as_str()));
     }
     all.out
 }
@@ -123,22 +112,20 @@ impl Checks<'_> {
             }
         };
         match String::from_utf8(bytes) {
-            Ok(text) if text.len() as u64 <= MAX_RULE_BYTES => self.source(&Source::new(path, text)),
+            Ok(text) if text.len() as u64 <= MAX_RULE_BYTES => self.source(&SourceFile::new(path, text)),
             // It says what is wrong.
             _ => {
                 let RuleFile { findings, .. } = RuleFile::read(path, &Layer::Project, &path.display().to_string());
                 self.out.files += 1;
-                self.take(None, findings);
+                self.out.findings.extend(findings);
             }
         }
     }
 
-    fn source(&mut self, source: &Arc<Source>) {
+    fn source(&mut self, source: &Arc<SourceFile>) {
         self.out.files += 1;
-        let shown = source.path.display().to_string().replace('\\', "/");
-        let RuleFile { rule, findings } = RuleFile::of_source(source, &Layer::Project, &shown);
-        let name = source.path.file_stem().map(|name| name.to_string_lossy().into_owned());
-        self.take(name.as_deref(), findings);
+        let RuleFile { rule, findings } = RuleFile::of_source(source, &Layer::Project, &source.shown());
+        self.out.findings.extend(findings);
         if let Some(rule) = rule {
             self.rule(&rule, source);
         }
@@ -151,9 +138,9 @@ impl Checks<'_> {
         }
         self.out.files += 1;
         match Manifest::load(path) {
-            Err(diagnostics) => self.take(None, diagnostics.0),
+            Err(diagnostics) => self.out.findings.extend(diagnostics.0),
             Ok(manifest) => {
-                self.take(None, manifest.findings);
+                self.out.findings.extend(manifest.findings);
                 for rule in &manifest.rules {
                     self.rule(rule, &manifest.source);
                 }
@@ -161,59 +148,40 @@ impl Checks<'_> {
         }
     }
 
-    fn take(&mut self, rule: Option<&str>, findings: Vec<Diagnostic>) {
-        self.out.findings.extend(
-            findings
-                .into_iter()
-                .map(|diagnostic| Finding { rule: named(&diagnostic).or(rule).map(str::to_owned), diagnostic }),
-        );
-    }
-
     /// What can be said of a rule that can be used.
-    fn rule(&mut self, rule: &Rule, source: &Arc<Source>) {
+    fn rule(&mut self, rule: &Rule, source: &Arc<SourceFile>) {
         self.out.rules.push(rule.name.clone());
         self.out.examples += rule.examples.len();
         let settings = self.catalogue.settings().clone();
         let (set, found) = RuleSet::build(vec![rule.clone()], settings, self.catalogue.set().workspace());
-        for one in found {
-            let severity = match one.severity {
-                rules::Severity::Error => Severity::Error,
-                rules::Severity::Warning => Severity::Warning,
-            };
-            self.say(rule, source, severity, &["globs", "scope"], &one.message, one.help.as_deref());
-        }
+        self.out.findings.extend(found);
         if let Some(info) = set.rules().next() {
             let entry = self.catalogue.entry(&info, &[]);
-            self.reach(&entry, source);
-            self.long_holds(&entry, source);
+            self.reach(&entry);
+            self.long_holds(&entry);
         }
-        self.examples(rule, source);
+        self.examples(rule);
         self.name(rule, source);
     }
 
-    fn reach(&mut self, entry: &Entry, source: &Arc<Source>) {
+    fn reach(&mut self, entry: &Entry) {
+        let rule = &entry.rule;
         match &entry.standing {
             Standing::Idle(why) => {
                 let help = "the names of tools are those of this host, and of its own tools the short names too";
-                self.say(
-                    &entry.rule,
-                    source,
-                    Severity::Warning,
-                    &["scope", "agents"],
-                    &format!("it cannot fire here: {why}"),
-                    Some(help),
-                );
+                self.out.findings.push(rule_sources::idle_warning(rule, why).help(help));
             }
-            Standing::Active => self.tools_not_offered(&entry.rule, source),
-            Standing::Disabled(why) if entry.rule.enabled => {
-                self.say(&entry.rule, source, Severity::Warning, &[], &format!("it would not be used: {why}"), None);
+            Standing::Active => self.tools_not_offered(rule),
+            Standing::Disabled(why) if rule.enabled => {
+                let message = format!("would not be used in this host: {why}");
+                self.report(rule, rule.location(&[]), Diagnostic::warning(Code::RuleDisabled, message));
             }
             _ => {}
         }
     }
 
     /// Tools among others that nobody offers: the rule fires, but not where its author thinks.
-    fn tools_not_offered(&mut self, rule: &Rule, source: &Arc<Source>) {
+    fn tools_not_offered(&mut self, rule: &Rule) {
         let offered = self.catalogue.tools();
         let missing = rule.scopes.iter().filter_map(|scope| match scope {
             Scope::Tool { name: Some(name), .. } if !offered.iter().any(|tool| scope.takes_tool(tool)) => Some(name),
@@ -225,13 +193,14 @@ impl Checks<'_> {
         if named == missing.len() {
             for name in missing {
                 let message = format!("no tool `{name}` is offered here: the tools are {}", offered.join(", "));
-                self.say(rule, source, Severity::Warning, &[name, "scope"], &message, None);
+                let location = rule.location_of_value(&["scope"], name);
+                self.report(rule, location, Diagnostic::warning(Code::RuleUnknownTool, message));
             }
         }
     }
 
     /// A condition without a bound that text has to wait for.
-    fn long_holds(&mut self, entry: &Entry, source: &Arc<Source>) {
+    fn long_holds(&mut self, entry: &Entry) {
         if !holds_text(entry, self.catalogue) || entry.longest_match.is_some() {
             return;
         }
@@ -239,41 +208,40 @@ impl Checks<'_> {
         let unbounded = entry.rule.conditions.iter().chain(&entry.rule.all).find(|pattern| pattern.max_len().is_none());
         let Some(pattern) = unbounded else { return };
         let message = format!(
-            "`{}` has no longest match: text waits for it up to `hold_max_bytes` ({}) or `hold_max_ms` ({}), and is shown then",
+            "`{}` has no longest match: text is held back up to `hold_max_bytes` ({}) or `hold_max_ms` ({}), and is shown \
+             then",
             pattern.as_str(),
             settings.hold_max_bytes,
             settings.hold_max_ms
         );
         let help = "give repetitions a bound, such as `.{0,80}` in place of `.*`";
-        self.say(&entry.rule, source, Severity::Warning, &[pattern.as_str(), "condition", "all"], &message, Some(help));
+        let location =
+            entry.rule.location_of_value(&["condition", "ttsr_trigger", "ttsrTrigger", "all"], pattern.as_str());
+        self.report(&entry.rule, location, Diagnostic::warning(Code::RuleUnboundedMatch, message).help(help));
     }
 
-    fn examples(&mut self, rule: &Rule, source: &Arc<Source>) {
+    fn examples(&mut self, rule: &Rule) {
         if rule.bucket != Bucket::Stream {
             return;
         }
         for example in &rule.examples {
-            // Such a one names no stream, and was told of when the file was read.
+            // One that names no stream was reported when the file was read.
             if example.trouble().is_some() {
                 continue;
             }
             let one = changed(rule, |one| one.examples = vec![example.clone()]);
-            let says = if example.fires { "does not fire on" } else { "fires on" };
-            if !rules::check_examples(&one).is_empty() {
-                let message = format!("it {says} its own example ({})", example.stream);
-                let help = format!("`tidegate rules test {} …` tells why", rule.source.path);
-                let place = example_place(&source.text, example);
-                self.say_at(rule, source, Severity::Error, place, &message, Some(&help));
-            }
+            let failed = rules::check_examples(&one).into_iter().filter(|found| found.code == Code::RuleExampleFailed);
+            let help = format!("`tidegate rules test {} …` shows why", rule.source.path);
+            self.out.findings.extend(failed.map(|failed| failed.help(help.as_str())));
         }
     }
 
     /// Who else has the name.
-    fn name(&mut self, rule: &Rule, source: &Arc<Source>) {
+    fn name(&mut self, rule: &Rule, source: &Arc<SourceFile>) {
         if let Some(first) = self.names.insert(rule.name.clone(), source.path.clone()) {
-            let message =
-                format!("the name is taken by `{}`: of two rules of one name one is not used", first.display());
-            self.say(rule, source, Severity::Error, &[], &message, Some("rename one of the files"));
+            let message = format!("`{}` has a rule of the same name, and only one of them is used", first.display());
+            let error = Diagnostic::error(Code::RuleDuplicateName, message).help("rename one of the files");
+            self.report(rule, rule.location(&[]), error);
         }
         let workspace = Path::new(self.catalogue.set().workspace());
         let own = |known: &rules::Source| {
@@ -293,61 +261,17 @@ impl Checks<'_> {
             let message = format!("this host has a rule of the same name: {}", others.join("; "));
             let help = "the project's folder comes first, then the user's, plugins and the built-in pack; the others are \
                         not used";
-            self.say(rule, source, Severity::Warning, &[], &message, Some(help));
+            let warning = Diagnostic::warning(Code::RuleShadowed, message).help(help);
+            self.report(rule, rule.location(&[]), warning);
         }
     }
 
-    /// Adds a finding, shown at the first of `near` that the rule's text holds.
-    fn say(
-        &mut self,
-        rule: &Rule,
-        source: &Arc<Source>,
-        severity: Severity,
-        near: &[&str],
-        message: &str,
-        help: Option<&str>,
-    ) {
-        let text = &source.text;
-        let named = format!("\"{}\"", rule.name);
-        let begin = text.find(&named).unwrap_or(0);
-        let place = near.iter().filter(|word| !word.is_empty()).find_map(|word| {
-            let at = begin + text[begin..].find(word)?;
-            Some(at..at + word.len())
+    /// Adds a diagnostic about `rule`, at its place where that is known.
+    fn report(&mut self, rule: &Rule, location: Option<Location>, diagnostic: Diagnostic) {
+        let about = diagnostic.about_rule(rule.name.as_str(), Some(&rule.source));
+        self.out.findings.push(match location {
+            Some(location) => about.at(location, ""),
+            None => about,
         });
-        self.say_at(rule, source, severity, place, message, help);
     }
-
-    /// Adds a finding; without a place, at the rule's name or the file's first line.
-    fn say_at(
-        &mut self,
-        rule: &Rule,
-        source: &Arc<Source>,
-        severity: Severity,
-        place: Option<Range<usize>>,
-        message: &str,
-        help: Option<&str>,
-    ) {
-        let text = &source.text;
-        let named = format!("\"{}\"", rule.name);
-        let begin = text.find(&named).unwrap_or(0);
-        let fallback = if begin > 0 { begin..begin + named.len() } else { 0..text.lines().next().map_or(0, str::len) };
-        let diagnostic = Diagnostic {
-            severity,
-            help: help.map(str::to_owned),
-            ..Diagnostic::error(format!("rule `{}`: {message}", rule.name))
-                .at(Place::new(source, place.unwrap_or(fallback)), "")
-        };
-        self.out.findings.push(Finding { rule: Some(rule.name.clone()), diagnostic });
-    }
-}
-
-/// The first line of an example in the text of its file.
-fn example_place(text: &str, example: &rules::Example) -> Option<Range<usize>> {
-    let fence = format!("```{}", example.stream);
-    let places = text.match_indices(&fence).filter_map(|(at, _)| {
-        let line_end = at + text[at..].find('\n')? + 1;
-        text[line_end..].starts_with(&example.text).then_some(line_end)
-    });
-    let at = places.min()?;
-    Some(at..at + text[at..].find('\n').unwrap_or(text.len() - at))
 }

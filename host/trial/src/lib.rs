@@ -24,7 +24,7 @@ mod tools;
 use rules::Rule;
 
 pub use catalogue::{Catalogue, Entry, NotFound, Standing, Subject};
-pub use check::{Checked, Finding, Unreadable, check};
+pub use check::{Checked, Unreadable, check};
 pub use explain::{ExampleResult, Explained, Explanation, Part, ScopeReach, Value, explain};
 pub use feed::Held;
 pub use input::{BadInput, Input};

@@ -67,11 +67,9 @@ fn read(text: &str) -> (Option<Rule>, Vec<Diagnostic>) {
 
 fn check(diagnostic: &Diagnostic, text: &str) {
     assert!(!diagnostic.message.is_empty());
-    if let Some(span) = &diagnostic.span {
-        assert!(text.get(span.clone()).is_some(), "{diagnostic} points at {span:?} of {} bytes", text.len());
-        let (line, column) = diagnostic.line_column(text).unwrap();
-        assert!(line > 0 && column > 0);
-    }
+    let at = diagnostic.location().unwrap_or_else(|| panic!("{diagnostic} has no place"));
+    assert!(text.get(at.span.clone()).is_some(), "{diagnostic} points at {:?} of {} bytes", at.span, text.len());
+    assert!(at.line() > 0 && at.column() > 0);
 }
 
 fn usable(rule: &Rule) {

@@ -1,7 +1,7 @@
 //! The scope grammar and file globs: what a scope is written as in full reads as the same scope, and a path may be
 //! written with `./` in front of it.
 
-use rules::{Glob, Layer, Rule, RuleSpec, Scope, Severity, Source, Strings};
+use rules::{DiagnosticCode, Glob, Layer, Rule, RuleSpec, Scope, Severity, Source, Strings};
 
 pub(crate) const WORDS: &[&str] = &[
     "text",
@@ -53,7 +53,7 @@ pub(crate) fn run(bytes: &[u8]) {
     let (rule, found) = Rule::from_spec("r", &source, &spec, None);
     assert_eq!(
         rule.is_none(),
-        found.iter().any(|d| d.message.contains("the rule is not used")),
+        found.iter().any(|d| d.code == DiagnosticCode::RuleNoValidScope),
         "{scopes:?}: {found:?}"
     );
     assert!(rule.is_some() || found.iter().any(|d| d.severity == Severity::Error));

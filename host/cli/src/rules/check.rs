@@ -19,8 +19,9 @@ const MAX_INPUT: u64 = 1 << 20;
 /// JSON is one object:
 /// ```json
 /// {"files": 3, "rules": ["no-print"], "examples": 4, "errors": 1, "warnings": 0,
-///  "findings": [{"rule": "no-print", "severity": "error", "message": "…", "file": "rules/no-print.md", "line": 2,
-///    "column": 14, "help": "…"}],
+///  "findings": [{"code": "rule-unknown-key", "severity": "error", "rule": "no-print", "plugin": null, "message": "…",
+///    "file": "rules/no-print.md", "line": 2, "column": 14, "help": "…",
+///    "labels": [{"file": "rules/no-print.md", "line": 2, "column": 14, "start": 17, "end": 20, "text": ""}]}],
 ///  "unreadable": [{"file": "rules/gone.md", "cause": "…"}]}
 /// ```
 pub(super) fn run(catalogue: &Catalogue, args: &RulesCheck) -> Result<Exit, Failure> {
@@ -59,7 +60,7 @@ fn read_input() -> Result<String, Failure> {
 
 fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
     for finding in &checked.findings {
-        writeln!(out, "{}\n", say::diagnostic(&finding.diagnostic))?;
+        writeln!(out, "{}\n", say::diagnostic(finding))?;
     }
     for one in &checked.unreadable {
         say::note(format_args!(
@@ -84,11 +85,6 @@ fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
 
 fn as_json(checked: &Checked) -> Value {
     let (errors, warnings) = checked.counts();
-    let finding = |one: &trial::Finding| {
-        let mut value = shapes::finding(&one.diagnostic);
-        value["rule"] = one.rule.clone().into();
-        value
-    };
     let unreadable = |one: &trial::Unreadable| json!({"file": one.path.display().to_string(), "cause": one.cause});
     json!({
         "files": checked.files,
@@ -96,7 +92,7 @@ fn as_json(checked: &Checked) -> Value {
         "examples": checked.examples,
         "errors": errors,
         "warnings": warnings,
-        "findings": checked.findings.iter().map(finding).collect::<Vec<_>>(),
+        "findings": checked.findings.iter().map(shapes::finding).collect::<Vec<_>>(),
         "unreadable": checked.unreadable.iter().map(unreadable).collect::<Vec<_>>(),
     })
 }

@@ -1,33 +1,42 @@
 //! What several commands print of the same things, as JSON.
 
 use serde_json::{Value, json};
-use tidegate::{Diagnostic, RuleMatch, RuleSource, Severity, StreamKind};
+use tidegate::{Diagnostic, Label, RuleMatch, RuleSource, StreamKind, Subject};
 use trial::Entry;
 
-/// A finding: `{"severity", "message", "file", "line", "column", "help"}`; what is not known is `null`.
+/// A diagnostic: `{"code", "severity", "rule", "plugin", "message", "file", "line", "column", "labels", "help"}`; what is
+/// not known is `null`. `file`, `line` and `column` are those of the first label; `labels` are all of them:
+/// `{"file", "line", "column", "start", "end", "text"}`, with the marked bytes of the file.
 pub(super) fn finding(finding: &Diagnostic) -> Value {
-    let place = finding.place.as_ref().map(|(place, _)| place);
+    let first = finding.location();
+    let plugin = match &finding.subject {
+        Some(Subject::Plugin(id)) => Some(id.as_str()),
+        _ => None,
+    };
     json!({
-        "severity": severity(finding.severity),
+        "code": finding.code.as_str(),
+        "severity": finding.severity.as_str(),
+        "rule": finding.rule(),
+        "plugin": plugin,
         "message": finding.message,
-        "file": place.map(|place| place.source.path.display().to_string().replace('\\', "/")),
-        "line": place.map(config::Place::line),
-        "column": place.map(column),
+        "file": first.map(|at| at.file.shown()),
+        "line": first.map(|at| at.line()),
+        "column": first.map(|at| at.column()),
+        "labels": finding.labels.iter().map(label).collect::<Vec<_>>(),
         "help": finding.help,
     })
 }
 
-pub(super) fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    }
-}
-
-/// The column a place begins in, in characters, from 1.
-pub(super) fn column(place: &config::Place) -> usize {
-    let before = &place.source.text[..place.source.text.floor_char_boundary(place.span.start)];
-    before.rsplit('\n').next().unwrap_or_default().chars().count() + 1
+fn label(label: &Label) -> Value {
+    let at = &label.location;
+    json!({
+        "file": at.file.shown(),
+        "line": at.line(),
+        "column": at.column(),
+        "start": at.span.start,
+        "end": at.span.end,
+        "text": label.text,
+    })
 }
 
 /// Where a rule comes from: `{"layer", "path"}`, for a plugin's rule with `"plugin"`.

@@ -27,8 +27,9 @@ const SCOPES: usize = 60;
 ///   "field": ["new_text"], "agents": [], "action": "remind", "interrupt": "never", "repeat": "once", "gap": null,
 ///   "promise": "…", "required": false, "secret": false,
 ///   "conditions": 1, "all": 0, "unless": 0, "longest_match": 6, "examples": 2, "findings": []}],
-///  "refused": [{"name": "broken", "reason": "…"}],
-///  "findings": [{"severity": "error", "message": "…", "file": "rules/a.md", "line": 2, "column": 14, "help": null}]}
+///  "refused": [{"name": "broken", "code": "rule-unknown-key", "reason": "…"}],
+///  "findings": [{"code": "rule-unknown-key", "severity": "error", "rule": "broken", "plugin": null, "message": "…",
+///    "file": "rules/a.md", "line": 2, "column": 14, "labels": […], "help": null}]}
 /// ```
 /// States: `active`, `idle` (what it watches is not here), `disabled`, `shadowed`, `unreachable`. Buckets: `stream`,
 /// `always_apply`, `rulebook`.
@@ -41,7 +42,7 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failu
         let refused: Vec<_> = catalogue
             .refused()
             .iter()
-            .map(|(name, finding)| json!({"name": name, "reason": finding.message}))
+            .map(|(name, finding)| json!({"name": name, "code": finding.code.as_str(), "reason": finding.message}))
             .collect();
         screen::json(&json!({"rules": rules, "refused": refused, "findings": findings}))?;
         return Ok(Exit::Completed);

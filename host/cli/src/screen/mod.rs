@@ -183,19 +183,7 @@ fn write_note(line: &str, end: &str) {
 
 /// A diagnostic with its colours. Its lines are its own: a line end in a message or in the name of a file is escaped.
 pub(crate) fn diagnostic(diagnostic: &tidegate::Diagnostic) -> String {
-    let spot = |spot: &Option<(config::Place, String)>| {
-        let (place, label) = spot.as_ref()?;
-        let path = clean::flat(&place.source.path.to_string_lossy());
-        let source = config::Source::new(path, place.source.text.as_str());
-        Some((config::Place::new(&source, place.span.clone()), clean::flat(label)))
-    };
-    let one_line = tidegate::Diagnostic {
-        message: clean::flat(&diagnostic.message),
-        place: spot(&diagnostic.place),
-        also: spot(&diagnostic.also),
-        ..diagnostic.clone()
-    };
-    let rendered = one_line.render(false);
+    let rendered = tidegate::render_diagnostic(&diagnostic.clone().map_strings(clean::flat), false);
     let lines = rendered.split('\n').map(|line| {
         let label =
             |style, word: &str| line.strip_prefix(word).map(|rest| format!("{}{rest}", style::out(style, word)));

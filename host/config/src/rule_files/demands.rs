@@ -3,11 +3,12 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use flow::Severity;
 use rules::{Requirement, Rule};
 
 use super::folder::{Entry, FolderState, Known, RuleFolder};
 use super::{RuleFile, folder};
-use crate::{Diagnostic, Severity};
+use crate::{Code, Diagnostic};
 
 /// What the operator demands of rule files, apart from what their folders and the files themselves say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +48,8 @@ pub(super) fn gives(file: &OsStr, rule: &str) -> bool {
 /// What is reported of a required rule whose file was deleted while the host runs. A model that can run commands can delete
 /// files: only a new start, which is a person's decision, forgets the rule.
 pub(super) fn deleted(shown: &str, rule: &Rule) -> Diagnostic {
-    Diagnostic::error(format!("the file of the required rule `{}` was deleted: `{shown}`", rule.name))
+    let message = format!("the rule is required and its file was deleted: `{shown}`");
+    rule.diagnostic(Severity::Error, Code::RuleFileDeleted, message)
         .help("restore it, or start the host again to run without the rule")
 }
 
@@ -59,7 +61,7 @@ impl Entry {
     }
 
     fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.read.findings.iter().filter(|one| one.severity == Severity::Error)
+        self.read.findings.iter().filter(|one| one.is_error())
     }
 }
 
@@ -73,7 +75,7 @@ impl Known {
 
     /// A required folder that cannot be read was read before: its rules are still in force.
     fn unmet_folder(&self) -> Vec<Diagnostic> {
-        let about = self.about_folder().filter(|one| one.severity == Severity::Error).cloned();
+        let about = self.about_folder().filter(|one| one.is_error()).cloned();
         match self.state {
             FolderState::Absent => vec![folder::absent(&self.folder)],
             FolderState::Unreadable if self.files.is_empty() => about.collect(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rules::{Layer, Rule};
 
-use crate::{Diagnostic, Place, Severity, Source};
+use crate::{Code, Diagnostic, Location, SourceFile};
 
 /// The most bytes a rule file may have: 1 MiB. A rule is a page of text; a wrong file must not fill the memory.
 pub const MAX_RULE_BYTES: u64 = 1 << 20;
@@ -26,20 +26,20 @@ impl RuleFile {
     /// to the model; diagnostics name `path`.
     pub fn read(path: &Path, layer: &Layer, shown: &str) -> Self {
         match text_of(path, path) {
-            Ok(text) => Self::of_source(&Source::new(path, text), layer, shown),
+            Ok(text) => Self::of_source(&SourceFile::new(path, text), layer, shown),
             Err(diagnostic) => Self::refused(*diagnostic),
         }
     }
 
     /// Reads a rule file whose text is there already.
-    pub fn of_source(source: &Arc<Source>, layer: &Layer, shown: &str) -> Self {
+    pub fn of_source(source: &Arc<SourceFile>, layer: &Layer, shown: &str) -> Self {
         let Some(name) = source.path.file_stem().and_then(|name| name.to_str()) else {
             let message = format!("`{}` cannot name a rule: its name is not Unicode", source.path.display());
-            return Self::refused(Diagnostic::error(message).help("rename the file"));
+            return Self::refused(Diagnostic::error(Code::RuleFileName, message).help("rename the file"));
         };
         let from = rules::Source { layer: layer.clone(), path: shown.to_owned() };
-        let (rule, found) = rules::parse_rule_file(name, &from, &source.text);
-        Self { rule, findings: found.into_iter().map(|one| placed(source, one)).collect() }
+        let (rule, findings) = rules::parse_rule_source(name, &from, source);
+        Self { rule, findings }
     }
 
     pub(super) fn refused(diagnostic: Diagnostic) -> Self {
@@ -47,21 +47,11 @@ impl RuleFile {
     }
 }
 
-/// A rule's diagnostic, shown in its file. Where it has no place of its own, the file's first line has to do.
-fn placed(source: &Arc<Source>, found: rules::Diagnostic) -> Diagnostic {
-    let severity = match found.severity {
-        rules::Severity::Error => Severity::Error,
-        rules::Severity::Warning => Severity::Warning,
-    };
-    let message = format!("rule `{}`: {}", found.rule, found.message);
-    let place = Place::new(source, found.span.unwrap_or(0..0));
-    Diagnostic { severity, help: found.help, ..Diagnostic::error(message).at(place, "") }
-}
-
 /// The text of a file that people know as `named`, or why it cannot be had.
 pub(super) fn text_of(path: &Path, named: &Path) -> Result<String, Box<Diagnostic>> {
     let bytes = bytes_of(path).map_err(|(cause, help)| {
-        Diagnostic::error(format!("cannot read the rule file `{}`: {cause}", named.display())).help(help)
+        let message = format!("cannot read the rule file `{}`: {cause}", named.display());
+        Diagnostic::error(Code::RuleFileUnreadable, message).help(help)
     })?;
     String::from_utf8(bytes).map_err(|error| not_text(named, error.as_bytes(), error.utf8_error().valid_up_to()).into())
 }
@@ -94,8 +84,10 @@ fn not_text(named: &Path, bytes: &[u8], good: usize) -> Diagnostic {
         Some(byte) => format!("this rule file is not UTF-8: it has the byte 0x{byte:02x} here"),
         None => "this rule file is not UTF-8".to_owned(),
     };
-    let source = Source::new(named, String::from_utf8_lossy(bytes));
-    Diagnostic::error(message).at(Place::new(&source, good..good), "").help("save it as UTF-8")
+    let source = SourceFile::new(named, String::from_utf8_lossy(bytes));
+    Diagnostic::error(Code::RuleFileEncoding, message)
+        .at(Location::new(&source, good..good), "")
+        .help("save it as UTF-8")
 }
 
 /// Whether a text begins as a rule file does, with the first line of front matter.

@@ -13,7 +13,7 @@ use super::demands::{self, Demands};
 use super::file::{RuleFile, has_front_matter, text_of};
 use super::listing::Listing;
 use super::stamp::Stamp;
-use crate::{Diagnostic, Place, Source};
+use crate::{Code, Diagnostic, Location, SourceFile};
 
 /// A folder with rule files.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct RuleFolder {
     /// Its files must be inside this folder once all links are resolved; `None`: they may be anywhere.
     pub fence: Option<PathBuf>,
     /// Where the operator names it: then it has to be there.
-    pub asked: Option<Place>,
+    pub asked: Option<Location>,
     /// The host must not run without it, nor without any of its rules.
     pub required: bool,
 }
@@ -157,7 +157,8 @@ impl Known {
             FolderState::Twice if self.folder.required => None,
             FolderState::Twice => {
                 let message = format!("the rule folder `{path}` is one that is read already");
-                Some(asked(&self.folder, Diagnostic::warning(message).help("remove it from `folders`")))
+                let warning = Diagnostic::warning(Code::RuleFolderDuplicate, message).help("remove it from `folders`");
+                Some(asked(&self.folder, warning))
             }
             _ if self.folder.required || self.folder.asked.is_some() => Some(absent(&self.folder)),
             _ => None,
@@ -168,7 +169,7 @@ impl Known {
     fn fail(&mut self, cause: impl Display, help: &str) {
         let message = format!("cannot read the rule folder `{}`: {cause}", self.folder.path.display());
         self.state = FolderState::Unreadable;
-        self.failed = Some(asked(&self.folder, Diagnostic::error(message).help(help)));
+        self.failed = Some(asked(&self.folder, Diagnostic::error(Code::RuleFolderUnreadable, message).help(help)));
     }
 
     pub(super) fn forget_gone(&mut self, changes: &mut Vec<FileChange>) {
@@ -254,17 +255,18 @@ fn shown(folder: &str, name: &OsStr) -> String {
 
 /// What is reported where a folder is not there that has to be.
 pub(super) fn absent(folder: &RuleFolder) -> Diagnostic {
-    let message = format!("the rule folder `{}` is not there", folder.path.display());
-    let help = "the path is relative to this file; `~` stands for nothing in it";
-    match folder.required {
-        true => asked(folder, Diagnostic::error(format!("{message}, and it is required")).help(help)),
-        false => asked(folder, Diagnostic::warning(message).help(help)),
-    }
+    let message = format!("the rule folder `{}` does not exist", folder.path.display());
+    let help = "the path is relative to this file; `~` is not expanded";
+    let found = match folder.required {
+        true => Diagnostic::error(Code::RuleFolderMissing, format!("{message}, and it is required")),
+        false => Diagnostic::warning(Code::RuleFolderMissing, message),
+    };
+    asked(folder, found.help(help))
 }
 
 fn asked(folder: &RuleFolder, diagnostic: Diagnostic) -> Diagnostic {
     match &folder.asked {
-        Some(place) => diagnostic.at(place.clone(), "asked for here"),
+        Some(place) => diagnostic.at(place.clone(), "named here"),
         None => diagnostic,
     }
 }
@@ -283,7 +285,7 @@ fn entry(
             return Entry { stamp, read, kept: None, demanded: false, text: Ok(text.clone()) };
         }
         Ok(text) => {
-            let source = Source::new(folder.path.join(name), text.as_str());
+            let source = SourceFile::new(folder.path.join(name), text.as_str());
             RuleFile::of_source(&source, &folder.layer, &shown(&folder.shown, name))
         }
         Err(diagnostic) => RuleFile::refused(Diagnostic::clone(diagnostic)),
@@ -318,5 +320,5 @@ fn fenced(path: &Path, named: &Path, fence: Option<&Path>) -> Result<(), Box<Dia
     }
     let message = format!("the rule file `{}` is a link out of the workspace and is not read", named.display());
     let help = "copy the file, or name the folder it is in in `folders` under `[rules]` in tidegate.toml";
-    Err(Diagnostic::error(message).help(help).into())
+    Err(Diagnostic::error(Code::RuleFileOutside, message).help(help).into())
 }

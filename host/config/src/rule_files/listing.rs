@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::file::{has_front_matter, text_of};
-use crate::Diagnostic;
+use crate::{Code, Diagnostic};
 
 /// The most rule files of one folder. More than anybody keeps: the folder is the wrong one.
 const MAX_RULE_FILES: usize = 4_096;
@@ -40,7 +40,7 @@ impl Listing {
         listing.findings.extend(steering.iter().map(|name| {
             let message =
                 format!("{name:?} in `{}` has control characters in its name and is not read", named.display());
-            Diagnostic::error(message).help("rename it")
+            Diagnostic::error(Code::RuleFileName, message).help("rename it")
         }));
         listing.near_misses(folder, named, &others);
         listing.cut(named);
@@ -55,7 +55,7 @@ impl Listing {
             self.names.len()
         );
         let help = format!("`{}` and what comes after it is left out; is it the right folder?", first.display());
-        self.findings.push(Diagnostic::error(message).help(help));
+        self.findings.push(Diagnostic::error(Code::RuleFolderTooLarge, message).help(help));
         self.names.truncate(MAX_RULE_FILES);
     }
 
@@ -70,14 +70,15 @@ impl Listing {
         let files: Vec<&OsString> = others.iter().filter(begins).collect();
         if !files.is_empty() {
             let message = format!("{} in `{}` look like rules and are not read", list(&files), named.display());
-            self.findings.push(Diagnostic::warning(message).help("a rule file ends in `.md` or `.mdc`: rename them"));
+            let help = "a rule file ends in `.md` or `.mdc`: rename them";
+            self.findings.push(Diagnostic::warning(Code::RuleFileIgnored, message).help(help));
         }
         let folders: Vec<&OsString> = others.iter().filter(|name| holds_rules(&folder.join(name))).collect();
         if !folders.is_empty() {
             let message = format!("rule files in {} within `{}` are not read", list(&folders), named.display());
             let help = "rule files stand directly in a rule folder: move them up, or name their folder in `folders` \
                         under `[rules]` in tidegate.toml";
-            self.findings.push(Diagnostic::warning(message).help(help));
+            self.findings.push(Diagnostic::warning(Code::RuleFileIgnored, message).help(help));
         }
     }
 }

@@ -101,7 +101,7 @@ async fn sources_have_their_order_and_every_shadowed_rule_is_named() {
     assert_eq!(condition("two"), "team/two.md");
     assert_eq!(condition("git-force-push"), "mine");
     let user = place.path("user");
-    let said: Vec<String> = loaded.warnings().into_iter().map(|one| one.message).collect();
+    let said: Vec<String> = loaded.warnings().iter().map(tidegate::Diagnostic::headline).collect();
     for (name, used, unused) in [
         ("all", "project, .tidegate/rules/all.md", format!("project, team/all.md; user, {}/all.md", user.display())),
         ("two", "project, team/two.md", format!("user, {}/two.md", user.display())),

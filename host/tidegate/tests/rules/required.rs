@@ -33,17 +33,20 @@ async fn a_required_rule_that_cannot_be_used_refuses_the_host_with_its_place() {
     assert!(
         refusal(&place, "")
             .await
-            .contains("the required rule `guard` (project, .tidegate/rules/guard.md) is not in force")
+            .contains("rule `guard` (project, .tidegate/rules/guard.md): the rule is required and not in force")
     );
     place.rule("guard.md", &guard("globs = '*.rs'\n", "'x'"));
     assert!(refusal(&place, "").await.contains("it can never fire on text"));
     place.rule("guard.md", "+++\nrequired = true\ncondition = 'x'\nscope = 'tool:no_such'\n+++\nDo not.\n");
     assert!(
-        refusal(&place, "").await.contains("the required rule `guard` (project, .tidegate/rules/guard.md) cannot fire")
+        refusal(&place, "")
+            .await
+            .contains("rule `guard` (project, .tidegate/rules/guard.md): the rule is required and cannot fire")
     );
     place.rule("guard.md", &guard("", "'x'"));
     assert!(refusal(&place, "[rules]\ndisabled_rules = [\"guard\"]\n").await.contains("`disabled_rules` names it"));
     assert!(refusal(&place, "[rules]\nenabled = false\n").await.contains("`enabled` of stream rules is false"));
+    assert!(refusal(&place, "[rules]\nenabled = false\n").await.contains("error[rule-required]: rule `guard`"));
     assert!(place.try_host(&[], "").await.is_ok());
 }
 
@@ -70,7 +73,7 @@ async fn the_operator_requires_by_name_folder_and_plugin() {
     let folder = "[rules]\nrequired_folders = [\"guards\"]\n";
     let said = refusal(&place, folder).await;
     assert!(
-        said.contains("`guards` is not there, and it is required") && said.contains("tidegate.toml:5:21"),
+        said.contains("`guards` does not exist, and it is required") && said.contains("tidegate.toml:5:21"),
         "{said}"
     );
     place.write("guards/one.md", &guard("", "'x'").replace("required = true\n", ""));
@@ -119,7 +122,7 @@ async fn a_required_rule_that_an_edit_breaks_stays_and_one_that_is_deleted_refus
         });
         let Some(TurnStatus::Failed { message, .. }) = status else { panic!("{status:?}") };
         assert!(
-            message.contains("the file of the required rule `guard` was deleted: `.tidegate/rules/guard.md`"),
+            message.contains("the rule is required and its file was deleted: `.tidegate/rules/guard.md`"),
             "{message}"
         );
     }

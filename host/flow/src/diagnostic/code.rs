@@ -1,0 +1,212 @@
+//! The closed list of diagnostic codes. A code never changes its meaning and is never reused; new ones are added.
+
+use std::fmt;
+
+macro_rules! codes {
+    ($($variant:ident $word:literal $about:literal)*) => {
+        /// The kind of a problem, such as `rule-unknown-key`. Tools match on it instead of on the message.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum DiagnosticCode {
+            $(#[doc = $about] $variant,)*
+        }
+
+        impl DiagnosticCode {
+            /// All codes, in the order of their documentation.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The code as it is shown and as it is written to JSON.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+
+            /// What the code means, in one or two sentences.
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $about,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    ConfigUnreadable "config-unreadable"
+        "A file cannot be read, or is larger than the limit."
+    ConfigSyntax "config-syntax"
+        "The file is not valid TOML."
+    ConfigUnknownKey "config-unknown-key"
+        "The table has no such key."
+    ConfigMissingKey "config-missing-key"
+        "A required key is missing."
+    ConfigUnknownValue "config-unknown-value"
+        "The key takes one of a fixed list of values, and this is not one of them."
+    ConfigWrongType "config-wrong-type"
+        "The value has another type than the key takes."
+    ConfigEmptyValue "config-empty-value"
+        "The value must not be empty."
+    ConfigOutOfRange "config-out-of-range"
+        "The number is outside of the range that the key takes."
+    ConfigDuplicate "config-duplicate"
+        "The same value is listed twice, or two keys that exclude each other are both set."
+    ConfigRecording "config-recording"
+        "`recording` is missing with `kind = \"recording\"`, or is set with another provider."
+    ConfigInvalidVariable "config-invalid-variable"
+        "The value is not the name of an environment variable. It may be a key that was put into the file by mistake."
+    ConfigInvalidUrl "config-invalid-url"
+        "The value is not an `http://` or `https://` address."
+    ConfigInvalidPermission "config-invalid-permission"
+        "The key of a permission is not `TOOL`, `TOOL(GLOB)` or `*`."
+    ConfigUnknownRule "config-unknown-rule"
+        "`disabled_rules` names a rule that does not exist, so a rule that was meant to be off is on."
+    ManifestInvalidId "manifest-invalid-id"
+        "The plugin's id contains other characters than letters, digits and hyphens, or is too long."
+    ManifestInvalidVersion "manifest-invalid-version"
+        "The plugin's version is not a semantic version."
+    ManifestUnsupportedApi "manifest-unsupported-api"
+        "The host does not support the version of the contract that the plugin is made for."
+    ManifestEmpty "manifest-empty"
+        "The plugin has neither a component nor rules, prompts or guidance."
+    ManifestMissingCapability "manifest-missing-capability"
+        "The plugin adds text to the prompt and does not request the capability `prompt`."
+    ManifestConflictingGuidance "manifest-conflicting-guidance"
+        "A tool is both preferred and avoided."
+    ManifestComponentOutside "manifest-component-outside"
+        "The path of the component leads out of the plugin's folder."
+    ManifestInvalidDefault "manifest-invalid-default"
+        "The default of a setting has another type than the setting."
+    PluginDuplicateId "plugin-duplicate-id"
+        "Two plugins have the same id."
+    PluginPowerNotGranted "plugin-power-not-granted"
+        "The plugin requests a power that the operator does not grant."
+    PluginPowerNotRequested "plugin-power-not-requested"
+        "The operator grants a power that the plugin does not request."
+    PluginUnknownSetting "plugin-unknown-setting"
+        "The operator sets a setting that the plugin does not declare."
+    PluginSettingType "plugin-setting-type"
+        "The value of a setting has another type than the plugin declares."
+    PluginSettingMissing "plugin-setting-missing"
+        "The plugin declares a setting without a default, and the operator does not set it."
+    PluginUnknownTool "plugin-unknown-tool"
+        "The plugin's guidance names a tool that the host does not have."
+    PluginStaleComponent "plugin-stale-component"
+        "The plugin's component is older than its source code."
+    RuleFolderMissing "rule-folder-missing"
+        "A rule folder that the operator names does not exist."
+    RuleFolderUnreadable "rule-folder-unreadable"
+        "A rule folder cannot be read."
+    RuleFolderDuplicate "rule-folder-duplicate"
+        "A rule folder is another name of a folder that is read already."
+    RuleFolderTooLarge "rule-folder-too-large"
+        "A rule folder has more rule files than are read."
+    RuleFileUnreadable "rule-file-unreadable"
+        "A rule file cannot be read, is not a regular file, or is larger than the limit."
+    RuleFileEncoding "rule-file-encoding"
+        "A rule file is not UTF-8."
+    RuleFileName "rule-file-name"
+        "The name of a rule file cannot be the name of a rule: it is not Unicode or contains control characters."
+    RuleFileOutside "rule-file-outside"
+        "A rule file of the project is a link to a file outside of the workspace."
+    RuleFileIgnored "rule-file-ignored"
+        "A file or folder looks as if it contained rules and is not read."
+    RuleFileDeleted "rule-file-deleted"
+        "The file of a required rule was deleted while the host was running."
+    RuleFrontMatter "rule-front-matter"
+        "The rule file has no front matter, or its front matter does not end."
+    RuleSyntax "rule-syntax"
+        "The front matter is not valid TOML, or a line of it is not `key: value`."
+    RuleUnknownKey "rule-unknown-key"
+        "Rules have no such key. An error in TOML; a warning in YAML, where files written for other hosts are read."
+    RuleMisplacedKey "rule-misplaced-key"
+        "`name` or `body` in a rule file: the name is that of the file, the body follows the front matter."
+    RuleDuplicateKey "rule-duplicate-key"
+        "A key is set twice, possibly under two of its names; the last one is used."
+    RuleInvalidValue "rule-invalid-value"
+        "The value is not one that the key takes."
+    RuleUnquotedClass "rule-unquoted-class"
+        "YAML reads brackets without quotes as a list, not as a character class."
+    RuleControlCharacter "rule-control-character"
+        "A value contains a control character, usually because the file format decoded an escape such as `\\b`."
+    RuleInvalidName "rule-invalid-name"
+        "The rule has no name, or its name contains control characters."
+    RuleDuplicateName "rule-duplicate-name"
+        "Two rules of one plugin, or two of the checked files, have the same name."
+    RuleNoBody "rule-no-body"
+        "The rule has neither a body nor a reminder, so there is nothing to send to the model."
+    RuleNoCondition "rule-no-condition"
+        "The rule has no condition, is not always applied and has no description, so it would do nothing."
+    RuleInvalidCondition "rule-invalid-condition"
+        "A condition is not a valid regular expression of the dialect, or uses what the dialect does not support."
+    RuleNoValidCondition "rule-no-valid-condition"
+        "The rule is disabled because no valid condition is left, or one that restricts it was refused."
+    RuleSuspiciousCondition "rule-suspicious-condition"
+        "A condition is valid and probably does not mean what its author intended."
+    RuleEmptyCondition "rule-empty-condition"
+        "A condition that consists of white space only is ignored."
+    RuleOuterBlank "rule-outer-blank"
+        "A condition begins or ends with a blank, which has to match as well."
+    RuleInvisibleCharacter "rule-invisible-character"
+        "A condition contains a character that is not visible."
+    RuleEmptyMatch "rule-empty-match"
+        "A condition matches without any character, so it matches nearly everywhere."
+    RuleGlobCondition "rule-glob-condition"
+        "A condition is read as a file glob, which may not be what was meant."
+    RuleInvalidScope "rule-invalid-scope"
+        "A scope does not follow the grammar of scopes."
+    RuleNoValidScope "rule-no-valid-scope"
+        "The rule is disabled because none of its scopes is valid."
+    RuleInvalidGlob "rule-invalid-glob"
+        "A file glob cannot be compiled."
+    RuleNoValidGlob "rule-no-valid-glob"
+        "The rule is disabled because none of its globs is valid."
+    RuleReminderTooLong "rule-reminder-too-long"
+        "`reminder` is longer than the limit and is ignored."
+    RuleKeyWithoutEffect "rule-key-without-effect"
+        "A key has no effect because the rule has no condition."
+    RuleInvalidExample "rule-invalid-example"
+        "The fence of an example does not name the stream that its text is in."
+    RuleExampleFailed "rule-example-failed"
+        "The rule does not do with one of its examples what the example says."
+    RuleUnreachable "rule-unreachable"
+        "The rule can never fire on one of its streams, or on any."
+    RuleIdle "rule-idle"
+        "The rule cannot fire in this host: the tools or the agent that it watches do not exist here."
+    RuleUnknownTool "rule-unknown-tool"
+        "A scope names a tool that this host does not offer; the other scopes are used."
+    RuleDisabled "rule-disabled"
+        "The settings of this host would leave the rule out."
+    RuleShadowed "rule-shadowed"
+        "Several rules have the same name, and only one of them is used."
+    RuleUnboundedMatch "rule-unbounded-match"
+        "A condition has no longest match, so text is held back up to the limits of the settings."
+    RuleRequired "rule-required"
+        "A required rule is not in force, so the host does not run."
+    HostNoPooling "host-no-pooling"
+        "Instances of plugins cannot be pooled, which makes starting them slower."
+    HostNoCache "host-no-cache"
+        "Compiled plugins cannot be stored, so they are compiled at every start."
+}
+
+impl fmt::Display for DiagnosticCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::DiagnosticCode;
+
+    #[test]
+    fn codes_are_unique_kebab_case_words() {
+        let words: BTreeSet<&str> = DiagnosticCode::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(words.len(), DiagnosticCode::ALL.len());
+        for word in words {
+            assert!(word.contains('-') && word.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{word}");
+        }
+    }
+}
