@@ -379,6 +379,13 @@ pub enum EventKind {
         /// What was found while they were read: a file that cannot be read, a rule that was refused.
         notices: Vec<String>,
     },
+    /// `steering_message`: a message that arrived while the turn ran reached the conversation.
+    SteeringMessage {
+        /// The role of its author.
+        role: Role,
+        /// The text before extensions changed it.
+        text: String,
+    },
     /// `custom_message`: the host put a message into the conversation.
     CustomMessage {
         /// What for: `ttsr-injection`.

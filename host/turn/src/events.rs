@@ -4,11 +4,14 @@
 //! the same text are joined in its queue, so the queue is bounded by what was said and not by how finely it was cut.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
 
 use flow::{Event, EventKind, Place};
-use tokio::sync::Notify;
+use futures_core::Stream;
 
 use crate::ports::{Clock, EventSink};
 
@@ -32,14 +35,36 @@ struct State {
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    events: Mutex<(VecDeque<Event>, bool)>,
-    ready: Notify,
+struct Queue(Mutex<Queued>);
+
+#[derive(Debug, Default)]
+struct Queued {
+    events: VecDeque<Event>,
+    /// No event follows those that are queued.
+    closed: bool,
+    /// The subscriber, while it waits.
+    waker: Option<Waker>,
 }
 
-/// One subscriber's events, from the moment it subscribed.
+/// One subscriber's events, from the moment it subscribed; a stream that ends when the session is closed.
 #[derive(Debug)]
 pub struct Subscription(Arc<Queue>);
+
+/// The other end of a [`Subscription`] that [`channel`] made. Dropping it ends the subscription.
+#[derive(Debug)]
+pub struct Feed(Arc<Queue>);
+
+/// A subscription to a part of a session's events: those that are emitted while its feed is attached to a [`Hub`].
+pub fn channel() -> (Feed, Subscription) {
+    let queue = Arc::new(Queue::default());
+    (Feed(Arc::clone(&queue)), Subscription(queue))
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
 
 impl std::fmt::Debug for Hub {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -55,17 +80,20 @@ impl Hub {
 
     /// Subscribes to everything emitted from now on.
     pub fn subscribe(&self) -> Subscription {
-        let queue = Arc::new(Queue::default());
-        let mut state = lock(&self.state);
-        state.subscribers.push(Arc::downgrade(&queue));
-        self.heard.store(state.subscribers.len(), Ordering::SeqCst);
-        drop(state);
-        Subscription(queue)
+        let subscription = Subscription(Arc::default());
+        self.add(&subscription.0);
+        subscription
     }
 
-    /// Whether somebody listens: where nobody does, text need not be copied.
-    pub fn is_heard(&self) -> bool {
-        lock(&self.state).subscribers.iter().any(|queue| queue.strong_count() > 0)
+    /// Gives a feed everything emitted from now on, until it is dropped.
+    pub fn attach(&self, feed: &Feed) {
+        self.add(&feed.0);
+    }
+
+    fn add(&self, queue: &Arc<Queue>) {
+        let mut state = lock(&self.state);
+        state.subscribers.push(Arc::downgrade(queue));
+        self.heard.store(state.subscribers.len(), Ordering::SeqCst);
     }
 
     /// Sets where in the run the next events are.
@@ -96,7 +124,7 @@ impl EventSink for Hub {
         let mut state = lock(&self.state);
         let seq = self.seq.fetch_add(1, Ordering::SeqCst);
         let event = Event { seq, at_ms: self.clock.now_ms(), place: state.place, kind };
-        state.subscribers.retain(|queue| queue.upgrade().map(|queue| queue.push(event.clone())).is_some());
+        state.subscribers.retain(|queue| queue.upgrade().is_some_and(|queue| queue.push(&event)));
         self.heard.store(state.subscribers.len(), Ordering::SeqCst);
     }
 }
@@ -108,20 +136,34 @@ impl Drop for Hub {
 }
 
 impl Queue {
-    fn push(&self, event: Event) {
-        let mut guard = lock(&self.events);
-        let events = &mut guard.0;
-        let joined = events.len() >= JOIN_ABOVE && events.back_mut().is_some_and(|last| join(last, &event));
-        if !joined {
-            events.push_back(event);
+    /// Queues an event; `false` where the queue is closed.
+    fn push(&self, event: &Event) -> bool {
+        let mut queued = lock(&self.0);
+        if queued.closed {
+            return false;
         }
-        drop(guard);
-        self.ready.notify_one();
+        let events = &mut queued.events;
+        let joined = events.len() >= JOIN_ABOVE && events.back_mut().is_some_and(|last| join(last, event));
+        if !joined {
+            events.push_back(event.clone());
+        }
+        wake(queued);
+        true
     }
 
     fn close(&self) {
-        lock(&self.events).1 = true;
-        self.ready.notify_one();
+        let mut queued = lock(&self.0);
+        queued.closed = true;
+        wake(queued);
+    }
+}
+
+/// Wakes the subscriber, after the lock is released: it would only wait for it.
+fn wake(mut queued: MutexGuard<'_, Queued>) {
+    let waker = queued.waker.take();
+    drop(queued);
+    if let Some(waker) = waker {
+        waker.wake();
     }
 }
 
@@ -144,24 +186,32 @@ fn join(last: &mut Event, next: &Event) -> bool {
 impl Subscription {
     /// The next event; `None` when the session is closed and everything was taken.
     pub async fn next(&mut self) -> Option<Event> {
-        loop {
-            let notified = self.0.ready.notified();
-            {
-                let mut guard = lock(&self.0.events);
-                if let Some(event) = guard.0.pop_front() {
-                    return Some(event);
-                }
-                if guard.1 {
-                    return None;
-                }
-            }
-            notified.await;
-        }
+        poll_fn(|cx| self.poll_event(cx)).await
     }
 
-    /// The next event if one is there already.
+    /// The next event if one is queued.
     pub fn try_next(&mut self) -> Option<Event> {
-        lock(&self.0.events).0.pop_front()
+        lock(&self.0.0).events.pop_front()
+    }
+
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        let mut queued = lock(&self.0.0);
+        match queued.events.pop_front() {
+            Some(event) => Poll::Ready(Some(event)),
+            None if queued.closed => Poll::Ready(None),
+            None => {
+                queued.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.poll_event(cx)
     }
 }
 

@@ -33,14 +33,19 @@ mod beginning;
 #[doc(hidden)]
 pub mod bench;
 mod chain;
+mod clock;
 mod events;
+mod history;
 mod metrics;
 mod records;
 mod retry;
 mod run;
 mod session;
+mod view;
 
-pub use events::{Hub, Subscription};
+pub use clock::SystemClock;
+pub use events::{Feed, Hub, Subscription, channel};
+pub use history::History;
 pub use metrics::RuleMetrics;
 pub use records::MemoryRecords;
 pub use segments::MAX_SECTION;

@@ -1,5 +1,7 @@
 //! What a turn needs from outside, as traits. The rooms that own the outside things implement them.
 
+mod files;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,6 +13,8 @@ use flow::{
     Permission, Place, Preview, Prompt, Registration, RuleMatch, RuleRecord, SessionId, SessionInUse, Tag, TagAnswer,
     TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
+
+pub use files::{FileKind, FileStatus, Files};
 
 /// A future that a port returns.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -269,6 +273,24 @@ pub struct Question {
 pub trait Confirm: Send + Sync {
     /// Asks. Where nobody can be asked, the answer is a denial that says so. Several questions can be pending at once.
     fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation>;
+}
+
+/// Messages that arrive for a session while a turn runs.
+pub trait Inbox: Send + Sync {
+    /// Takes the steering messages, oldest first. They join the conversation before the next request of the running turn,
+    /// after the results of all tool calls; whatever ends the turn before that, they are delivered in the next one. Asked
+    /// before each step and when the model asks for nothing more; must not wait.
+    fn take(&self) -> Vec<Message>;
+}
+
+/// An inbox that stays empty.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoInbox;
+
+impl Inbox for NoInbox {
+    fn take(&self) -> Vec<Message> {
+        Vec::new()
+    }
 }
 
 /// Takes what happens. Never blocks.

@@ -4,6 +4,7 @@
 
 mod calls;
 mod interrupt;
+mod steer;
 
 use std::sync::Arc;
 
@@ -69,14 +70,7 @@ impl From<CallFailure> for Stop {
 
 impl<'a> Turn<'a> {
     pub(crate) fn new(session: &'a mut Session, cancel: &'a CancellationToken, place: Place) -> Self {
-        let report = TurnReport {
-            status: TurnStatus::Completed,
-            text: String::new(),
-            stop: None,
-            usage: Usage::default(),
-            place,
-            interrupts: 0,
-        };
+        let report = TurnReport::new(place);
         Self {
             session,
             cancel,
@@ -195,7 +189,8 @@ impl<'a> Turn<'a> {
                 return Ok(TurnStatus::StepLimit { steps: self.place.step });
             }
             checkpoint(self.cancel).await;
-            if !self.step().await? {
+            self.steer().await?;
+            if !self.step().await? && !self.steer().await? {
                 return Ok(TurnStatus::Completed);
             }
         }
@@ -261,7 +256,7 @@ impl<'a> Turn<'a> {
     async fn ask(&mut self, segments: &mut Segments, effects: Vec<Effect>) -> End {
         checkpoint(self.cancel).await;
         let session = &mut *self.session;
-        let mut messages = session.view.messages();
+        let mut messages = session.history.messages();
         messages.extend(Answer::partial_message(self.beginning.text.clone()));
         let prompt = session.frame.prompt(messages, session.parts.tools.specs());
         let stream = match session.parts.model.start(&prompt).await {
@@ -335,7 +330,8 @@ impl<'a> Turn<'a> {
 
     /// An extension's own answer takes the way of a model's, without the gate.
     async fn reply(&mut self, by: PluginId, text: String) -> Result<(), Stop> {
-        self.place.step = 1;
+        self.place.step += 1;
+        self.place.attempt = 0;
         self.session.set_place(self.place);
         self.attempt.answer = Answer::of_text(&text);
         let caller = Arc::clone(&self.session.caller);

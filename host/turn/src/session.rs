@@ -2,11 +2,11 @@
 
 mod rules;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use flow::{
-    ErrorClass, EventKind, Message, Origin, Place, PromptAddition, SessionId, SessionInUse, StopReason, ToolSpec,
-    TurnStatus, Usage,
+    ErrorClass, EventKind, Message, Origin, Place, PromptAddition, SessionId, SessionInUse, StopReason, TurnStatus,
+    Usage,
 };
 
 use ::rules::RuleSet;
@@ -17,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 use crate::attempt::Answer;
 use crate::chain::Caller;
 use crate::events::{Hub, Subscription};
+use crate::history::History;
 use crate::metrics::Metrics;
-use crate::ports::{
-    Clock, Confirm, EventSink, ExtensionHost, Model, RuleRecords, RuleSource, SessionInfo, SessionView, Tools,
-};
+use crate::ports::{Clock, Confirm, EventSink, ExtensionHost, Inbox, Model, NoInbox, RuleRecords, RuleSource, Tools};
 use crate::prompt::Frame;
 use crate::records::MemoryRecords;
 use crate::run::Turn;
+use crate::view::View;
 
 /// What a session is made of.
 pub struct Parts {
@@ -85,8 +85,9 @@ impl Default for Settings {
     }
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TurnReport {
     /// How it ended.
     pub status: TurnStatus,
@@ -102,16 +103,33 @@ pub struct TurnReport {
     pub interrupts: u32,
 }
 
+impl TurnReport {
+    /// The report of a turn that begins at `place`.
+    pub(crate) fn new(place: Place) -> Self {
+        let (status, usage) = (TurnStatus::Completed, Usage::default());
+        Self { status, text: String::new(), stop: None, usage, place, interrupts: 0 }
+    }
+
+    /// The report of a turn that could not begin, with the reason.
+    pub fn failed(message: impl Into<String>) -> Self {
+        let status = TurnStatus::Failed { class: ErrorClass::Permanent, message: message.into() };
+        Self { status, ..Self::new(Place::default()) }
+    }
+}
+
 /// Turns that share a history. One turn at a time.
 pub struct Session {
     pub(crate) parts: Parts,
     pub(crate) hub: Arc<Hub>,
-    pub(crate) view: Arc<View>,
+    pub(crate) history: History,
     pub(crate) caller: Arc<Caller>,
     pub(crate) frame: Frame,
     pub(crate) rules: ::rules::Session,
     /// Where it is kept which rules the model was reminded of.
     records: Arc<dyn RuleRecords>,
+    inbox: Arc<dyn Inbox>,
+    /// Steering messages that were taken from the inbox and are not delivered yet.
+    pub(crate) steering: Vec<Message>,
     pub(crate) metrics: Metrics,
     pub(crate) usage: Usage,
     started_ms: Option<u64>,
@@ -133,10 +151,11 @@ impl Session {
     /// A session with this id is open.
     pub fn open(parts: Parts) -> Result<Self, SessionInUse> {
         let hub = Arc::new(Hub::new(Arc::clone(&parts.clock)));
-        let view = Arc::new(View::new(&parts));
+        let history = History::default();
+        let view = Arc::new(View::new(&parts, history.clone(), Arc::clone(&hub)));
         let registrations = parts.extensions.registrations();
         let sink: Arc<dyn EventSink> = Arc::<Hub>::clone(&hub);
-        let extensions = parts.extensions.open(parts.id.clone(), Arc::<View>::clone(&view), sink)?;
+        let extensions = parts.extensions.open(parts.id.clone(), view, sink)?;
         let caller = Arc::new(Caller::new(registrations, extensions, Arc::clone(&hub)));
         let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
         // None before the first turn asks for them.
@@ -147,9 +166,11 @@ impl Session {
         Ok(Self {
             metrics,
             records,
+            inbox: Arc::new(NoInbox),
+            steering: Vec::new(),
             parts,
             hub,
-            view,
+            history,
             caller,
             frame,
             rules,
@@ -165,6 +186,13 @@ impl Session {
     #[must_use]
     pub fn with_records(mut self, records: Arc<dyn RuleRecords>) -> Self {
         self.records = records;
+        self
+    }
+
+    /// Takes steering messages from `inbox`. Without this there are none.
+    #[must_use]
+    pub fn with_inbox(mut self, inbox: Arc<dyn Inbox>) -> Self {
+        self.inbox = inbox;
         self
     }
 
@@ -184,7 +212,17 @@ impl Session {
 
     /// The conversation so far, hidden messages included.
     pub fn history(&self) -> Vec<Arc<Message>> {
-        self.view.messages()
+        self.history.messages()
+    }
+
+    /// The conversation itself, for whoever has to read it while a turn runs.
+    pub fn shared_history(&self) -> History {
+        self.history.clone()
+    }
+
+    /// Where its events are emitted. Subscribers can join while a turn runs.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     /// Runs one turn: from this input to idle, tool calls included.
@@ -226,18 +264,23 @@ impl Session {
 
     pub(crate) fn set_place(&self, place: Place) {
         self.hub.set_place(place);
-        self.view.set_place(place);
     }
 
     /// Adds a message to the conversation.
     pub(crate) fn remember(&self, message: impl Into<Arc<Message>>) {
-        self.view.push(message.into());
+        self.history.push(message.into());
+    }
+
+    /// Takes what the inbox has; it stays in `steering` until it is delivered, whatever becomes of the turn.
+    pub(crate) fn take_steering(&mut self) -> &[Message] {
+        self.steering.extend(self.inbox.take());
+        &self.steering
     }
 
     /// Of an answer that did not come to its end, its text stays.
     pub(crate) fn view_partial(&self, text: String) {
         if let Some(message) = Answer::partial_message(text) {
-            self.view.push(message);
+            self.history.push(message);
         }
     }
 
@@ -255,61 +298,6 @@ impl Session {
             let (plugin, version, callbacks) = (one.plugin.clone(), one.version.clone(), one.callbacks.clone());
             self.hub.emit(EventKind::ExtensionRegistered { plugin, version, callbacks });
         }
-    }
-}
-
-/// What extensions may see of the session.
-pub(crate) struct View {
-    info: SessionInfo,
-    tools: Arc<dyn Tools>,
-    state: Mutex<(Place, Vec<Arc<Message>>)>,
-}
-
-impl View {
-    fn new(parts: &Parts) -> Self {
-        let info = SessionInfo {
-            id: parts.id.clone(),
-            place: Place::default(),
-            provider: parts.model.provider().to_owned(),
-            model: parts.model.name().to_owned(),
-            workspace: parts.settings.workspace.clone(),
-        };
-        Self { info, tools: Arc::clone(&parts.tools), state: Mutex::default() }
-    }
-
-    pub(crate) fn messages(&self) -> Vec<Arc<Message>> {
-        self.with(|(_, messages)| messages.clone())
-    }
-
-    fn replace(&self, messages: Vec<Arc<Message>>) {
-        self.with(|state| state.1 = messages);
-    }
-
-    fn push(&self, message: Arc<Message>) {
-        self.with(|(_, messages)| messages.push(message));
-    }
-
-    fn set_place(&self, place: Place) {
-        self.with(|state| state.0 = place);
-    }
-
-    fn with<T>(&self, act: impl FnOnce(&mut (Place, Vec<Arc<Message>>)) -> T) -> T {
-        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl SessionView for View {
-    fn info(&self) -> SessionInfo {
-        SessionInfo { place: self.with(|(place, _)| *place), ..self.info.clone() }
-    }
-
-    fn history(&self, from: usize, count: usize) -> Vec<Arc<Message>> {
-        let visible = |message: &&Arc<Message>| !message.hidden;
-        self.with(|(_, messages)| messages.iter().filter(visible).skip(from).take(count).cloned().collect())
-    }
-
-    fn tools(&self) -> Vec<ToolSpec> {
-        self.tools.specs()
     }
 }
 

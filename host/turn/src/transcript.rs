@@ -91,6 +91,7 @@ fn describe(kind: &EventKind) -> (&'static str, Value) {
         | EventKind::TtsrInjection { .. }
         | EventKind::TtsrRearmed { .. }
         | EventKind::RulesReloaded { .. } => rules::describe(kind),
+        EventKind::SteeringMessage { role, text } => ("steering_message", json!({"role": role.as_str(), "text": text})),
         EventKind::CustomMessage { custom_type, text, hidden } => {
             ("custom_message", json!({"custom_type": custom_type, "text": text, "hidden": hidden}))
         }

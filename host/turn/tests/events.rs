@@ -172,6 +172,7 @@ fn name(kind: &EventKind) -> &'static str {
         EventKind::TtsrInjection { .. } => "ttsr_injection",
         EventKind::TtsrRearmed { .. } => "ttsr_rearmed",
         EventKind::RulesReloaded { .. } => "rules_reloaded",
+        EventKind::SteeringMessage { .. } => "steering_message",
         EventKind::CustomMessage { .. } => "custom_message",
         EventKind::ExtensionRegistered { .. } => "extension_registered",
         EventKind::ExtensionUnregistered { .. } => "extension_unregistered",
@@ -184,7 +185,7 @@ fn name(kind: &EventKind) -> &'static str {
 }
 
 /// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
-const REQUIRED: [(&str, &[&str]); 35] = [
+const REQUIRED: [(&str, &[&str]); 36] = [
     ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
     ("thread_completed", &["cost", "tokens"]),
     ("thread_error", &["category", "error"]),
@@ -212,6 +213,7 @@ const REQUIRED: [(&str, &[&str]); 35] = [
     ("ttsr_injection", &["rules", "discarded_bytes", "records"]),
     ("ttsr_rearmed", &["rules"]),
     ("rules_reloaded", &["active", "notices"]),
+    ("steering_message", &["role", "text"]),
     ("custom_message", &["custom_type", "text", "hidden"]),
     ("extension_registered", &["extension_id", "version", "callbacks"]),
     ("extension_withheld", &["extension_id", "callback", "bytes", "reason"]),
@@ -340,6 +342,7 @@ fn samples() -> Vec<EventKind> {
         EventKind::TtsrInjection { rules: vec!["r".into()], discarded_bytes: 4, records: vec![rule_record()] },
         EventKind::TtsrRearmed { rules: vec!["r".into()] },
         EventKind::RulesReloaded { active: 2, notices: vec![text.clone()] },
+        EventKind::SteeringMessage { role: Role::User, text: text.clone() },
         EventKind::CustomMessage { custom_type: "ttsr-injection".into(), text, hidden: true },
         EventKind::ExtensionRegistered {
             plugin: plugin(),

@@ -17,7 +17,8 @@ use super::report::{Replay, Tokens, Where};
 type Take<'t> = dyn FnMut(&str, Step, &mut Replay) + 't;
 
 /// Types of records that say nothing about what the model wrote or what rules did.
-const OTHERS: [&str; 29] = [
+const OTHERS: [&str; 30] = [
+    "steering_message",
     "thread_started",
     "thread_completed",
     "thread_error",

@@ -35,7 +35,7 @@ impl Session {
         let gone = |rule: &String| !messages.iter().any(|message| reminds_of(message, rule));
         let mut gone: Vec<String> = reminded.into_iter().filter(gone).collect();
         gone.sort_unstable();
-        self.view.replace(messages);
+        self.history.replace(messages);
         for rule in &gone {
             self.rules.rearm(rule);
             let kept = self.records.rearmed(&self.parts.id, rule);

@@ -1,0 +1,70 @@
+//! The port of file tools: which content a file has, and where new content goes.
+
+use std::future::ready;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::BoxFuture;
+
+/// The files that file tools read and write: those on the disk, or what an editor has in its buffers.
+///
+/// Paths are absolute, with links resolved, and inside the workspace. Which file a path of the model means, and whether it is guarded,
+/// is decided on the disk before the port is asked; the port decides what the file contains. Dropping a future stops the access.
+pub trait Files: Send + Sync {
+    /// What is at a path; `None` where there is nothing.
+    fn status<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, io::Result<Option<FileStatus>>>;
+
+    /// The content of a file.
+    fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, io::Result<Vec<u8>>>;
+
+    /// Gives a file new content, as a whole or not at all. Creates the file, and the folders it needs, where there is none.
+    fn write<'a>(&'a self, path: &'a Path, content: &'a str) -> BoxFuture<'a, io::Result<()>>;
+
+    /// The files that are not on the disk, such as new buffers that were never saved: searches and listings show them as well.
+    fn unsaved<'a>(&'a self) -> BoxFuture<'a, io::Result<Vec<PathBuf>>> {
+        Box::pin(ready(Ok(Vec::new())))
+    }
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileStatus {
+    /// A file, a folder, or something else.
+    pub kind: FileKind,
+    /// The size of a file.
+    pub bytes: u64,
+    /// The time of the last change, where it is known: of content that is not text, it shows whether the file has changed.
+    pub modified: Option<SystemTime>,
+}
+
+/// The kind of thing at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// A regular file. Only these are read and written.
+    File,
+    /// A folder.
+    Folder,
+    /// A device, a pipe, a socket.
+    Other,
+}
+
+impl FileStatus {
+    /// A regular file of so many bytes.
+    pub fn file(bytes: u64) -> Self {
+        Self { kind: FileKind::File, bytes, modified: None }
+    }
+}
+
+impl From<&std::fs::Metadata> for FileStatus {
+    fn from(about: &std::fs::Metadata) -> Self {
+        let kind = match about {
+            about if about.is_file() => FileKind::File,
+            about if about.is_dir() => FileKind::Folder,
+            _ => FileKind::Other,
+        };
+        Self { kind, bytes: about.len(), modified: about.modified().ok() }
+    }
+}

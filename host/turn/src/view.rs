@@ -1,0 +1,45 @@
+//! What extensions see of their session. It owns nothing: the conversation belongs to [`History`], the position to [`Hub`].
+
+use std::sync::Arc;
+
+use flow::{Message, Place, ToolSpec};
+
+use crate::events::Hub;
+use crate::history::History;
+use crate::ports::{SessionInfo, SessionView, Tools};
+use crate::session::Parts;
+
+/// The view of one session.
+pub(crate) struct View {
+    info: SessionInfo,
+    tools: Arc<dyn Tools>,
+    history: History,
+    hub: Arc<Hub>,
+}
+
+impl View {
+    pub(crate) fn new(parts: &Parts, history: History, hub: Arc<Hub>) -> Self {
+        let info = SessionInfo {
+            id: parts.id.clone(),
+            place: Place::default(),
+            provider: parts.model.provider().to_owned(),
+            model: parts.model.name().to_owned(),
+            workspace: parts.settings.workspace.clone(),
+        };
+        Self { info, tools: Arc::clone(&parts.tools), history, hub }
+    }
+}
+
+impl SessionView for View {
+    fn info(&self) -> SessionInfo {
+        SessionInfo { place: self.hub.place(), ..self.info.clone() }
+    }
+
+    fn history(&self, from: usize, count: usize) -> Vec<Arc<Message>> {
+        self.history.visible(from, count)
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.tools.specs()
+    }
+}
