@@ -1,9 +1,10 @@
 //! The engine: one per process, its settings, its ticker, and compiling with or without the cache on disk.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, WasmFeatures};
 
@@ -62,10 +63,13 @@ pub struct Counts {
     pub compiled: u64,
     /// Components taken from the cache.
     pub loaded: u64,
+    /// Components that another host of the same engine had compiled or taken from the cache.
+    pub shared: u64,
 }
 
 /// The engine could not be started.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EngineError {
     /// wasmtime refuses its settings on this machine.
     #[error("the WebAssembly engine cannot run on this machine: {0:#}")]
@@ -84,7 +88,13 @@ pub(crate) struct Machine {
     cache: Option<Cache>,
     compiled: AtomicU64,
     loaded: AtomicU64,
+    shared: AtomicU64,
+    /// The components of this engine by digest, the most recent last.
+    recent: Mutex<Vec<([u8; 32], Component)>>,
 }
+
+/// How many components an engine keeps for hosts that load the same file. One that was dropped is taken from the cache again.
+const MAX_RECENT: usize = 32;
 
 impl Machine {
     pub(crate) fn new(options: &EngineOptions) -> Result<Arc<Self>, EngineError> {
@@ -111,12 +121,41 @@ impl Machine {
             })
         })
         .map_err(EngineError::Ticker)?;
-        let (compiled, loaded) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Arc::new(Self { engine, report, ticker, cache, compiled, loaded }))
+        Ok(Arc::new(Self {
+            engine,
+            report,
+            ticker,
+            cache,
+            compiled: AtomicU64::new(0),
+            loaded: AtomicU64::new(0),
+            shared: AtomicU64::new(0),
+            recent: Mutex::default(),
+        }))
     }
 
-    /// Compiles `wasm`, or takes it from the cache.
+    /// Compiles `wasm`, or takes it from the cache; a component that another host has loaded is shared with it.
     pub(crate) fn component(&self, wasm: &[u8]) -> wasmtime::Result<Component> {
+        let digest: [u8; 32] = Sha256::digest(wasm).into();
+        let known = self.recent().iter().find(|(known, _)| *known == digest).map(|(_, component)| component.clone());
+        if let Some(component) = known {
+            self.shared.fetch_add(1, Ordering::Relaxed);
+            return Ok(component);
+        }
+        // Not under the lock: two hosts that start at once compile at once.
+        let component = self.cached(wasm)?;
+        let mut recent = self.recent();
+        if recent.len() == MAX_RECENT {
+            recent.remove(0);
+        }
+        recent.push((digest, component.clone()));
+        Ok(component)
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Vec<([u8; 32], Component)>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cached(&self, wasm: &[u8]) -> wasmtime::Result<Component> {
         let entry = self.cache.as_ref().map(|cache| cache.entry(wasm));
         if let Some(component) = entry.as_ref().and_then(|entry| entry.load(&self.engine)) {
             self.loaded.fetch_add(1, Ordering::Relaxed);
@@ -136,7 +175,8 @@ impl Machine {
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        Counts { compiled: self.compiled.load(Ordering::Relaxed), loaded: self.loaded.load(Ordering::Relaxed) }
+        let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Counts { compiled: now(&self.compiled), loaded: now(&self.loaded), shared: now(&self.shared) }
     }
 }
 

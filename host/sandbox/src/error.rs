@@ -9,6 +9,7 @@ use crate::power::Power;
 /// A plugin was refused.
 #[derive(Debug, thiserror::Error)]
 #[error("plugin `{plugin}` {problem}")]
+#[non_exhaustive]
 pub struct LoadError {
     /// Which plugin.
     pub plugin: PluginId,
@@ -18,6 +19,7 @@ pub struct LoadError {
 
 /// Why a plugin was refused. The text goes on from "plugin `id` …".
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LoadProblem {
     /// Its component cannot be read.
     #[error("cannot be loaded: {path}: {error}", path = .path.display())]

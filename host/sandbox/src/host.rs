@@ -1,10 +1,10 @@
 //! The loaded plugins as the turn sees them.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use flow::{Registration, SessionId, SessionInUse};
-use turn::ports::{BoxFuture, Clock, EventSink, ExtensionHost, Extensions, SessionView};
+use flow::{PluginId, Registration, SessionId, SessionInUse};
+use turn::SystemClock;
+use turn::ports::{Clock, EventSink, ExtensionHost, Extensions, SessionView};
 
 use crate::error::DuplicatePlugin;
 use crate::guest::Session;
@@ -28,8 +28,8 @@ impl SandboxHost {
         Self::with_clock(plugins, Arc::new(SystemClock))
     }
 
-    /// As [`SandboxHost::new`], with a clock for the breaker and for the life of stored values. Time limits of calls
-    /// are always real time.
+    /// As [`SandboxHost::new`], with the clock of the host for the breaker and for the life of stored values. Time limits of
+    /// calls are always real time.
     ///
     /// # Errors
     /// Two plugins have one id.
@@ -40,6 +40,14 @@ impl SandboxHost {
             }
         }
         Ok(Self { plugins, states: Arc::default(), clock })
+    }
+
+    /// The same host with some of its plugins, in the same order. State and open sessions are shared: a session is open once
+    /// in all of them.
+    #[must_use]
+    pub fn select(&self, wanted: impl Fn(&PluginId) -> bool) -> Self {
+        let plugins = self.plugins.iter().filter(|plugin| wanted(plugin.id())).cloned().collect();
+        Self { plugins, states: Arc::clone(&self.states), clock: Arc::clone(&self.clock) }
     }
 
     /// The plugins.
@@ -68,21 +76,6 @@ impl ExtensionHost for SandboxHost {
         let session = Arc::new(Session { view, events, clock: Arc::clone(&self.clock) });
         let plugins = self.plugins.iter().map(|plugin| Arc::clone(&plugin.loaded));
         Ok(Arc::new(SessionExtensions::new(session, lease, plugins)))
-    }
-}
-
-/// The clock on the wall.
-#[derive(Debug)]
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now_ms(&self) -> u64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    }
-
-    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(time))
     }
 }
 

@@ -16,7 +16,7 @@ fn start(dir: &Path) -> Sandbox {
 }
 
 fn counts(compiled: u64, loaded: u64) -> Counts {
-    Counts { compiled, loaded }
+    Counts { compiled, loaded, shared: 0 }
 }
 
 /// Starts, loads `component`, and tells what that took.
