@@ -199,6 +199,7 @@ impl Wire {
 
 /// A provider cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProviderError {
     /// The variable that should hold the key is not set, or empty.
     #[error("there is no API key for {provider}: set the environment variable {variable}")]

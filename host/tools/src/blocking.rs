@@ -1,35 +1,68 @@
 //! Work on files off the async threads, stopped when nobody waits for it any more.
 
+use std::io;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::runtime::Handle;
+use turn::CancellationToken;
+use turn::ports::{BoxFuture, FileStatus, Files};
 
 use crate::Failure;
 
-/// Tells long work that its result is no longer wanted.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+/// The files of a session, for work on a thread of its own. Each access ends at once when the work is no longer wanted.
+pub(crate) struct Access {
+    files: Arc<dyn Files>,
+    runtime: Handle,
+    stop: CancellationToken,
+}
 
-impl Stop {
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+impl Access {
+    /// Whether the result of the work is no longer wanted.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    pub(crate) fn status(&self, path: &Path) -> io::Result<Option<FileStatus>> {
+        self.wait(self.files.status(path))
+    }
+
+    pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.wait(self.files.read(path))
+    }
+
+    pub(crate) fn write(&self, path: &Path, content: &str) -> io::Result<()> {
+        self.wait(self.files.write(path, content))
+    }
+
+    /// The files at or below `folder` that are not on the disk, in order of their names.
+    pub(crate) fn unsaved(&self, folder: &Path) -> Vec<PathBuf> {
+        // An embedder that cannot list its buffers has none to show.
+        let mut all = self.wait(self.files.unsaved()).unwrap_or_default();
+        let is_plain = |path: &Path| path.components().all(|part| part != Component::ParentDir);
+        all.retain(|path| path.starts_with(folder) && is_plain(path) && path.symlink_metadata().is_err());
+        all.sort();
+        all
+    }
+
+    fn wait<T>(&self, access: BoxFuture<'_, io::Result<T>>) -> io::Result<T> {
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => Err(io::Error::new(io::ErrorKind::Interrupted, "the call was stopped")),
+                done = access => done,
+            }
+        })
     }
 }
 
-/// Sets the flag when the waiting future is dropped.
-struct SetOnDrop(Stop);
-
-impl Drop for SetOnDrop {
-    fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Runs `work` on a thread for blocking work. Dropping the future sets the flag that `work` is given.
+/// Runs `work` on a thread for blocking work. Dropping the future stops its accesses, and work that asks.
 pub(crate) async fn run<T: Send + 'static>(
-    work: impl FnOnce(&Stop) -> Result<T, Failure> + Send + 'static,
+    files: &Arc<dyn Files>,
+    work: impl FnOnce(&Access) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    let guard = SetOnDrop(Stop::default());
-    let stop = guard.0.clone();
-    let done = tokio::task::spawn_blocking(move || work(&stop)).await;
+    let access = Access { files: Arc::clone(files), runtime: Handle::current(), stop: CancellationToken::new() };
+    let _stops_when_dropped = access.stop.clone().drop_guard();
+    let done = tokio::task::spawn_blocking(move || work(&access)).await;
     done.unwrap_or_else(|error| Err(Failure(format!("the tool broke down: {error}"))))
 }

@@ -1,13 +1,13 @@
 //! A change to one file, computed first and applied later, and applied only if the file is still what it was computed from.
 
-use std::fs;
-use std::io;
 use std::path::{Component, Path};
 use std::time::SystemTime;
 
 use flow::ToolOutput;
+use turn::ports::FileKind;
 
 use crate::Failure;
+use crate::blocking::Access;
 use crate::text::{self, count};
 use crate::workspace::{Inside, Workspace};
 
@@ -42,20 +42,16 @@ impl Before {
     ///
     /// # Errors
     /// It is a folder, a device or the like, or cannot be looked at.
-    pub(crate) fn of(file: &Inside) -> Result<Self, Failure> {
+    pub(crate) fn of(file: &Inside, access: &Access) -> Result<Self, Failure> {
         let name = &file.relative;
-        let about = match fs::metadata(&file.absolute) {
-            Ok(about) => about,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !file.exists => return Ok(Self::Missing),
-            Err(error) => return Err(Failure(format!("`{name}` cannot be read: {error}"))),
-        };
-        if about.is_dir() {
-            return Err(Failure(format!("`{name}` is a folder; name the file to write")));
+        let failed = |error| Failure(format!("`{name}` cannot be read: {error}"));
+        let Some(status) = access.status(&file.absolute).map_err(failed)? else { return Ok(Self::Missing) };
+        match status.kind {
+            FileKind::File => {}
+            FileKind::Folder => return Err(Failure(format!("`{name}` is a folder; name the file to write"))),
+            _ => return Err(Failure(format!("`{name}` is no regular file; only those are written"))),
         }
-        if !about.is_file() {
-            return Err(Failure(format!("`{name}` is no regular file; only those are written")));
-        }
-        Ok(text::read(file).map_or_else(|_| Self::Other(about.len(), about.modified().ok()), Self::Text))
+        Ok(text::read(file, access).map_or_else(|_| Self::Other(status.bytes, status.modified), Self::Text))
     }
 
     /// The text to compare with; `None` where there is none that could be shown.
@@ -99,10 +95,10 @@ impl Change {
     ///
     /// # Errors
     /// The path leads elsewhere by now, the file is not what it was, or it cannot be written.
-    pub(crate) fn apply(&self, workspace: &Workspace) -> Result<ToolOutput, Failure> {
+    pub(crate) fn apply(&self, workspace: &Workspace, access: &Access) -> Result<ToolOutput, Failure> {
         let name = &self.file.relative;
         let now = workspace.resolve(&self.given)?;
-        if now != self.file || Before::of(&now)? != self.before {
+        if now != self.file || Before::of(&now, access)? != self.before {
             return Err(Failure(format!(
                 "`{name}` changed after this call was shown to the user; nothing was written. Read it and call again"
             )));
@@ -110,11 +106,8 @@ impl Change {
         if self.before.text() == Some(&self.after) && self.before != Before::Missing {
             return Ok(said(format!("`{name}` has this content already; nothing was written")));
         }
-        if let Some(folder) = self.file.absolute.parent() {
-            let failed = |error| Failure(format!("cannot create the parent folder of `{name}`: {error}"));
-            fs::create_dir_all(folder).map_err(failed)?;
-        }
-        text::replace(&self.file, &self.after)?;
+        let failed = |error| Failure(format!("`{name}` cannot be written: {error}"));
+        access.write(&self.file.absolute, &self.after).map_err(failed)?;
         let size = format!("{}, {}", count(self.after.lines().count(), "line"), count(self.after.len(), "byte"));
         let verb = if self.before == Before::Missing { "created" } else { "replaced" };
         let mut output = said(self.done.clone().unwrap_or_else(|| format!("{verb} `{name}` ({size})")));

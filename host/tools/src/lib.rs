@@ -12,6 +12,7 @@ mod arguments;
 mod blocking;
 mod builtin;
 mod change;
+mod disk;
 mod glob;
 mod guard;
 mod permission;
@@ -24,9 +25,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{ToolCall, ToolSpec};
-use turn::ports::{PreparedCall, Tools};
+use turn::ports::{Files, PreparedCall, Tools};
 
 use builtin::Builtin;
+pub use disk::DiskFiles;
 pub use guard::GuardedPath;
 use guard::Guards;
 use permission::Policy;
@@ -64,6 +66,7 @@ impl Default for ToolSettings {
 
 /// Why the tools cannot be set up.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ToolsError {
     /// The workspace is not there, or is no folder.
     #[error("the workspace `{}` cannot be used: {cause}; name a folder that exists", .path.display())]
@@ -96,9 +99,20 @@ pub enum ToolsError {
 }
 
 /// The tools `read_file`, `write_file`, `edit_file`, `list_dir`, `find`, `grep` and `shell` over one workspace.
-#[derive(Debug)]
 pub struct BuiltinTools {
     shared: Arc<Shared>,
+    files: Arc<dyn Files>,
+}
+
+impl std::fmt::Debug for BuiltinTools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BuiltinTools").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}
+
+/// Whether there is a built-in tool of this name.
+pub fn is_builtin(name: &str) -> bool {
+    Builtin::of_name(name).is_some()
 }
 
 /// What a running tool needs.
@@ -119,7 +133,14 @@ impl BuiltinTools {
         let failed = |cause| ToolsError::Workspace { path: path.to_owned(), cause };
         let workspace = Workspace::open(path).map_err(failed)?;
         let policy = Policy::new(&settings.permissions, Guards::new(&workspace, &settings.guarded))?;
-        Ok(Self { shared: Arc::new(Shared { workspace, policy, settings }) })
+        Ok(Self { shared: Arc::new(Shared { workspace, policy, settings }), files: Arc::new(DiskFiles) })
+    }
+
+    /// The same tools, which read and write these files instead of those on the disk. Paths, links and guards are still those of the
+    /// disk, and so is what commands of `shell` see.
+    #[must_use]
+    pub fn with_files(&self, files: Arc<dyn Files>) -> Self {
+        Self { shared: Arc::clone(&self.shared), files }
     }
 
     /// The workspace's folder: absolute, with all links resolved.
@@ -134,7 +155,7 @@ impl Tools for BuiltinTools {
     }
 
     fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
-        Box::new(Prepared::new(&self.shared, call))
+        Box::new(Prepared::new(&self.shared, &self.files, call))
     }
 }
 

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use flow::{Permission, Preview, ToolCall, ToolOutput};
-use turn::ports::{BoxFuture, PreparedCall, Progress};
+use turn::ports::{BoxFuture, Files, PreparedCall, Progress};
 
 use crate::builtin::{self, Builtin, Decoded};
 use crate::change::Change;
 use crate::{Failure, Shared, blocking};
 
 /// A decoded call.
-#[derive(Debug)]
 pub(crate) struct Prepared<'a> {
     shared: &'a Arc<Shared>,
+    files: &'a Arc<dyn Files>,
     call: &'a ToolCall,
     /// The tool and its arguments; why they cannot be used where they cannot.
     decoded: Result<(Builtin, Arc<Decoded>), Failure>,
@@ -21,15 +21,15 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    pub(crate) fn new(shared: &'a Arc<Shared>, call: &'a ToolCall) -> Self {
+    pub(crate) fn new(shared: &'a Arc<Shared>, files: &'a Arc<dyn Files>, call: &'a ToolCall) -> Self {
         let decoded = builtin::decode(call).map(|(tool, decoded)| (tool, Arc::new(decoded)));
-        Self { shared, call, decoded, shown: None }
+        Self { shared, files, call, decoded, shown: None }
     }
 
     async fn changes(&self, decoded: &Arc<Decoded>) -> Option<Result<Change, Failure>> {
         let (shared, decoded) = (Arc::clone(self.shared), Arc::clone(decoded));
         // Outer error: the tool changes no file, or its work was cut off, which a run then reports.
-        blocking::run(move |_| Ok(decoded.change(&shared))).await.ok().flatten()
+        blocking::run(self.files, move |access| Ok(decoded.change(&shared, access))).await.ok().flatten()
     }
 
     async fn preview_of(&mut self) -> Preview {
@@ -56,9 +56,9 @@ impl<'a> Prepared<'a> {
         match self.shown.take() {
             Some(change) => {
                 let (change, shared) = (change?, Arc::clone(self.shared));
-                blocking::run(move |_| change.apply(&shared.workspace)).await
+                blocking::run(self.files, move |access| change.apply(&shared.workspace, access)).await
             }
-            None => builtin::run(self.shared, decoded, progress).await,
+            None => builtin::run(self.shared, self.files, decoded, progress).await,
         }
     }
 }

@@ -1,13 +1,10 @@
 //! What tools have in common about text: reading it, counting it, showing what changed.
 
-use std::fs;
-use std::io::Write;
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use similar::TextDiff;
+use turn::ports::FileKind;
 
 use crate::Failure;
+use crate::blocking::Access;
 use crate::workspace::Inside;
 
 /// The largest file that is read whole: 16 MiB. A larger one is for `grep` or `shell`.
@@ -37,55 +34,30 @@ pub(crate) fn as_text(bytes: Vec<u8>) -> Result<String, NotText> {
 }
 
 /// Reads a text file whole.
-pub(crate) fn read(file: &Inside) -> Result<String, Failure> {
+pub(crate) fn read(file: &Inside, access: &Access) -> Result<String, Failure> {
     let name = &file.relative;
-    if !file.exists {
-        return Err(Failure(format!("there is no file `{name}`; `find` or `list_dir` show what is there")));
-    }
     let failed = |error: std::io::Error| Failure(format!("`{name}` cannot be read: {error}"));
-    let about = fs::metadata(&file.absolute).map_err(failed)?;
-    if about.is_dir() {
-        return Err(Failure(format!("`{name}` is a folder; `list_dir` shows what is in it")));
+    let Some(status) = access.status(&file.absolute).map_err(failed)? else {
+        return Err(Failure(format!("there is no file `{name}`; `find` or `list_dir` show what is there")));
+    };
+    match status.kind {
+        FileKind::File => {}
+        FileKind::Folder => return Err(Failure(format!("`{name}` is a folder; `list_dir` shows what is in it"))),
+        // Opening a pipe or a device could wait for ever.
+        _ => return Err(Failure(format!("`{name}` is no regular file; only those are read"))),
     }
-    // Opening a pipe or a device could wait for ever.
-    if !about.is_file() {
-        return Err(Failure(format!("`{name}` is no regular file; only those are read")));
-    }
-    let size = about.len();
+    let size = status.bytes;
     if size > MAX_FILE_BYTES {
         let most = MAX_FILE_BYTES;
         return Err(Failure(format!(
             "`{name}` has {size} bytes, more than the {most} that are read; `grep` finds lines in it"
         )));
     }
-    as_text(fs::read(&file.absolute).map_err(failed)?).map_err(|why| match why {
+    as_text(access.read(&file.absolute).map_err(failed)?).map_err(|why| match why {
         NotText::Binary => Failure(format!("`{name}` is binary ({size} bytes); only text is read")),
         NotText::Encoding => {
             Failure(format!("`{name}` is not UTF-8 text ({size} bytes); convert it with `shell` first"))
         }
-    })
-}
-
-/// Puts `content` into a file, whole or not at all: it is written beside the file and moved over it.
-pub(crate) fn replace(file: &Inside, content: &str) -> Result<(), Failure> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let failed = |error: std::io::Error| Failure(format!("`{}` cannot be written: {error}", file.relative));
-    let folder = file.absolute.parent().unwrap_or(Path::new("/"));
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let temporary = folder.join(format!(".tidegate-{}-{number}.tmp", std::process::id()));
-    let written = (|| {
-        let mut out = fs::File::create_new(&temporary)?;
-        out.write_all(content.as_bytes())?;
-        if let Ok(before) = fs::metadata(&file.absolute) {
-            out.set_permissions(before.permissions())?;
-        }
-        drop(out);
-        fs::rename(&temporary, &file.absolute)
-    })();
-    written.map_err(|error| {
-        // The first failure is what matters; the leftover may not even exist.
-        let _ = fs::remove_file(&temporary);
-        failed(error)
     })
 }
 

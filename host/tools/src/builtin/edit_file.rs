@@ -5,6 +5,7 @@ use serde::Deserialize;
 use similar::TextDiff;
 
 use crate::Failure;
+use crate::blocking::Access;
 use crate::change::{Before, Change};
 use crate::text::{self, count};
 use crate::workspace::Workspace;
@@ -48,12 +49,13 @@ impl Arguments {
 /// not quote from it.
 pub(crate) fn plan(
     workspace: &Workspace,
+    access: &Access,
     arguments: &Arguments,
     hides: impl Fn(&str) -> bool,
 ) -> Result<Change, Failure> {
     let file = workspace.resolve(&arguments.path)?;
     let name = &file.relative;
-    let before = text::read(&file)?;
+    let before = text::read(&file, access)?;
     if arguments.old_text.is_empty() {
         return Err(Failure(format!("`old_text` is empty; to write all of `{name}` use `write_file`")));
     }

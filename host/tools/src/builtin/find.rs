@@ -1,5 +1,7 @@
 //! `find`: files by name.
 
+use std::path::Path;
+
 use flow::ToolOutput;
 use globset::GlobMatcher;
 use schemars::JsonSchema;
@@ -7,7 +9,7 @@ use serde::Deserialize;
 
 use super::{here, said, walk};
 use crate::Failure;
-use crate::blocking::Stop;
+use crate::blocking::Access;
 use crate::workspace::Workspace;
 
 pub(crate) const ABOUT: &str = "Finds files of the workspace by a glob: `*.rs` looks at names in every folder, \
@@ -30,33 +32,33 @@ pub(crate) struct Arguments {
     include_ignored: bool,
 }
 
-pub(crate) fn run(workspace: &Workspace, arguments: &Arguments, stop: &Stop) -> Result<ToolOutput, Failure> {
+pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments) -> Result<ToolOutput, Failure> {
     let folder = workspace.resolve(&arguments.path)?;
-    if !folder.exists {
+    if !folder.exists && access.unsaved(&folder.absolute).is_empty() {
         return Err(Failure(format!("there is no folder `{}`; leave `path` out to look everywhere", folder.relative)));
     }
     let glob = glob(&arguments.pattern)?;
     let by_name = !arguments.pattern.contains('/');
     let (mut found, mut more, mut unread, mut looked) = (Vec::new(), 0_usize, 0_usize, 0_usize);
-    for entry in walk::files(&folder.absolute, arguments.include_ignored) {
+    for entry in walk::files(access, &folder.absolute, arguments.include_ignored) {
         looked += 1;
-        if stop.is_set() || looked > walk::MAX_FILES {
+        if access.is_stopped() || looked > walk::MAX_FILES {
             break;
         }
-        let Ok(entry) = entry else {
+        let Ok(file) = entry else {
             unread += 1;
             continue;
         };
         let path = if by_name {
-            entry.file_name().as_ref()
+            Path::new(file.file_name().unwrap_or_default())
         } else {
-            entry.path().strip_prefix(&folder.absolute).unwrap_or(entry.path())
+            file.strip_prefix(&folder.absolute).unwrap_or(&file)
         };
         if !glob.is_match(path) {
             continue;
         }
         if found.len() < MAX_RESULTS {
-            found.push(workspace.relative(entry.path()));
+            found.push(workspace.relative(&file));
         } else {
             more += 1;
         }

@@ -1,6 +1,6 @@
 //! `grep`: lines that a regular expression fits.
 
-use std::fs;
+use std::path::Path;
 
 use flow::ToolOutput;
 use regex::{Regex, RegexBuilder};
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{find, here, said, walk};
-use crate::blocking::Stop;
+use crate::blocking::Access;
 use crate::text::{MAX_FILE_BYTES, as_text, floor};
 use crate::{Failure, Shared};
 
@@ -71,9 +71,9 @@ struct Skipped {
     unread: usize,
 }
 
-pub(crate) fn run(shared: &Shared, arguments: &Arguments, stop: &Stop) -> Result<ToolOutput, Failure> {
+pub(crate) fn run(shared: &Shared, access: &Access, arguments: &Arguments) -> Result<ToolOutput, Failure> {
     let place = shared.workspace.resolve(&arguments.path)?;
-    if !place.exists {
+    if !place.exists && access.unsaved(&place.absolute).is_empty() {
         return Err(Failure(format!("there is no `{}`; leave `path` out to look everywhere", place.relative)));
     }
     let regex =
@@ -83,28 +83,28 @@ pub(crate) fn run(shared: &Shared, arguments: &Arguments, stop: &Stop) -> Result
     let by_name = !arguments.glob.as_deref().unwrap_or_default().contains('/');
     let most = arguments.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES);
     let mut found = Found::default();
-    for (looked, entry) in walk::files(&place.absolute, arguments.include_ignored).enumerate() {
-        if stop.is_set() || found.full || looked >= walk::MAX_FILES {
+    for (looked, entry) in walk::files(access, &place.absolute, arguments.include_ignored).enumerate() {
+        if access.is_stopped() || found.full || looked >= walk::MAX_FILES {
             break;
         }
-        let Ok(entry) = entry else {
+        let Ok(file) = entry else {
             found.skipped.unread += 1;
             continue;
         };
         let below = if by_name {
-            entry.file_name().as_ref()
+            Path::new(file.file_name().unwrap_or_default())
         } else {
-            entry.path().strip_prefix(&place.absolute).unwrap_or(entry.path())
+            file.strip_prefix(&place.absolute).unwrap_or(&file)
         };
         if glob.as_ref().is_some_and(|glob| !glob.is_match(below)) {
             continue;
         }
-        let name = shared.workspace.relative(entry.path());
+        let name = shared.workspace.relative(&file);
         if shared.policy.hides(&name) {
             found.skipped.hidden += 1;
             continue;
         }
-        if let Some(text) = load(entry.path(), &mut found.skipped) {
+        if let Some(text) = load(access, &file, &mut found.skipped) {
             search(&mut found, &regex, &name, &text, arguments.context.min(MAX_CONTEXT), most);
         }
     }
@@ -112,19 +112,19 @@ pub(crate) fn run(shared: &Shared, arguments: &Arguments, stop: &Stop) -> Result
 }
 
 /// The file's text; `None` where it is none, or cannot be read, which is counted.
-fn load(path: &std::path::Path, skipped: &mut Skipped) -> Option<String> {
-    match fs::metadata(path) {
-        Ok(about) if about.len() > MAX_FILE_BYTES => {
+fn load(access: &Access, path: &Path, skipped: &mut Skipped) -> Option<String> {
+    match access.status(path) {
+        Ok(Some(status)) if status.bytes > MAX_FILE_BYTES => {
             skipped.large += 1;
             return None;
         }
-        Ok(_) => {}
-        Err(_) => {
+        Ok(Some(_)) => {}
+        Ok(None) | Err(_) => {
             skipped.unread += 1;
             return None;
         }
     }
-    match fs::read(path) {
+    match access.read(path) {
         // Binary files and other encodings are left out as announced.
         Ok(bytes) => as_text(bytes).ok(),
         Err(_) => {

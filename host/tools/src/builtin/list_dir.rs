@@ -1,6 +1,7 @@
 //! `list_dir`: what is in a folder.
 
 use std::fs;
+use std::path::Path;
 
 use flow::ToolOutput;
 use schemars::JsonSchema;
@@ -8,6 +9,7 @@ use serde::Deserialize;
 
 use super::{here, said};
 use crate::Failure;
+use crate::blocking::Access;
 use crate::text::count;
 use crate::workspace::Workspace;
 
@@ -25,7 +27,7 @@ pub(crate) struct Arguments {
     pub(crate) path: String,
 }
 
-pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ToolOutput, Failure> {
+pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments) -> Result<ToolOutput, Failure> {
     let folder = workspace.resolve(&arguments.path)?;
     let name = &folder.relative;
     if !folder.exists {
@@ -37,8 +39,14 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ToolOu
     let failed = |error: std::io::Error| Failure(format!("`{name}` cannot be listed: {error}"));
     let mut entries = Vec::new();
     for entry in fs::read_dir(&folder.absolute).map_err(failed)? {
-        entries.push(line(&entry.map_err(failed)?));
+        entries.push(line(access, &entry.map_err(failed)?));
     }
+    let unsaved = access.unsaved(&folder.absolute);
+    let here = unsaved.iter().filter(|path| path.parent() == Some(&*folder.absolute));
+    entries.extend(here.map(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        format!("{name} ({})", size(access, path, 0))
+    }));
     if entries.is_empty() {
         return Ok(said(format!("[`{name}` is empty]")));
     }
@@ -51,7 +59,13 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ToolOu
     Ok(said(entries.join("\n")))
 }
 
-fn line(entry: &fs::DirEntry) -> String {
+/// The size of a file as its readers see it; that on the disk where it cannot be asked for.
+fn size(access: &Access, path: &Path, on_disk: u64) -> String {
+    let seen = access.status(path).ok().flatten().map_or(on_disk, |status| status.bytes);
+    count(usize::try_from(seen).unwrap_or(usize::MAX), "byte")
+}
+
+fn line(access: &Access, entry: &fs::DirEntry) -> String {
     let name = entry.file_name().to_string_lossy().into_owned();
     match entry.metadata() {
         Ok(about) if about.is_dir() => format!("{name}/"),
@@ -59,6 +73,7 @@ fn line(entry: &fs::DirEntry) -> String {
             let target = fs::read_link(entry.path()).map(|target| target.display().to_string());
             format!("{name} -> {}", target.unwrap_or_else(|error| format!("[{error}]")))
         }
+        Ok(about) if about.is_file() => format!("{name} ({})", size(access, &entry.path(), about.len())),
         Ok(about) => format!("{name} ({})", count(usize::try_from(about.len()).unwrap_or(usize::MAX), "byte")),
         Err(error) => format!("{name} [{error}]"),
     }

@@ -12,9 +12,10 @@ mod write_file;
 use std::sync::Arc;
 
 use flow::{Argument, Preview, ToolCall, ToolOutput, ToolSpec};
+use turn::ports::Files;
 
 use crate::arguments::{parse, schema};
-use crate::blocking::{self, Stop};
+use crate::blocking::{self, Access};
 use crate::change::Change;
 use crate::workspace::Workspace;
 use crate::{Failure, Shared};
@@ -146,11 +147,13 @@ impl Decoded {
     }
 
     /// The change to a file that the call would make; `None` for tools that change no file by themselves.
-    pub(crate) fn change(&self, shared: &Shared) -> Option<Result<Change, Failure>> {
+    pub(crate) fn change(&self, shared: &Shared, access: &Access) -> Option<Result<Change, Failure>> {
         let workspace = &shared.workspace;
         match self {
-            Self::WriteFile(arguments) => Some(write_file::plan(workspace, arguments)),
-            Self::EditFile(arguments) => Some(edit_file::plan(workspace, arguments, |name| shared.policy.hides(name))),
+            Self::WriteFile(arguments) => Some(write_file::plan(workspace, access, arguments)),
+            Self::EditFile(arguments) => {
+                Some(edit_file::plan(workspace, access, arguments, |name| shared.policy.hides(name)))
+            }
             Self::ReadFile(_) | Self::ListDir(_) | Self::Find(_) | Self::Grep(_) | Self::Shell(_) => None,
         }
     }
@@ -164,6 +167,7 @@ impl Decoded {
 /// Runs a call.
 pub(crate) async fn run(
     shared: &Arc<Shared>,
+    files: &Arc<dyn Files>,
     decoded: &Arc<Decoded>,
     progress: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<ToolOutput, Failure> {
@@ -171,21 +175,21 @@ pub(crate) async fn run(
         return shell::run(shared, arguments, progress).await;
     }
     let (shared, decoded) = (Arc::clone(shared), Arc::clone(decoded));
-    blocking::run(move |stop| on_files(&shared, &decoded, stop)).await
+    blocking::run(files, move |access| on_files(&shared, &decoded, access)).await
 }
 
 /// Runs a call that only works on files.
-fn on_files(shared: &Shared, decoded: &Decoded, stop: &Stop) -> Result<ToolOutput, Failure> {
+fn on_files(shared: &Shared, decoded: &Decoded, access: &Access) -> Result<ToolOutput, Failure> {
     let workspace = &shared.workspace;
     match decoded {
-        Decoded::ReadFile(arguments) => read_file::run(workspace, arguments),
-        Decoded::WriteFile(_) | Decoded::EditFile(_) => match decoded.change(shared) {
-            Some(change) => change?.apply(workspace),
+        Decoded::ReadFile(arguments) => read_file::run(workspace, access, arguments),
+        Decoded::WriteFile(_) | Decoded::EditFile(_) => match decoded.change(shared, access) {
+            Some(change) => change?.apply(workspace, access),
             None => Err(Failure::new("the tool changes no file")),
         },
-        Decoded::ListDir(arguments) => list_dir::run(workspace, arguments),
-        Decoded::Find(arguments) => find::run(workspace, arguments, stop),
-        Decoded::Grep(arguments) => grep::run(shared, arguments, stop),
+        Decoded::ListDir(arguments) => list_dir::run(workspace, access, arguments),
+        Decoded::Find(arguments) => find::run(workspace, access, arguments),
+        Decoded::Grep(arguments) => grep::run(shared, access, arguments),
         Decoded::Shell(_) => Err(Failure::new("`shell` does not work on files")),
     }
 }

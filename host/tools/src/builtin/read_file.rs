@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::said;
 use crate::Failure;
+use crate::blocking::Access;
 use crate::text::{self, count};
 use crate::workspace::Workspace;
 
@@ -32,13 +33,13 @@ pub(crate) struct Arguments {
     limit: Option<usize>,
 }
 
-pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ToolOutput, Failure> {
+pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments) -> Result<ToolOutput, Failure> {
     let file = workspace.resolve(&arguments.path)?;
     let (first, most) = (arguments.offset.unwrap_or(1), arguments.limit.unwrap_or(DEFAULT_LINES));
     if first == 0 || most == 0 {
         return Err(Failure::new("`offset` and `limit` count from 1"));
     }
-    let content = text::read(&file)?;
+    let content = text::read(&file, access)?;
     if content.is_empty() {
         return Ok(said(format!("[`{}` is empty]", file.relative)));
     }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Failure;
+use crate::blocking::Access;
 use crate::change::{Before, Change};
 use crate::workspace::Workspace;
 
@@ -27,11 +28,11 @@ impl Arguments {
 }
 
 /// What a call with these arguments would do.
-pub(crate) fn plan(workspace: &Workspace, arguments: &Arguments) -> Result<Change, Failure> {
+pub(crate) fn plan(workspace: &Workspace, access: &Access, arguments: &Arguments) -> Result<Change, Failure> {
     let file = workspace.resolve(&arguments.path)?;
     if arguments.path.ends_with('/') {
         return Err(Failure(format!("`{}` is a folder; name the file to write", file.relative)));
     }
-    let before = Before::of(&file)?;
+    let before = Before::of(&file, access)?;
     Ok(Change { given: arguments.path.clone(), file, before, after: arguments.content.clone(), done: None })
 }
