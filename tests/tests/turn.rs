@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidegate::{
-    CancellationToken, Event, Host, Message, Operator, Session, SessionId, TurnReport, TurnStatus, transcript,
-};
+use tidegate::{Event, Host, Operator, Session, SessionId, SessionOptions, TurnReport, TurnStatus, transcript};
 use tidegate_servers::{Aimock, Llmock, RealModel};
 
 const WIRES: [&str; 3] = ["anthropic", "openai-chat", "openai-responses"];
@@ -52,19 +50,26 @@ impl Bench {
         std::fs::write(&path, file).unwrap();
         let operator = Operator::load(&path).unwrap_or_else(|wrong| panic!("{wrong}"));
         let cache = root().join("target/test-components");
-        let host = Host::builder(operator, folder.path()).cache_dir(Some(cache)).open().await;
+        let host = Host::builder(operator).cache_dir(Some(cache)).open().await;
         Self { host: host.unwrap_or_else(|error| panic!("{error}")), folder }
     }
 
-    fn session(&self) -> Session {
-        self.host.session(SessionId::new("test")).unwrap()
+    async fn counts(&self) -> (u64, u64) {
+        self.host.loaded(self.folder.path()).await.unwrap().compiled_and_loaded()
+    }
+
+    async fn session(&self) -> Session {
+        self.host.session(SessionOptions::new(self.folder.path()).id(SessionId::new("test"))).await.unwrap()
     }
 }
 
-async fn turn(session: &mut Session, words: &str) -> (TurnReport, Vec<Event>) {
-    let mut events = session.subscribe();
-    let report = session.run(vec![Message::user(words)], &CancellationToken::new()).await;
-    (report, std::iter::from_fn(|| events.try_next()).collect())
+async fn turn(session: &Session, words: &str) -> (TurnReport, Vec<Event>) {
+    let mut turn = session.prompt(words);
+    let mut events = Vec::new();
+    while let Some(event) = turn.next().await {
+        events.push(event);
+    }
+    (turn.report().await, events)
 }
 
 /// What differs from run to run or from server to server: ids, times, tokens, cuts.
@@ -140,9 +145,9 @@ async fn the_same_turn_tells_the_same_story_in_three_formats() {
     for wire in WIRES {
         let before = server.journal().unwrap().len();
         let bench = Bench::new(wire, server.base_url(), &plugins, "").await;
-        let mut session = bench.session();
+        let session = bench.session().await;
 
-        let (report, events) = turn(&mut session, "Say something.").await;
+        let (report, events) = turn(&session, "Say something.").await;
         assert_eq!((&report.status, report.interrupts), (&TurnStatus::Completed, 1), "{wire}: {report:?}");
         let text = shown(&events);
         assert!(text.starts_with("A good beginning") && !text.contains("FORB"), "{wire}: {text:?}");
@@ -150,11 +155,11 @@ async fn the_same_turn_tells_the_same_story_in_three_formats() {
         assert!(report.text.contains("[redacted") && !text.contains(SECRET), "{wire}: {:?}", report.text);
         let mut story_here = story(&events);
 
-        let (report, events) = turn(&mut session, "What is open?").await;
+        let (report, events) = turn(&session, "What is open?").await;
         assert_eq!(report.text, "You are to call home.", "{wire}");
         story_here.extend(story(&events));
 
-        let (report, events) = turn(&mut session, "Write the file.").await;
+        let (report, events) = turn(&session, "Write the file.").await;
         assert_eq!(
             (report.text.as_str(), report.interrupts),
             ("I write it well.It is written.", 1),
@@ -199,12 +204,12 @@ async fn a_rule_cuts_the_stream_where_the_server_sees_it() {
         let folder = if wire == "anthropic" { "/anthropic" } else { "" };
         let url = format!("{}{folder}", server.base_url());
         let bench = Bench::new(wire, &url, &[(corpus().join("rules-only"), "[]")], "").await;
-        let mut session = bench.session();
+        let session = bench.session().await;
         let words = "I repeat that FORBIDDEN is one of the many words which nobody should have to read to its end";
         server
             .scenario(&[json!({"type": "reply", "text": words}), json!({"type": "reply", "text": "All is well."})])
             .unwrap();
-        let (report, events) = turn(&mut session, "Repeat it.").await;
+        let (report, events) = turn(&session, "Repeat it.").await;
         assert_eq!((&report.status, report.interrupts), (&TurnStatus::Completed, 1), "{wire}: {report:?}");
         let first: Vec<Event> = events.iter().filter(|event| event.place.attempt == 1).cloned().collect();
         assert!(!shown(&first).contains("FORB"), "{wire}: {:?}", shown(&first));
@@ -232,20 +237,15 @@ async fn a_cancelled_turn_leaves_no_connection_and_the_session_goes_on() {
     let words = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen";
     server.scenario(&[json!({"type": "reply", "text": words}), json!({"type": "reply", "text": "short"})]).unwrap();
     let bench = Bench::new("openai-chat", server.base_url(), &[(corpus().join("rules-only"), "[]")], "").await;
-    let mut session = bench.session();
-    let mut events = session.subscribe();
-    let cancel = CancellationToken::new();
-    let stopper = cancel.clone();
-    let watcher = tokio::spawn(async move {
-        while let Some(event) = events.next().await {
-            if matches!(event.kind, tidegate::EventKind::CognitionOutDelta { .. }) {
-                stopper.cancel();
-                break;
-            }
+    let session = bench.session().await;
+    let mut counting = session.prompt("Count.");
+    while let Some(event) = counting.next().await {
+        if matches!(event.kind, tidegate::EventKind::CognitionOutDelta { .. }) {
+            session.cancel();
+            break;
         }
-    });
-    let report = session.run(vec![Message::user("Count.")], &cancel).await;
-    watcher.await.unwrap();
+    }
+    let report = counting.report().await;
     assert_eq!(report.status, TurnStatus::Cancelled);
     let begun = Instant::now();
     while !server.requests().unwrap()[0]["ended_at"].is_number() {
@@ -253,7 +253,7 @@ async fn a_cancelled_turn_leaves_no_connection_and_the_session_goes_on() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(server.requests().unwrap()[0]["completed"], json!(false));
-    let (report, _) = turn(&mut session, "Again, and briefly.").await;
+    let (report, _) = turn(&session, "Again, and briefly.").await;
     assert_eq!((&report.status, report.text.as_str()), (&TurnStatus::Completed, "short"), "{report:?}");
 }
 
@@ -262,8 +262,8 @@ async fn a_real_model_is_cut_and_goes_on() {
     let server = RealModel::start().unwrap();
     for (at, wire) in WIRES.into_iter().enumerate() {
         let bench = Bench::new(wire, server.base_url(), &[(corpus().join("rules-only"), "[]")], "").await;
-        let mut session = bench.session();
-        let (report, events) = turn(&mut session, "Write two sentences about the sea.").await;
+        let session = bench.session().await;
+        let (report, events) = turn(&session, "Write two sentences about the sea.").await;
         assert_eq!((&report.status, report.interrupts), (&TurnStatus::Completed, 1), "{wire}: {report:?}");
         let first: Vec<Event> = events.iter().filter(|event| event.place.attempt == 1).cloned().collect();
         let words = shown(&first).to_lowercase();
@@ -289,11 +289,11 @@ async fn a_second_start_compiles_nothing_and_the_doctor_finds_nothing() {
         (built("team-guard"), r#"["state", "prompt"]"#),
     ];
     let first = Bench::new("anthropic", server.base_url(), &plugins, "").await;
-    let (compiled, loaded) = first.host.loaded().compiled_and_loaded();
+    let (compiled, loaded) = first.counts().await;
     assert_eq!(compiled + loaded, 3);
     let second = Bench::new("anthropic", server.base_url(), &plugins, "").await;
-    assert_eq!(second.host.loaded().compiled_and_loaded(), (0, 3));
-    let checks = second.host.doctor().await;
+    assert_eq!(second.counts().await, (0, 3));
+    let checks = second.host.doctor(second.folder.path()).await;
     let callbacks = checks.iter().filter(|check| check.what.starts_with("callback ")).count();
     assert!(callbacks >= 5, "{checks:#?}");
     for check in checks.iter().filter(|check| check.what != "provider") {

@@ -17,7 +17,7 @@ use crate::{open, screen, style};
 pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, &args.provider)?;
-    let checks = Host::builder(operator, &common.workspace).max_instances(open::MAX_INSTANCES).doctor().await;
+    let checks = Host::builder(operator).max_instances(open::MAX_INSTANCES).doctor(&common.workspace).await;
     let count = |health| checks.iter().filter(|check| check.health == health).count();
     let (bad, warnings) = (count(Health::Bad), count(Health::Warning));
     if args.json {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tidegate::{HostError, TurnStatus};
+use tidegate::{Diagnostics, HostError, TurnStatus};
 
 use crate::{say, style};
 
@@ -81,8 +81,8 @@ impl Failure {
     }
 }
 
-impl From<config::Diagnostics> for Failure {
-    fn from(diagnostics: config::Diagnostics) -> Self {
+impl From<Diagnostics> for Failure {
+    fn from(diagnostics: Diagnostics) -> Self {
         let rendered: Vec<String> = diagnostics.0.iter().map(say::diagnostic).collect();
         let lines = rendered.join("\n\n").lines().map(str::to_owned).collect();
         Self { lines, exit: Exit::Wrong }
@@ -104,8 +104,8 @@ impl From<HostError> for Failure {
         match error {
             HostError::Config(diagnostics) => diagnostics.into(),
             other => match flag(&other) {
-                Some(flag) => Self::setup(format_args!("{other}, or give {flag}")),
-                None => Self::setup(other),
+                Some(flag) => Self::setup(format_args!("{}, or give {flag}", other.with_hint())),
+                None => Self::setup(other.with_hint()),
             },
         }
     }

@@ -103,6 +103,6 @@ fn on_failure(plugin: &PluginInfo) -> Option<String> {
 }
 
 async fn load(common: &Common) -> Result<Loaded, Failure> {
-    let builder = Host::builder(open::operator(common)?, &common.workspace).max_instances(open::MAX_INSTANCES);
-    Ok(builder.load().await?)
+    let builder = Host::builder(open::operator(common)?).max_instances(open::MAX_INSTANCES);
+    Ok(builder.load(&common.workspace).await?)
 }

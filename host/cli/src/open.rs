@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use config::{KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, Power, ProviderKind, SettingValue};
+use tidegate::{KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, Power, ProviderKind, SettingValue};
 
 use crate::args::{Common, PowerWord, ProviderArgs, ProviderWord};
 use crate::exit::Failure;
@@ -29,7 +29,7 @@ pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
         let mut entry = PluginEntry::of_path(path);
         // Only what the manifest asks for: a grant on the command line is for several plugins at once.
         // A manifest that cannot be read is told of when the plugin is loaded.
-        if let Ok(manifest) = config::Manifest::load(&entry.folder.join(config::MANIFEST_FILE)) {
+        if let Ok(manifest) = tidegate::Manifest::load(&entry.folder.join(tidegate::MANIFEST_FILE)) {
             entry.grants = grants.iter().copied().filter(|power| manifest.capabilities.contains_key(power)).collect();
         }
         operator.plugins.push(entry);
@@ -46,7 +46,7 @@ fn set(plugins: &mut [PluginEntry], text: &str) -> Result<(), Failure> {
     let mut ids = Vec::new();
     for entry in plugins {
         // A manifest that cannot be read is reported when the plugin is loaded.
-        let Ok(manifest) = config::Manifest::load(&entry.folder.join(config::MANIFEST_FILE)) else { continue };
+        let Ok(manifest) = tidegate::Manifest::load(&entry.folder.join(tidegate::MANIFEST_FILE)) else { continue };
         if manifest.id.as_str() != id {
             ids.push(format!("`{}`", manifest.id));
             continue;

@@ -20,7 +20,7 @@ pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
 
 /// Prints what the plugin in `folder` asks for. Nothing of it is run.
 pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
-    let manifest = config::Manifest::load(folder)?;
+    let manifest = tidegate::Manifest::load(folder)?;
     let mut out = screen::out();
     let (id, version) = (style::out(style::STRONG, manifest.id.as_str()), flat(&manifest.version));
     writeln!(out, "{id} {version}  {}", flat(&manifest.description))?;

@@ -49,6 +49,9 @@ impl Printer {
             EventKind::CognitionIn { text, hidden: false, .. } if self.echo => {
                 self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;
             }
+            EventKind::SteeringMessage { text, .. } => {
+                self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;
+            }
             EventKind::CustomMessage { text, .. } => {
                 self.line(&err(style::DIM, "  reminder to the model:"))?;
                 for line in text.lines().filter(|line| !line.trim().is_empty()) {

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::json;
 use tidegate::{
-    CancellationToken, Event, EventKind, Host, Message, SessionId, Subscription, TurnReport, TurnStatus, transcript,
+    CancellationToken, Event, EventKind, Host, Session, SessionOptions, Subscription, TurnReport, TurnStatus,
+    transcript,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -28,18 +28,19 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, &args.provider)?;
     let (calls, printed_calls) = watch::channel(BTreeSet::new());
-    let builder = Host::builder(operator, &common.workspace)
+    let builder = Host::builder(operator)
         .max_instances(open::MAX_INSTANCES)
         .confirm(Arc::new(Terminal { printed: printed_calls }))
         .permissions(open::permissions(&args.permission)?)
         .record(args.record.clone());
     let host = builder.open().await?;
-    print::warnings(host.loaded());
-    let id = session_id();
-    let mut session = host.session(SessionId::new(id.clone()))?;
+    let mut options = SessionOptions::new(&common.workspace);
     if args.output == Output::Json || (args.output == Output::Text && !screen::is_live()) {
-        session = session.accepted_only();
+        options = options.accepted_only();
     }
+    let session = host.session(options).await?;
+    print::warnings(session.loaded());
+    let id = session.id().as_str().to_owned();
     let events = session.subscribe();
     let cancel = cancel_on_signal();
     let (finished, turns) = mpsc::unbounded_channel();
@@ -47,16 +48,16 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     let printing = tokio::spawn(show.all(events));
     let mut reports = Vec::new();
     for prompt in prompts {
-        let report = session.run(vec![Message::user(prompt)], &cancel).await;
+        let report = turn(&session, prompt, &cancel).await;
         let completed = report.status == TurnStatus::Completed;
         reports.push(report.clone());
         // Where printing has ended there is nobody to report to; how it ended is looked at below.
-        let _ended = finished.send(Ended { report, rules: host.loaded().rule_problem_lines() });
+        let _ended = finished.send(Ended { report, rules: session.loaded().rule_problem_lines() });
         if !completed {
             break;
         }
     }
-    let rules = session.rule_metrics().clone();
+    let rules = session.rule_metrics();
     session.close();
     let exit = reports.last().map_or(Exit::Completed, |report| Exit::of(&report.status));
     let Some(summary) = printed(printing.await)? else {
@@ -66,9 +67,24 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         return Ok(exit);
     };
     if args.summary {
-        summary.print(&reports, &host, &rules);
+        summary.print(&reports, &session, &rules);
     }
     Ok(exit)
+}
+
+/// Runs one turn; whoever cancels cancels it, and what follows.
+async fn turn(session: &Session, prompt: String, cancel: &CancellationToken) -> TurnReport {
+    let turn = session.prompt(prompt);
+    let report = turn.report();
+    tokio::pin!(report);
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => {
+            session.cancel();
+            report.await
+        }
+        report = &mut report => report,
+    }
 }
 
 /// What became of printing; `None` where whoever read the output has gone: nothing more can be said there.
@@ -205,10 +221,4 @@ async fn told_to_stop() -> bool {
         };
     }
     tokio::signal::ctrl_c().await.is_ok()
-}
-
-/// Unique among the processes of this machine: the time and the process.
-fn session_id() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    format!("{:x}-{:x}", since.as_millis(), std::process::id())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::{CallbackOutcome, Event, EventKind, Host, RuleMetrics, TurnReport, Usage};
+use tidegate::{CallbackOutcome, Event, EventKind, RuleMetrics, Session, TurnReport, Usage};
 
 use crate::say::{count, note};
 use crate::style::{self, err};
@@ -59,14 +59,14 @@ impl Summary {
         }
     }
 
-    pub(crate) fn print(&self, reports: &[TurnReport], host: &Host, rules: &BTreeMap<String, RuleMetrics>) {
+    pub(crate) fn print(&self, reports: &[TurnReport], session: &Session, rules: &BTreeMap<String, RuleMetrics>) {
         let mut usage = Usage::default();
         reports.iter().for_each(|report| usage.add(report.usage));
         let steps: u32 = reports.iter().map(|report| report.place.step).sum();
         let interrupts: u32 = reports.iter().map(|report| report.interrupts).sum();
         let tokens = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
-        let (provider, model) = host.model();
-        let (compiled, loaded) = host.loaded().compiled_and_loaded();
+        let (provider, model) = session.model();
+        let (compiled, loaded) = session.loaded().compiled_and_loaded();
         note(err(style::STRONG, "Summary"));
         note(format_args!("  model       {model} ({provider})"));
         let (turns, steps) = (count(reports.len() as u64, "turn", "turns"), count(steps, "step", "steps"));

@@ -1,6 +1,7 @@
 //! Checks a host before anybody relies on it: the provider answers, plugins load, every registered callback can be
 //! called, every rule can fire.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use flow::{
@@ -11,9 +12,9 @@ use providers::ProviderConfig;
 use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
 
 use crate::host::blocking;
-use crate::load::{self, Faults};
+use crate::load::{self, Faults, Wanted};
 use crate::rule_checks::rule_checks;
-use crate::{Host, HostBuilder, HostError, Loaded, assemble};
+use crate::{Host, HostBuilder, HostError, Loaded, SessionOptions};
 
 /// What a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,7 @@ pub enum Health {
 
 /// One check.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Check {
     /// What was checked: `provider`, `plugin ID`, `callback ID NAME`, `rule NAME`.
     pub what: String,
@@ -38,13 +40,15 @@ pub struct Check {
 }
 
 impl HostBuilder {
-    /// Runs all checks, whatever is wrong: a plugin that cannot be loaded is told and left out, and no provider need be
-    /// chosen. What [`Host::doctor`] says of the rest.
-    pub async fn doctor(self) -> Vec<Check> {
+    /// Runs all checks for a workspace, whatever is wrong: a plugin that cannot be loaded is reported and left out, and no provider
+    /// need be chosen. What [`Host::doctor`] says applies to the rest.
+    pub async fn doctor(self, workspace: impl AsRef<Path>) -> Vec<Check> {
+        let wanted = Wanted::of(&SessionOptions::new(workspace));
         let loading = blocking(move || {
-            let provider = assemble::provider(&self.operator.provider, self.record.as_deref(), self.key.as_ref());
+            let provider = self.provider();
             let mut faults = Faults::Note(Vec::new());
-            let loaded = load::load(&self, &mut faults);
+            let shared = load::shared(self, &mut faults).map(Arc::new);
+            let loaded = shared.and_then(|shared| load::workspace(&shared, &wanted, None, &mut faults));
             let noted = if let Faults::Note(noted) = faults { noted } else { Vec::new() };
             Ok((provider, noted, loaded))
         });
@@ -63,14 +67,17 @@ impl HostBuilder {
 }
 
 impl Host {
-    /// Runs all checks. The provider is asked for its models (no tokens are spent); callbacks are called in a session of
-    /// their own with small samples, so that real sessions are not touched. Of rules it tells how they are now.
-    pub async fn doctor(&self) -> Vec<Check> {
-        let mut checks = vec![check_provider(Ok(&self.provider)).await];
-        if let Some(failed) = self.loaded().live.refresh().await {
-            checks.push(Check { what: "rule folders".to_owned(), health: Health::Bad, detail: failed });
+    /// Runs all checks for a workspace. The provider is asked for its models (no tokens are spent); callbacks are called in a session
+    /// of their own with small samples, so that real sessions are not touched. Rules are reported as they are now.
+    pub async fn doctor(&self, workspace: impl AsRef<Path>) -> Vec<Check> {
+        let mut checks = Vec::new();
+        if let Some(provider) = &self.provider {
+            checks.push(check_provider(Ok(provider)).await);
         }
-        checks.extend(check_loaded(self.loaded()).await);
+        match self.loaded(workspace).await {
+            Ok(loaded) => checks.extend(check_loaded(&loaded).await),
+            Err(error) => checks.push(Check::bad("setup", &error)),
+        }
         checks
     }
 }
@@ -83,7 +90,7 @@ impl Check {
     fn bad(what: impl Into<String>, error: &HostError) -> Self {
         let detail = match error {
             HostError::Config(found) => found.0.iter().map(in_one_line).collect::<Vec<_>>().join("; "),
-            other => other.to_string(),
+            other => other.with_hint(),
         };
         Self { what: what.into(), health: Health::Bad, detail }
     }

@@ -1,45 +1,130 @@
-//! Why a host cannot be opened.
+//! Why a host or a session cannot be opened.
+
+use std::path::PathBuf;
 
 use config::Diagnostics;
+use flow::PluginId;
 
-/// Why a host cannot be opened. Each says what failed, where, and what to do.
+/// Why a host or a session cannot be opened. The variants are the kinds that a front end can act upon: each says what failed, and
+/// [`HostError::hint`] what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// A file of the operator's or of a plugin is wrong; each fault with its place.
+    /// A file of the operator's or of a plugin is wrong, or a required rule is not in force; each fault with its place.
     #[error("{0}")]
     Config(#[from] Diagnostics),
     /// The provider cannot be used.
     #[error(transparent)]
     Provider(#[from] providers::ProviderError),
-    /// A plugin cannot be loaded.
+    /// The component of a plugin cannot be loaded.
     #[error(transparent)]
     Plugin(#[from] sandbox::LoadError),
-    /// The sandbox cannot run on this machine.
+    /// A plugin has no component where its manifest says; it is probably not built yet.
+    #[error("plugin `{plugin}` has no component at {}", .component.display())]
+    ComponentMissing {
+        /// The plugin.
+        plugin: PluginId,
+        /// Where the component should be.
+        component: PathBuf,
+        /// The folder of its source, where the manifest says how it is built.
+        source_folder: Option<PathBuf>,
+    },
+    /// Two plugins have one id.
     #[error(transparent)]
-    Sandbox(#[from] sandbox::EngineError),
+    DuplicatePlugin(#[from] sandbox::DuplicatePlugin),
+    /// A session asks for a plugin that the host does not have.
+    #[error("there is no plugin `{plugin}`")]
+    UnknownPlugin {
+        /// The id that was asked for.
+        plugin: PluginId,
+        /// The ids of the host's plugins.
+        known: Vec<PluginId>,
+    },
+    /// The WebAssembly engine cannot run on this machine.
+    #[error(transparent)]
+    Engine(#[from] sandbox::EngineError),
+    /// A plugin has a component, and the engine did not start.
+    #[error("it is not loaded: there is no sandbox to run it in")]
+    NoEngine,
     /// A session with this id is open.
     #[error(transparent)]
-    Session(#[from] flow::SessionInUse),
-    /// The tools cannot be set up.
+    SessionInUse(#[from] flow::SessionInUse),
+    /// The workspace is no folder, or a permission of a built-in tool cannot be used.
     #[error(transparent)]
     Tools(#[from] tools::ToolsError),
-    /// The operator's file chooses no provider.
-    #[error("no provider is chosen: set `kind` under `[provider]` in tidegate.toml ({known})")]
+    /// A permission has a pattern, and its tool takes none.
+    #[error("the permission `{key}` has a pattern ({origin}); `{tool}` takes none")]
+    Permission {
+        /// The tool.
+        tool: String,
+        /// The permission as it was written: `TOOL(PATTERN)`.
+        key: String,
+        /// Where it was set.
+        origin: String,
+    },
+    /// No provider is chosen, and no model was given.
+    #[error("no provider is chosen")]
     NoProvider {
-        /// The kinds there are.
+        /// The kinds of providers, joined.
         known: String,
     },
-    /// The operator's file chooses no model.
-    #[error("no model is chosen: set `model` under `[provider]` in tidegate.toml")]
+    /// A provider is chosen, and no model of it.
+    #[error("no model is chosen")]
     NoModel,
-    /// A recording is to answer, and none is named.
-    #[error("no recording is named: set `recording` under `[provider]` in tidegate.toml")]
+    /// The provider is a recording, and no file is named.
+    #[error("no recording is named")]
     NoRecording,
-    /// What a recording answers is to be recorded.
-    #[error("a recording cannot be recorded: choose another provider, or do not record")]
+    /// The answers of a recording were to be recorded.
+    #[error("a recording cannot be recorded")]
     RecordsRecording,
-    /// Something is missing, or does not fit together; the text says what to do.
-    #[error("{0}")]
-    Setup(String),
+    /// Called outside of a Tokio runtime, which turns run on.
+    #[error("there is no Tokio runtime here")]
+    NoRuntime,
+    /// The runtime ended while the host was opened.
+    #[error("opening was cut off: {0}")]
+    CutOff(#[from] tokio::task::JoinError),
+}
+
+impl HostError {
+    /// What to do about it. `None` where the message, or the [`Diagnostics`] in it, say so themselves.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NoProvider { known } => format!("set `kind` under `[provider]` in tidegate.toml ({known})"),
+            Self::NoModel => "set `model` under `[provider]` in tidegate.toml".to_owned(),
+            Self::NoRecording => "set `recording` under `[provider]` in tidegate.toml".to_owned(),
+            Self::RecordsRecording => "choose another provider, or do not record".to_owned(),
+            Self::ComponentMissing { source_folder: Some(folder), .. } => {
+                format!("build it with `tidegate plugin build {}`", folder.display())
+            }
+            Self::ComponentMissing { source_folder: None, .. } => {
+                "put it there, or correct `path` under `[component]`".to_owned()
+            }
+            Self::UnknownPlugin { known, .. } if known.is_empty() => {
+                "the host has no plugins; add `[[plugin]]` entries to tidegate.toml".to_owned()
+            }
+            Self::UnknownPlugin { known, .. } => {
+                let known: Vec<&str> = known.iter().map(PluginId::as_str).collect();
+                format!("the plugins are {}", known.join(", "))
+            }
+            Self::Permission { .. } => "leave the pattern out".to_owned(),
+            Self::NoRuntime => "call it from a task of a Tokio runtime".to_owned(),
+            Self::SessionInUse(_) => "close that session, or open this one under another id".to_owned(),
+            Self::Config(_)
+            | Self::Provider(_)
+            | Self::Plugin(_)
+            | Self::DuplicatePlugin(_)
+            | Self::Engine(_)
+            | Self::NoEngine
+            | Self::Tools(_)
+            | Self::CutOff(_) => return None,
+        })
+    }
+
+    /// The message and the hint in one line.
+    pub fn with_hint(&self) -> String {
+        match self.hint() {
+            Some(hint) => format!("{self}: {hint}"),
+            None => self.to_string(),
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Opens a host: plugins loaded, rules built, tools set up, provider connected. Sessions come from it.
+//! Opens a host: plugins loaded, provider connected. Sessions come from it, each in its own workspace.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,19 +6,22 @@ use std::sync::Arc;
 use config::rule_sources;
 use config::{Operator, PermissionRule};
 use flow::SessionId;
-use providers::Secret;
-use sandbox::{EngineOptions, SandboxHost};
-use turn::Session;
+use providers::{ProviderConfig, Secret};
+use sandbox::EngineOptions;
+use turn::SystemClock;
 use turn::ports::{Clock, Confirm, Model};
 
-use crate::load::{self, Faults};
-use crate::{HostError, Loaded, Nobody, SystemClock, assemble};
+use crate::load::{self, Faults, Wanted};
+use crate::loaded::Shared;
+use crate::{Engine, HostError, Loaded, Nobody, Session, SessionOptions, assemble};
 
-/// What is loaded, with a model: sessions come from it.
+/// What sessions share: plugins, a model, and the operator's decisions. A clone is the same host.
+#[derive(Clone)]
 pub struct Host {
-    pub(crate) provider: providers::ProviderConfig,
-    loaded: Loaded,
-    model: Arc<dyn Model>,
+    pub(crate) shared: Arc<Shared>,
+    /// `None`: the operator has chosen no provider, and each session brings its own model.
+    pub(crate) provider: Option<ProviderConfig>,
+    model: Option<Arc<dyn Model>>,
     confirm: Arc<dyn Confirm>,
     clock: Arc<dyn Clock>,
 }
@@ -26,11 +29,12 @@ pub struct Host {
 /// How to open a [`Host`].
 pub struct HostBuilder {
     pub(crate) operator: Operator,
-    pub(crate) workspace: PathBuf,
+    pub(crate) engine: Option<Engine>,
+    model: Option<Arc<dyn Model>>,
     confirm: Arc<dyn Confirm>,
-    clock: Arc<dyn Clock>,
-    pub(crate) record: Option<PathBuf>,
-    pub(crate) key: Option<Secret>,
+    pub(crate) clock: Arc<dyn Clock>,
+    record: Option<PathBuf>,
+    key: Option<Secret>,
     pub(crate) cache_dir: Option<PathBuf>,
     pub(crate) user_rules: Option<PathBuf>,
     pub(crate) permissions: Vec<PermissionRule>,
@@ -39,17 +43,32 @@ pub struct HostBuilder {
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Host").field("loaded", &self.loaded).finish_non_exhaustive()
+        f.debug_struct("Host").field("plugins", &self.shared.plugins.len()).finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for HostBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HostBuilder").field("workspace", &self.workspace).finish_non_exhaustive()
+        f.debug_struct("HostBuilder").field("engine", &self.engine).finish_non_exhaustive()
     }
 }
 
 impl HostBuilder {
+    /// Runs the plugins on this engine, which any number of hosts in the process can share. Default: an engine of the host's
+    /// own, made with [`HostBuilder::cache_dir`] and [`HostBuilder::max_instances`], which have no effect otherwise.
+    #[must_use]
+    pub fn engine(mut self, engine: &Engine) -> Self {
+        self.engine = Some(engine.clone());
+        self
+    }
+
+    /// The model that answers, instead of the provider that the operator chose.
+    #[must_use]
+    pub fn model(mut self, model: Arc<dyn Model>) -> Self {
+        self.model = Some(model);
+        self
+    }
+
     /// Who is asked where a tool's permission says `ask`. Default: [`Nobody`], every question is denied.
     #[must_use]
     pub fn confirm(mut self, confirm: Arc<dyn Confirm>) -> Self {
@@ -57,7 +76,8 @@ impl HostBuilder {
         self
     }
 
-    /// Time. Default: the machine's.
+    /// The clock of the host: events, retries, the life of values that plugins keep, and back-off after failures go by it. Time
+    /// limits of callbacks are always real time. Default: the machine's.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -109,27 +129,45 @@ impl HostBuilder {
         self
     }
 
-    /// Opens the host. Nothing is sent to the provider yet.
+    /// Opens the host. Nothing is sent to the provider yet. Where no provider is chosen, every session has to bring a model.
     ///
     /// # Errors
-    /// The first room in which something is wrong; of the operator's files and manifests, everything that is.
+    /// The provider, the engine or a plugin cannot be used. Everything that is wrong with the manifests is in one error.
     pub async fn open(self) -> Result<Host, HostError> {
         blocking(move || {
-            let provider = assemble::provider(&self.operator.provider, self.record.as_deref(), self.key.as_ref())?;
-            let loaded = load::load(&self, &mut Faults::Refuse)?;
-            loaded.refuse_unmet()?;
-            let model = providers::connect(&provider)?;
-            Ok(Host { provider, loaded, model, confirm: self.confirm, clock: self.clock })
+            let provider = match self.provider() {
+                Ok(provider) => Some(provider),
+                Err(HostError::NoProvider { .. }) => None,
+                Err(_) if self.model.is_some() => None,
+                Err(error) => return Err(error),
+            };
+            let model = match (&self.model, &provider) {
+                (Some(model), _) => Some(Arc::clone(model)),
+                (None, Some(provider)) => Some(providers::connect(provider)?),
+                (None, None) => None,
+            };
+            let (confirm, clock) = (Arc::clone(&self.confirm), Arc::clone(&self.clock));
+            let shared = Arc::new(load::shared(self, &mut Faults::Refuse)?);
+            Ok(Host { shared, provider, model, confirm, clock })
         })
         .await
     }
 
-    /// Loads plugins and rules alone: no provider need be chosen.
+    /// Loads plugins, and the rules of a workspace, alone: no provider need be chosen.
     ///
     /// # Errors
-    /// As [`HostBuilder::open`].
-    pub async fn load(self) -> Result<Loaded, HostError> {
-        blocking(move || load::load(&self, &mut Faults::Refuse)).await
+    /// As [`HostBuilder::open`], or the workspace cannot be used.
+    pub async fn load(self, workspace: impl AsRef<Path>) -> Result<Loaded, HostError> {
+        let wanted = Wanted::of(&SessionOptions::new(workspace));
+        blocking(move || {
+            let shared = Arc::new(load::shared(self, &mut Faults::Refuse)?);
+            load::workspace(&shared, &wanted, None, &mut Faults::Refuse)
+        })
+        .await
+    }
+
+    pub(crate) fn provider(&self) -> Result<ProviderConfig, HostError> {
+        assemble::provider(&self.operator.provider, self.record.as_deref(), self.key.as_ref())
     }
 }
 
@@ -137,16 +175,17 @@ impl HostBuilder {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
 ) -> Result<T, HostError> {
-    let cut_off = |error| HostError::Setup(format!("opening the host was cut off: {error}"));
-    tokio::task::spawn_blocking(work).await.map_err(cut_off)?
+    let runtime = tokio::runtime::Handle::try_current().map_err(|_| HostError::NoRuntime)?;
+    runtime.spawn_blocking(work).await?
 }
 
 impl Host {
-    /// A host over what the operator decided, for a workspace.
-    pub fn builder(operator: Operator, workspace: impl AsRef<Path>) -> HostBuilder {
+    /// A host over what the operator decided.
+    pub fn builder(operator: Operator) -> HostBuilder {
         HostBuilder {
             operator,
-            workspace: workspace.as_ref().to_owned(),
+            engine: None,
+            model: None,
             confirm: Arc::new(Nobody),
             clock: Arc::new(SystemClock),
             record: None,
@@ -158,41 +197,42 @@ impl Host {
         }
     }
 
-    /// A session with an empty history. Sessions share nothing but what is loaded.
+    /// Opens a session. Sessions share nothing but what is loaded; any number of them can run at once.
     ///
     /// When a turn of it begins, the rule folders are looked at: edited rule files count from that turn on, without
     /// anything to call. The session says so with the event `rules_reloaded`.
     ///
     /// # Errors
-    /// A session with this id is open: the two would share what plugins keep.
-    pub fn session(&self, id: SessionId) -> Result<Session, HostError> {
-        let rules = self.loaded.live.session();
-        let session = Session::open(turn::Parts {
-            id,
-            model: Arc::clone(&self.model),
-            extensions: Arc::<SandboxHost>::clone(&self.loaded.extensions),
-            tools: self.loaded.tools(&rules),
-            confirm: Arc::clone(&self.confirm),
-            rules,
-            clock: Arc::clone(&self.clock),
-            settings: self.loaded.settings.clone(),
-        })?;
-        Ok(session)
+    /// A session with this id is open, the workspace cannot be used, a required rule is not in force, a plugin is unknown, or
+    /// there is no model.
+    pub async fn session(&self, options: SessionOptions) -> Result<Session, HostError> {
+        let Some(model) = options.model.clone().or_else(|| self.model.clone()) else {
+            let provider = &self.shared.operator.provider;
+            return Err(assemble::provider(provider, None, None).err().unwrap_or(HostError::NoModel));
+        };
+        let shared = Arc::clone(&self.shared);
+        let (loaded, options) = blocking(move || Ok((shared.open(&options)?, options))).await?;
+        let confirm = options.confirm.clone().unwrap_or_else(|| Arc::clone(&self.confirm));
+        Session::open(loaded, options, model, confirm, Arc::clone(&self.clock))
     }
 
     /// Throws away what plugins keep for a session. Until then their state stays, so that a session of the same id finds
     /// it again.
     pub fn forget(&self, id: &SessionId) {
-        self.loaded.extensions.forget(id);
+        self.shared.extensions.forget(id);
     }
 
-    /// Plugins and rules.
-    pub fn loaded(&self) -> &Loaded {
-        &self.loaded
+    /// Plugins, and the rules of a workspace, as a session of it has them.
+    ///
+    /// # Errors
+    /// The workspace cannot be used.
+    pub async fn loaded(&self, workspace: impl AsRef<Path>) -> Result<Loaded, HostError> {
+        let (shared, wanted) = (Arc::clone(&self.shared), Wanted::of(&SessionOptions::new(workspace)));
+        blocking(move || load::workspace(&shared, &wanted, None, &mut Faults::Refuse)).await
     }
 
-    /// The provider's and the model's name.
-    pub fn model(&self) -> (&str, &str) {
-        (self.model.provider(), self.model.name())
+    /// The engine that the plugins run on, for other hosts to share.
+    pub fn engine(&self) -> Option<&Engine> {
+        self.shared.engine.as_ref()
     }
 }

@@ -1,62 +1,99 @@
 //! The agent host as a library: what an editor, a server or a script links.
 //!
-//! A [`Host`] is opened once from what the operator decided: it loads the plugins, builds the rules, and connects the
-//! provider. From it come sessions; a session runs turns and tells what happens as a stream of events.
+//! A [`Host`] is opened once from what the operator decided: it loads the plugins and connects the provider. From it come
+//! [`Session`]s, any number of them, each in its own workspace; a session runs turns and reports what happens as a stream of
+//! events.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! use tidegate::{CancellationToken, Host, Message, Operator, SessionId};
+//! use tidegate::{EventKind, Host, Operator, SessionOptions};
 //!
 //! let operator = Operator::load("tidegate.toml".as_ref())?;
-//! let host = Host::builder(operator, ".").open().await?;
-//! let mut session = host.session(SessionId::new("first"))?;
-//! let mut events = session.subscribe();
-//! let report = session.run(vec![Message::user("Rename the function")], &CancellationToken::new()).await;
-//! while let Some(event) = events.try_next() {
-//!     println!("{}", tidegate::transcript::record(&event, "first"));
+//! let host = Host::builder(operator).open().await?;
+//! let session = host.session(SessionOptions::new(".")).await?;
+//! let mut turn = session.prompt("Rename the function");
+//! while let Some(event) = turn.next().await {
+//!     if let EventKind::CognitionOutDelta { text, .. } = &event.kind {
+//!         print!("{text}");
+//!     }
 //! }
-//! println!("{:?}: {}", report.status, report.text);
+//! let report = turn.report().await;
+//! println!("\n{:?}", report.status);
 //! # Ok(()) }
 //! ```
 //!
-//! Limits: one turn at a time in a session, any number of sessions side by side. Everything a plugin, a model or a file
-//! can get wrong is an error or an event with its cause; nothing of it panics.
+//! Text in [`EventKind::CognitionOutDelta`] has passed the rules and is never taken back, except where the event that ends the answer
+//! says so.
+//!
+//! | to | use |
+//! |---|---|
+//! | run many hosts on one engine | [`HostBuilder::engine`] |
+//! | bring a model, tools, files, a confirmation handler, a conversation | [`SessionOptions`] |
+//! | speak while a turn runs | [`Session::steer`], [`Session::cancel`] |
+//! | watch a session from several places | [`Session::subscribe`] |
+//!
+//! One turn runs at a time in a session; prompts queue. Everything a plugin, a model or a file can get wrong is an error or an event
+//! with its cause, never a panic. Sessions need a Tokio runtime.
 #![forbid(unsafe_code)]
 
 mod assemble;
-mod clock;
 mod confirm;
 mod doctor;
+mod engine;
 mod error;
 mod guidance;
 mod host;
 mod live;
 mod load;
 mod loaded;
+mod options;
 mod rule_checks;
 mod rulebook;
+mod session;
 mod stale;
+mod toolbox;
+mod turns;
 
 pub use assemble::tool_specs;
-pub use clock::SystemClock;
 pub use config::{
-    Diagnostics, KeySource, Operator, PermissionMode, PermissionRule, PluginEntry, Power, ProviderKind,
-    render as render_diagnostic,
+    BadPermission, BuildKind, Diagnostics, KeySource, LimitRequests, Limits, MANIFEST_FILE, Manifest, NamedFolder,
+    NotAVariable, OPERATOR_FILE, OnProblem, Operator, PermissionMode, PermissionRule, Plugin as ConfiguredPlugin,
+    PluginEntry, Power, Provider, ProviderKind, RuleFolders, SettingDecl, SettingKind, SettingValue, ToolGuidance,
+    ToolSettings, TurnSettings, render as render_diagnostic,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
+pub use engine::Engine;
 pub use error::HostError;
 pub use flow::{
-    Action, Argument, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Confirmation,
-    DecidedBy, Diagnostic, DiagnosticCode, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Label,
-    Location, Message, OnFailure, Partial, Place, PluginId, Position, Preview, Registered, Registration, RuleMatch,
-    RuleRecord, SessionId, Severity, SourceFile, StreamKind, Subject, ToolCall, ToolSpec, TurnStatus, Usage,
+    Action, Ambiguous, Annotation, AnswerBlock, Argument, BlockId, CallFailure, CallId, Callback, CallbackKind,
+    CallbackOutcome, CallbackReport, Confirmation, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, Event,
+    EventKind, Evidence, FailureCause, HoldOutcome, InvalidPluginId, Label, Location, Message, ModelError, OnFailure,
+    Origin, OutputMode, Part, Partial, Permission, Place, PluginId, Position, Preview, Prompt, PromptAddition,
+    Registered, Registration, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord, SessionId,
+    SessionInUse, Severity, SourceFile, StopReason, StreamKind, Subject, TagPattern, TextUnit, ToolCall, ToolOutput,
+    ToolResult, ToolSpec, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
-pub use rules::{
-    Bucket as RuleBucket, Glob as RuleGlob, Layer as RuleLayer, RepeatMode, RuleAction, RuleSet, RuleState,
-    Source as RuleSource,
+pub use options::SessionOptions;
+pub use providers::{ProviderError, RecordingError};
+pub use rules::engine::{
+    Context as PatternContext, EngineStats as RuleEngineStats, Next as PatternNext, Pattern as RulePattern,
+    PatternError,
 };
-pub use turn::ports::{BoxFuture, Clock, Confirm, KeptRules, Question, RuleRecords};
-pub use turn::{CancellationToken, MemoryRecords, RuleMetrics, Session, Subscription, TurnReport, transcript};
+pub use rules::{
+    Bucket as RuleBucket, ContextMode, Example as RuleExample, Glob as RuleGlob, Hold, InterruptMode, OnBudget,
+    RepeatMode, Requirement, Rule, RuleAction, RuleInfo, RuleSet, RuleSpec, RuleState, Scope as RuleScope,
+    Settings as RuleSettings, Shadow, Strings as RuleStrings, Unmet as UnmetRule,
+};
+pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
+pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem, Power as GuestPower};
+pub use session::{Input, Session, TurnRunning};
+pub use tools::{DiskFiles, ToolsError};
+pub use turn::ports::{
+    AnswerLog, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, KeptRules, Model, ModelStream, PreparedCall,
+    Progress, Question, RuleRecords, Tools,
+};
+pub use turn::{CancellationToken, MemoryRecords, RuleMetrics, Subscription, SystemClock, TurnReport, transcript};
+pub use turns::Turn;

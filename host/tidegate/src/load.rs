@@ -1,17 +1,21 @@
-//! Loads what a host is made of. What cannot be loaded refuses the host, or is noted and left out where all of it is to
-//! be told.
+//! Loads what hosts and sessions are made of. What cannot be loaded refuses the host, or is noted and left out where everything
+//! that is wrong is to be reported.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use config::Diagnostics;
-use sandbox::{EngineOptions, Sandbox, SandboxHost};
+use config::rule_sources::{self, Sources};
+use config::{Diagnostics, Plugin};
+use flow::{Permission, PluginId, ToolSpec};
+use sandbox::{EngineOptions, SandboxHost};
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 use turn::ports::Tools;
 
 use crate::guidance::Guidance;
 use crate::live::LiveRules;
-use crate::{HostBuilder, HostError, Loaded, assemble, rulebook, stale};
-use config::rule_sources::{self, Sources};
+use crate::loaded::Shared;
+use crate::toolbox::{Decisions, Toolbox};
+use crate::{Engine, HostBuilder, HostError, Loaded, SessionOptions, assemble, rulebook, stale};
 
 /// What becomes of a part that cannot be loaded.
 pub(crate) enum Faults {
@@ -33,47 +37,112 @@ impl Faults {
     }
 }
 
-/// Loads plugins and rules, and sets the tools up. Compiling takes up to seconds of pure work.
+/// Loads what all sessions of a host share. Compiling takes up to seconds of pure work.
 ///
 /// # Errors
-/// The workspace cannot be used; and what `faults` does not take.
-pub(crate) fn load(builder: &HostBuilder, faults: &mut Faults) -> Result<Loaded, HostError> {
-    let operator = &builder.operator;
-    let mut plugins = manifests(builder, faults)?;
-    let mut settings = assemble::tools(operator, &builder.permissions, &plugins);
-    let read_rule = match rulebook::permission(&mut settings) {
-        Ok(permission) => permission,
+/// What `faults` does not take.
+pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared, HostError> {
+    let mut plugins = manifests(&builder, faults)?;
+    let warnings = plugins.iter().filter_map(stale::warning).collect();
+    let engine = engine(&builder, faults)?;
+    let components = components(engine.as_ref(), &mut plugins, faults)?;
+    let extensions = SandboxHost::with_clock(components, builder.clock)?;
+    Ok(Shared {
+        operator: builder.operator,
+        permissions: builder.permissions,
+        user_rules: builder.user_rules,
+        extensions,
+        engine,
+        plugins,
+        warnings,
+        opened: Arc::default(),
+    })
+}
+
+/// What a workspace is loaded for: sessions that agree in it share what is loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Wanted {
+    pub(crate) workspace: PathBuf,
+    pub(crate) plugins: Option<Vec<PluginId>>,
+    /// Names of the embedder's tools.
+    pub(crate) own_tools: Vec<String>,
+    pub(crate) builtin_tools: bool,
+}
+
+impl Wanted {
+    pub(crate) fn of(options: &SessionOptions) -> Self {
+        let own = options.tools.as_ref().map(|tools| tools.specs()).unwrap_or_default();
+        Self {
+            workspace: options.workspace.clone(),
+            plugins: options.plugins.clone(),
+            own_tools: own.into_iter().map(|tool| tool.name).collect(),
+            builtin_tools: options.builtin_tools,
+        }
+    }
+}
+
+/// Loads what the sessions of a workspace share: its rules, its tools, and what plugins say about tools.
+///
+/// # Errors
+/// The workspace cannot be used, a plugin is unknown; and what `faults` does not take.
+pub(crate) fn workspace(
+    shared: &Arc<Shared>,
+    wanted: &Wanted,
+    own: Option<Arc<dyn Tools>>,
+    faults: &mut Faults,
+) -> Result<Loaded, HostError> {
+    let operator = &shared.operator;
+    let plugins = chosen(&shared.plugins, wanted.plugins.as_deref())?;
+    let mut settings = assemble::tools(operator, &shared.permissions, &shared.plugins);
+    let (decisions, read_rule) = match decide(&mut settings, &wanted.own_tools) {
+        Ok(decided) => decided,
         Err(error) => {
             faults.take("tools", error)?;
-            flow::Permission::Allow
+            (Decisions::default(), Permission::Allow)
         }
     };
-    let tools = builtin_tools(builder, settings, faults)?;
-    let workspace = tools.workspace().to_owned();
-    let specs = tools.specs();
+    let builtin = Arc::new(builtin_tools(wanted, settings, faults)?);
+    let workspace = builtin.workspace().to_owned();
+    let toolbox = Toolbox { own, builtin: wanted.builtin_tools.then(|| Arc::clone(&builtin) as _), decisions };
+    let specs = toolbox.specs();
     let guidance = guidance(&plugins, &specs, faults)?;
     let names = specs.into_iter().map(|tool| tool.name).collect();
     let sources = Sources::new(operator, &plugins, &workspace, names);
-    let folders = rule_sources::folders(operator, &builder.workspace, &workspace, builder.user_rules.as_deref());
-    let live = LiveRules::open(sources, folders);
-    let warnings = plugins.iter().filter_map(stale::warning).collect();
-    let (sandbox, extensions) = components(builder, &mut plugins, faults)?;
+    let user = shared.user_rules.as_deref();
+    let live = LiveRules::open(sources, rule_sources::folders(operator, &wanted.workspace, &workspace, user));
     Ok(Loaded {
-        extensions: Arc::new(extensions),
+        shared: Arc::clone(shared),
+        extensions: Arc::new(shared.extensions.select(|id| plugins.iter().any(|plugin| plugin.manifest.id == *id))),
         built: live.built(),
         live,
-        sandbox,
-        warnings,
-        tools: Arc::new(tools),
+        builtin: wanted.builtin_tools.then_some(builtin),
+        decisions: toolbox.decisions,
         settings: assemble::turn(operator, &workspace, &plugins, guidance.text()),
         guidance: Arc::new(guidance),
-        unread: rule_sources::unread(operator, &workspace, builder.user_rules.as_deref()),
+        unread: rule_sources::unread(operator, &wanted.workspace, user),
         read_rule,
         plugins,
     })
 }
 
-fn manifests(builder: &HostBuilder, faults: &mut Faults) -> Result<Vec<config::Plugin>, HostError> {
+/// The operator's word on tools that are not built in, and on `read_rule`.
+fn decide(settings: &mut ToolSettings, own: &[String]) -> Result<(Decisions, Permission), HostError> {
+    let decisions = Decisions::take(settings, own, tools::is_builtin)?;
+    Ok((decisions, rulebook::permission(settings)?))
+}
+
+/// The plugins of a session, in the order of the host: those it names, and those that the operator requires.
+fn chosen(all: &[Plugin], wanted: Option<&[PluginId]>) -> Result<Vec<Plugin>, HostError> {
+    let Some(wanted) = wanted else { return Ok(all.to_vec()) };
+    let ids = || all.iter().map(|plugin| plugin.manifest.id.clone());
+    if let Some(unknown) = wanted.iter().find(|wanted| !ids().any(|id| id == **wanted)) {
+        return Err(HostError::UnknownPlugin { plugin: unknown.clone(), known: ids().collect() });
+    }
+    let is_chosen = |plugin: &&Plugin| plugin.entry.required || wanted.contains(&plugin.manifest.id);
+    Ok(all.iter().filter(is_chosen).cloned().collect())
+}
+
+fn manifests(builder: &HostBuilder, faults: &mut Faults) -> Result<Vec<Plugin>, HostError> {
     let (plugins, refused) = builder.operator.load_each_plugin();
     if let Faults::Refuse = faults
         && !refused.is_empty()
@@ -87,25 +156,21 @@ fn manifests(builder: &HostBuilder, faults: &mut Faults) -> Result<Vec<config::P
     Ok(plugins)
 }
 
-fn builtin_tools(
-    builder: &HostBuilder,
-    settings: ToolSettings,
-    faults: &mut Faults,
-) -> Result<BuiltinTools, HostError> {
-    match BuiltinTools::new(&builder.workspace, settings) {
+fn builtin_tools(wanted: &Wanted, settings: ToolSettings, faults: &mut Faults) -> Result<BuiltinTools, HostError> {
+    match BuiltinTools::new(&wanted.workspace, settings) {
         Ok(tools) => Ok(tools),
         // Without a workspace nothing else can be found.
         Err(error @ ToolsError::Workspace { .. }) => Err(error.into()),
         Err(error) => {
             faults.take("tools", error)?;
-            Ok(BuiltinTools::new(&builder.workspace, ToolSettings::default())?)
+            Ok(BuiltinTools::new(&wanted.workspace, ToolSettings::default())?)
         }
     }
 }
 
-fn guidance(plugins: &[config::Plugin], specs: &[flow::ToolSpec], faults: &mut Faults) -> Result<Guidance, HostError> {
+fn guidance(plugins: &[Plugin], specs: &[ToolSpec], faults: &mut Faults) -> Result<Guidance, HostError> {
     // The rulebook comes and goes with the rules; a plugin may speak of it in any case.
-    let known: Vec<flow::ToolSpec> = specs.iter().cloned().chain([rulebook::spec()]).collect();
+    let known: Vec<ToolSpec> = specs.iter().cloned().chain([rulebook::spec()]).collect();
     match Guidance::collect(plugins, &known) {
         Ok(guidance) => Ok(guidance),
         Err(error) => {
@@ -115,23 +180,29 @@ fn guidance(plugins: &[config::Plugin], specs: &[flow::ToolSpec], faults: &mut F
     }
 }
 
-/// Loads the components; `plugins` keeps those that could be loaded.
-fn components(
-    builder: &HostBuilder,
-    plugins: &mut Vec<config::Plugin>,
-    faults: &mut Faults,
-) -> Result<(Option<Sandbox>, SandboxHost), HostError> {
+fn engine(builder: &HostBuilder, faults: &mut Faults) -> Result<Option<Engine>, HostError> {
+    if let Some(engine) = &builder.engine {
+        return Ok(Some(engine.clone()));
+    }
     let options = EngineOptions { cache_dir: builder.cache_dir.clone(), max_instances: builder.max_instances };
-    let sandbox = match Sandbox::new(&options) {
-        Ok(sandbox) => Some(sandbox),
+    match Engine::new(&options) {
+        Ok(engine) => Ok(Some(engine)),
         Err(error) => {
             faults.take("sandbox", error)?;
-            None
+            Ok(None)
         }
-    };
+    }
+}
+
+/// Loads the components; `plugins` keeps those that could be loaded.
+fn components(
+    engine: Option<&Engine>,
+    plugins: &mut Vec<Plugin>,
+    faults: &mut Faults,
+) -> Result<Vec<sandbox::Plugin>, HostError> {
     let (mut loaded, mut kept) = (Vec::new(), Vec::new());
     for plugin in plugins.drain(..) {
-        match component(sandbox.as_ref(), &plugin) {
+        match component(engine, &plugin) {
             Ok(component) => {
                 loaded.extend(component);
                 kept.push(plugin);
@@ -140,26 +211,23 @@ fn components(
         }
     }
     *plugins = kept;
-    let host = SandboxHost::new(loaded).map_err(|duplicate| HostError::Setup(duplicate.to_string()))?;
-    Ok((sandbox, host))
+    Ok(loaded)
 }
 
 /// The component of a plugin that has one.
-fn component(sandbox: Option<&Sandbox>, plugin: &config::Plugin) -> Result<Option<sandbox::Plugin>, HostError> {
+fn component(engine: Option<&Engine>, plugin: &Plugin) -> Result<Option<sandbox::Plugin>, HostError> {
     missing_component(plugin)?;
     let Some(source) = assemble::plugin(plugin) else { return Ok(None) };
-    let without = || HostError::Setup("it is not loaded: there is no sandbox to run it in".to_owned());
-    Ok(Some(sandbox.ok_or_else(without)?.load(source)?))
+    Ok(Some(engine.ok_or(HostError::NoEngine)?.0.load(source)?))
 }
 
-/// A component that is not there yet is the first thing an author meets: say how it is made.
-fn missing_component(plugin: &config::Plugin) -> Result<(), HostError> {
+/// A component that is not there yet is the first thing an author meets: the error says how it is made.
+fn missing_component(plugin: &Plugin) -> Result<(), HostError> {
     let manifest = &plugin.manifest;
     let Some(component) = manifest.component.as_ref().filter(|component| !component.exists()) else { return Ok(()) };
-    let (id, folder) = (&manifest.id, manifest.folder.display());
-    let help = match manifest.build {
-        Some(_) => format!("build it with `tidegate plugin build {folder}`"),
-        None => "put it there, or correct `path` under `[component]`".to_owned(),
-    };
-    Err(HostError::Setup(format!("plugin `{id}` has no component at {}: {help}", component.display())))
+    Err(HostError::ComponentMissing {
+        plugin: manifest.id.clone(),
+        component: component.clone(),
+        source_folder: manifest.build.as_ref().map(|_| manifest.folder.clone()),
+    })
 }

@@ -1,32 +1,75 @@
 //! What is loaded, to be looked at: plugins, their order, rules, and what is not as it should be.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use config::Diagnostics;
+use config::rule_sources::Built;
+use config::{Diagnostics, Operator, PermissionRule};
 use flow::{CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, Registered};
 use rules::RuleSet;
-use sandbox::{Sandbox, SandboxHost};
+use sandbox::SandboxHost;
+use tools::BuiltinTools;
 use turn::ports::{ExtensionHost, Tools};
 
 use crate::doctor::in_one_line;
 use crate::guidance::{Guidance, Ordered};
 use crate::live::{LiveRules, SessionRules};
+use crate::load::{self, Faults, Wanted};
 use crate::rulebook::WithRulebook;
-use config::rule_sources::Built;
+use crate::toolbox::{Decisions, Toolbox};
+use crate::{Engine, HostError, SessionOptions};
 
-/// Plugins and rules, loaded and checked; enough to look at, not to run.
+/// What all sessions of a host share.
+pub(crate) struct Shared {
+    pub(crate) operator: Operator,
+    /// Permissions that win over those of the operator's file.
+    pub(crate) permissions: Vec<PermissionRule>,
+    pub(crate) user_rules: Option<PathBuf>,
+    pub(crate) extensions: SandboxHost,
+    /// `None` only where a check goes on without one.
+    pub(crate) engine: Option<Engine>,
+    pub(crate) plugins: Vec<config::Plugin>,
+    /// What is wrong with plugins and does not keep them from being used.
+    pub(crate) warnings: Vec<Diagnostic>,
+    /// What is loaded for sessions that are open.
+    pub(crate) opened: Arc<Mutex<HashMap<Wanted, Weak<Loaded>>>>,
+}
+
+impl Shared {
+    /// What a session needs of its workspace: loaded for it, or for an open session that wants the same. Blocks on the disk.
+    pub(crate) fn open(self: &Arc<Self>, options: &SessionOptions) -> Result<Arc<Loaded>, HostError> {
+        let wanted = Wanted::of(options);
+        let lock = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&wanted).and_then(Weak::upgrade) {
+            return Ok(known);
+        }
+        // Not under the lock: a folder on a slow disk must not keep other sessions waiting.
+        let loaded = load::workspace(self, &wanted, options.tools.clone(), &mut Faults::Refuse)?;
+        loaded.refuse_unmet()?;
+        let mut opened = lock();
+        opened.retain(|_, loaded| loaded.strong_count() > 0);
+        // Another session may have been quicker; one of the two is used by all that follow.
+        if let Some(known) = opened.get(&wanted).and_then(Weak::upgrade) {
+            return Ok(known);
+        }
+        let loaded = Arc::new(loaded);
+        opened.insert(wanted, Arc::downgrade(&loaded));
+        Ok(loaded)
+    }
+}
+
+/// Plugins and rules for one workspace, loaded and checked; enough to look at, not to run.
 pub struct Loaded {
+    pub(crate) shared: Arc<Shared>,
     pub(crate) extensions: Arc<SandboxHost>,
     pub(crate) live: Arc<LiveRules>,
-    /// The rules when the host was opened.
+    /// The rules when they were loaded.
     pub(crate) built: Arc<Built>,
-    /// `None` only where a check goes on without one.
-    pub(crate) sandbox: Option<Sandbox>,
     pub(crate) plugins: Vec<config::Plugin>,
-    /// What is wrong beside the rules.
-    pub(crate) warnings: Vec<Diagnostic>,
-    pub(crate) tools: Arc<dyn Tools>,
+    pub(crate) builtin: Option<Arc<BuiltinTools>>,
+    /// The operator's permissions of the embedder's tools.
+    pub(crate) decisions: Decisions,
     pub(crate) guidance: Arc<Guidance>,
     /// Rule folders that are there and not read, each with why.
     pub(crate) unread: Vec<(String, String)>,
@@ -37,6 +80,7 @@ pub struct Loaded {
 
 /// One loaded plugin.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PluginInfo {
     /// Its id.
     pub id: PluginId,
@@ -81,7 +125,7 @@ impl Loaded {
         chain
     }
 
-    /// The rules as they were when the host was opened, those that are not used included. Sessions go by what the files
+    /// The rules as they were when they were loaded, those that are not used included. Sessions go by what the files
     /// say when a turn begins.
     pub fn rules(&self) -> &RuleSet {
         &self.built.set
@@ -115,23 +159,27 @@ impl Loaded {
 
     /// Those of them that no rule causes.
     pub(crate) fn other_warnings(&self) -> impl Iterator<Item = Diagnostic> {
-        let report = self.sandbox.as_ref().map(|sandbox| sandbox.report().clone()).unwrap_or_default();
-        self.warnings.iter().cloned().chain(lacking(report))
+        let report = self.shared.engine.as_ref().map(|engine| engine.report().clone()).unwrap_or_default();
+        self.shared.warnings.iter().cloned().chain(lacking(report))
     }
 
     /// The tools of a session that goes by these rules.
-    pub(crate) fn tools(&self, rules: &Arc<SessionRules>) -> Arc<dyn Tools> {
-        let tools = WithRulebook {
-            tools: Arc::clone(&self.tools),
-            rules: Arc::clone(rules),
-            permission: self.read_rule.clone(),
-        };
+    pub(crate) fn tools(&self, options: &SessionOptions, rules: &Arc<SessionRules>) -> Arc<dyn Tools> {
+        let builtin = self.builtin.as_ref().map(|tools| -> Arc<dyn Tools> {
+            match &options.files {
+                Some(files) => Arc::new(tools.with_files(Arc::clone(files))),
+                None => Arc::<BuiltinTools>::clone(tools),
+            }
+        });
+        let toolbox = Toolbox { own: options.tools.clone(), builtin, decisions: self.decisions.clone() };
+        let tools =
+            WithRulebook { tools: Arc::new(toolbox), rules: Arc::clone(rules), permission: self.read_rule.clone() };
         Arc::new(Ordered { tools: Arc::new(tools), guidance: Arc::clone(&self.guidance) })
     }
 
-    /// Components compiled and components found compiled since the host was opened.
+    /// Components compiled and components found compiled since the engine was started.
     pub fn compiled_and_loaded(&self) -> (u64, u64) {
-        let counts = self.sandbox.as_ref().map(Sandbox::counts);
+        let counts = self.shared.engine.as_ref().map(Engine::counts);
         counts.map_or((0, 0), |counts| (counts.compiled, counts.loaded))
     }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use flow::{Argument, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
 use rules::READ_RULE;
-use tools::{PermissionMode, PermissionRule};
 use turn::ports::{BoxFuture, PreparedCall, Progress, Tools};
 
 use crate::HostError;
 use crate::live::SessionRules;
+use crate::toolbox::Decisions;
 
 /// What the model is told of the tool.
 pub(crate) fn spec() -> ToolSpec {
@@ -95,29 +95,15 @@ fn name_in(arguments: &str) -> Result<String, String> {
 /// # Errors
 /// One has a pattern, and there is nothing to hold it against.
 pub(crate) fn permission(settings: &mut tools::ToolSettings) -> Result<Permission, HostError> {
-    let rules = &mut settings.permissions;
-    let own: Vec<PermissionRule> = rules.extract_if(.., |rule| rule.tool == READ_RULE).collect();
-    if let Some((rule, pattern)) = own.iter().find_map(|rule| Some((rule, rule.pattern.as_ref()?))) {
-        let (key, origin) = (format!("{READ_RULE}({pattern})"), &rule.origin);
-        let message =
-            format!("the permission `{key}` has a pattern ({origin}); `{READ_RULE}` takes none: leave it out");
-        return Err(HostError::Setup(message));
-    }
-    let any = rules.iter().filter(|rule| rule.tool == "*").max_by_key(|rule| rule.mode);
-    let rule = own.iter().max_by_key(|rule| rule.mode).or(any);
-    Ok(match rule.map(|rule| (rule.mode, format!("the permission `{}` ({})", rule.tool, rule.origin))) {
-        None | Some((PermissionMode::Allow, _)) => Permission::Allow,
-        Some((PermissionMode::Ask, set)) => Permission::Ask { reason: format!("set by {set}") },
-        Some((PermissionMode::Deny, set)) => {
-            let change = "the operator can set it to \"ask\" or \"allow\"";
-            Permission::Deny { reason: format!("`{READ_RULE}` is denied here by {set}; {change}") }
-        }
-    })
+    let decisions = Decisions::take(settings, &[READ_RULE.to_owned()], |_| false)?;
+    Ok(decisions.decide(READ_RULE, Permission::Allow))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
+    use tools::{PermissionMode, PermissionRule};
+
     use super::*;
 
     fn decide(rules: &[(&str, PermissionMode)]) -> (Permission, usize) {

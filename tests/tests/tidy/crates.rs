@@ -23,7 +23,7 @@ const MAP: [(&str, &[&str]); 19] = [
     ("trial", &["flow", "rules", "turn", "config", "providers"]),
     ("tidegate", &["flow", "rules", "turn", "chat", "sandbox", "providers", "tools", "store", "config"]),
     // `tidegate plugin build` is the builder.
-    ("cli", &["tidegate", "trial", "config", "build"]),
+    ("cli", &["tidegate", "trial", "build"]),
     ("sdk", &[]),
     ("build", &[]),
     ("testkit", &["build", "flow", "sandbox", "turn"]),

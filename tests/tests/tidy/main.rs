@@ -6,6 +6,7 @@
 mod cases;
 mod contract;
 mod crates;
+mod facade;
 mod imports;
 mod links;
 mod openings;

@@ -58,6 +58,7 @@ fn events(text: &str) -> Vec<EventKind> {
         EventKind::ExtensionRegistered { plugin: "p".parse().unwrap(), version: string(), callbacks: Vec::new() },
         EventKind::CognitionIn { role: tidegate::Message::user("").role, text: string(), hidden: false },
         EventKind::CognitionOutDelta { text: string(), index: 0 },
+        EventKind::SteeringMessage { role: tidegate::Message::user("").role, text: string() },
         EventKind::CustomMessage { custom_type: string(), text: string(), hidden: true },
         fired(Action::Interrupt),
         fired(Action::Pass),

@@ -15,7 +15,7 @@ async fn an_edited_rule_counts_from_the_next_turn_and_a_deleted_one_stops() {
     let host = place
         .host(&[say("an alpha here"), say("fine"), say("alpha is free, beta not"), say("fine"), say("alpha and beta")])
         .await;
-    let mut talk = Talk::new(&host, "one");
+    let mut talk = Talk::new(&place, &host, "one").await;
     let (text, events) = talk.turn().await;
     assert_eq!((text.as_str(), fired(&events)), ("fine", vec!["word"]));
     assert_eq!(notices(&events), [""; 0]);
@@ -36,7 +36,7 @@ async fn a_rule_that_an_edit_broke_stays_in_force_and_it_is_said_once_with_its_l
     let place = Place::new();
     place.rule("word.md", &watch("alpha"));
     let host = place.host(&[say("hello"), say("an alpha"), say("fine"), say("an alpha")]).await;
-    let mut talk = Talk::new(&host, "one");
+    let mut talk = Talk::new(&place, &host, "one").await;
     talk.turn().await;
     place.rule("word.md", &watch("al(pha"));
     let (text, events) = talk.turn().await;
@@ -54,14 +54,14 @@ async fn a_rule_that_an_edit_broke_stays_in_force_and_it_is_said_once_with_its_l
 async fn each_session_is_told_of_a_reload_once_and_a_new_one_begins_with_it() {
     let place = Place::new();
     let host = place.host(&[say("a"), say("b"), say("c"), say("d"), say("e")]).await;
-    let (mut one, mut two) = (Talk::new(&host, "one"), Talk::new(&host, "two"));
+    let (mut one, mut two) = (Talk::new(&place, &host, "one").await, Talk::new(&place, &host, "two").await);
     assert_eq!(notices(&one.turn().await.1), [""; 0]);
     place.rule("new.md", &watch("never"));
     let said = ["rules reloaded: 1 added (.tidegate/rules/new.md)"];
     assert_eq!(notices(&one.turn().await.1), said);
     assert_eq!(notices(&two.turn().await.1), said);
     assert_eq!(notices(&one.turn().await.1), [""; 0]);
-    assert_eq!(notices(&Talk::new(&host, "three").turn().await.1), [""; 0]);
+    assert_eq!(notices(&Talk::new(&place, &host, "three").await.turn().await.1), [""; 0]);
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn the_rulebook_is_listed_read_on_demand_and_follows_its_files() {
             Step { absent: vec!["- `deploying`", "Reads a rule"], ..say("gone") },
         ])
         .await;
-    let mut talk = Talk::new(&host, "one");
+    let mut talk = Talk::new(&place, &host, "one").await;
     assert_eq!(talk.turn().await.0, "hello");
     place.rule("deploying.md", "---\ndescription: How to deploy.\n---\nFrom the branch release.\n");
     place.rule("house.md", "---\nalwaysApply: true\n---\nPlain words.\n");
@@ -95,7 +95,7 @@ async fn sources_have_their_order_and_every_shadowed_rule_is_named() {
         place.write(file, &watch(file));
     }
     place.rule("git-force-push.md", &watch("mine"));
-    let loaded = place.builder("[rules]\nfolders = [\"team\"]\n").load().await.unwrap();
+    let loaded = place.builder("[rules]\nfolders = [\"team\"]\n").load(place.path("workspace")).await.unwrap();
     let condition = |name: &str| loaded.rules().rule(name).unwrap().conditions[0].as_str().to_owned();
     assert_eq!(condition("all"), "workspace/.tidegate/rules/all.md");
     assert_eq!(condition("two"), "team/two.md");
@@ -116,7 +116,7 @@ async fn sources_have_their_order_and_every_shadowed_rule_is_named() {
     }
 
     let off = "[rules]\nproject_rules = false\nuser_rules = false\nbuiltin_rules = false\n";
-    let loaded = place.builder(off).load().await.unwrap();
+    let loaded = place.builder(off).load(place.path("workspace")).await.unwrap();
     assert!(loaded.rules().rule("all").is_none() && loaded.rules().rule("two").is_none());
 }
 
@@ -135,7 +135,8 @@ async fn the_doctor_tells_all_that_is_wrong_and_each_rule_once() {
     let rule = "[[rule]]\nname = \"from-plugin\"\ncondition = 'p'\nbody = \"Do not.\"\n";
     place.write("right/plugin.toml", &format!("id = \"right\"\n{manifest}{rule}"));
     let plugins = ["without", "wrong", "right"].map(|name| format!("[[plugin]]\npath = \"{name}\"\n")).concat();
-    let checks = place.builder(&format!("[rules]\nbuiltin_rules = false\n{plugins}")).doctor().await;
+    let checks =
+        place.builder(&format!("[rules]\nbuiltin_rules = false\n{plugins}")).doctor(place.path("workspace")).await;
     let line = |one: &tidegate::Check| format!("{:?} {}: {}", one.health, one.what, one.detail);
     let lines: Vec<String> = checks.iter().map(line).collect();
     let all = lines.join("\n").replace(&format!("{}/", place.path("").display()).replace("//", "/"), "");

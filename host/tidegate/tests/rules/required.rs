@@ -23,8 +23,8 @@ async fn a_required_rule_that_cannot_be_used_refuses_the_host_with_its_place() {
         assert!(said.contains(part), "{part}\n-- is not in\n{said}");
     }
     // Looking at it is possible all the same.
-    assert!(place.builder("").load().await.is_ok());
-    let doctor = place.builder("").doctor().await;
+    assert!(place.builder("").load(place.path("workspace")).await.is_ok());
+    let doctor = place.builder("").doctor(place.path("workspace")).await;
     assert!(doctor.iter().any(|one| one.what == "required rules" && one.detail.contains("`(x` is not usable")));
 
     place.rule("guard.md", &guard("", "\"\\bx\""));
@@ -64,10 +64,11 @@ async fn the_operator_requires_by_name_folder_and_plugin() {
     place.rule("git-force-push.md", "+++\ncondition = 'never'\n+++\nDo not.\n");
     let host = place.try_host(&[], named).await.unwrap();
     assert_eq!(
-        host.loaded().rules().rule("git-force-push").unwrap().source.to_string(),
+        host.loaded(place.path("workspace")).await.unwrap().rules().rule("git-force-push").unwrap().source.to_string(),
         "built-in, rules/builtin/git-force-push.md"
     );
-    let warned: Vec<String> = host.loaded().warnings().into_iter().map(|one| one.message).collect();
+    let warned: Vec<String> =
+        host.loaded(place.path("workspace")).await.unwrap().warnings().into_iter().map(|one| one.message).collect();
     assert!(warned.iter().any(|one| one.contains("required, so it is used instead of: project")), "{warned:?}");
 
     let folder = "[rules]\nrequired_folders = [\"guards\"]\n";
@@ -83,7 +84,10 @@ async fn the_operator_requires_by_name_folder_and_plugin() {
     place.write("guards/two.md", "+++\ncondition = 'x'\n+++\nDo not.\n");
     place.rule("two.md", &guard("", "'never'"));
     let host = place.try_host(&[], folder).await.unwrap();
-    assert_eq!(host.loaded().rules().rule("two").unwrap().source.path, "guards/two.md");
+    assert_eq!(
+        host.loaded(place.path("workspace")).await.unwrap().rules().rule("two").unwrap().source.path,
+        "guards/two.md"
+    );
     // The project's own folder can be named, too.
     let own = "[rules]\nrequired_folders = [\"workspace/.tidegate/rules\"]\n";
     assert!(place.try_host(&[], own).await.is_ok());
@@ -105,7 +109,7 @@ async fn a_required_rule_that_an_edit_breaks_stays_and_one_that_is_deleted_refus
     let place = Place::new();
     place.rule("guard.md", &guard("repeat = 'always'\n", "['alpha', 'beta']"));
     let host = place.host(&[say("fine"), say("an alpha"), say("fine"), say("back")]).await;
-    let mut talk = Talk::new(&host, "one");
+    let mut talk = Talk::new(&place, &host, "one").await;
     talk.turn().await;
     // A part of it is gone: it stays as it was.
     place.rule("guard.md", &guard("repeat = 'always'\n", "['(alpha', 'beta']"));
@@ -136,7 +140,14 @@ async fn broken_rules_are_problems_and_the_operator_can_refuse_them() {
     place.rule("broken.md", "+++\ncondition = ['x', '(']\n+++\nDo not.\n");
     place.rule("blind.md", "+++\ncondition = 'x'\nscope = 'text'\nglobs = '*.rs'\n+++\nDo not.\n");
     let host = place.try_host(&[], "").await.unwrap();
-    let problems: Vec<String> = host.loaded().rule_problems().into_iter().map(|one| one.message).collect();
+    let problems: Vec<String> = host
+        .loaded(place.path("workspace"))
+        .await
+        .unwrap()
+        .rule_problems()
+        .into_iter()
+        .map(|one| one.message)
+        .collect();
     let [broken, blind] = problems.as_slice() else { panic!("{problems:?}") };
     assert!(broken.contains("condition `(` is not usable") && blind.contains("it can never fire on text"));
     let said = refusal(&place, "[rules]\non_problem = \"refuse\"\n").await;

@@ -5,10 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidegate::{
-    CancellationToken, Event, EventKind, Host, HostBuilder, HostError, Message, Operator, Session, SessionId,
-    Subscription,
-};
+use tidegate::{Event, EventKind, Host, HostBuilder, HostError, Operator, Session, SessionId, SessionOptions};
 
 /// One request to the recorded model and its answer.
 #[derive(Default)]
@@ -63,10 +60,7 @@ impl Place {
     pub(crate) fn builder(&self, toml: &str) -> HostBuilder {
         self.write("tidegate.toml", toml);
         let operator = Operator::load(&self.path("tidegate.toml")).unwrap();
-        Host::builder(operator, self.path("workspace"))
-            .cache_dir(None)
-            .max_instances(4)
-            .user_rules(Some(self.path("user")))
+        Host::builder(operator).cache_dir(None).max_instances(4).user_rules(Some(self.path("user")))
     }
 
     /// A host whose model gives these answers, one a request, with the built-in rules off.
@@ -74,35 +68,40 @@ impl Place {
         self.try_host(answers, "[rules]\nbuiltin_rules = false\nretry_delay_ms = 0\n").await.unwrap()
     }
 
-    /// The same with other settings, which may keep it from being opened.
+    /// A session in the workspace.
+    pub(crate) async fn session(&self, host: &Host, id: &str) -> Result<Session, HostError> {
+        host.session(SessionOptions::new(self.path("workspace")).id(SessionId::new(id))).await
+    }
+
+    /// The same with other settings, which can keep it, or its sessions, from being opened.
     pub(crate) async fn try_host(&self, answers: &[Step], toml: &str) -> Result<Host, HostError> {
         self.write("recording.jsonl", &recording(answers));
         let provider = "[provider]\nkind = \"recording\"\nrecording = \"recording.jsonl\"\n";
-        self.builder(&format!("{provider}{toml}")).open().await
+        let host = self.builder(&format!("{provider}{toml}")).open().await?;
+        // Rules are those of a workspace: a session is what they can refuse.
+        self.session(&host, "opens").await?;
+        Ok(host)
     }
 }
 
 /// A session whose events are read turn by turn.
 pub(crate) struct Talk {
     pub(crate) session: Session,
-    events: Subscription,
 }
 
 impl Talk {
-    pub(crate) fn new(host: &Host, id: &str) -> Self {
-        let session = host.session(SessionId::new(id)).unwrap();
-        let events = session.subscribe();
-        Self { session, events }
+    pub(crate) async fn new(place: &Place, host: &Host, id: &str) -> Self {
+        Self { session: place.session(host, id).await.unwrap() }
     }
 
     /// Runs a turn; gives its text and what happened.
     pub(crate) async fn turn(&mut self) -> (String, Vec<Event>) {
-        let report = self.session.run(vec![Message::user("go on")], &CancellationToken::new()).await;
+        let mut turn = self.session.prompt("go on");
         let mut events = Vec::new();
-        while let Some(event) = self.events.try_next() {
+        while let Some(event) = turn.next().await {
             events.push(event);
         }
-        (report.text, events)
+        (turn.report().await.text, events)
     }
 }
 

@@ -1,0 +1,149 @@
+//! What a session is opened with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use flow::{Message, PluginId, SessionId};
+use turn::ports::{Confirm, Files, Model, RuleRecords, Tools};
+
+/// What one session has of its own. Whatever is not set comes from the host.
+///
+/// ```
+/// # use tidegate::{PluginId, SessionOptions};
+/// # fn options(notes: PluginId) -> SessionOptions {
+/// SessionOptions::new("/projects/shop").plugins([notes]).without_builtin_tools()
+/// # }
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct SessionOptions {
+    pub(crate) workspace: PathBuf,
+    pub(crate) id: Option<SessionId>,
+    pub(crate) model: Option<Arc<dyn Model>>,
+    pub(crate) plugins: Option<Vec<PluginId>>,
+    pub(crate) tools: Option<Arc<dyn Tools>>,
+    pub(crate) builtin_tools: bool,
+    pub(crate) files: Option<Arc<dyn Files>>,
+    pub(crate) confirm: Option<Arc<dyn Confirm>>,
+    pub(crate) history: Vec<Arc<Message>>,
+    pub(crate) records: Option<Arc<dyn RuleRecords>>,
+    pub(crate) accepted_only: bool,
+}
+
+impl std::fmt::Debug for SessionOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionOptions")
+            .field("workspace", &self.workspace)
+            .field("id", &self.id)
+            .field("plugins", &self.plugins)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SessionOptions {
+    /// A session that works in this folder. The folder's own rule files (`.tidegate/rules`) count for it.
+    pub fn new(workspace: impl AsRef<Path>) -> Self {
+        Self {
+            workspace: workspace.as_ref().to_owned(),
+            id: None,
+            model: None,
+            plugins: None,
+            tools: None,
+            builtin_tools: true,
+            files: None,
+            confirm: None,
+            history: Vec::new(),
+            records: None,
+            accepted_only: false,
+        }
+    }
+
+    /// Its id, which no other open session of the host has. Default: a new one. What plugins keep is found again under the id.
+    #[must_use]
+    pub fn id(mut self, id: SessionId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// The model that answers, instead of the host's.
+    #[must_use]
+    pub fn model(mut self, model: Arc<dyn Model>) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// The plugins that work in it, out of those of the host. Default: all of them. Their order stays the host's. A plugin that
+    /// the operator made `required` works in every session, whether it is named or not.
+    #[must_use]
+    pub fn plugins(mut self, plugins: impl IntoIterator<Item = PluginId>) -> Self {
+        self.plugins = Some(plugins.into_iter().collect());
+        self
+    }
+
+    /// Tools of the embedder, offered before the built-in ones. One with the name of a built-in tool replaces it. The operator's
+    /// permissions apply to them by name; they take no patterns.
+    #[must_use]
+    pub fn tools(mut self, tools: Arc<dyn Tools>) -> Self {
+        self.tools = Some(tools);
+        self
+    }
+
+    /// Leaves out the built-in tools.
+    #[must_use]
+    pub fn without_builtin_tools(mut self) -> Self {
+        self.builtin_tools = false;
+        self
+    }
+
+    /// The files that the built-in file tools read and write, such as the unsaved buffers of an editor. Default: those on the disk.
+    /// Which file a path means is still decided on the disk, and commands of `shell` see the disk.
+    #[must_use]
+    pub fn files(mut self, files: Arc<dyn Files>) -> Self {
+        self.files = Some(files);
+        self
+    }
+
+    /// Who is asked where a tool's permission says `ask`, instead of the host's handler.
+    #[must_use]
+    pub fn confirm(mut self, confirm: Arc<dyn Confirm>) -> Self {
+        self.confirm = Some(confirm);
+        self
+    }
+
+    /// The conversation so far: of an earlier run, or one that another session goes on from. It must be one that a provider
+    /// accepts: each tool call is followed by its result.
+    #[must_use]
+    pub fn history(mut self, messages: impl IntoIterator<Item = impl Into<Arc<Message>>>) -> Self {
+        self.history = messages.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Where it is kept of which rules the model was reminded, so that a resumed session goes on with it. Default: with the
+    /// session.
+    #[must_use]
+    pub fn records(mut self, records: Arc<dyn RuleRecords>) -> Self {
+        self.records = Some(records);
+        self
+    }
+
+    /// Nobody sees an answer before it is accepted, as where it goes to a file: an attempt that breaks off is repeated although
+    /// some of it was emitted as events. A subscriber that keeps text drops it at [`EventKind::RetryScheduled`], down to what
+    /// the partial answer that follows says is kept.
+    ///
+    /// [`EventKind::RetryScheduled`]: crate::EventKind::RetryScheduled
+    #[must_use]
+    pub fn accepted_only(mut self) -> Self {
+        self.accepted_only = true;
+        self
+    }
+}
+
+/// An id that no other session of this machine has: the time, the process and a count.
+pub(crate) fn fresh_id() -> SessionId {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    SessionId::new(format!("{:x}-{process:x}-{count:x}", since.as_millis()))
+}

@@ -1,0 +1,339 @@
+//! The handle of a session: prompts, steering, cancelling and history, none of which waits for a running turn.
+//!
+//! The session itself is with whoever works on it: with the handle while it is idle, with a task while turns run. That task takes
+//! one prompt after the other until none is left. All that the handle needs meanwhile is shared: events, history, inbox.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use flow::{Message, SessionId, TurnStatus};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use turn::ports::{Clock, Confirm, ExtensionHost, Inbox, Model};
+use turn::{CancellationToken, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
+
+use crate::options::fresh_id;
+use crate::turns::Turn;
+use crate::{HostError, Loaded, SessionOptions};
+
+/// A session of a [`Host`](crate::Host): turns that share a history. A clone is a handle of the same session.
+///
+/// None of its methods waits for a running turn. The session ends when it is closed, or when its last handle and the last
+/// [`Turn`] are gone.
+#[derive(Clone)]
+pub struct Session(Arc<Shared>);
+
+/// What handles and the running task share.
+struct Shared {
+    id: SessionId,
+    model: Arc<dyn Model>,
+    loaded: Arc<Loaded>,
+    hub: Arc<Hub>,
+    history: History,
+    inbox: Arc<Mailbox>,
+    runtime: Handle,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The session, while no turn runs.
+    idle: Option<Box<turn::Session>>,
+    /// What stops the running turn.
+    running: Option<CancellationToken>,
+    /// Prompts that wait for it, oldest first.
+    waiting: VecDeque<Job>,
+    /// Nothing begins any more.
+    closed: bool,
+    /// What rules did, as of the end of the last turn.
+    metrics: BTreeMap<String, RuleMetrics>,
+}
+
+/// A turn that was asked for.
+struct Job {
+    input: Vec<Message>,
+    cancel: CancellationToken,
+    /// Where its events go; dropping it ends them.
+    feed: Option<Feed>,
+    report: Option<oneshot::Sender<TurnReport>>,
+}
+
+/// Steering messages on their way into the running turn.
+#[derive(Default)]
+struct Mailbox(Mutex<Vec<Message>>);
+
+/// The conversation cannot be replaced while a turn uses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a turn is running; cancel it or wait for its report, then replace the history")]
+pub struct TurnRunning;
+
+impl Inbox for Mailbox {
+    fn take(&self) -> Vec<Message> {
+        std::mem::take(&mut *lock(&self.0))
+    }
+}
+
+impl Session {
+    /// Opens a session in a workspace that is loaded.
+    ///
+    /// # Errors
+    /// A session with this id is open, or there is no runtime to run turns on.
+    pub(crate) fn open(
+        loaded: Arc<Loaded>,
+        options: SessionOptions,
+        model: Arc<dyn Model>,
+        confirm: Arc<dyn Confirm>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, HostError> {
+        let runtime = Handle::try_current().map_err(|_| HostError::NoRuntime)?;
+        let id = options.id.clone().unwrap_or_else(fresh_id);
+        let rules = loaded.live.session();
+        let inbox = Arc::new(Mailbox::default());
+        let session = turn::Session::open(turn::Parts {
+            id: id.clone(),
+            model: Arc::clone(&model),
+            extensions: Arc::clone(&loaded.extensions) as Arc<dyn ExtensionHost>,
+            tools: loaded.tools(&options, &rules),
+            confirm,
+            rules,
+            clock,
+            settings: loaded.settings.clone(),
+        })?;
+        let mut session = session.with_inbox(Arc::<Mailbox>::clone(&inbox));
+        if let Some(records) = options.records {
+            session = session.with_records(records);
+        }
+        if options.accepted_only {
+            session = session.accepted_only();
+        }
+        session.replace_history(options.history);
+        let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
+        let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
+        Ok(Self(Arc::new(Shared { id, model, loaded, hub, history, inbox, runtime, state })))
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &SessionId {
+        &self.0.id
+    }
+
+    /// The provider's and the model's name.
+    pub fn model(&self) -> (&str, &str) {
+        (self.0.model.provider(), self.0.model.name())
+    }
+
+    /// Its plugins, and the rules of its workspace.
+    pub fn loaded(&self) -> &Loaded {
+        &self.0.loaded
+    }
+
+    /// Asks the model. The turn starts at once, or when the prompts before it are done; it runs whether or not its events are
+    /// read. Dropping the returned [`Turn`] cancels it, [`Turn::detach`] lets it run on.
+    pub fn prompt(&self, input: impl Into<Input>) -> Turn {
+        let (feed, events) = turn::channel();
+        let (report, reported) = oneshot::channel();
+        let cancel = CancellationToken::new();
+        let turn = Turn::new(events, reported, cancel.clone());
+        self.submit(Job { input: input.into().0, cancel, feed: Some(feed), report: Some(report) });
+        turn
+    }
+
+    /// Hands a message to the running turn. It joins the conversation before the next request to the model, after the results of
+    /// all tool calls. Where no turn runs, or the running one completes before that, the message starts a turn of its own, whose
+    /// events reach [`Session::subscribe`]rs. A turn that is cancelled or fails leaves it for the next prompt.
+    pub fn steer(&self, input: impl Into<Input>) {
+        let input = input.into().0;
+        let state = lock(&self.0.state);
+        if state.idle.is_none() {
+            // Under the lock: a turn that ends now looks into the inbox after this.
+            lock(&self.0.inbox.0).extend(input);
+            return;
+        }
+        let job = Job::unheard(self.0.inbox.take().into_iter().chain(input).collect());
+        self.begin(state, job);
+    }
+
+    /// Cancels the running turn and the prompts that wait for it. What was accepted stays in the history. Steering messages that
+    /// are not delivered yet stay, and none is sent.
+    pub fn cancel(&self) {
+        let state = lock(&self.0.state);
+        state.running.iter().for_each(CancellationToken::cancel);
+        state.waiting.iter().for_each(|job| job.cancel.cancel());
+    }
+
+    /// Whether a turn runs.
+    pub fn is_running(&self) -> bool {
+        lock(&self.0.state).running.is_some()
+    }
+
+    /// The conversation so far, hidden messages included.
+    pub fn history(&self) -> Vec<Arc<Message>> {
+        self.0.history.messages()
+    }
+
+    /// Puts another conversation in the place of this one, such as one that was compacted. Rules whose reminders were in the old
+    /// one and are not in the new can fire again; their names are returned.
+    ///
+    /// # Errors
+    /// A turn runs.
+    pub fn replace_history(
+        &self,
+        messages: impl IntoIterator<Item = impl Into<Arc<Message>>>,
+    ) -> Result<Vec<String>, TurnRunning> {
+        let messages = messages.into_iter().map(Into::into).collect();
+        let mut state = lock(&self.0.state);
+        Ok(state.idle.as_mut().ok_or(TurnRunning)?.replace_history(messages))
+    }
+
+    /// Subscribes to everything that happens from now on, in all turns. Any number of subscribers; none can slow a turn down.
+    pub fn subscribe(&self) -> Subscription {
+        self.0.hub.subscribe()
+    }
+
+    /// What each rule did in this session by the end of its last turn, by name. Rules that never did anything are not there.
+    pub fn rule_metrics(&self) -> BTreeMap<String, RuleMetrics> {
+        lock(&self.0.state).metrics.clone()
+    }
+
+    /// Ends the session: a running turn is cancelled, nothing begins any more, subscribers get the last event and then the end.
+    pub fn close(&self) {
+        let mut state = lock(&self.0.state);
+        state.closed = true;
+        state.waiting.clear();
+        match state.idle.take() {
+            Some(session) => session.close(),
+            // The running task closes the session at the end of its turn.
+            None => state.running.iter().for_each(CancellationToken::cancel),
+        }
+    }
+
+    fn submit(&self, job: Job) {
+        let mut state = lock(&self.0.state);
+        if state.closed {
+            return;
+        }
+        if state.idle.is_some() {
+            self.begin(state, job);
+        } else {
+            state.waiting.push_back(job);
+        }
+    }
+
+    /// Gives the idle session to a task that runs the job, and those that follow it.
+    fn begin(&self, mut state: MutexGuard<'_, State>, job: Job) {
+        let Some(session) = state.idle.take() else { return };
+        state.running = Some(job.cancel.clone());
+        // A runtime that was shut down drops the task at once, and the task takes the lock then.
+        drop(state);
+        let runner = Runner { shared: Arc::clone(&self.0), session: Some(session) };
+        self.0.runtime.spawn(runner.run(job));
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.0.id).field("running", &self.is_running()).finish_non_exhaustive()
+    }
+}
+
+impl Job {
+    /// A turn that nobody waits for.
+    fn unheard(input: Vec<Message>) -> Self {
+        Self { input, cancel: CancellationToken::new(), feed: None, report: None }
+    }
+}
+
+/// A task that has the session.
+struct Runner {
+    shared: Arc<Shared>,
+    session: Option<Box<turn::Session>>,
+}
+
+impl Runner {
+    async fn run(mut self, first: Job) {
+        let mut next = Some(first);
+        while let (Some(job), Some(session)) = (next.take(), self.session.as_mut()) {
+            if let Some(feed) = &job.feed {
+                self.shared.hub.attach(feed);
+            }
+            let report = session.run(job.input, &job.cancel).await;
+            let metrics = session.rule_metrics().clone();
+            // Before the report is out: who has it finds the session idle.
+            next = self.next(metrics, &report);
+            drop(job.feed);
+            if let Some(reported) = job.report {
+                // Nobody may want it any more.
+                let _ = reported.send(report);
+            }
+        }
+    }
+
+    /// The next turn; `None` where there is none, and the session is idle again.
+    fn next(&mut self, metrics: BTreeMap<String, RuleMetrics>, report: &TurnReport) -> Option<Job> {
+        let mut state = lock(&self.shared.state);
+        (state.metrics, state.running) = (metrics, None);
+        if state.closed {
+            self.session.take().into_iter().for_each(|session| session.close());
+            return None;
+        }
+        let steering = || {
+            // A turn that did not complete sends nothing on its own.
+            let completed = report.status == TurnStatus::Completed;
+            let waiting = if completed { self.shared.inbox.take() } else { Vec::new() };
+            (!waiting.is_empty()).then(|| Job::unheard(waiting))
+        };
+        let next = state.waiting.pop_front().or_else(steering);
+        match &next {
+            Some(job) => state.running = Some(job.cancel.clone()),
+            None => state.idle = self.session.take(),
+        }
+        next
+    }
+}
+
+impl Drop for Runner {
+    /// The task ended with the session in its hands: the runtime was shut down, or a turn panicked. Nothing can begin any more,
+    /// and nobody waits in vain.
+    fn drop(&mut self) {
+        if self.session.is_some() {
+            let mut state = lock(&self.shared.state);
+            (state.closed, state.running) = (true, None);
+            state.waiting.clear();
+            drop(state);
+            self.shared.hub.close();
+        }
+    }
+}
+
+/// What the user says: a text, one message, or several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input(Vec<Message>);
+
+impl From<&str> for Input {
+    fn from(text: &str) -> Self {
+        Self(vec![Message::user(text)])
+    }
+}
+
+impl From<String> for Input {
+    fn from(text: String) -> Self {
+        Self(vec![Message::user(text)])
+    }
+}
+
+impl From<Message> for Input {
+    fn from(message: Message) -> Self {
+        Self(vec![message])
+    }
+}
+
+impl From<Vec<Message>> for Input {
+    fn from(messages: Vec<Message>) -> Self {
+        Self(messages)
+    }
+}
+
+/// The data are valid after every statement, so a panic elsewhere does not matter.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

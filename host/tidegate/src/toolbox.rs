@@ -1,0 +1,136 @@
+//! The tools of a session: those of its embedder, and the built-in ones.
+
+use std::sync::Arc;
+
+use flow::{Permission, Preview, ToolCall, ToolOutput, ToolSpec};
+use tools::{PermissionMode, PermissionRule, ToolSettings};
+use turn::ports::{BoxFuture, PreparedCall, Progress, Tools};
+
+use crate::HostError;
+
+/// What the operator decides about tools that have no permissions of their own kind, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Decisions {
+    named: Vec<PermissionRule>,
+    any: Option<PermissionRule>,
+}
+
+impl Decisions {
+    /// Takes the permissions of `names` out of `settings`. Where `builtin` has the name as well, it keeps its copy: searches go
+    /// by it.
+    ///
+    /// # Errors
+    /// A permission has a pattern: what it would be about is known to the built-in tools only.
+    pub(crate) fn take(
+        settings: &mut ToolSettings,
+        names: &[String],
+        builtin: impl Fn(&str) -> bool,
+    ) -> Result<Self, HostError> {
+        let mine = |rule: &PermissionRule| names.contains(&rule.tool);
+        let named: Vec<PermissionRule> = settings.permissions.iter().filter(|rule| mine(rule)).cloned().collect();
+        if let Some(rule) = named.iter().find(|rule| rule.pattern.is_some()) {
+            let key = format!("{}({})", rule.tool, rule.pattern.as_deref().unwrap_or_default());
+            return Err(HostError::Permission { tool: rule.tool.clone(), key, origin: rule.origin.clone() });
+        }
+        settings.permissions.retain(|rule| !mine(rule) || builtin(&rule.tool));
+        let any = settings.permissions.iter().filter(|rule| rule.tool == "*").max_by_key(|rule| rule.mode);
+        Ok(Self { named, any: any.cloned() })
+    }
+
+    /// The permission of a call: the operator's word where there is one, but never against a denial of the tool itself.
+    pub(crate) fn decide(&self, tool: &str, own: Permission) -> Permission {
+        let named = self.named.iter().filter(|rule| rule.tool == tool).max_by_key(|rule| rule.mode);
+        let Some(rule) = named.or(self.any.as_ref()) else { return own };
+        if let Permission::Deny { .. } = own {
+            return own;
+        }
+        let set = format!("the permission `{}` ({})", rule.tool, rule.origin);
+        match rule.mode {
+            PermissionMode::Allow => Permission::Allow,
+            PermissionMode::Ask => Permission::Ask { reason: format!("set by {set}") },
+            PermissionMode::Deny => {
+                let change = "the operator can set it to \"ask\" or \"allow\"";
+                Permission::Deny { reason: format!("`{tool}` is denied here by {set}; {change}") }
+            }
+        }
+    }
+}
+
+/// The tools of one session, without `read_rule`.
+pub(crate) struct Toolbox {
+    pub(crate) own: Option<Arc<dyn Tools>>,
+    pub(crate) builtin: Option<Arc<dyn Tools>>,
+    pub(crate) decisions: Decisions,
+}
+
+impl Tools for Toolbox {
+    fn specs(&self) -> Vec<ToolSpec> {
+        let mut all = self.own.as_ref().map(|own| own.specs()).unwrap_or_default();
+        let builtin = self.builtin.as_ref().map(|tools| tools.specs()).unwrap_or_default();
+        let replaced = |spec: &ToolSpec| all.iter().any(|own| own.name == spec.name);
+        let kept: Vec<ToolSpec> = builtin.into_iter().filter(|spec| !replaced(spec)).collect();
+        all.extend(kept);
+        all
+    }
+
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        let has = |tools: &Arc<dyn Tools>| tools.specs().iter().any(|spec| spec.name == call.name);
+        if let Some(own) = self.own.as_ref().filter(|own| has(own)) {
+            return Box::new(Decided { call: own.prepare(call), name: &call.name, decisions: &self.decisions });
+        }
+        match self.builtin.as_ref().filter(|builtin| has(builtin)) {
+            Some(builtin) => builtin.prepare(call),
+            None => Box::new(Unknown { call, offered: self.specs() }),
+        }
+    }
+}
+
+/// A call of a tool of the embedder, under the operator's permissions.
+struct Decided<'a> {
+    call: Box<dyn PreparedCall + 'a>,
+    name: &'a str,
+    decisions: &'a Decisions,
+}
+
+impl PreparedCall for Decided<'_> {
+    fn permission(&self) -> Permission {
+        self.decisions.decide(self.name, self.call.permission())
+    }
+
+    fn preview(&mut self) -> BoxFuture<'_, Preview> {
+        self.call.preview()
+    }
+
+    fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
+        self.call.run(progress)
+    }
+}
+
+/// A call of a tool that nobody offers.
+struct Unknown<'a> {
+    call: &'a ToolCall,
+    offered: Vec<ToolSpec>,
+}
+
+impl Unknown<'_> {
+    fn why(&self) -> String {
+        let names: Vec<String> = self.offered.iter().map(|tool| format!("`{}`", tool.name)).collect();
+        format!("there is no tool `{}`; the tools are {}", self.call.name, names.join(", "))
+    }
+}
+
+impl PreparedCall for Unknown<'_> {
+    fn permission(&self) -> Permission {
+        Permission::Deny { reason: self.why() }
+    }
+
+    fn preview(&mut self) -> BoxFuture<'_, Preview> {
+        let preview = Preview::of_arguments(&self.call.arguments).unwrap_or_default();
+        Box::pin(std::future::ready(preview))
+    }
+
+    fn run<'a>(&'a mut self, _: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
+        let output = ToolOutput { content: self.why(), diff: None, is_error: true };
+        Box::pin(std::future::ready(output))
+    }
+}

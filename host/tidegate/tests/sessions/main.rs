@@ -1,0 +1,6 @@
+//! Sessions as an embedder uses them: handles that no turn blocks, and parts that the embedder brings.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod handles;
+mod parts;
+mod support;

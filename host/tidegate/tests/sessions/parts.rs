@@ -1,0 +1,156 @@
+//! What an embedder brings: tools, a confirmation handler, a conversation, a choice of plugins; and errors with kinds.
+
+use std::sync::{Arc, Mutex};
+
+use tempfile::TempDir;
+use tidegate::{
+    BoxFuture, Confirm, Confirmation, HostError, Message, Model, Permission, PreparedCall, Preview, Progress, Question,
+    Session, SessionId, SessionOptions, ToolCall, ToolOutput, ToolSpec, Tools, TurnStatus,
+};
+
+use crate::support::{Answer, Scripted, builder, texts};
+
+/// One tool of the embedder, which says that it ran.
+struct Own(&'static str, Permission);
+
+impl Tools for Own {
+    fn specs(&self) -> Vec<ToolSpec> {
+        vec![ToolSpec { name: self.0.to_owned(), description: String::new(), parameters: serde_json::json!({}) }]
+    }
+
+    fn prepare<'a>(&'a self, _: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        Box::new(OwnCall(self.1.clone()))
+    }
+}
+
+struct OwnCall(Permission);
+
+impl PreparedCall for OwnCall {
+    fn permission(&self) -> Permission {
+        self.0.clone()
+    }
+
+    fn preview(&mut self) -> BoxFuture<'_, Preview> {
+        Box::pin(async { Preview::default() })
+    }
+
+    fn run<'a>(&'a mut self, _: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async { ToolOutput { content: "it ran".to_owned(), diff: None, is_error: false } })
+    }
+}
+
+/// Answers every question the same way, and keeps the questions.
+struct Answers(Confirmation, Mutex<Vec<String>>);
+
+impl Confirm for Answers {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+        self.1.lock().unwrap().push(format!("{}: {}", question.session, question.call.name));
+        Box::pin(async { self.0.clone() })
+    }
+}
+
+/// A session with this tool, whose model calls it once; what the model was told, and what was asked.
+async fn call(tool: &'static str, own: Permission, toml: &str) -> (String, Vec<String>) {
+    let folder = TempDir::new().unwrap();
+    let model = Scripted::new([Answer::Call(tool, "{}"), Answer::Text("done")]);
+    let answers = Arc::new(Answers(Confirmation::Approved, Mutex::default()));
+    let options = SessionOptions::new(folder.path())
+        .id(SessionId::new("s"))
+        .model(Arc::clone(&model) as Arc<dyn Model>)
+        .tools(Arc::new(Own(tool, own)))
+        .confirm(Arc::clone(&answers) as Arc<dyn Confirm>);
+    let session = builder(toml).open().await.unwrap().session(options).await.unwrap();
+    assert_eq!(session.prompt("go").report().await.status, TurnStatus::Completed);
+    let result = session.history()[2].parts.first().cloned();
+    let Some(tidegate::Part::ToolResult(result)) = result else { panic!("{result:?}") };
+    let asked = answers.1.lock().unwrap().clone();
+    (result.content.join("\n"), asked)
+}
+
+#[tokio::test]
+async fn tools_of_the_embedder_run_under_the_operators_permissions() {
+    let deny = || Permission::Deny { reason: "never".to_owned() };
+    assert_eq!(call("mine", Permission::Allow, "").await, ("it ran".to_owned(), vec![]));
+    let asks = "[tools.permission]\nmine = \"ask\"\n";
+    assert_eq!(call("mine", Permission::Allow, asks).await, ("it ran".to_owned(), vec!["s: mine".to_owned()]));
+    let (said, _) = call("mine", Permission::Allow, "[tools.permission]\n\"*\" = \"deny\"\n").await;
+    assert!(said.contains("`mine` is denied here by the permission `*`"), "{said}");
+    let allowed = "[tools.permission]\nmine = \"allow\"\n";
+    assert_eq!(call("mine", deny(), allowed).await.0, "never", "no operator allows what the tool itself denies");
+    // One with the name of a built-in tool replaces it.
+    assert_eq!(call("read_file", Permission::Allow, "").await.0, "it ran");
+}
+
+#[tokio::test]
+async fn a_pattern_for_a_tool_of_the_embedder_refuses_the_session() {
+    let folder = TempDir::new().unwrap();
+    let host = builder("[tools.permission]\n\"read_file(*.env)\" = \"deny\"\n").open().await.unwrap();
+    let model = Scripted::new([]) as Arc<dyn Model>;
+    let options = SessionOptions::new(folder.path()).model(model);
+    assert!(host.session(options.clone()).await.is_ok());
+    let error = host.session(options.tools(Arc::new(Own("read_file", Permission::Allow)))).await.unwrap_err();
+    assert!(matches!(&error, HostError::Permission { tool, .. } if tool == "read_file"), "{error}");
+}
+
+#[tokio::test]
+async fn a_session_goes_on_from_a_conversation_that_was_given_to_it() {
+    let folder = TempDir::new().unwrap();
+    let model = Scripted::new([Answer::Text("third")]);
+    let options = SessionOptions::new(folder.path()).model(Arc::clone(&model) as Arc<dyn Model>);
+    let host = builder("").open().await.unwrap();
+    let earlier = [Message::user("first"), Message::user("second")];
+    let session = host.session(options.history(earlier).without_builtin_tools()).await.unwrap();
+    assert_eq!(texts(&session.history()), ["first", "second"]);
+    session.prompt("go").report().await;
+    assert_eq!(model.requests(), [["first", "second", "go"]]);
+}
+
+#[tokio::test]
+async fn sessions_have_workspaces_of_their_own_and_share_what_is_loaded_for_one() {
+    let (one, two) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    std::fs::write(one.path().join("a.txt"), "of one").unwrap();
+    std::fs::write(two.path().join("a.txt"), "of two").unwrap();
+    let host = builder("").open().await.unwrap();
+    let open = async |folder: &TempDir| -> Session {
+        let model = Scripted::new([Answer::Call("read_file", r#"{"path": "a.txt"}"#), Answer::Text("done")]);
+        host.session(SessionOptions::new(folder.path()).model(model)).await.unwrap()
+    };
+    let (first, second, third) = (open(&one).await, open(&two).await, open(&one).await);
+    for (session, said) in [(&first, "of one"), (&second, "of two"), (&third, "of one")] {
+        session.prompt("read").report().await;
+        assert!(format!("{:?}", session.history()[2]).contains(said));
+    }
+    assert!(std::ptr::eq(first.loaded(), third.loaded()) && !std::ptr::eq(first.loaded(), second.loaded()));
+    assert_ne!(first.id(), third.id());
+}
+
+#[tokio::test]
+async fn what_keeps_a_session_from_opening_has_a_kind_and_a_hint() {
+    let folder = TempDir::new().unwrap();
+    let host = builder("").open().await.unwrap();
+    let options = || SessionOptions::new(folder.path());
+    let with_model = || options().model(Scripted::new([]));
+
+    let error = host.session(options()).await.unwrap_err();
+    assert!(matches!(error, HostError::NoProvider { .. }), "{error}");
+    assert!(error.hint().unwrap().contains("set `kind` under `[provider]`"));
+
+    let error = host.session(with_model().plugins(["notes".parse().unwrap()])).await.unwrap_err();
+    assert!(matches!(&error, HostError::UnknownPlugin { plugin, .. } if plugin.as_str() == "notes"), "{error}");
+
+    let _open = host.session(with_model().id(SessionId::new("a"))).await.unwrap();
+    let error = host.session(with_model().id(SessionId::new("a"))).await.unwrap_err();
+    assert!(matches!(error, HostError::SessionInUse(_)), "{error}");
+
+    let error = host.session(SessionOptions::new("no/such/folder").model(Scripted::new([]))).await.unwrap_err();
+    assert!(matches!(error, HostError::Tools(_)), "{error}");
+    assert!(std::error::Error::source(&error).is_none() || error.hint().is_none());
+
+    let plugin =
+        "id = \"p\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"P.\"\n[component]\npath = \"p.wasm\"\n";
+    std::fs::write(folder.path().join("plugin.toml"), plugin).unwrap();
+    let toml = format!("[[plugin]]\npath = {:?}\n", folder.path().display().to_string());
+    let error = builder(&toml).open().await.unwrap_err();
+    assert!(matches!(&error, HostError::ComponentMissing { plugin, .. } if plugin.as_str() == "p"), "{error}");
+    assert!(error.hint().unwrap().contains("correct `path`"));
+}

@@ -1,0 +1,118 @@
+//! A host as its embedder makes it: the clock reaches the plugins, and hosts of one process share an engine.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tidegate::{
+    BoxFuture, Clock, Delta, Engine, EngineOptions, Host, Model, ModelError, ModelStream, Operator, Prompt,
+    SessionOptions, SourceFile, StopReason, StreamKind,
+};
+
+/// A folder with the guest that does what the text it is given says, and its manifest.
+fn plugin() -> &'static Path {
+    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    let build = || {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/conformance");
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::copy(source.join("plugin.toml"), folder.path().join("plugin.toml")).unwrap();
+        let built = tidegate_build::build(&source, &tidegate_build::Options::default(), &mut |_| {}).unwrap();
+        std::fs::write(folder.path().join(tidegate_build::COMPONENT_FILE), built.bytes).unwrap();
+        folder
+    };
+    FOLDER.get_or_init(build).path()
+}
+
+fn operator() -> Operator {
+    let path = plugin().display().to_string();
+    let toml = format!(
+        "[rules]\nbuiltin_rules = false\n[[plugin]]\npath = {path:?}\ngrants = [\"state\", \"session\", \"tools\"]\n\
+         [plugin.settings]\nonly = [\"on_plain_text\"]\nunit = \"whole\"\n"
+    );
+    Operator::of_source(&SourceFile::new("tidegate.toml", toml)).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+/// Answers with texts, one a request.
+struct Says(Mutex<VecDeque<&'static str>>);
+
+struct Text(VecDeque<Delta>);
+
+impl Model for Says {
+    fn provider(&self) -> &str {
+        "test"
+    }
+
+    fn name(&self) -> &str {
+        "says"
+    }
+
+    fn start<'a>(&'a self, _: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
+        let text = self.0.lock().unwrap().pop_front().unwrap().to_owned();
+        let deltas = [
+            Delta::Start { model: None },
+            Delta::BlockStart { block: 0, kind: StreamKind::Text },
+            Delta::Piece { block: 0, text },
+            Delta::BlockEnd { block: 0 },
+            Delta::Stop { reason: StopReason::EndTurn },
+        ];
+        Box::pin(async move { Ok(Box::new(Text(deltas.into())) as Box<dyn ModelStream>) })
+    }
+}
+
+impl ModelStream for Text {
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>> {
+        Poll::Ready(self.0.pop_front().map(Ok))
+    }
+}
+
+/// A clock that stays where it is put.
+#[derive(Default)]
+struct Still(AtomicU64);
+
+impl Clock for Still {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_plugins_keep_live_by_the_clock_of_the_embedder() {
+    let clock = Arc::new(Still::default());
+    let builder = Host::builder(operator()).cache_dir(None).max_instances(4).user_rules(None);
+    let host = builder.clock(Arc::clone(&clock) as Arc<dyn Clock>).open().await.unwrap();
+    let model = Says(Mutex::new(["!state-set-ttl k 60000 v", "!state-get k", "!state-get k"].into()));
+    let folder = tempfile::tempdir().unwrap();
+    let session = host.session(SessionOptions::new(folder.path()).model(Arc::new(model))).await.unwrap();
+    for (now, said) in [(0, "()"), (59_999, "Some(\"v\")"), (60_001 + 59_999, "None")] {
+        clock.0.store(now, Ordering::SeqCst);
+        assert_eq!(session.prompt("go").report().await.text, said, "at {now} ms");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_share_an_engine_and_the_components_on_it() {
+    let engine = Engine::new(&EngineOptions { cache_dir: None, max_instances: 4 }).unwrap();
+    let open = || Host::builder(operator()).engine(&engine).user_rules(None).open();
+    let (first, second) = (open().await.unwrap(), open().await.unwrap());
+    let counts = engine.counts();
+    assert_eq!((counts.compiled, counts.loaded, counts.shared), (1, 0, 1));
+    let folder = tempfile::tempdir().unwrap();
+    for host in [&first, &second] {
+        let model = Says(Mutex::new(["!state-set k v", "!state-get k"].into()));
+        let options = SessionOptions::new(folder.path()).model(Arc::new(model));
+        let session = host.session(options.id(tidegate::SessionId::new("same"))).await.unwrap();
+        assert_eq!(session.prompt("go").report().await.text, "()");
+        assert_eq!(session.prompt("go").report().await.text, "Some(\"v\")", "what plugins keep belongs to a host");
+    }
+    drop((first, second));
+    assert!(engine.counts().compiled == 1, "an engine outlives its hosts");
+}

@@ -1,0 +1,228 @@
+//! What editors link can be named by them: every type of ours that is reachable from a public signature of `tidegate` is exported by it,
+//! and types that can grow say so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use syn::visit::{self, Visit};
+
+use crate::tree::{File, files};
+use crate::{bites, hold};
+
+/// The crates whose types the facade exports, by the name that code uses, and where their sources are.
+const CRATES: [(&str, &str); 8] = [
+    ("tidegate", "host/tidegate/src/"),
+    ("flow", "host/flow/src/"),
+    ("rules", "rules/src/"),
+    ("turn", "host/turn/src/"),
+    ("config", "host/config/src/"),
+    ("sandbox", "host/sandbox/src/"),
+    ("tools", "host/tools/src/"),
+    ("providers", "host/providers/src/"),
+];
+
+/// A type: its crate, and its name there.
+type Name = (String, String);
+
+/// Public types and what is reachable from each.
+#[derive(Default)]
+struct Surface {
+    reaches: BTreeMap<Name, BTreeSet<Name>>,
+    exports: BTreeSet<Name>,
+}
+
+/// The names that `use` gives a file, each with the type it means.
+struct Scope<'a> {
+    own: &'a str,
+    used: BTreeMap<String, Name>,
+}
+
+fn crate_of(word: &str) -> Option<&'static str> {
+    CRATES.iter().map(|(name, _)| *name).find(|name| *name == word)
+}
+
+impl Scope<'_> {
+    /// The type that a path means, where it is one of ours.
+    fn resolve(&self, path: &syn::Path) -> Option<Name> {
+        let words: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        let last = words.last()?.clone();
+        match words.first()?.as_str() {
+            "crate" | "self" | "super" if words.len() > 1 => Some((self.own.to_owned(), last)),
+            _ if words.len() == 1 => Some(self.used.get(&last).cloned().unwrap_or((self.own.to_owned(), last))),
+            first => crate_of(first).map(|owner| (owner.to_owned(), last)),
+        }
+    }
+
+    fn take_use(&mut self, tree: &syn::UseTree, before: &[String]) {
+        let mut name = |ident: &syn::Ident, local: &syn::Ident| {
+            let owner = match before.first().map(String::as_str) {
+                Some("crate" | "self" | "super") => Some(self.own),
+                Some(first) => crate_of(first),
+                None => None,
+            };
+            // A name from elsewhere hides one of the own crate.
+            self.used.insert(local.to_string(), (owner.unwrap_or_default().to_owned(), ident.to_string()));
+        };
+        match tree {
+            syn::UseTree::Name(one) => name(&one.ident, &one.ident),
+            syn::UseTree::Rename(one) => name(&one.ident, &one.rename),
+            syn::UseTree::Path(path) => self.take_use(&path.tree, &[before, &[path.ident.to_string()]].concat()),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.take_use(tree, before)),
+            syn::UseTree::Glob(_) => {}
+        }
+    }
+}
+
+/// Collects the types that a signature names.
+struct Types<'a> {
+    scope: &'a Scope<'a>,
+    found: BTreeSet<Name>,
+}
+
+impl<'ast> Visit<'ast> for Types<'_> {
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.found.extend(self.scope.resolve(path));
+        visit::visit_path(self, path);
+    }
+
+    // Bodies are nobody's signature.
+    fn visit_block(&mut self, _: &'ast syn::Block) {}
+
+    fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
+}
+
+fn is_public(visibility: &syn::Visibility) -> bool {
+    matches!(visibility, syn::Visibility::Public(_))
+}
+
+impl Surface {
+    fn read(files: &[File]) -> Self {
+        let mut surface = Self::default();
+        for (own, folder) in CRATES {
+            for file in files.iter().filter(|file| file.is_rust() && file.path.starts_with(folder)) {
+                let parsed = syn::parse_file(&file.text).unwrap_or_else(|error| panic!("{}: {error}", file.path));
+                let mut scope = Scope { own, used: BTreeMap::new() };
+                for item in &parsed.items {
+                    if let syn::Item::Use(one) = item {
+                        scope.take_use(&one.tree, &[]);
+                    }
+                }
+                parsed.items.iter().for_each(|item| surface.take(item, &scope));
+                if file.path == "host/tidegate/src/lib.rs" {
+                    surface.exports = exported(&parsed.items);
+                }
+            }
+        }
+        surface
+    }
+
+    fn reach(&mut self, from: Name, scope: &Scope<'_>, visit: impl FnOnce(&mut Types<'_>)) {
+        let mut types = Types { scope, found: BTreeSet::new() };
+        visit(&mut types);
+        types.found.remove(&from);
+        self.reaches.entry(from).or_default().extend(types.found);
+    }
+
+    /// A definition, or methods. Private fields and methods show nothing.
+    fn take(&mut self, item: &syn::Item, scope: &Scope<'_>) {
+        let own = |ident: &syn::Ident| (scope.own.to_owned(), ident.to_string());
+        match item {
+            syn::Item::Struct(one) if is_public(&one.vis) => self.reach(own(&one.ident), scope, |types| {
+                one.fields.iter().filter(|field| is_public(&field.vis)).for_each(|field| types.visit_type(&field.ty));
+            }),
+            syn::Item::Enum(one) if is_public(&one.vis) => self.reach(own(&one.ident), scope, |types| {
+                one.variants.iter().flat_map(|variant| &variant.fields).for_each(|field| types.visit_type(&field.ty));
+            }),
+            syn::Item::Trait(one) if is_public(&one.vis) => {
+                self.reach(own(&one.ident), scope, |types| types.visit_item_trait(one));
+            }
+            syn::Item::Type(one) if is_public(&one.vis) => {
+                self.reach(own(&one.ident), scope, |types| types.visit_type(&one.ty));
+            }
+            syn::Item::Impl(one) if one.trait_.is_none() => {
+                let syn::Type::Path(path) = &*one.self_ty else { return };
+                let Some(name) = scope.resolve(&path.path) else { return };
+                self.reach(name, scope, |types| {
+                    let methods = one.items.iter().filter_map(|item| match item {
+                        syn::ImplItem::Fn(method) if is_public(&method.vis) => Some(&method.sig),
+                        _ => None,
+                    });
+                    methods.for_each(|signature| types.visit_signature(signature));
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Types that are reachable from an export and are none.
+    fn findings(&self, defined: &BTreeSet<Name>) -> Vec<String> {
+        let mut findings = BTreeSet::new();
+        for from in &self.exports {
+            for to in self.reaches.get(from).into_iter().flatten() {
+                if defined.contains(to) && !self.exports.contains(to) {
+                    findings.insert(format!(
+                        "{}::{} shows {}::{}, which `tidegate` does not export",
+                        from.0, from.1, to.0, to.1
+                    ));
+                }
+            }
+        }
+        findings.into_iter().collect()
+    }
+}
+
+/// What the facade exports, under the names that the types have in their crates.
+fn exported(items: &[syn::Item]) -> BTreeSet<Name> {
+    let mut scope = Scope { own: "tidegate", used: BTreeMap::new() };
+    for item in items {
+        match item {
+            syn::Item::Use(one) if is_public(&one.vis) => {
+                // Its own modules are named without `crate`.
+                let own = |tree: &syn::UseTree| matches!(tree, syn::UseTree::Path(path) if crate_of(&path.ident.to_string()).is_none());
+                let before = if own(&one.tree) { vec!["crate".to_owned()] } else { Vec::new() };
+                scope.take_use(&one.tree, &before);
+            }
+            _ => {}
+        }
+    }
+    scope.used.into_values().collect()
+}
+
+fn facade(files: &[File]) -> (usize, Vec<String>) {
+    let surface = Surface::read(files);
+    let defined: BTreeSet<Name> = surface.reaches.keys().cloned().collect();
+    (surface.exports.len(), surface.findings(&defined))
+}
+
+#[test]
+fn every_type_that_the_facade_shows_can_be_named() {
+    let (read, findings) = facade(&files());
+    hold("facade", read, 120, &findings);
+}
+
+#[test]
+fn a_type_that_cannot_be_named_is_found() {
+    let lib = |exports: &str| File::sample("host/tidegate/src/lib.rs", exports);
+    let event = File::sample(
+        "host/flow/src/event.rs",
+        "use crate::place::Place; pub struct Event { pub at: Option<Place>, kept: Kept }",
+    );
+    let place = File::sample("host/flow/src/place.rs", "pub struct Place; pub struct Kept; pub struct Other;");
+    let method = File::sample(
+        "host/turn/src/a.rs",
+        "pub struct T; impl T { pub fn f(&self) -> Vec<flow::Other> { todo!() } fn g(_: flow::Kept) {} }",
+    );
+    let all = |exports| [lib(exports), event_of(&event), event_of(&place), event_of(&method)];
+    bites(&facade(&all("pub use flow::{Event};")).1, "flow::Event shows flow::Place");
+    assert!(facade(&all("pub use flow::{Event, Place};")).1.is_empty());
+    assert!(facade(&all("pub use flow::{Event, Place as Position};")).1.is_empty());
+    bites(&facade(&all("pub use turn::T;")).1, "turn::T shows flow::Other");
+    let own = File::sample("host/tidegate/src/host.rs", "use flow::Place; pub struct Host { pub at: Place }");
+    bites(
+        &facade(&[lib("mod host; pub use host::Host;"), own, event_of(&place)]).1,
+        "tidegate::Host shows flow::Place",
+    );
+}
+
+fn event_of(file: &File) -> File {
+    File::sample(&file.path, &file.text)
+}
