@@ -41,6 +41,7 @@ wasmtime::component::bindgen!({
 });
 
 use exports::tidegate::extension::on_plain_text::{Guest as BareGuest, GuestIndices, TextPlace as BarePlace};
+use tidegate::extension::types::{Moment, TextStreamParam};
 
 const SESSIONS: usize = 1_000;
 const PLUGINS: [&str; 3] = ["redact-secrets", "session-notes", "team-guard"];
@@ -205,7 +206,8 @@ fn call_once(extensions: &dyn Extensions, plugin: usize, callback: &Callback) {
         }
         Callback::LlmOutput(_) => {
             let (text, usage) = ("Done: the port comes from PORT.".to_owned(), Usage::default());
-            let output = ModelOutput { text, tool_calls: Vec::new(), stop: StopReason::EndTurn, usage };
+            let output =
+                ModelOutput { at: Place::default(), text, tool_calls: Vec::new(), stop: StopReason::EndTurn, usage };
             answered(ready(extensions.llm_output(plugin, &output)).map(drop));
         }
         Callback::TtsrTriggered => answered(ready(extensions.ttsr_triggered(plugin, &fired()))),
@@ -239,7 +241,8 @@ fn process_hook(words: &str) {
 }
 
 fn bare_place() -> BarePlace<'static> {
-    BarePlace { unit: 0, inside: &[], attributes: &[] }
+    let at = Moment { turn: 0, step: 0, attempt: 0 };
+    BarePlace { at, stream: TextStreamParam::Answer, unit: 0, inside: &[], attributes: &[] }
 }
 
 /// The engine alone, with the settings of the sandbox that matter to a call.

@@ -99,7 +99,7 @@ fn together(table: &mut Table, plugin: &Plugin) {
     assert!(!text.contains("<note"), "no tag, so no handler of tags is called");
     let set = rule_set(&patterns(RULES));
     let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
-    let callbacks = vec![Callback::PlainText(TextUnit::Line).into(), Callback::Tag(noted()).into()];
+    let callbacks = vec![Callback::PlainText(TextUnit::Line.into()).into(), Callback::Tag(noted()).into()];
     let registration = Registration { callbacks, ..plugin.registration().clone() };
     let run = |pieces: &[&str]| {
         let splitter = Splitter::new(vec![registration.clone()], open(&host), Arc::new(Stopped));

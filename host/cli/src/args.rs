@@ -43,7 +43,7 @@ pub(crate) struct Common {
     /// Load this plugin too: its folder. It may do what --grant allows
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) plugin: Vec<PathBuf>,
-    /// Grant powers to the plugins given with --plugin: state, session, tools, prompt (comma-separated)
+    /// Grant powers to the plugins given with --plugin: state, session, history, tools, prompt (comma-separated)
     #[arg(long, global = true, value_name = "POWERS", value_delimiter = ',')]
     pub(crate) grant: Vec<PowerWord>,
     /// Set a plugin's setting, whatever the operator's file says; a list is separated by commas
@@ -359,6 +359,7 @@ pub(crate) enum ProviderWord {
 pub(crate) enum PowerWord {
     State,
     Session,
+    History,
     Tools,
     Prompt,
 }

@@ -120,6 +120,7 @@ impl PowerWord {
         match self {
             Self::State => Power::State,
             Self::Session => Power::Session,
+            Self::History => Power::History,
             Self::Tools => Power::Tools,
             Self::Prompt => Power::Prompt,
         }

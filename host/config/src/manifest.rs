@@ -81,6 +81,8 @@ pub struct LimitRequests {
     pub memory_bytes: Option<u64>,
     /// Bytes that one call may give back.
     pub output_bytes: Option<u64>,
+    /// How long a value of the power `state` is kept unread, where the plugin sets no time.
+    pub state_ttl: Option<Duration>,
 }
 
 /// A setting that the operator may give.
@@ -222,6 +224,7 @@ impl Manifest {
         let asked = [
             (Power::State, typed.capabilities.state),
             (Power::Session, typed.capabilities.session),
+            (Power::History, typed.capabilities.history),
             (Power::Tools, typed.capabilities.tools),
             (Power::Prompt, typed.capabilities.prompt),
         ];

@@ -163,13 +163,15 @@ impl PluginEntry {
     }
 }
 
-/// A power that has to be granted. (`log` and `settings` always are.)
+/// A power that has to be granted. (`log`, `settings`, `clock` and `random` always are.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Power {
     /// Keep state that lasts.
     State,
-    /// See the session's facts and its history.
+    /// See the session's facts.
     Session,
+    /// See the messages of the conversation.
+    History,
     /// See which tools are offered.
     Tools,
     /// Add text to the prompt.
@@ -178,13 +180,14 @@ pub enum Power {
 
 impl Power {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::State, Self::Session, Self::Tools, Self::Prompt];
+    pub const ALL: [Self; 5] = [Self::State, Self::Session, Self::History, Self::Tools, Self::Prompt];
 
     /// The power's word in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::State => "state",
             Self::Session => "session",
+            Self::History => "history",
             Self::Tools => "tools",
             Self::Prompt => "prompt",
         }
@@ -215,6 +218,8 @@ pub struct Limits {
     pub memory_bytes: u64,
     /// Bytes that one call may give back.
     pub output_bytes: u64,
+    /// How long a value of the power `state` is kept unread, where the plugin sets no time.
+    pub state_ttl: Duration,
 }
 
 /// How long a turn may go on.
@@ -423,6 +428,7 @@ impl Power {
         match word {
             PowerWord::State => Self::State,
             PowerWord::Session => Self::Session,
+            PowerWord::History => Self::History,
             PowerWord::Tools => Self::Tools,
             PowerWord::Prompt => Self::Prompt,
         }
@@ -474,6 +480,7 @@ impl Limits {
             turn: Duration::from_millis(typed.turn_ms),
             memory_bytes: typed.memory_mib << 20,
             output_bytes: typed.output_kib << 10,
+            state_ttl: Duration::from_secs(typed.state_ttl_s),
         }
     }
 }
@@ -486,6 +493,7 @@ impl LimitRequests {
             turn: typed.turn_ms.map(Duration::from_millis),
             memory_bytes: typed.memory_mib.map(|mib| mib << 20),
             output_bytes: typed.output_kib.map(|kib| kib << 10),
+            state_ttl: typed.state_ttl_s.map(Duration::from_secs),
         }
     }
 }

@@ -106,6 +106,7 @@ impl Limits {
             turn: one(self.turn, asked.turn, set.turn),
             memory_bytes: one(self.memory_bytes, asked.memory_bytes, set.memory_bytes),
             output_bytes: one(self.output_bytes, asked.output_bytes, set.output_bytes),
+            state_ttl: one(self.state_ttl, asked.state_ttl, set.state_ttl),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Callbacks of extensions: what they are, what they answer, how they fail.
 
-use crate::{PluginId, Registered, StopReason, ToolCall, Usage};
+use crate::{Place, PluginId, Registered, StopReason, ToolCall, Usage};
 
 /// Priority of a callback that names none. Range 0 to 100, higher first; equal = order of registration.
 pub const DEFAULT_PRIORITY: u8 = 50;
@@ -36,15 +36,53 @@ impl CallbackKind {
     }
 }
 
-/// What `on_plain_text` is called with.
+/// The units that `on_plain_text` is called with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextUnit {
     /// A line, its line end included.
     Line,
     /// A paragraph, the blank line after it included.
     Paragraph,
-    /// All text up to the next handled tag or the end of the message.
+    /// All text up to the next handled tag or the end of the message; of reasoning, up to the end of its block.
     Whole,
+}
+
+/// A stream of text that `on_plain_text` is called for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TextStream {
+    /// The text of the answer.
+    #[default]
+    Answer,
+    /// The reasoning that is shown.
+    Thinking,
+}
+
+/// How `on_plain_text` is registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TextOptions {
+    /// The units that it is called with.
+    pub unit: TextUnit,
+    /// Whether it is called for the text of the answer.
+    pub answer: bool,
+    /// Whether it is called for the reasoning that is shown.
+    pub thinking: bool,
+}
+
+impl TextOptions {
+    /// Whether it is called for this stream.
+    pub fn reads(&self, stream: TextStream) -> bool {
+        match stream {
+            TextStream::Answer => self.answer,
+            TextStream::Thinking => self.thinking,
+        }
+    }
+}
+
+impl From<TextUnit> for TextOptions {
+    /// These units of the answer.
+    fn from(unit: TextUnit) -> Self {
+        Self { unit, answer: true, thinking: false }
+    }
 }
 
 /// Whether `on_llm_output` may change the output. A rewriter makes the host hold the answer until it is complete.
@@ -81,7 +119,7 @@ pub enum Callback {
     /// `on_input_messages`
     InputMessages,
     /// `on_plain_text`
-    PlainText(TextUnit),
+    PlainText(TextOptions),
     /// `on_tag`
     Tag(Vec<TagPattern>),
     /// `on_llm_output`
@@ -116,27 +154,33 @@ pub struct Registration {
     pub required: bool,
 }
 
-/// Where a unit of text stands.
+/// The position of a unit of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextPlace {
-    /// Its number among the units of this message, from 0.
+    /// The position in the run.
+    pub at: Place,
+    /// The stream that it belongs to.
+    pub stream: TextStream,
+    /// Its number among the units of this stream in this attempt, from 0.
     pub unit: u32,
     /// Names of the handled tags around it, outermost first.
     pub inside: Vec<String>,
 }
 
-/// Where a tag stands.
+/// The position of a tag section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TagPlace {
-    /// How many handled tags are around it.
-    pub depth: u32,
-    /// Their names, outermost first.
+    /// The position in the run.
+    pub at: Place,
+    /// Names of the handled tags around it, outermost first.
     pub inside: Vec<String>,
 }
 
 /// A model's accepted output, as `on_llm_output` gets it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelOutput {
+    /// The position in the run.
+    pub at: Place,
     /// The text of the message: its text blocks joined.
     pub text: String,
     /// The tool calls that come with it; they cannot be changed.
@@ -163,8 +207,8 @@ pub enum InputAnswer {
     Pass,
     /// These messages instead.
     Replace(Vec<crate::Message>),
-    /// These messages instead, and no later extension is asked.
-    Finish(Vec<crate::Message>),
+    /// These messages replace the input, or none: it stays as it is. No later extension is called.
+    Finish(Option<Vec<crate::Message>>),
     /// Answer with this; the model is not asked.
     Reply(String),
     /// The turn ends; the reason reaches the user.

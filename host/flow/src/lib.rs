@@ -30,7 +30,8 @@ pub use event::{
 };
 pub use extension::{
     Annotation, CallFailure, Callback, CallbackKind, DEFAULT_PRIORITY, FailureCause, InputAnswer, ModelOutput,
-    NoAnswer, OutputAnswer, OutputMode, Registration, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, TextUnit,
+    NoAnswer, OutputAnswer, OutputMode, Registration, TagAnswer, TagPattern, TagPlace, TextAnswer, TextOptions,
+    TextPlace, TextStream, TextUnit,
 };
 pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
 pub use message::{Message, Origin, Part, Role};

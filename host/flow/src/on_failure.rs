@@ -119,7 +119,7 @@ mod tests {
     fn what_can_fail_closed() {
         let closed = |callback| OnFailure::closed(&callback);
         assert_eq!(closed(Callback::InputMessages), Some(OnFailure::Reject));
-        assert_eq!(closed(Callback::PlainText(TextUnit::Line)), Some(OnFailure::Withhold));
+        assert_eq!(closed(Callback::PlainText(TextUnit::Line.into())), Some(OnFailure::Withhold));
         assert_eq!(closed(Callback::Tag(Vec::new())), Some(OnFailure::Withhold));
         assert_eq!(closed(Callback::LlmOutput(OutputMode::Rewrite)), Some(OnFailure::Withhold));
         assert_eq!(closed(Callback::LlmOutput(OutputMode::Observe)), None);

@@ -55,6 +55,7 @@ pub(crate) fn surface(component: &Component, engine: &Engine) -> Result<Surface,
         match interface(name) {
             None | Some("types") => {}
             Some(v0_1::REGISTRATION) => registers = true,
+            Some(v0_1::MIGRATION) => return Err(LoadProblem::Migration { name: name.to_owned() }),
             Some(known) => match CallbackKind::ALL.into_iter().find(|kind| v0_1::interface(*kind) == known) {
                 Some(kind) => _ = found.callbacks.insert(kind),
                 None => {
@@ -77,23 +78,46 @@ fn interface(name: &str) -> Option<&str> {
     Some(rest.split_once('@').map_or(rest, |(interface, _)| interface))
 }
 
-/// A name of our package must carry the version we speak.
+/// An interface of our package must have a version that this host supports.
 fn version(name: &str) -> Result<(), LoadProblem> {
     if interface(name).is_none() {
         return Ok(());
     }
     let found = name.split_once('@').map_or("none", |(_, version)| version);
-    if found == v0_1::VERSION {
+    if supports(v0_1::VERSION, found) {
         return Ok(());
     }
-    Err(LoadProblem::WrongContract { found: found.to_owned(), name: name.to_owned(), spoken: v0_1::VERSION })
+    let newer = newer(v0_1::VERSION, found);
+    Err(LoadProblem::WrongContract { found: found.to_owned(), name: name.to_owned(), spoken: v0_1::VERSION, newer })
+}
+
+/// Whether a host of version `own` runs what was built for `found`: the same minor version, and a patch version that is not
+/// newer. Types never change within a minor version, and interfaces only grow.
+fn supports(own: &str, found: &str) -> bool {
+    match (parts(own), parts(found)) {
+        (Some(own), Some(found)) => own[..2] == found[..2] && found[2] <= own[2],
+        _ => false,
+    }
+}
+
+/// Whether a newer host would run what was built for `found`, and this one does not.
+fn newer(own: &str, found: &str) -> bool {
+    parts(own).zip(parts(found)).is_some_and(|(own, found)| found > own)
+}
+
+/// The three numbers of a version. Anything else, such as a pre-release, is no version of the contract.
+fn parts(version: &str) -> Option<[u32; 3]> {
+    let number = |part: &str| part.parse().ok().filter(|number: &u32| number.to_string() == part);
+    let parts: Vec<u32> = version.split('.').map(number).collect::<Option<_>>()?;
+    parts.try_into().ok()
 }
 
 fn hint(name: &str) -> &'static str {
     if name.starts_with("wasi:") {
         "extensions have no WASI: build for wasm32-unknown-unknown, and for other languages with WASI stubbed out"
     } else {
-        "extensions may import `log`, `session`, `settings`, `state` and `tools` of the contract, nothing else"
+        "extensions may import `clock`, `history`, `log`, `random`, `session`, `settings`, `state` and `tools` of the \
+         contract, nothing else"
     }
 }
 
@@ -134,5 +158,35 @@ pub(crate) fn callbacks(
     match registered.difference(declared).next() {
         Some(&callback) => Err(LoadProblem::NotDeclared { callback }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{newer, supports};
+
+    #[test]
+    fn a_host_runs_what_was_built_for_its_minor_version_up_to_its_own() {
+        for found in ["0.1.0", "0.1.1", "0.1.3"] {
+            assert!(supports("0.1.3", found), "{found}");
+        }
+        for found in [
+            "0.1.4",
+            "0.1.30",
+            "0.2.0",
+            "0.0.3",
+            "1.1.3",
+            "0.1",
+            "0.1.3.0",
+            "0.1.3-rc1",
+            "0.1.03",
+            "+0.1.3",
+            "none",
+            "",
+        ] {
+            assert!(!supports("0.1.3", found), "{found}");
+        }
+        assert!(newer("0.1.3", "0.1.4") && newer("0.1.3", "0.2.0"));
+        assert!(!newer("0.1.3", "0.1.2") && !newer("0.1.3", "0.0.9") && !newer("0.1.3", "none"));
     }
 }

@@ -54,16 +54,27 @@ pub enum LoadProblem {
     Invalid(String),
     /// It was built for another version of the contract.
     #[error(
-        "was built for version {found} of the contract (it names `{name}`), this host speaks {spoken}; build it again \
-         with the SDK of {spoken}"
+        "was built for version {found} of the contract (it names `{name}`), this host implements {spoken}; {}",
+        if *.newer { "update the host, or build the plugin with an SDK of at most that version" } else { "build the plugin again with an SDK of that version" }
     )]
     WrongContract {
         /// The version it names.
         found: String,
         /// The interface.
         name: String,
-        /// The version this host speaks.
+        /// The version this host implements.
         spoken: &'static str,
+        /// A newer host could run it.
+        newer: bool,
+    },
+    /// It exports `migration`, which nothing would call.
+    #[error(
+        "exports `{name}`, which this host does not call yet: it keeps no state across versions of a plugin, so nothing has \
+         to be migrated; leave the export out"
+    )]
+    Migration {
+        /// The export.
+        name: String,
     },
     /// It is a component, but no extension.
     #[error("is no Tidegate extension: its component does not export `{expected}`")]

@@ -14,8 +14,12 @@ pub(crate) const LOG_LINES: u32 = 64;
 pub(crate) const LOG_LINE_BYTES: usize = 4 << 10;
 /// Bytes kept of what a plugin says about its own failure.
 pub(crate) const MESSAGE_BYTES: usize = 4 << 10;
-/// Messages that one call of `session.history` gives at most.
+/// Messages that one call of `history.messages` returns at most.
 pub(crate) const HISTORY_MESSAGES: u32 = 256;
+/// Bytes of the text in them.
+pub(crate) const HISTORY_BYTES: usize = 1 << 20;
+/// Bytes that one call of `random.bytes` returns at most.
+pub(crate) const RANDOM_BYTES: u32 = 4096;
 /// Notes about one output.
 pub(crate) const ANNOTATIONS: usize = 32;
 /// Bytes of a note's name.
@@ -56,6 +60,8 @@ pub struct Limits {
     pub state_value_bytes: usize,
     /// Bytes of all keys and values of the `state` power together.
     pub state_total_bytes: u64,
+    /// How long a value of the `state` power is kept since it was last read or written, where the plugin sets no time.
+    pub state_ttl: Duration,
 }
 
 impl Default for Limits {
@@ -69,6 +75,7 @@ impl Default for Limits {
             state_key_bytes: 512,
             state_value_bytes: 1 << 20,
             state_total_bytes: 10 << 20,
+            state_ttl: Duration::from_secs(60 * 60),
         }
     }
 }

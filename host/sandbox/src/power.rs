@@ -5,13 +5,19 @@ use std::fmt;
 /// One power: an interface that a plugin may import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Power {
+    /// The time.
+    Clock,
+    /// The messages of the conversation.
+    History,
     /// Lines for the operator.
     Log,
-    /// The session the call is for, and its history.
+    /// Random numbers.
+    Random,
+    /// Facts about the session of the call.
     Session,
     /// The plugin's own settings.
     Settings,
-    /// What must last.
+    /// Data that persists between calls.
     State,
     /// Which tools the model is offered.
     Tools,
@@ -19,12 +25,16 @@ pub enum Power {
 
 impl Power {
     /// All of them, by name.
-    pub const ALL: [Self; 5] = [Self::Log, Self::Session, Self::Settings, Self::State, Self::Tools];
+    pub const ALL: [Self; 8] =
+        [Self::Clock, Self::History, Self::Log, Self::Random, Self::Session, Self::Settings, Self::State, Self::Tools];
 
     /// The power's name in manifests, in the operator's file and as an interface.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Clock => "clock",
+            Self::History => "history",
             Self::Log => "log",
+            Self::Random => "random",
             Self::Session => "session",
             Self::Settings => "settings",
             Self::State => "state",
@@ -39,7 +49,7 @@ impl Power {
 
     /// Every plugin has it without asking: it gives away nothing and changes nothing.
     pub fn always_granted(self) -> bool {
-        matches!(self, Self::Log | Self::Settings)
+        matches!(self, Self::Clock | Self::Log | Self::Random | Self::Settings)
     }
 }
 

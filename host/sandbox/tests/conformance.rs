@@ -10,7 +10,7 @@ use std::time::Duration;
 use flow::{
     Action, Annotation, CallFailure, CallId, EventKind, Evidence, FailureCause, InputAnswer, Message, ModelOutput,
     Origin, OutputAnswer, Part, Place, RuleMatch, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPlace,
-    TextAnswer, TextPlace, ToolCall, ToolSpec, Usage,
+    TextAnswer, TextPlace, TextStream, ToolCall, ToolSpec, Usage,
 };
 use support::{Leaping, Stage, failure, open, patient, sandbox, say, source};
 use tidegate_sandbox::{PluginSource, SandboxHost, Setting};
@@ -73,7 +73,7 @@ async fn every_answer_to_input_messages() {
     assert_eq!(input(&extensions, "!reply hello").await, Ok(InputAnswer::Reply("hello".into())));
     assert_eq!(input(&extensions, "!reject no").await, Ok(InputAnswer::Reject("no".into())));
     match input(&extensions, "!finish done").await.unwrap() {
-        InputAnswer::Finish(messages) => assert_eq!(messages[0].plain_text(), "done"),
+        InputAnswer::Finish(Some(messages)) => assert_eq!(messages[0].plain_text(), "done"),
         other => panic!("{other:?}"),
     }
     match input(&extensions, "!replace new").await.unwrap() {
@@ -113,10 +113,14 @@ async fn every_answer_to_plain_text() {
     assert_eq!(say(&extensions, "").await, Ok(TextAnswer::Pass));
     assert_eq!(ask(&extensions, "!replace ünï").await, "ünï");
     assert_eq!(ask(&extensions, "!drop").await, "");
-    let place = TextPlace { unit: 7, inside: vec!["outer".into(), "inner".into()] };
+    let at = Place { turn: 41, step: 42, attempt: 43 };
+    let inside = vec!["outer".into(), "inner".into()];
+    let place = TextPlace { at, stream: TextStream::Thinking, unit: 7, inside };
     let told = extensions.plain_text(0, "!subject", &place).await.unwrap();
     let TextAnswer::Replace(told) = told else { panic!("{told:?}") };
-    assert!(told.contains('7') && told.contains("\"outer\", \"inner\""), "{told}");
+    for part in ["unit: 7", "\"outer\", \"inner\"", "Thinking", "turn: 41", "step: 42", "attempt: 43"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
 }
 
 #[tokio::test]
@@ -129,21 +133,27 @@ async fn every_answer_to_a_tag() {
         content: content.into(),
         close: "</do>".into(),
     };
-    let place = TagPlace { depth: 1, inside: vec!["outer".into()] };
+    let place = TagPlace { at: Place { turn: 41, step: 42, attempt: 43 }, inside: vec!["outer".into()] };
     let call = async |content: &str| extensions.tag(0, &tag(content), &place).await.unwrap();
     assert_eq!(call("x").await, TagAnswer::Keep);
     assert_eq!(call("!content in").await, TagAnswer::Content("in".into()));
     assert_eq!(call("!replace all").await, TagAnswer::Replace("all".into()));
     let TagAnswer::Replace(told) = call("!subject").await else { panic!() };
-    for part in ["\"do\"", "\"a\", \"1\"", "\"bare\", \"\"", "\"outer\""] {
+    for part in ["\"do\"", "\"a\", \"1\"", "\"bare\", \"\"", "\"outer\"", "turn: 41", "attempt: 43"] {
         assert!(told.contains(part), "{told}");
     }
 }
 
 fn output(text: &str) -> ModelOutput {
     let call = ToolCall { id: CallId::new("c9"), name: "grep".into(), arguments: "{}".into() };
-    let usage = Usage { input: Some(u64::MAX), output: Some(2), cache_read: None, cache_write: None };
-    ModelOutput { text: text.into(), tool_calls: vec![call], stop: StopReason::Pause, usage }
+    let usage = Usage { input: Some(u64::MAX), output: Some(2), cache_read: Some(77), cache_write: None };
+    ModelOutput {
+        at: Place { turn: 41, step: 42, attempt: 43 },
+        text: text.into(),
+        tool_calls: vec![call],
+        stop: StopReason::Pause,
+        usage,
+    }
 }
 
 #[tokio::test]
@@ -153,7 +163,7 @@ async fn every_answer_to_llm_output() {
     assert_eq!(call("x").await, OutputAnswer::default());
     assert_eq!(call("!replace new").await.replace.as_deref(), Some("new"));
     let told = call("!subject").await.replace.unwrap();
-    for part in ["\"c9\"", "\"grep\"", "pause", &u32::MAX.to_string()] {
+    for part in ["\"c9\"", "\"grep\"", "Pause", &u32::MAX.to_string(), "cache_read: Some(77)", "step: 42"] {
         assert!(told.contains(part), "{part}: {told}");
     }
     let noted = call("!annotate key {\"a\": [1]}\n!annotate bad {\n!pass").await;
@@ -388,7 +398,11 @@ impl SessionView for Broken {
         self.0.info()
     }
 
-    fn history(&self, from: usize, count: usize) -> Vec<Arc<Message>> {
+    fn history_len(&self) -> usize {
+        self.0.history_len()
+    }
+
+    fn history(&self, from: usize, count: usize) -> Vec<(u64, Arc<Message>)> {
         self.0.history(from, count)
     }
 

@@ -39,7 +39,7 @@ fn a_guest_with_every_callback_is_loaded_with_what_it_registered() {
     assert_eq!(registration.callbacks[0], (Callback::InputMessages, 100).into());
     assert_eq!(
         registration.callbacks[1],
-        (Callback::PlainText(TextUnit::Paragraph), 7).into(),
+        (Callback::PlainText(TextUnit::Paragraph.into()), 7).into(),
         "the operator's priority"
     );
     assert_eq!(registration.callbacks[2], (Callback::Tag(tags), 0).into());
@@ -72,7 +72,26 @@ fn another_version_of_the_contract() {
     let guest = Guest { version: "0.2.0", ..Guest::text(PASS) };
     let said = load(&guest).unwrap_err().to_string();
     assert!(said.contains("was built for version 0.2.0 of the contract"), "{said}");
-    assert!(said.contains("this host speaks 0.1.0"), "{said}");
+    assert!(said.contains("this host implements 0.1.0; update the host, or build the plugin with"), "{said}");
+    let older = load(&Guest { version: "0.0.9", ..Guest::text(PASS) }).unwrap_err().to_string();
+    assert!(
+        older.contains("this host implements 0.1.0; build the plugin again with an SDK of that version"),
+        "{older}"
+    );
+    let later = load(&Guest { version: "0.1.1", ..Guest::text(PASS) }).unwrap_err().to_string();
+    assert!(later.contains("was built for version 0.1.1 of the contract"), "{later}");
+}
+
+#[test]
+fn a_migration_that_nothing_would_call() {
+    let guest = Guest {
+        world: "export tidegate:extension/migration@0.1.0;".into(),
+        text: "(func (export \"tidegate:extension/migration@0.1.0#migrate\") (param i32) (result i32) (i32.const 16))"
+            .into(),
+        ..Guest::text(PASS)
+    };
+    let said = load(&guest).unwrap_err().to_string();
+    assert!(said.contains("exports `tidegate:extension/migration@0.1.0`, which this host does not call yet"), "{said}");
 }
 
 #[test]
@@ -101,7 +120,7 @@ fn imports_that_there_are_not() {
         ..Guest::text(PASS)
     };
     let said = load(&other).unwrap_err().to_string();
-    assert!(said.contains("imports `a:b/c`, which this host does not have; extensions may import `log`"), "{said}");
+    assert!(said.contains("imports `a:b/c`, which this host does not have; extensions may import `clock`"), "{said}");
 }
 
 /// A guest that imports `state`.
@@ -243,7 +262,7 @@ fn the_operator_decides_then_the_registration_then_the_manifest() {
     let registered = policies(Some(1), 1, |source| source.fails_closed = Some(false)).unwrap();
     assert_eq!(registered, "withhold registered, withhold registered, withhold registered");
     let open = policies(Some(0), 1, |source| source.fails_closed = Some(true)).unwrap();
-    assert_eq!(open, "skip registered, skip registered, skip registered, skip registered, skip registered");
+    assert_eq!(open, "skip registered, skip registered, skip registered, skip registered, skip default");
     let relaxed = policies(Some(2), 1, |source| source.operator_fails_closed = Some(false)).unwrap();
     assert_eq!(relaxed, "skip tidegate.toml");
 }
@@ -263,8 +282,6 @@ fn failure_policies_that_cannot_be() {
     assert!(text.contains("on_plain_text cannot have the failure policy `reject`; use `withhold` or `skip`"), "{text}");
     let observer = said(1, Registered::LlmOutput(0));
     assert!(observer.contains("use `skip`, or the mode `rewrite`"), "{observer}");
-    let notice = said(1, Registered::TtsrTriggered);
-    assert!(notice.contains("has been shown, or has happened; use `skip`"), "{notice}");
     let unknown = said(3, Registered::PlainText(0));
     assert!(unknown.contains("the failure policy `explode` is not known"), "{unknown}");
 }

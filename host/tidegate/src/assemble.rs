@@ -127,6 +127,7 @@ pub(crate) fn plugin(from: &config::Plugin) -> Option<PluginSource> {
         turn_time: from.limits.turn,
         memory_bytes: usize::try_from(from.limits.memory_bytes).unwrap_or(usize::MAX),
         returned_bytes: usize::try_from(from.limits.output_bytes).unwrap_or(usize::MAX),
+        state_ttl: from.limits.state_ttl,
         ..sandbox::Limits::default()
     };
     let callbacks: [CallbackKind; 5] = CallbackKind::ALL;
@@ -151,6 +152,7 @@ fn guest_power(power: Power) -> Option<sandbox::Power> {
     match power {
         Power::State => Some(sandbox::Power::State),
         Power::Session => Some(sandbox::Power::Session),
+        Power::History => Some(sandbox::Power::History),
         Power::Tools => Some(sandbox::Power::Tools),
         Power::Prompt => None,
     }

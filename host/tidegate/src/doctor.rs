@@ -202,7 +202,13 @@ fn sample_tag(patterns: &[TagPattern]) -> Tag {
 }
 
 fn sample_output() -> ModelOutput {
-    ModelOutput { text: "ping".into(), tool_calls: Vec::new(), stop: StopReason::EndTurn, usage: Usage::default() }
+    ModelOutput {
+        at: Place::default(),
+        text: "ping".into(),
+        tool_calls: Vec::new(),
+        stop: StopReason::EndTurn,
+        usage: Usage::default(),
+    }
 }
 
 fn sample_event() -> TtsrEvent {
@@ -233,7 +239,11 @@ impl SessionView for Nothing {
         SessionInfo { id: SessionId::new("doctor"), place: Place::default(), provider, model, workspace }
     }
 
-    fn history(&self, _: usize, _: usize) -> Vec<Arc<Message>> {
+    fn history_len(&self) -> usize {
+        0
+    }
+
+    fn history(&self, _: usize, _: usize) -> Vec<(u64, Arc<Message>)> {
         Vec::new()
     }
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use flow::{
     CallFailure, Callback, CallbackKind, CallbackOutcome, CallbackReport, EventKind, FailureCause, NoAnswer, OnFailure,
-    OutputMode, PluginId, Registration, TagPattern, TextUnit,
+    OutputMode, PluginId, Registration, TagPattern, TextStream, TextUnit,
 };
 
 use self::answered::Answered;
@@ -24,6 +24,7 @@ use crate::ports::{BoxFuture, EventSink, Extensions};
 pub(crate) struct Chains {
     pub(crate) input: Vec<usize>,
     pub(crate) text: Vec<(usize, TextUnit)>,
+    pub(crate) thinking: Vec<(usize, TextUnit)>,
     pub(crate) tags: Vec<(usize, Vec<TagPattern>)>,
     pub(crate) output: Vec<(usize, OutputMode)>,
     pub(crate) ttsr: Vec<usize>,
@@ -42,13 +43,28 @@ impl Chains {
         for (_, plugin, callback) in all {
             match callback {
                 Callback::InputMessages => chains.input.push(plugin),
-                Callback::PlainText(unit) => chains.text.push((plugin, *unit)),
+                Callback::PlainText(options) => {
+                    if options.answer {
+                        chains.text.push((plugin, options.unit));
+                    }
+                    if options.thinking {
+                        chains.thinking.push((plugin, options.unit));
+                    }
+                }
                 Callback::Tag(patterns) => chains.tags.push((plugin, patterns.clone())),
                 Callback::LlmOutput(mode) => chains.output.push((plugin, *mode)),
                 Callback::TtsrTriggered => chains.ttsr.push(plugin),
             }
         }
         chains
+    }
+
+    /// The handlers of `on_plain_text` for a stream.
+    pub(crate) fn text_of(&self, stream: TextStream) -> &[(usize, TextUnit)] {
+        match stream {
+            TextStream::Answer => &self.text,
+            TextStream::Thinking => &self.thinking,
+        }
     }
 
     /// Whether an answer must be held until it is complete.

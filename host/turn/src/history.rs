@@ -1,5 +1,6 @@
 //! The conversation of a session: one copy, which the prompt, extensions and embedders borrow.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flow::Message;
@@ -9,18 +10,60 @@ use flow::Message;
 /// Reading it never waits for a running turn. A message joins it when it is final: input when extensions have passed it, an
 /// answer together with the results of its tool calls.
 #[derive(Clone, Debug, Default)]
-pub struct History(Arc<Mutex<Vec<Arc<Message>>>>);
+pub struct History(Arc<Mutex<Messages>>);
+
+/// The messages, and those that extensions may see.
+#[derive(Debug, Default)]
+struct Messages {
+    all: Vec<Arc<Message>>,
+    /// Those that are not hidden, each with its number in the session.
+    visible: Vec<(u64, Arc<Message>)>,
+    /// The number of the next message.
+    next: u64,
+}
+
+impl Messages {
+    fn push(&mut self, message: Arc<Message>) {
+        if !message.hidden {
+            self.visible.push((self.next, Arc::clone(&message)));
+        }
+        self.next += 1;
+        self.all.push(message);
+    }
+
+    /// Messages that remain keep their numbers.
+    fn replace(&mut self, messages: Vec<Arc<Message>>) {
+        let before = std::mem::take(&mut self.visible);
+        let known: HashMap<*const Message, u64> =
+            before.iter().map(|(number, message)| (Arc::as_ptr(message), *number)).collect();
+        self.all.clear();
+        for message in messages {
+            let number = known.get(&Arc::as_ptr(&message)).copied();
+            self.push(message);
+            if let (Some(number), Some(last)) = (number, self.visible.last_mut()) {
+                last.0 = number;
+            }
+        }
+        // The previous messages live until here, so that no new one can have the address of an old one.
+        drop(before);
+    }
+}
 
 impl History {
     /// The messages so far.
     pub fn messages(&self) -> Vec<Arc<Message>> {
-        self.lock().clone()
+        self.lock().all.clone()
     }
 
-    /// Up to `count` messages from position `from` on, hidden ones neither counted nor returned.
-    pub fn visible(&self, from: usize, count: usize) -> Vec<Arc<Message>> {
-        let messages = self.lock();
-        messages.iter().filter(|message| !message.hidden).skip(from).take(count).cloned().collect()
+    /// The number of messages that are not hidden.
+    pub fn visible_len(&self) -> usize {
+        self.lock().visible.len()
+    }
+
+    /// Up to `count` messages from position `from` on, hidden ones neither counted nor returned, each with a number that stays
+    /// the same while the message is part of the session.
+    pub fn visible(&self, from: usize, count: usize) -> Vec<(u64, Arc<Message>)> {
+        self.lock().visible.iter().skip(from).take(count).cloned().collect()
     }
 
     pub(crate) fn push(&self, message: Arc<Message>) {
@@ -28,11 +71,11 @@ impl History {
     }
 
     pub(crate) fn replace(&self, messages: Vec<Arc<Message>>) {
-        *self.lock() = messages;
+        self.lock().replace(messages);
     }
 
-    /// Each change is one statement, so a panic elsewhere leaves the messages whole.
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Message>>> {
+    /// Each change is made of steps that cannot panic half-way, so a poisoned lock still guards whole messages.
+    fn lock(&self) -> MutexGuard<'_, Messages> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

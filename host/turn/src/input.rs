@@ -31,7 +31,7 @@ pub(crate) async fn run(caller: &Caller, mut messages: Vec<Message>) -> Result<I
             Asked::Answer(InputAnswer::Replace(new)) => messages = new,
             Asked::Answer(InputAnswer::Finish(new)) => {
                 caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "finished the input");
-                return Ok(Input::Ask(new));
+                return Ok(Input::Ask(new.unwrap_or(messages)));
             }
             Asked::Answer(InputAnswer::Reply(text)) => {
                 caller.skip(&chain[at + 1..], CallbackKind::InputMessages, plugin, "answered the input");

@@ -37,6 +37,7 @@ mod clock;
 mod events;
 mod history;
 mod metrics;
+mod reasoning;
 mod records;
 mod retry;
 mod run;

@@ -24,6 +24,7 @@ pub(crate) struct Processed {
 pub(crate) async fn run(caller: &Caller, output: &mut ModelOutput) -> Result<Processed, CallFailure> {
     let mut processed = Processed::default();
     let mut withheld = None;
+    output.at = caller.hub.place();
     for &(plugin, mode) in &caller.chains.output {
         if let (Some(by), OutputMode::Rewrite) = (withheld, mode) {
             caller.skip(&[plugin], CallbackKind::LlmOutput, by, "did not check the output");

@@ -202,8 +202,12 @@ pub trait SessionView: Send + Sync {
     /// Session, model, workspace, and where the run stands.
     fn info(&self) -> SessionInfo;
 
-    /// Up to `count` messages of the conversation from position `from` (0 = oldest), hidden ones left out.
-    fn history(&self, from: usize, count: usize) -> Vec<Arc<Message>>;
+    /// The number of messages of the conversation, hidden ones left out.
+    fn history_len(&self) -> usize;
+
+    /// Up to `count` messages of the conversation from position `from` (0 = oldest), hidden ones left out, each with a number
+    /// that stays the same while the message is part of the session.
+    fn history(&self, from: usize, count: usize) -> Vec<(u64, Arc<Message>)>;
 
     /// The tools offered to the model.
     fn tools(&self) -> Vec<ToolSpec>;

@@ -23,6 +23,7 @@ use crate::chain::Caller;
 use crate::input::{self, Input};
 use crate::output;
 use crate::ports::{EventSink, TtsrEvent};
+use crate::reasoning::Reasoning;
 use crate::retry::Retry;
 use crate::segments::Segments;
 use crate::session::{Session, TurnReport};
@@ -274,6 +275,7 @@ impl<'a> Turn<'a> {
             rules: &mut session.rules,
             attempt: &mut self.attempt,
             segments: if caller.chains.has_rewriter() { None } else { Some(segments) },
+            reasoning: Reasoning::new(Arc::clone(caller)),
             beginning: &mut self.beginning,
             metrics: &mut session.metrics,
             notify: &mut |matches, judgement| {

@@ -14,7 +14,9 @@ mod units;
 
 use std::sync::Arc;
 
-use flow::{CallFailure, CallbackKind, CallbackOutcome, EventKind, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace};
+use flow::{
+    CallFailure, CallbackKind, CallbackOutcome, EventKind, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, TextStream,
+};
 
 use self::tags::{Found, Mark, TagParser};
 use self::units::UnitBuffer;
@@ -24,9 +26,10 @@ use crate::ports::EventSink;
 /// The largest section a handler gets, in bytes of its inside.
 pub const MAX_SECTION: usize = 1 << 20;
 
-/// The segments of one message.
+/// The segments of one stream of one message.
 pub(crate) struct Segments {
     caller: Arc<Caller>,
+    stream: TextStream,
     /// `None`: nobody handles tags.
     parser: Option<TagParser>,
     found: Found,
@@ -67,10 +70,19 @@ enum Carried {
 impl Segments {
     pub(crate) fn new(caller: Arc<Caller>) -> Self {
         let patterns: Vec<_> = caller.chains.tags.iter().flat_map(|(_, patterns)| patterns.iter().cloned()).collect();
-        let units = vec![0; caller.chains.text.len()];
         let closed = caller.closed_tag_patterns();
         let parser = if patterns.is_empty() { None } else { Some(TagParser::new(patterns).failing_closed(closed)) };
-        let mut segments = Self { caller, parser, found: Found::default(), levels: Vec::new(), units };
+        Self::of(caller, TextStream::Answer, parser)
+    }
+
+    /// The units of reasoning, in which tags are text.
+    pub(crate) fn of_thinking(caller: Arc<Caller>) -> Self {
+        Self::of(caller, TextStream::Thinking, None)
+    }
+
+    fn of(caller: Arc<Caller>, stream: TextStream, parser: Option<TagParser>) -> Self {
+        let units = vec![0; caller.chains.text_of(stream).len()];
+        let mut segments = Self { caller, stream, parser, found: Found::default(), levels: Vec::new(), units };
         segments.levels.push(segments.level(None));
         segments
     }
@@ -206,9 +218,8 @@ impl Segments {
         }
         tag.content = out;
         close.clone_into(&mut tag.close);
-        let inside = self.inside();
-        let place = TagPlace { depth: u32::try_from(inside.len()).unwrap_or(u32::MAX), inside };
         let caller = Arc::clone(&self.caller);
+        let place = TagPlace { at: caller.hub.place(), inside: self.inside() };
         let handlers = caller.chains.tag_handlers(&tag.name);
         for (at, &plugin) in handlers.iter().enumerate() {
             let call = caller.extensions.tag(plugin, &tag, &place);
@@ -360,7 +371,7 @@ impl Segments {
         out: &mut Vec<Carried>,
     ) -> Result<(), CallFailure> {
         let caller = Arc::clone(&self.caller);
-        let (plugin, _) = caller.chains.text[stage];
+        let (plugin, _) = caller.chains.text_of(self.stream)[stage];
         loop {
             let buffer = &mut self.top().pipe[stage];
             let unit = buffer.next_unit().or_else(|| if all { buffer.finish() } else { None });
@@ -369,7 +380,8 @@ impl Segments {
                 Some(names) => names.clone(),
                 None => inside.insert(self.inside()).clone(),
             };
-            let place = TextPlace { unit: self.units[stage], inside: names };
+            let (at, stream) = (caller.hub.place(), self.stream);
+            let place = TextPlace { at, stream, unit: self.units[stage], inside: names };
             self.units[stage] += 1;
             let call = caller.extensions.plain_text(plugin, &unit, &place);
             match caller.ask(plugin, CallbackKind::PlainText, call).await? {
@@ -386,7 +398,8 @@ impl Segments {
     }
 
     fn level(&self, tag: Option<Tag>) -> Level {
-        let pipe = self.caller.chains.text.iter().map(|(_, unit)| UnitBuffer::new(*unit)).collect();
+        let handlers = self.caller.chains.text_of(self.stream);
+        let pipe = handlers.iter().map(|(_, unit)| UnitBuffer::new(*unit)).collect();
         Level { tag, pipe, out: String::new(), withheld: None }
     }
 

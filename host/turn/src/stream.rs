@@ -12,6 +12,7 @@ use crate::beginning::Beginning;
 use crate::events::Hub;
 use crate::metrics::Metrics;
 use crate::ports::{EventSink, ModelStream};
+use crate::reasoning::Reasoning;
 use crate::run::checkpoint;
 use crate::segments::Segments;
 
@@ -36,6 +37,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) attempt: &'a mut Attempt,
     /// `None`: nothing is shown before the answer is complete.
     pub(crate) segments: Option<&'a mut Segments>,
+    /// The reasoning on its way to the user.
+    pub(crate) reasoning: Reasoning,
     /// What the answer begins with; its text is in `attempt` already.
     pub(crate) beginning: &'a mut Beginning,
     pub(crate) metrics: &'a mut Metrics,
@@ -76,17 +79,24 @@ impl Driver<'_> {
                 Some(Err(error)) => return Ok(End::Broken(error)),
                 None => return Ok(End::Broken(unfinished())),
             };
+            self.reasoning.watch(&delta);
             let over = self.attempt.delta(delta, &mut Context { rules: self.rules, now: &now, effects });
             if over {
                 // This is the abort: it comes before anything that could wait.
                 drop(stream);
                 self.perform(effects).await?;
-                return Ok(match self.attempt.take_ending() {
-                    Some(Ending::Stopped(stopped)) => End::Interrupted(stopped),
-                    Some(Ending::Complete) | None => End::Complete,
-                });
+                if let Some(Ending::Stopped(stopped)) = self.attempt.take_ending() {
+                    return Ok(End::Interrupted(stopped));
+                }
+                let rest = self.reasoning.flush().await?;
+                self.show_reasoning(rest);
+                return Ok(End::Complete);
             }
             self.perform(effects).await?;
+            while self.reasoning.is_due() {
+                let rest = self.reasoning.flush().await?;
+                self.show_reasoning(rest);
+            }
         }
     }
 
@@ -110,8 +120,8 @@ impl Driver<'_> {
                     shown(self.hub, &mut self.attempt.answer, text);
                 }
                 Effect::ShowThinking(text) => {
-                    self.attempt.answer.reasoned = true;
-                    self.hub.emit(EventKind::CognitionReasoningDelta { text });
+                    let text = self.reasoning.push(text).await?;
+                    self.show_reasoning(text);
                 }
                 Effect::Fired { matches, judgement } => self.fired(&matches, &judgement),
                 Effect::Report(event) => self.hub.emit(event),
@@ -123,6 +133,7 @@ impl Driver<'_> {
                     let kept = self.beginning.shown.len() as u64;
                     void.tell_partial(self.hub, "the provider restarted its answer", kept);
                     self.attempt.answer.shown.clone_from(&self.beginning.shown);
+                    self.reasoning.restart();
                     if let Some(segments) = &mut self.segments {
                         **segments = self.beginning.segments(segments.caller(), true).await?;
                     }
@@ -130,6 +141,13 @@ impl Driver<'_> {
             }
         }
         Ok(())
+    }
+
+    fn show_reasoning(&mut self, text: String) {
+        if !text.is_empty() {
+            self.attempt.answer.reasoned = true;
+            self.hub.emit(EventKind::CognitionReasoningDelta { text });
+        }
     }
 
     fn fired(&mut self, matches: &[RuleMatch], judgement: &Judgement) {

@@ -35,7 +35,11 @@ impl SessionView for View {
         SessionInfo { place: self.hub.place(), ..self.info.clone() }
     }
 
-    fn history(&self, from: usize, count: usize) -> Vec<Arc<Message>> {
+    fn history_len(&self) -> usize {
+        self.history.visible_len()
+    }
+
+    fn history(&self, from: usize, count: usize) -> Vec<(u64, Arc<Message>)> {
         self.history.visible(from, count)
     }
 

@@ -65,7 +65,7 @@ fn scripts() -> Vec<Script> {
 fn plugins(mode: OutputMode) -> Vec<Plugin> {
     let callbacks = vec![
         (Callback::InputMessages, 50),
-        (Callback::PlainText(TextUnit::Line), 50),
+        (Callback::PlainText(TextUnit::Line.into()), 50),
         (Callback::Tag(vec![TagPattern::Exact("t".into())]), 50),
         (Callback::LlmOutput(mode), 50),
         (Callback::TtsrTriggered, 50),

@@ -225,7 +225,7 @@ async fn an_answer_may_begin_anew() {
     let rules = rule_set(&[("r", "+++\ncondition = \"BAD\"\ninterrupt = \"never\"\n+++\nNo.")], |_| {});
     let lines = || Plugin {
         id: "lines",
-        callbacks: vec![(Callback::PlainText(flow::TextUnit::Line), 50)],
+        callbacks: vec![(Callback::PlainText(flow::TextUnit::Line.into()), 50)],
         text: Some(Box::new(|(text, _)| Ok(flow::TextAnswer::Replace(format!("[{text}]"))))),
         ..Plugin::default()
     };

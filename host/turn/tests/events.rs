@@ -110,7 +110,8 @@ async fn a_subscriber_that_lags_loses_no_text_and_is_bounded() {
 #[tokio::test]
 async fn only_neighbouring_pieces_of_one_attempt_are_joined() {
     let rules = rule_set(&[("r", "+++\ncondition = \"BAD\"\n+++\nNo.")], |_| {});
-    let lines = Plugin { id: "p", callbacks: vec![(Callback::PlainText(TextUnit::Line), 50)], ..Plugin::default() };
+    let lines =
+        Plugin { id: "p", callbacks: vec![(Callback::PlainText(TextUnit::Line.into()), 50)], ..Plugin::default() };
     let words = "line\n".repeat(100);
     let mut scene = Scene::new([text(&format!("{words}BAD"), 1), text(&words, 1)], vec![lines], rules);
     let (_, events) = scene.turn("go").await;

@@ -96,7 +96,7 @@ async fn short_circuits() {
     let rejected = TurnStatus::Rejected { by: "cut".parse().unwrap(), reason: "not here".into() };
     let cases: [Case; 3] = [
         (
-            |words| Ok(InputAnswer::Finish(vec![Message::user(words + "!")])),
+            |words| Ok(InputAnswer::Finish(Some(vec![Message::user(words + "!")]))),
             "finished the input",
             1,
             TurnStatus::Completed,
@@ -154,7 +154,7 @@ async fn a_required_extension_refuses_the_turn() {
     let fail = |_: &str| "broken".to_owned();
     let callbacks = [
         Callback::InputMessages,
-        Callback::PlainText(TextUnit::Line),
+        Callback::PlainText(TextUnit::Line.into()),
         Callback::Tag(vec![TagPattern::Exact("t".into())]),
         Callback::LlmOutput(OutputMode::Observe),
         Callback::LlmOutput(OutputMode::Rewrite),
@@ -193,7 +193,7 @@ async fn without_required_the_same_failures_cost_nothing() {
         id: "weak",
         callbacks: vec![
             (Callback::InputMessages, 50),
-            (Callback::PlainText(TextUnit::Line), 50),
+            (Callback::PlainText(TextUnit::Line.into()), 50),
             (Callback::Tag(vec![TagPattern::Exact("t".into())]), 50),
             (Callback::LlmOutput(OutputMode::Rewrite), 50),
         ],
@@ -283,7 +283,7 @@ async fn the_text_is_the_same_with_a_rewriter_and_without() {
                 },
                 Plugin {
                     id: "lines",
-                    callbacks: vec![(Callback::PlainText(TextUnit::Line), 50)],
+                    callbacks: vec![(Callback::PlainText(TextUnit::Line.into()), 50)],
                     text: Some(Box::new(|(text, _)| Ok(TextAnswer::Replace(format!("[{text}]"))))),
                     ..Plugin::default()
                 },
@@ -332,7 +332,7 @@ async fn every_registered_callback_has_a_status_in_every_turn() {
         id: "all",
         callbacks: vec![
             (Callback::InputMessages, 50),
-            (Callback::PlainText(TextUnit::Whole), 50),
+            (Callback::PlainText(TextUnit::Whole.into()), 50),
             (Callback::Tag(vec![TagPattern::Exact("t".into())]), 50),
             (Callback::LlmOutput(OutputMode::Observe), 50),
             (Callback::TtsrTriggered, 50),

@@ -198,7 +198,7 @@ async fn a_reminder_noted_before_the_verdict_goes_with_the_interrupt() {
 
 fn handlers(mode: OutputMode) -> Vec<Plugin> {
     let callbacks = vec![
-        (Callback::PlainText(TextUnit::Line), 50),
+        (Callback::PlainText(TextUnit::Line.into()), 50),
         (Callback::Tag(vec![TagPattern::Exact("t".into())]), 50),
         (Callback::LlmOutput(mode), 50),
     ];

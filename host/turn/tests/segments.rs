@@ -94,7 +94,7 @@ fn plugin(line: &str, calls: &Calls) -> Plugin {
                 "paragraph" => TextUnit::Paragraph,
                 _ => TextUnit::Whole,
             };
-            plugin.callbacks = vec![(Callback::PlainText(unit), priority)];
+            plugin.callbacks = vec![(Callback::PlainText(unit.into()), priority)];
             plugin.text = Some(Box::new(move |(unit, place)| {
                 calls.lock().unwrap().push(format!("{id} {unit}").replace('\n', "\\n"));
                 match how.as_str() {

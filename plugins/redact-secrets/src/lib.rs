@@ -1,4 +1,4 @@
-//! Keeps secrets off the screen: keys, tokens and passwords in what the model writes.
+//! Keeps secrets off the screen: keys, tokens and passwords in what the model writes, its reasoning included.
 //!
 //! The unit is the line, so that the answer still streams: no secret but a private key spans lines, and for that one the
 //! plugin remembers, in state, that a key is open.
@@ -13,12 +13,15 @@ use std::collections::BTreeMap;
 use find::Span;
 use key_block::{KeyBlock, Line};
 use regex_lite::Regex;
+use serde::Deserialize;
 use tidegate_sdk::prelude::*;
 
 /// State: how many secrets of each kind were redacted in this session.
 const COUNTS: &str = "counts";
-/// State: the private key that is open, where one is.
+/// State: the private key that is open in the answer, where one is.
 const OPEN_KEY: &str = "open-key";
+/// The same for the reasoning.
+const OPEN_KEY_THINKING: &str = "open-key-thinking";
 /// What an operator's own patterns find.
 const EXTRA: &str = "secret";
 
@@ -26,16 +29,60 @@ struct RedactSecrets {
     replacement: String,
     extra: Vec<Regex>,
     ignore: Vec<String>,
+    answer: Progress,
+    thinking: Progress,
+}
+
+/// The progress through the lines of one stream.
+#[derive(Default)]
+struct Progress {
     /// `None`: a new instance, which has to ask the state.
     open: Option<KeyBlock>,
     /// The number of the next unit where none is missed; 0 in a new instance.
     next: u32,
 }
 
+impl Progress {
+    /// Takes the next line of the stream.
+    fn take(&mut self, key: &str, text: &str, place: &TextPlace) -> Result<Line> {
+        let before = match self.open.take() {
+            Some(open) => open,
+            None => state::get(key)?.unwrap_or_default(),
+        };
+        // Lines that failed or were skipped were withheld, and this instance, or the one before it, has not seen them.
+        let missed = place.unit > 0 && self.next != place.unit;
+        self.next = place.unit.saturating_add(1);
+        let mut open = before.clone();
+        let line = open.take(text, place, missed);
+        if open != before {
+            state::set(key, &open)?;
+        }
+        self.open = Some(open);
+        Ok(line)
+    }
+}
+
+/// The settings as the operator writes them.
+#[derive(Deserialize)]
+#[serde(default)]
+struct Options {
+    replacement: String,
+    extra_patterns: Vec<String>,
+    ignore: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { replacement: "[redacted {kind}]".into(), extra_patterns: Vec::new(), ignore: Vec::new() }
+    }
+}
+
 impl Extension for RedactSecrets {
     fn new(settings: &Settings) -> Result<Self> {
+        let Options { replacement, extra_patterns, mut ignore } = settings.read()?;
+        ignore.retain(|text| !text.is_empty());
         let mut extra = Vec::new();
-        for pattern in settings.get_or::<Vec<String>>("extra_patterns", Vec::new())? {
+        for pattern in extra_patterns {
             let regex = Regex::new(&pattern).map_err(|error| {
                 tidegate_sdk::Error::new(format_args!("setting `extra_patterns`: `{pattern}` is no pattern: {error}"))
             })?;
@@ -46,41 +93,23 @@ impl Extension for RedactSecrets {
             }
             extra.push(regex);
         }
-        Ok(Self {
-            replacement: settings.get_or("replacement", String::from("[redacted {kind}]"))?,
-            extra,
-            ignore: settings
-                .get_or("ignore", Vec::<String>::new())?
-                .into_iter()
-                .filter(|text| !text.is_empty())
-                .collect(),
-            open: None,
-            next: 0,
-        })
+        Ok(Self { replacement, extra, ignore, answer: Progress::default(), thinking: Progress::default() })
     }
 }
 
 impl OnPlainText for RedactSecrets {
-    const UNIT: TextUnit = TextUnit::Line;
-    /// Late in the chain, so that it sees what others wrote.
-    const PRIORITY: u8 = 5;
-    /// A line that was not searched must not be shown.
-    const ON_FAILURE: OnFailure = OnFailure::Withhold;
+    /// Lines of everything that the user sees, late in the chain, so that it sees what others wrote. A line that was not
+    /// searched must not be shown.
+    fn text_options(&self) -> TextOptions {
+        let options = TextOptions::new(TextUnit::Line).streams([TextStream::Answer, TextStream::Thinking]);
+        options.priority(5).on_failure(OnFailure::Withhold)
+    }
 
     fn on_plain_text(&mut self, text: &str, place: &TextPlace) -> Result<TextAnswer> {
-        let before = match self.open.take() {
-            Some(open) => open,
-            None => state::get(OPEN_KEY)?.unwrap_or_default(),
+        let line = match place.stream {
+            TextStream::Thinking => self.thinking.take(OPEN_KEY_THINKING, text, place)?,
+            _ => self.answer.take(OPEN_KEY, text, place)?,
         };
-        // Lines that failed or were skipped were withheld, and this instance, or the one before it, has not seen them.
-        let missed = place.unit > 0 && self.next != place.unit;
-        self.next = place.unit.saturating_add(1);
-        let mut open = before.clone();
-        let line = open.take(text, place, missed);
-        if open != before {
-            state::set(OPEN_KEY, &open)?;
-        }
-        self.open = Some(open);
         match line {
             Line::Begins => {
                 count(&[key_block::KIND])?;

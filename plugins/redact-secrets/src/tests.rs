@@ -89,6 +89,20 @@ fn an_open_key_outlives_the_instance_and_not_the_message() {
 }
 
 #[test]
+fn reasoning_is_searched_and_does_not_mix_with_the_answer() {
+    let mut harness = Harness::<RedactSecrets>::new();
+    let at = |unit| TextPlace::new(unit, &[]);
+    let thought = |unit| at(unit).in_stream(TextStream::Thinking);
+    harness.plain_text_at("-----BEGIN PRIVATE KEY-----\n", &thought(0)).expect("begins");
+    assert_eq!(harness.plain_text_at("word\n", &at(0)).expect("the answer"), TextAnswer::Pass);
+    harness.restart();
+    assert_eq!(harness.plain_text_at("MIIEpAIB\n", &thought(1)).expect("inside"), TextAnswer::replace(""));
+    let key = format!("ghp_{}", letters(36));
+    let shown = harness.plain_text_at(&format!("so {key}\n"), &thought(2)).expect("a token");
+    assert_eq!(shown, TextAnswer::replace("so [redacted GitHub token]\n"));
+}
+
+#[test]
 fn a_key_whose_beginning_was_missed_is_redacted_from_where_it_is_seen() {
     let body = letters(64) + "\n";
     let at = |unit| TextPlace::new(unit, &[]);

@@ -21,24 +21,34 @@ struct Note {
     text: String,
 }
 
+/// The settings are all that an instance has.
+#[derive(Deserialize)]
+#[serde(default)]
 struct SessionNotes {
     confirmation: String,
     max_notes: usize,
 }
 
+impl Default for SessionNotes {
+    fn default() -> Self {
+        Self { confirmation: "(noted: {note})".into(), max_notes: 50 }
+    }
+}
+
 impl Extension for SessionNotes {
     fn new(settings: &Settings) -> Result<Self> {
-        let max_notes = settings.get_or("max_notes", 50u32)?;
-        if !(1..=1000).contains(&max_notes) {
-            bail!("setting `max_notes` must be from 1 to 1000, and is {max_notes}");
+        let notes: Self = settings.read()?;
+        if !(1..=1000).contains(&notes.max_notes) {
+            bail!("setting `max_notes` must be from 1 to 1000, and is {}", notes.max_notes);
         }
-        let confirmation = settings.get_or("confirmation", String::from("(noted: {note})"))?;
-        Ok(Self { confirmation, max_notes: max_notes as usize })
+        Ok(notes)
     }
 }
 
 impl OnTag for SessionNotes {
-    const TAGS: &'static [&'static str] = &["note", "note-*"];
+    fn tag_options(&self) -> TagOptions {
+        TagOptions::new(["note", "note-*"])
+    }
 
     fn on_tag(&mut self, tag: &Tag, _place: &TagPlace) -> Result<TagAnswer> {
         let text = one_line(&tag.content);

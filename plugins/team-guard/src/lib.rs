@@ -47,8 +47,6 @@ impl TtsrTriggered for TeamGuard {
 }
 
 impl OnLlmOutput for TeamGuard {
-    const MODE: OutputMode = OutputMode::Observe;
-
     fn on_llm_output(&mut self, _output: &LlmOutput) -> Result<OutputAnswer> {
         match state::get::<BTreeMap<String, Fired>>(FIRED)? {
             Some(fired) if !fired.is_empty() => OutputAnswer::pass().annotate(NOTE, &fired),
@@ -64,6 +62,7 @@ fn place(found: &RuleMatch) -> String {
         (None, RuleStream::Thinking) => "thinking".into(),
         (None, RuleStream::Tool(tool)) => tool.clone(),
         (None, RuleStream::Other(stream)) => stream.clone(),
+        (None, _) => "another stream".into(),
     }
 }
 

@@ -73,7 +73,8 @@ fn an_extension_may_have_every_callback_and_every_power() {
     let (imports, exports) = interfaces(&built.bytes);
     let callbacks = ["on-input-messages", "on-plain-text", "on-tag", "on-llm-output", "ttsr-triggered"];
     assert_eq!(exports, &set(&["registration"]) | &set(&callbacks));
-    assert_eq!(imports, set(&["types", "log", "session", "settings", "state", "tools"]));
+    let powers = ["clock", "history", "log", "random", "session", "settings", "state", "tools"];
+    assert_eq!(imports, &set(&["types"]) | &set(&powers));
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn a_power_that_is_used_is_imported() {
     let dir = package(
         "keeper",
         "use tidegate_sdk::prelude::*;\n#[derive(Default)]\nstruct Keeper;\nimpl OnTag for Keeper {\n\
-         const TAGS: &'static [&'static str] = &[\"note\"];\n\
+         fn tag_options(&self) -> TagOptions {\nTagOptions::new([\"note\"])\n}\n\
          fn on_tag(&mut self, tag: &Tag, _: &TagPlace) -> Result<TagAnswer> {\n\
          state::set(&tag.name, &tag.content)?;\nOk(TagAnswer::Keep)\n}\n}\ntidegate_sdk::export!(Keeper: OnTag);\n",
     );

@@ -6,26 +6,27 @@ use crate::{Message, Result};
 
 /// Answer to `on_input_messages`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum InputAnswer {
     /// No change.
     Pass,
-    /// These messages instead, in this order. An empty list drops the input: the turn ends, which is reported.
+    /// These messages replace the input, in this order. An empty list drops the input: the turn ends, which is reported.
     Replace(Vec<Message>),
-    /// These messages instead; later extensions are skipped, which is recorded.
-    Finish(Vec<Message>),
-    /// Answer with this text; the model is not asked.
+    /// These messages replace the input, or none: it stays as it is. Later extensions are skipped, which is reported.
+    Finish(Option<Vec<Message>>),
+    /// The reply to the user; the model is not asked.
     Reply(String),
-    /// End the turn; the reason reaches the user.
+    /// The turn ends; the reason is shown to the user.
     Reject(String),
 }
 
 impl InputAnswer {
-    /// Answer the user with this text instead of asking the model.
+    /// Replies to the user with this text instead of asking the model.
     pub fn reply(text: impl Into<String>) -> Self {
         Self::Reply(text.into())
     }
 
-    /// End the turn for this reason, which the user sees.
+    /// Ends the turn for this reason, which the user sees.
     pub fn reject(reason: impl Into<String>) -> Self {
         Self::Reject(reason.into())
     }
@@ -33,6 +34,7 @@ impl InputAnswer {
 
 /// Answer to `on_plain_text`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TextAnswer {
     /// No change.
     Pass,
@@ -49,6 +51,7 @@ impl TextAnswer {
 
 /// Answer to `on_tag`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TagAnswer {
     /// No change.
     Keep,
@@ -72,6 +75,7 @@ impl TagAnswer {
 
 /// Answer to `on_llm_output`: what becomes of the text, and notes about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OutputAnswer {
     /// The text from here on; `None` = no change. The original stays in the transcript.
     pub replace: Option<String>,

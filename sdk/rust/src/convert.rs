@@ -2,17 +2,18 @@
 //! nothing is copied but the lists' own slots.
 
 use crate::__guest::base::exports::tidegate::extension::registration as reg;
-use crate::__guest::base::tidegate::extension::{session, state, tools, types};
+use crate::__guest::base::tidegate::extension::types;
 use crate::__guest::on_input_messages::exports::tidegate::extension::on_input_messages as input;
 use crate::__guest::on_llm_output::exports::tidegate::extension::on_llm_output as output;
 use crate::__guest::on_plain_text::exports::tidegate::extension::on_plain_text as text;
 use crate::__guest::on_tag::exports::tidegate::extension::on_tag as tag;
+use crate::__guest::powers::tidegate::extension::{session, state, tools};
 use crate::__guest::ttsr_triggered::exports::tidegate::extension::ttsr_triggered as ttsr;
 use crate::export::Callback;
 use crate::{
-    InputAnswer, LlmOutput, Message, OnFailure, OutputAnswer, OutputMode, Part, Registered, Role, RuleAction,
-    RuleMatch, RuleStream, SessionInfo, Setting, StateError, StopReason, Tag, TagAnswer, TagPlace, TextAnswer,
-    TextPlace, TextUnit, ToolCall, ToolInfo, ToolResult, TtsrEvent, Usage,
+    Blob, Content, InputAnswer, LlmOutput, Message, Moment, OnFailure, OutputAnswer, OutputMode, Part, Role,
+    RuleAction, RuleMatch, RuleStream, SessionInfo, Setting, StateError, StopReason, Tag, TagAnswer, TagPlace,
+    TextAnswer, TextPlace, TextStream, TextUnit, ToolCall, ToolInfo, ToolResult, TtsrEvent, Usage,
 };
 
 /// Each element converted.
@@ -37,10 +38,16 @@ macro_rules! same_cases {
 
 same_cases!(types::Role => Role { System, User, Assistant, Tool; Other });
 same_cases!(Role => types::Role { System, User, Assistant, Tool; Other });
-same_cases!(types::Part => Part { ; Text, Thinking, ToolCall, ToolResult, Other });
-same_cases!(Part => types::Part { ; Text, Thinking, ToolCall, ToolResult, Other });
-same_cases!(types::StopReason => StopReason { EndTurn, ToolUse, MaxTokens, StopSequence, Refusal; Other });
-same_cases!(types::Setting => Setting { ; Text, Number, Boolean, Texts, Other });
+same_cases!(types::Part => Part { ; Text, Thinking, ToolCall, ToolResult, Blob, Other });
+same_cases!(Part => types::Part { ; Text, Thinking, ToolCall, ToolResult, Blob, Other });
+same_cases!(types::Content => Content { ; Text, Blob, Other });
+same_cases!(Content => types::Content { ; Text, Blob, Other });
+same_cases!(types::StopReason => StopReason {
+    EndTurn, ToolUse, MaxTokens, StopSequence, Refusal, Pause, ContextFull; Other
+});
+same_cases!(types::Setting => Setting { ; Text, Number, Boolean, Texts, Json, Other });
+same_cases!(types::TextStream => TextStream { Answer, Thinking; Other });
+same_cases!(TextStream => types::TextStream { Answer, Thinking; Other });
 same_cases!(ttsr::RuleStream => RuleStream { Text, Thinking; Tool, Other });
 same_cases!(ttsr::RuleAction => RuleAction { Pass, Remind, Interrupt, Block, Stop; Other });
 same_cases!(state::StateError => StateError { ; BadKey, Limit, Unavailable, Other });
@@ -65,18 +72,20 @@ macro_rules! same_fields {
 }
 
 same_fields!(types::ToolCall => ToolCall { id, name, arguments, attributes });
-same_fields!(types::ToolResult => ToolResult { id, content, is_error, attributes });
-same_fields!(types::Usage => Usage { input, output, attributes });
-same_fields!(types::Message => Message { attributes; role; parts });
-same_fields!(text::TextPlace => TextPlace { unit, inside, attributes });
-same_fields!(tag::Tag => Tag { name, attributes, content });
-same_fields!(tag::TagPlace => TagPlace { depth, inside, attributes });
-same_fields!(output::LlmOutput => LlmOutput { text, attributes; stop, usage; tool_calls });
+same_fields!(types::Blob => Blob { id, media_type, size, attributes });
+same_fields!(types::ToolResult => ToolResult { id, is_error, attributes; ; content });
+same_fields!(types::Usage => Usage { input, output, cache_read, cache_write, attributes });
+same_fields!(types::Message => Message { id, attributes; role; parts });
+same_fields!(types::Moment => Moment { turn, step, attempt });
+same_fields!(text::TextPlace => TextPlace { unit, inside, attributes; at, stream });
+same_fields!(tag::Tag => Tag { name, pairs, content, attributes });
+same_fields!(tag::TagPlace => TagPlace { inside, attributes; at });
+same_fields!(output::LlmOutput => LlmOutput { text, attributes; at, stop, usage; tool_calls });
 same_fields!(ttsr::RuleMatch => RuleMatch { rule, pattern, text, start, end, line, path, field, attributes; stream });
-same_fields!(ttsr::TtsrEvent => TtsrEvent { attempt, attributes; action; matches });
+same_fields!(ttsr::TtsrEvent => TtsrEvent { attributes; at, action; matches });
 same_fields!(tools::ToolInfo => ToolInfo { name, description, parameters, attributes });
 same_fields!(session::SessionInfo => SessionInfo {
-    extension, id, turn, step, attempt, provider, model, workspace, attributes
+    extension, id, agent, provider, model, workspace, attributes; at
 });
 
 impl From<ToolCall> for types::ToolCall {
@@ -87,25 +96,32 @@ impl From<ToolCall> for types::ToolCall {
 
 impl From<ToolResult> for types::ToolResult {
     fn from(ToolResult { id, content, is_error, attributes }: ToolResult) -> Self {
-        Self { id, content, is_error, attributes }
+        Self { id, content: list(content), is_error, attributes }
+    }
+}
+
+impl From<Blob> for types::Blob {
+    fn from(Blob { id, media_type, size, attributes }: Blob) -> Self {
+        Self { id, media_type, size, attributes }
     }
 }
 
 impl From<Message> for types::Message {
-    fn from(Message { role, parts, attributes }: Message) -> Self {
-        Self { role: role.into(), parts: list(parts), attributes }
+    fn from(Message { id, role, parts, attributes }: Message) -> Self {
+        Self { id, role: role.into(), parts: list(parts), attributes }
     }
 }
 
 impl From<InputAnswer> for input::InputAnswer {
     fn from(answer: InputAnswer) -> Self {
-        match answer {
-            InputAnswer::Pass => Self::Pass,
-            InputAnswer::Replace(messages) => Self::Replace(list(messages)),
-            InputAnswer::Finish(messages) => Self::Finish(list(messages)),
-            InputAnswer::Reply(text) => Self::Reply(text),
-            InputAnswer::Reject(reason) => Self::Reject(reason),
-        }
+        let change = match answer {
+            InputAnswer::Pass => input::InputChange::Pass,
+            InputAnswer::Replace(messages) => input::InputChange::Replace(list(messages)),
+            InputAnswer::Finish(messages) => input::InputChange::Finish(messages.map(list)),
+            InputAnswer::Reply(text) => input::InputChange::Reply(text),
+            InputAnswer::Reject(reason) => input::InputChange::Reject(reason),
+        };
+        Self { change, attributes: Vec::new() }
     }
 }
 
@@ -118,21 +134,43 @@ impl From<OutputAnswer> for output::OutputAnswer {
     }
 }
 
-impl From<Registered> for reg::Registered {
-    fn from(Registered { callback, priority, on_failure }: Registered) -> Self {
-        let callback = match callback {
-            Callback::InputMessages => reg::Callback::OnInputMessages,
-            Callback::PlainText(unit) => reg::Callback::OnPlainText(unit.into()),
-            Callback::Tag(patterns) => reg::Callback::OnTag(patterns),
-            Callback::LlmOutput(mode) => reg::Callback::OnLlmOutput(mode.into()),
-            Callback::TtsrTriggered => reg::Callback::TtsrTriggered,
+impl From<Callback> for reg::Registered {
+    fn from(callback: Callback) -> Self {
+        let attributes = Vec::new;
+        let (callback, priority) = match callback {
+            Callback::InputMessages(options) => {
+                let (on_failure, attributes) = (policy(options.on_failure), attributes());
+                (reg::Callback::OnInputMessages(reg::InputOptions { on_failure, attributes }), options.priority)
+            }
+            Callback::PlainText(options) => {
+                let (on_failure, attributes) = (policy(options.on_failure), attributes());
+                let (unit, streams) = (options.unit.into(), list(options.streams));
+                (
+                    reg::Callback::OnPlainText(reg::TextOptions { unit, streams, on_failure, attributes }),
+                    options.priority,
+                )
+            }
+            Callback::Tag(options) => {
+                let (on_failure, attributes) = (policy(options.on_failure), attributes());
+                let patterns = options.patterns;
+                (reg::Callback::OnTag(reg::TagOptions { patterns, on_failure, attributes }), options.priority)
+            }
+            Callback::LlmOutput(options) => {
+                let (on_failure, attributes) = (policy(options.on_failure), attributes());
+                let mode = options.mode.into();
+                (reg::Callback::OnLlmOutput(reg::OutputOptions { mode, on_failure, attributes }), options.priority)
+            }
+            Callback::TtsrTriggered(options) => (reg::Callback::TtsrTriggered, options.priority),
         };
-        let on_failure = match on_failure {
-            OnFailure::Unspecified => None,
-            OnFailure::Skip => Some(reg::OnFailure::Skip),
-            OnFailure::Withhold => Some(reg::OnFailure::Withhold),
-            OnFailure::Reject => Some(reg::OnFailure::Reject),
-        };
-        Self { callback, priority: Some(priority), on_failure, attributes: Vec::new() }
+        Self { callback, priority: Some(priority), attributes: attributes() }
+    }
+}
+
+fn policy(policy: OnFailure) -> Option<reg::OnFailure> {
+    match policy {
+        OnFailure::Unspecified => None,
+        OnFailure::Skip => Some(reg::OnFailure::Skip),
+        OnFailure::Withhold => Some(reg::OnFailure::Withhold),
+        OnFailure::Reject => Some(reg::OnFailure::Reject),
     }
 }

@@ -3,83 +3,113 @@
 use std::cell::RefCell;
 use std::thread::LocalKey;
 
-use crate::{
-    Extension, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OutputMode, Result, Settings, TextUnit,
-    TtsrTriggered,
-};
+use crate::{InputOptions, OutputOptions, Result, Settings, TagOptions, TextOptions, TtsrOptions, host};
 
 /// One callback as it is registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Callback {
     /// `on_input_messages`
-    InputMessages,
-    /// `on_plain_text`, with this unit
-    PlainText(TextUnit),
-    /// `on_tag`, for these patterns
-    Tag(Vec<String>),
-    /// `on_llm_output`, in this mode
-    LlmOutput(OutputMode),
+    InputMessages(InputOptions),
+    /// `on_plain_text`
+    PlainText(TextOptions),
+    /// `on_tag`
+    Tag(TagOptions),
+    /// `on_llm_output`
+    LlmOutput(OutputOptions),
     /// `ttsr_triggered`
-    TtsrTriggered,
+    TtsrTriggered(TtsrOptions),
 }
 
-/// A callback and its priority.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registered {
-    /// Which.
-    pub callback: Callback,
-    /// 0 to 100, higher first.
-    pub priority: u8,
-    /// What happens when it did not do its work.
-    pub on_failure: OnFailure,
-}
-
-/// A type that [`export!`](crate::export) was called for. Not to be implemented by hand.
-pub trait Exported: Extension {
-    /// What this instance registers.
+/// A type that [`export!`](crate::export) was called for. Do not implement it by hand.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not exported as an extension",
+    note = "call `tidegate_sdk::export!({Self}: …)` with the callbacks that it implements"
+)]
+pub trait Exported: Sized + 'static {
+    /// Makes an instance: by `Extension::new`, else by `Default`.
     #[doc(hidden)]
-    fn registered(&self) -> Vec<Registered>;
+    fn make(settings: &Settings) -> Result<Self>;
+
+    /// The callbacks that this instance registers.
+    #[doc(hidden)]
+    fn registered(&self) -> Vec<Callback>;
 
     /// The session's instance.
     #[doc(hidden)]
     fn slot() -> &'static LocalKey<RefCell<Option<Self>>>;
 }
 
-/// What an extension with these settings registers.
+/// Returns the callbacks that an extension with these settings registers.
 ///
 /// # Errors
-/// It refuses the settings.
-pub fn registration<E: Exported>(settings: &Settings) -> Result<Vec<Registered>> {
-    Ok(E::new(settings)?.registered())
+/// It rejects the settings.
+pub fn registration<E: Exported>(settings: &Settings) -> Result<Vec<Callback>> {
+    host::registering(|| Ok(E::make(settings)?.registered()))
+}
+
+/// How `export!` finds the constructor of a type: of two traits with the same method, the one whose receiver needs no extra
+/// reference is preferred, so that a type with `Default` and an own `Extension::new` is no conflict.
+#[doc(hidden)]
+pub mod make {
+    use std::marker::PhantomData;
+
+    use crate::{Extension, Result, Settings};
+
+    #[derive(Debug)]
+    pub struct Maker<E>(PhantomData<E>);
+
+    impl<E> Maker<E> {
+        #[allow(clippy::new_without_default, reason = "only `export!` calls it")]
+        pub fn new() -> Self {
+            Self(PhantomData)
+        }
+    }
+
+    pub trait FromSettings<E> {
+        fn make(&self, settings: &Settings) -> Result<E>;
+    }
+
+    impl<E: Extension> FromSettings<E> for Maker<E> {
+        fn make(&self, settings: &Settings) -> Result<E> {
+            E::new(settings)
+        }
+    }
+
+    pub trait FromDefault<E> {
+        fn make(&self, settings: &Settings) -> Result<E>;
+    }
+
+    impl<E: Default> FromDefault<E> for &Maker<E> {
+        fn make(&self, _settings: &Settings) -> Result<E> {
+            Ok(E::default())
+        }
+    }
 }
 
 #[doc(hidden)]
 pub mod entry {
-    use super::*;
+    use super::Callback;
+    use crate::{OnInputMessages, OnLlmOutput, OnPlainText, OnTag, TtsrTriggered};
 
-    pub fn on_input_messages<E: OnInputMessages>(extension: &E) -> Registered {
-        let (priority, on_failure) = (extension.priority(), extension.on_failure());
-        Registered { callback: Callback::InputMessages, priority, on_failure }
+    pub fn on_input_messages<E: OnInputMessages>(extension: &E) -> Callback {
+        Callback::InputMessages(extension.input_options())
     }
 
-    pub fn on_plain_text<E: OnPlainText>(extension: &E) -> Registered {
-        let (priority, on_failure) = (extension.priority(), extension.on_failure());
-        Registered { callback: Callback::PlainText(extension.unit()), priority, on_failure }
+    pub fn on_plain_text<E: OnPlainText>(extension: &E) -> Callback {
+        Callback::PlainText(extension.text_options())
     }
 
-    pub fn on_tag<E: OnTag>(extension: &E) -> Registered {
-        let (priority, on_failure) = (extension.priority(), extension.on_failure());
-        Registered { callback: Callback::Tag(extension.tags()), priority, on_failure }
+    pub fn on_tag<E: OnTag>(extension: &E) -> Callback {
+        Callback::Tag(extension.tag_options())
     }
 
-    pub fn on_llm_output<E: OnLlmOutput>(extension: &E) -> Registered {
-        let (priority, on_failure) = (extension.priority(), extension.on_failure());
-        Registered { callback: Callback::LlmOutput(extension.mode()), priority, on_failure }
+    pub fn on_llm_output<E: OnLlmOutput>(extension: &E) -> Callback {
+        Callback::LlmOutput(extension.output_options())
     }
 
-    pub fn ttsr_triggered<E: TtsrTriggered>(extension: &E) -> Registered {
-        let (priority, on_failure) = (extension.priority(), OnFailure::Unspecified);
-        Registered { callback: Callback::TtsrTriggered, priority, on_failure }
+    pub fn ttsr_triggered<E: TtsrTriggered>(extension: &E) -> Callback {
+        Callback::TtsrTriggered(extension.ttsr_options())
     }
 }
 
@@ -113,7 +143,13 @@ macro_rules! export {
             }
 
             impl $crate::Exported for $extension {
-                fn registered(&self) -> ::std::vec::Vec<$crate::Registered> {
+                fn make(settings: &$crate::Settings) -> $crate::Result<Self> {
+                    #[allow(unused_imports)]
+                    use $crate::__make::{FromDefault as _, FromSettings as _};
+                    (&$crate::__make::Maker::<$extension>::new()).make(settings)
+                }
+
+                fn registered(&self) -> ::std::vec::Vec<$crate::Callback> {
                     ::std::vec![$($crate::__entry!($callback, self)),+]
                 }
 
@@ -134,7 +170,7 @@ macro_rules! export {
             )+
 
             // A use of the type in every build: to the compiler of a native library nothing else calls its code.
-            let _: fn(&$crate::Settings) -> $crate::Result<::std::vec::Vec<$crate::Registered>> =
+            let _: fn(&$crate::Settings) -> $crate::Result<::std::vec::Vec<$crate::Callback>> =
                 $crate::registration::<$extension>;
         };
     };

@@ -1,5 +1,5 @@
-//! The crossing of the contract, in a guest only: generated bindings, one tiny world a callback, and the exports that
-//! hand each call to the author's type.
+//! The boundary of the contract, in a guest only: generated bindings, one small world per callback, and the exports that
+//! pass each call to the author's type.
 //!
 //! Unsafe code is denied everywhere else; here it is what the generator writes to lift and lower values.
 #![allow(unsafe_code, reason = "generated bindings read and write the guest's memory by the canonical ABI")]
@@ -13,7 +13,7 @@ use crate::{
     registration,
 };
 
-/// Bindings of the base world: registration and the powers.
+/// Bindings of the base world: registration and the log.
 pub mod base {
     wit_bindgen::generate!({
         path: "../wit/0.1.0",
@@ -22,6 +22,28 @@ pub mod base {
         pub_export_macro: true,
         export_macro_name: "export_registration",
         default_bindings_module: "tidegate_sdk::__guest::base",
+    });
+}
+
+/// Bindings of the powers. A component imports those that are called; the linker drops the rest.
+pub mod powers {
+    wit_bindgen::generate!({
+        inline: "
+            package tidegate:sdk;
+            world powers {
+                include tidegate:extension/with-clock@0.1.0;
+                include tidegate:extension/with-history@0.1.0;
+                include tidegate:extension/with-random@0.1.0;
+                include tidegate:extension/with-session@0.1.0;
+                include tidegate:extension/with-settings@0.1.0;
+                include tidegate:extension/with-state@0.1.0;
+                include tidegate:extension/with-tools@0.1.0;
+            }
+        ",
+        path: "../wit/0.1.0",
+        world: "tidegate:sdk/powers",
+        generate_all,
+        with: { "tidegate:extension/types@0.1.0": crate::__guest::base::tidegate::extension::types },
     });
 }
 
@@ -59,7 +81,7 @@ callback_world!(
 );
 
 use base::exports::tidegate::extension::registration as wit_registration;
-use base::tidegate::extension::types::{Failure, Message, Setting};
+use base::tidegate::extension::types::{Failure, Message};
 use on_input_messages::exports::tidegate::extension::on_input_messages as wit_input;
 use on_llm_output::exports::tidegate::extension::on_llm_output as wit_output;
 use on_plain_text::exports::tidegate::extension::on_plain_text as wit_text;
@@ -70,9 +92,9 @@ use ttsr_triggered::exports::tidegate::extension::ttsr_triggered as wit_ttsr;
 pub struct Guest<E>(PhantomData<E>);
 
 impl<E: Exported> wit_registration::Guest for Guest<E> {
-    fn register(settings: Vec<(String, Setting)>) -> Result<wit_registration::RegisteredExtension, Failure> {
+    fn register(about: wit_registration::About) -> Result<wit_registration::RegisteredExtension, Failure> {
         hook_panics();
-        let settings = Settings::given(settings.into_iter().map(|(key, value)| (key, value.into())));
+        let settings = Settings::given(about.settings.into_iter().map(|(key, value)| (key, value.into())));
         let callbacks = registration::<E>(&settings).map_err(failure)?.into_iter().map(Into::into).collect();
         Ok(wit_registration::RegisteredExtension { callbacks, attributes: Vec::new() })
     }
@@ -120,7 +142,7 @@ fn call<E: Exported, T>(run: impl FnOnce(&mut E) -> crate::Result<T>) -> Result<
             Some(extension) => extension,
             None => {
                 hook_panics();
-                slot.insert(E::new(&Settings::host()).map_err(|error| failure(error.while_doing("cannot start")))?)
+                slot.insert(E::make(&Settings::host()).map_err(|error| failure(error.while_doing("cannot start")))?)
             }
         };
         run(extension).map_err(failure)

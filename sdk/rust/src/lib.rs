@@ -18,8 +18,8 @@
 //! ```
 //!
 //! The crate is a `cdylib`; `tidegate-build` makes a component of it, which exports exactly the callbacks named and
-//! imports only the powers used: [`state`], [`session`], [`tools`] (asked for in `plugin.toml`), [`settings`] and [`log`]
-//! (always there). There is no WASI: files, network, environment, `println!` and threads do nothing or fail, and
+//! imports only the powers used: [`state`], [`session`], [`history`] and [`tools`] (requested in `plugin.toml`), [`settings`],
+//! [`log`], [`clock`] and [`random`] (always granted). There is no WASI: files, network, environment, `println!` and threads do nothing or fail, and
 //! `SystemTime::now`, `Instant::now` and `thread::sleep` trap.
 //!
 //! Outside of a guest the same code is plain Rust over a host in memory: see [`testing`].
@@ -29,7 +29,10 @@
 // Only `guest` may allow unsafe code, for what the generator writes; a host build does not even contain it.
 #![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
 
+pub mod clock;
+pub mod history;
 pub mod log;
+pub mod random;
 pub mod session;
 pub mod settings;
 pub mod state;
@@ -48,32 +51,35 @@ mod error;
 mod export;
 mod extension;
 mod host;
+mod options;
 mod values;
 
 pub use answer::{InputAnswer, OutputAnswer, TagAnswer, TextAnswer};
 pub use error::{Error, Result};
+pub use export::{Callback, Exported, registration};
 #[doc(hidden)]
-pub use export::entry;
-pub use export::{Callback, Exported, Registered, registration};
-pub use extension::{
-    DEFAULT_PRIORITY, Extension, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, OutputMode, TextUnit,
-    TtsrTriggered,
+pub use export::{entry, make as __make};
+pub use extension::{Extension, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, TtsrTriggered};
+pub use options::{
+    DEFAULT_PRIORITY, InputOptions, OnFailure, OutputMode, OutputOptions, TagOptions, TextOptions, TextStream,
+    TextUnit, TtsrOptions,
 };
 pub use session::SessionInfo;
 pub use settings::{Setting, SettingError, Settings};
-pub use state::StateError;
+pub use state::{Keep, StateError};
 pub use tools::ToolInfo;
 pub use values::{
-    Attribute, LlmOutput, Message, Part, Role, RuleAction, RuleMatch, RuleStream, StopReason, Tag, TagPlace, TextPlace,
-    ToolCall, ToolResult, TtsrEvent, Usage,
+    Attribute, Blob, Content, LlmOutput, Message, Moment, Part, Role, RuleAction, RuleMatch, RuleStream, StopReason,
+    Tag, TagPlace, TextPlace, ToolCall, ToolResult, TtsrEvent, Usage,
 };
 
 /// What nearly every extension needs: `use tidegate_sdk::prelude::*;`
 pub mod prelude {
     pub use crate::{
-        Extension, InputAnswer, LlmOutput, Message, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText, OnTag,
-        OutputAnswer, OutputMode, Part, Result, Role, RuleMatch, Settings, Tag, TagAnswer, TagPlace, TextAnswer,
-        TextPlace, TextUnit, TtsrEvent, TtsrTriggered, bail, log, session, settings, state, tools,
+        Extension, InputAnswer, InputOptions, LlmOutput, Message, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText,
+        OnTag, OutputAnswer, OutputMode, OutputOptions, Part, Result, Role, RuleMatch, Settings, Tag, TagAnswer,
+        TagOptions, TagPlace, TextAnswer, TextOptions, TextPlace, TextStream, TextUnit, TtsrEvent, TtsrOptions,
+        TtsrTriggered, bail, clock, history, log, random, session, settings, state, tools,
     };
 }
 

@@ -1,21 +1,30 @@
 //! Power `settings`: the extension's own settings, as its manifest declares and the operator sets them. Always granted.
+//!
+//! [`Settings::read`] reads all of them into a type with `#[derive(Deserialize)]`; [`Settings::get`] reads one.
+
+mod read;
 
 use std::fmt;
+
+use serde::de::DeserializeOwned;
 
 use crate::host;
 
 /// A value of the extension's own settings.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Setting {
-    /// Text.
+    /// A string.
     Text(String),
     /// A number; whole numbers are exact up to 2^53.
     Number(f64),
-    /// Yes or no.
+    /// A boolean.
     Boolean(bool),
-    /// A list of texts.
+    /// A list of strings.
     Texts(Vec<String>),
-    /// A kind this version does not know; the text shows the value.
+    /// Any other value, such as a table, as JSON text.
+    Json(String),
+    /// A kind that this version does not know; the string shows the value.
     Other(String),
 }
 
@@ -26,6 +35,7 @@ impl Setting {
             Self::Number(_) => "a number",
             Self::Boolean(_) => "a boolean",
             Self::Texts(_) => "a list of texts",
+            Self::Json(_) => "a table",
             Self::Other(_) => "of a kind this extension does not know",
         }
     }
@@ -55,10 +65,11 @@ impl<const N: usize> From<[&str; N]> for Setting {
     }
 }
 
-/// A setting cannot be used as it is set.
+/// A setting is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SettingError {
-    /// Which setting.
+    /// The setting's name; empty where the error is about all of them.
     pub key: String,
     /// What is wrong with it.
     pub problem: String,
@@ -66,7 +77,10 @@ pub struct SettingError {
 
 impl fmt::Display for SettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "setting `{}` {}", self.key, self.problem)
+        match self.key.as_str() {
+            "" => write!(f, "settings: {}", self.problem),
+            key => write!(f, "setting `{key}` {}", self.problem),
+        }
     }
 }
 
@@ -132,7 +146,36 @@ impl Settings {
         Self(Source::Host)
     }
 
-    /// One setting; `None` where the manifest declares none of that name.
+    /// Reads all settings into a type, by the names of its fields.
+    ///
+    /// ```
+    /// use serde::Deserialize;
+    /// use tidegate_sdk::{Setting, Settings};
+    ///
+    /// #[derive(Deserialize)]
+    /// struct Options {
+    ///     greeting: String,
+    ///     max: u32,
+    ///     #[serde(default)]
+    ///     names: Vec<String>,
+    /// }
+    ///
+    /// let given = [("greeting".to_owned(), Setting::from("hello")), ("max".to_owned(), Setting::from(3.0))];
+    /// let options: Options = Settings::given(given).read()?;
+    /// assert_eq!((options.greeting.as_str(), options.max, options.names.len()), ("hello", 3, 0));
+    /// # Ok::<(), tidegate_sdk::SettingError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A setting is of another kind or out of range, or one that the type requires is not declared.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, SettingError> {
+        read::read(match &self.0 {
+            Source::Host => host::settings_all(),
+            Source::Given(given) => given.clone(),
+        })
+    }
+
+    /// Returns one setting; `None` where the manifest declares none of that name.
     ///
     /// # Errors
     /// It is set to another kind of value.
@@ -144,7 +187,7 @@ impl Settings {
         value.map(T::from_setting).transpose().map_err(|problem| SettingError { key: key.to_owned(), problem })
     }
 
-    /// One setting, or `default` where the manifest declares none of that name.
+    /// Returns one setting, or `default` where the manifest declares none of that name.
     ///
     /// # Errors
     /// It is set to another kind of value.
@@ -153,7 +196,7 @@ impl Settings {
     }
 }
 
-/// One setting as the host has it now; `None` where the manifest declares none of that name.
+/// Returns one setting as the host has it now; `None` where the manifest declares none of that name.
 ///
 /// # Errors
 /// It is set to another kind of value.
@@ -161,7 +204,7 @@ pub fn get<T: FromSetting>(key: &str) -> Result<Option<T>, SettingError> {
     Settings::host().get(key)
 }
 
-/// All settings, sorted by name.
+/// Returns all settings, sorted by name.
 pub fn all() -> Vec<(String, Setting)> {
     host::settings_all()
 }

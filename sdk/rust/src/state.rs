@@ -1,6 +1,6 @@
-//! Power `state`: what must last. Keys are scoped to this extension in this session.
+//! Power `state`: data that persists between calls. Keys are scoped to this extension in this session.
 //!
-//! A callback is a transaction: what it writes is applied when it succeeds and thrown away when it fails; it sees its own
+//! A callback is a transaction: its writes are applied when it succeeds and discarded when it fails; it sees its own
 //! writes at once. Values are stored as JSON text, so any serde type will do. Name `state` under `[capabilities]` in
 //! `plugin.toml`, with the reason; the operator grants it.
 
@@ -14,6 +14,7 @@ use crate::host;
 
 /// Why the state refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StateError {
     /// The key is empty or longer than 512 bytes.
     BadKey(String),
@@ -51,7 +52,7 @@ impl fmt::Display for StateError {
 
 impl std::error::Error for StateError {}
 
-/// The value under a key, if there is one. Reading it starts its time to live anew.
+/// Returns the value under a key, if there is one, and restarts its time to live.
 ///
 /// # Errors
 /// [`StateError::WrongType`] where the stored value is not a `T`; else the state refuses.
@@ -64,24 +65,57 @@ pub fn get<T: DeserializeOwned>(key: &str) -> Result<Option<T>, StateError> {
     })
 }
 
-/// Puts a value under a key, for as long as the host keeps the state of the session. At most 1 MiB.
+/// How long a value is kept. Reading it restarts its time. The lifetime of the session's state bounds every other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Keep {
+    /// The operator's default time to live: 1 hour unless set otherwise.
+    #[default]
+    Standard,
+    /// As long as the host keeps the state of the session.
+    Session,
+    /// This long, at most 49 days, in whole milliseconds.
+    For(Duration),
+}
+
+/// Stores a value under a key for the standard time to live. At most 1 MiB.
 ///
 /// # Errors
-/// The state refuses, or the value is no JSON.
+/// The state refuses, or the value cannot be written as JSON.
 pub fn set<T: Serialize + ?Sized>(key: &str, value: &T) -> Result<(), StateError> {
-    host::state_set(key, &json(value)?, None)
+    set_with(key, value, Keep::Standard)
 }
 
-/// Puts a value under a key until it has not been read for `ttl`; at most 49 days, and never longer than the session.
+/// Stores a value under a key for this long.
 ///
 /// # Errors
-/// The state refuses, or the value is no JSON.
-pub fn set_with_ttl<T: Serialize + ?Sized>(key: &str, value: &T, ttl: Duration) -> Result<(), StateError> {
-    let ttl_ms = u32::try_from(ttl.as_millis()).unwrap_or(u32::MAX);
-    host::state_set(key, &json(value)?, Some(ttl_ms))
+/// The state refuses, or the value cannot be written as JSON.
+pub fn set_with<T: Serialize + ?Sized>(key: &str, value: &T, keep: Keep) -> Result<(), StateError> {
+    host::state_set(key, &json(value)?, keep)
 }
 
-/// The bytes under a key, whatever they are.
+/// Replaces the value under a key by what `change` makes of it, and returns the new value. The value is kept for the standard
+/// time to live.
+///
+/// ```
+/// use tidegate_sdk::state;
+/// state::update("count", |old: Option<u32>| old.unwrap_or(0) + 1)?;
+/// assert_eq!(state::get::<u32>("count")?, Some(1));
+/// # Ok::<(), tidegate_sdk::StateError>(())
+/// ```
+///
+/// # Errors
+/// [`StateError::WrongType`] where the stored value is not a `T`; else the state refuses. Then nothing is changed.
+pub fn update<T: Serialize + DeserializeOwned>(
+    key: &str,
+    change: impl FnOnce(Option<T>) -> T,
+) -> Result<T, StateError> {
+    let new = change(get(key)?);
+    set(key, &new)?;
+    Ok(new)
+}
+
+/// Returns the bytes under a key, whatever they are.
 ///
 /// # Errors
 /// The state refuses.
@@ -89,15 +123,23 @@ pub fn get_bytes(key: &str) -> Result<Option<Vec<u8>>, StateError> {
     host::state_get(key)
 }
 
-/// Puts bytes under a key, for the operator's default time to live.
+/// Stores bytes under a key for the standard time to live.
 ///
 /// # Errors
 /// The state refuses.
 pub fn set_bytes(key: &str, value: &[u8]) -> Result<(), StateError> {
-    host::state_set(key, value, None)
+    set_bytes_with(key, value, Keep::Standard)
 }
 
-/// Removes a key; tells whether it was there.
+/// Stores bytes under a key for this long.
+///
+/// # Errors
+/// The state refuses.
+pub fn set_bytes_with(key: &str, value: &[u8], keep: Keep) -> Result<(), StateError> {
+    host::state_set(key, value, keep)
+}
+
+/// Removes a key. Returns whether it existed.
 ///
 /// # Errors
 /// The state refuses.
@@ -105,7 +147,7 @@ pub fn delete(key: &str) -> Result<bool, StateError> {
     host::state_delete(key)
 }
 
-/// Removes all keys of this extension in this session; tells how many there were.
+/// Removes all keys of this extension in this session. Returns how many there were.
 ///
 /// # Errors
 /// The state refuses.
@@ -113,7 +155,7 @@ pub fn clear() -> Result<u32, StateError> {
     host::state_clear()
 }
 
-/// All keys that begin with `prefix`, sorted. An empty prefix means all.
+/// Returns all keys that begin with `prefix`, sorted. An empty prefix means all.
 ///
 /// # Errors
 /// The state refuses.

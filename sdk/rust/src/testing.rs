@@ -9,11 +9,11 @@
 //!
 //! impl OnPlainText for Counter {
 //!     fn on_plain_text(&mut self, _text: &str, _place: &TextPlace) -> Result<TextAnswer> {
-//!         let seen: u32 = state::get("seen")?.unwrap_or(0);
-//!         state::set("seen", &(seen + 1))?;
+//!         state::update("seen", |seen: Option<u32>| seen.unwrap_or(0) + 1)?;
 //!         Ok(TextAnswer::Pass)
 //!     }
 //! }
+//! tidegate_sdk::export!(Counter: OnPlainText);
 //!
 //! let mut harness = Harness::<Counter>::new();
 //! assert_eq!(harness.plain_text("one\n").unwrap(), TextAnswer::Pass);
@@ -31,7 +31,7 @@ use serde::de::DeserializeOwned;
 use crate::host::{self, Host};
 use crate::log::Level;
 use crate::{
-    Attribute, Extension, InputAnswer, LlmOutput, Message, OnInputMessages, OnLlmOutput, OnPlainText, OnTag,
+    Attribute, Exported, InputAnswer, LlmOutput, Message, Moment, OnInputMessages, OnLlmOutput, OnPlainText, OnTag,
     OutputAnswer, Result, SessionInfo, Setting, Settings, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolInfo,
     TtsrEvent, TtsrTriggered,
 };
@@ -55,17 +55,27 @@ pub struct Harness<E> {
     units: u32,
 }
 
-impl<E: Extension> Harness<E> {
-    /// A fresh session: no settings, no state, no history, no tools.
+impl<E: Exported> Harness<E> {
+    /// A fresh session: no settings, no state, no history, no tools. The time is 2026-01-01, and random numbers are the same
+    /// in each harness.
     pub fn new() -> Self {
-        let session = SessionInfo { id: "session".into(), turn: 1, step: 1, attempt: 1, ..SessionInfo::default() };
-        Self { host: Host { session, ..Host::default() }, instance: None, units: 0 }
+        let mut host = Host::default();
+        host.session.id = "session".into();
+        host.session.at = Moment::new(1, 1, 1);
+        Self { host, instance: None, units: 0 }
     }
 
     /// The same with a setting, such as `("replacement", "[gone]")`.
     #[must_use]
     pub fn with_setting(mut self, key: impl Into<String>, value: impl Into<Setting>) -> Self {
         self.host.settings.insert(key.into(), value.into());
+        self
+    }
+
+    /// The same with another default time to live of values in state, as the operator can set it.
+    #[must_use]
+    pub fn with_standard_ttl(mut self, ttl: Duration) -> Self {
+        self.host.standard_ttl = ttl;
         self
     }
 
@@ -81,7 +91,7 @@ impl<E: Extension> Harness<E> {
         &mut self.host.session
     }
 
-    /// The messages that [`session::history`](crate::session::history) gives from here on.
+    /// The messages that [`history::messages`](crate::history::messages) returns from here on.
     pub fn history(&mut self) -> &mut Vec<Message> {
         &mut self.host.history
     }
@@ -91,7 +101,7 @@ impl<E: Extension> Harness<E> {
         self.instance = None;
     }
 
-    /// Lets time pass for the time to live of values in state.
+    /// Lets time pass, for the clock and for values in state.
     pub fn advance(&mut self, time: Duration) {
         self.host.now_ms = self.host.now_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         self.host.expire();
@@ -129,7 +139,7 @@ impl<E: Extension> Harness<E> {
         let swapped = Swapped::new(&mut self.host);
         let result = match &mut self.instance {
             Some(extension) => run(extension),
-            empty => E::new(&Settings::host()).and_then(|extension| run(empty.insert(extension))),
+            empty => E::make(&Settings::host()).and_then(|extension| run(empty.insert(extension))),
         };
         drop(swapped);
         if result.is_err() {
@@ -156,7 +166,7 @@ impl Drop for Swapped<'_> {
     }
 }
 
-impl<E: OnInputMessages> Harness<E> {
+impl<E: Exported + OnInputMessages> Harness<E> {
     /// Calls `on_input_messages`.
     ///
     /// # Errors
@@ -166,7 +176,7 @@ impl<E: OnInputMessages> Harness<E> {
     }
 }
 
-impl<E: OnPlainText> Harness<E> {
+impl<E: Exported + OnPlainText> Harness<E> {
     /// Calls `on_plain_text` with the next unit of the message, outside of all tags.
     ///
     /// # Errors
@@ -186,7 +196,7 @@ impl<E: OnPlainText> Harness<E> {
     }
 }
 
-impl<E: OnTag> Harness<E> {
+impl<E: Exported + OnTag> Harness<E> {
     /// Calls `on_tag` with a section outside of all other tags.
     ///
     /// # Errors
@@ -204,7 +214,7 @@ impl<E: OnTag> Harness<E> {
     }
 }
 
-impl<E: OnLlmOutput> Harness<E> {
+impl<E: Exported + OnLlmOutput> Harness<E> {
     /// Calls `on_llm_output`.
     ///
     /// # Errors
@@ -214,7 +224,7 @@ impl<E: OnLlmOutput> Harness<E> {
     }
 }
 
-impl<E: TtsrTriggered> Harness<E> {
+impl<E: Exported + TtsrTriggered> Harness<E> {
     /// Calls `ttsr_triggered`.
     ///
     /// # Errors
@@ -224,7 +234,7 @@ impl<E: TtsrTriggered> Harness<E> {
     }
 }
 
-impl<E: Extension> Default for Harness<E> {
+impl<E: Exported> Default for Harness<E> {
     fn default() -> Self {
         Self::new()
     }

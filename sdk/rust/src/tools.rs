@@ -12,7 +12,7 @@ pub struct ToolInfo {
     pub description: String,
     /// JSON Schema of its arguments, as JSON text.
     pub parameters: String,
-    /// Room for more.
+    /// Reserved for additions; unknown keys must be ignored.
     pub attributes: Vec<Attribute>,
 }
 

@@ -1,13 +1,16 @@
-//! The values that callbacks get: messages, text and tags with their places, the model's output, news of stream rules.
+//! The values that callbacks get: messages, text and tags with their positions, the model's output, matches of stream rules.
 //!
 //! Plain data. Structs may grow fields, so they are made by their constructors; every enum has an `Other` case for what
 //! a newer host may send.
 
+use crate::TextStream;
+
 /// A named value. Names of the host's own begin with `tidegate.`; ignore those you do not know.
 pub type Attribute = (String, String);
 
-/// Who speaks in a message.
+/// The author role of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Role {
     /// Instructions to the model.
     System,
@@ -17,7 +20,7 @@ pub enum Role {
     Assistant,
     /// Results of tools.
     Tool,
-    /// A role this version does not know.
+    /// A role that this version does not know.
     Other(String),
 }
 
@@ -31,7 +34,7 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments as the model wrote them: JSON text.
     pub arguments: String,
-    /// Room for more.
+    /// Reserved for additions; unknown keys must be ignored.
     pub attributes: Vec<Attribute>,
 }
 
@@ -42,39 +45,69 @@ impl ToolCall {
     }
 }
 
+/// Content that is not text: an image, audio, a file. The bytes themselves are not passed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Blob {
+    /// Identifies the content within the session.
+    pub id: String,
+    /// The media type, such as `image/png`.
+    pub media_type: String,
+    /// The number of bytes; `u32::MAX` also stands for any larger number.
+    pub size: u32,
+    /// Reserved for additions; unknown keys must be ignored.
+    pub attributes: Vec<Attribute>,
+}
+
+/// One part of a tool's result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Content {
+    /// A text block.
+    Text(String),
+    /// Content that is not text.
+    Blob(Blob),
+    /// A kind that this version does not know; the string names it.
+    Other(String),
+}
+
 /// The result of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolResult {
     /// The call it answers.
     pub id: String,
-    /// Its text blocks, in order.
-    pub content: Vec<String>,
+    /// Its parts, in order.
+    pub content: Vec<Content>,
     /// Whether the call failed.
     pub is_error: bool,
-    /// Room for more.
+    /// Reserved for additions; unknown keys must be ignored.
     pub attributes: Vec<Attribute>,
 }
 
 impl ToolResult {
     /// A result of one text block.
     pub fn new(id: impl Into<String>, content: impl Into<String>) -> Self {
-        Self { id: id.into(), content: vec![content.into()], is_error: false, attributes: Vec::new() }
+        Self { id: id.into(), content: vec![Content::Text(content.into())], is_error: false, attributes: Vec::new() }
     }
 }
 
-/// One piece of a message.
+/// One part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Part {
-    /// Words.
+    /// Text.
     Text(String),
     /// The model's reasoning.
     Thinking(String),
-    /// The model asks for a tool.
+    /// A call of a tool.
     ToolCall(ToolCall),
-    /// A tool answered.
+    /// The result of a tool call.
     ToolResult(ToolResult),
-    /// A piece this version does not know; the text names its kind. Give it back unchanged and it stays what it was.
+    /// Content that is not text.
+    Blob(Blob),
+    /// A kind that this version does not know; the string names it. Returned in the message it came with, it is the
+    /// original part.
     Other(String),
 }
 
@@ -82,21 +115,23 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Message {
-    /// Who speaks.
+    /// Identifies the message within the session; empty in an input and in a new message.
+    pub id: String,
+    /// The author role.
     pub role: Role,
-    /// What is said, in order.
+    /// Its parts, in order.
     pub parts: Vec<Part>,
-    /// Room for more; see [`Message::written_by`].
+    /// Reserved for additions; unknown keys must be ignored. See [`Message::written_by`].
     pub attributes: Vec<Attribute>,
 }
 
 impl Message {
     /// A message of one text part.
     pub fn new(role: Role, text: impl Into<String>) -> Self {
-        Self { role, parts: vec![Part::Text(text.into())], attributes: Vec::new() }
+        Self { id: String::new(), role, parts: vec![Part::Text(text.into())], attributes: Vec::new() }
     }
 
-    /// Words of the user.
+    /// A message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, text)
     }
@@ -106,7 +141,7 @@ impl Message {
         Self::new(Role::System, text)
     }
 
-    /// Words of the model.
+    /// A message of the model.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::new(Role::Assistant, text)
     }
@@ -130,91 +165,129 @@ impl Message {
     }
 }
 
-/// Where a unit of text stands.
+/// A position in the run of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Moment {
+    /// The turn, from 1; 0 before the first.
+    pub turn: u32,
+    /// The step of the turn, from 1. A step is one accepted message of the model.
+    pub step: u32,
+    /// The attempt of the step, from 1; 0 where the model was not asked. An attempt is one request to the model. It can be
+    /// discarded, and its text can come again in the next.
+    pub attempt: u32,
+}
+
+impl Moment {
+    /// A position.
+    pub fn new(turn: u32, step: u32, attempt: u32) -> Self {
+        Self { turn, step, attempt }
+    }
+}
+
+/// The position of a unit of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextPlace {
-    /// Its number among the units of this message, from 0.
+    /// The position in the run.
+    pub at: Moment,
+    /// The stream that the unit belongs to.
+    pub stream: TextStream,
+    /// Its number among the units of this stream in this attempt, from 0.
     pub unit: u32,
-    /// Names of the handled tags around it, outermost first; empty outside of all.
+    /// Names of the handled tags around it, outermost first; empty outside of all tags.
     pub inside: Vec<String>,
-    /// Room for more.
+    /// Reserved for additions; unknown keys must be ignored.
     pub attributes: Vec<Attribute>,
 }
 
 impl TextPlace {
-    /// The place of unit number `unit` inside these tags.
+    /// The position of unit number `unit` of the answer inside these tags.
     pub fn new(unit: u32, inside: &[&str]) -> Self {
-        Self { unit, inside: inside.iter().map(ToString::to_string).collect(), attributes: Vec::new() }
+        let inside = inside.iter().map(ToString::to_string).collect();
+        Self { unit, inside, ..Self::default() }
+    }
+
+    /// The same in another stream.
+    #[must_use]
+    pub fn in_stream(mut self, stream: TextStream) -> Self {
+        self.stream = stream;
+        self
     }
 }
 
-/// A tag section. Innermost sections are handled first; what is inside has been processed.
+/// A section with its tag. Innermost sections are handled first; the content has been processed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tag {
     /// The tag's name as written.
     pub name: String,
-    /// The tag's own attributes in order, values decoded; a bare attribute has an empty value.
-    pub attributes: Vec<Attribute>,
-    /// What is inside, at most 1 MiB.
+    /// The attributes that the model wrote in the tag, in order, values decoded; a bare attribute has an empty value.
+    pub pairs: Vec<Attribute>,
+    /// The content, at most 1 MiB.
     pub content: String,
+    /// Reserved for additions; unknown keys must be ignored.
+    pub attributes: Vec<Attribute>,
 }
 
 impl Tag {
     /// A section without attributes.
     pub fn new(name: impl Into<String>, content: impl Into<String>) -> Self {
-        Self { name: name.into(), attributes: Vec::new(), content: content.into() }
+        Self { name: name.into(), content: content.into(), ..Self::default() }
     }
 
-    /// The same with one more attribute.
+    /// The same with one more attribute, as the model would write it.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.attributes.push((name.into(), value.into()));
+        self.pairs.push((name.into(), value.into()));
         self
     }
 
-    /// The value of the first attribute of this name.
+    /// The value of the first attribute of this name that the model wrote.
     pub fn attribute(&self, name: &str) -> Option<&str> {
-        self.attributes.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+        self.pairs.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Where a section stands.
+/// The position of a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TagPlace {
-    /// How many handled tags are around it.
-    pub depth: u32,
-    /// Their names, outermost first.
+    /// The position in the run.
+    pub at: Moment,
+    /// Names of the handled tags around it, outermost first; empty outside of all tags.
     pub inside: Vec<String>,
-    /// Room for more.
+    /// Reserved for additions; unknown keys must be ignored.
     pub attributes: Vec<Attribute>,
 }
 
 impl TagPlace {
-    /// The place inside these tags.
+    /// The position inside these tags.
     pub fn new(inside: &[&str]) -> Self {
-        let inside: Vec<String> = inside.iter().map(ToString::to_string).collect();
-        Self { depth: u32::try_from(inside.len()).unwrap_or(u32::MAX), inside, attributes: Vec::new() }
+        Self { inside: inside.iter().map(ToString::to_string).collect(), ..Self::default() }
     }
 }
 
 /// Why the model stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum StopReason {
-    /// It was done.
+    /// The answer is complete.
     #[default]
     EndTurn,
-    /// It wants results of tools.
+    /// It waits for results of tools.
     ToolUse,
-    /// It reached the most tokens it may write.
+    /// It reached the limit of tokens for one answer.
     MaxTokens,
     /// It wrote a stop sequence.
     StopSequence,
-    /// It, or a filter of its provider, refused.
+    /// The model, or a filter of its provider, refused.
     Refusal,
-    /// A reason this version does not know, as the host names it.
+    /// The provider paused the answer; the host asks again with the same conversation.
+    Pause,
+    /// The conversation is larger than the model's context.
+    ContextFull,
+    /// A reason that this version does not know, as the host names it.
     Other(String),
 }
 
@@ -226,14 +299,20 @@ pub struct Usage {
     pub input: Option<u32>,
     /// Tokens of the answer.
     pub output: Option<u32>,
-    /// Room for more.
+    /// Tokens of the prompt that were read from the provider's cache.
+    pub cache_read: Option<u32>,
+    /// Tokens of the prompt that were written to the provider's cache.
+    pub cache_write: Option<u32>,
+    /// Reserved for additions; unknown keys must be ignored.
     pub attributes: Vec<Attribute>,
 }
 
-/// The model's accepted answer, whole.
+/// The model's accepted answer as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LlmOutput {
+    /// The position in the run.
+    pub at: Moment,
     /// Its text: the text blocks of the message joined.
     pub text: String,
     /// The tool calls that come with it. They cannot be changed.
@@ -242,7 +321,7 @@ pub struct LlmOutput {
     pub stop: StopReason,
     /// Tokens of the accepted attempt.
     pub usage: Usage,
-    /// Room for more.
+    /// Reserved for additions; unknown keys must be ignored.
     pub attributes: Vec<Attribute>,
 }
 
@@ -255,8 +334,9 @@ impl LlmOutput {
 
 /// The stream in which a rule matched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RuleStream {
-    /// The words for the user.
+    /// The text of the answer.
     Text,
     /// The reasoning.
     Thinking,
@@ -266,14 +346,15 @@ pub enum RuleStream {
     Other(String),
 }
 
-/// What is done about a match.
+/// The action taken on a match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RuleAction {
-    /// It is noted and nothing else: the budget for interrupts is spent.
+    /// None: the budget for interrupts is used up.
     Pass,
-    /// The model is told afterwards.
+    /// The model is reminded after its answer.
     Remind,
-    /// The answer was stopped and is tried again with the reminder.
+    /// The answer was stopped, and the model is asked again with the reminder.
     Interrupt,
     /// The tool call does not run.
     Block,
@@ -297,7 +378,7 @@ impl RuleAction {
     }
 }
 
-/// One rule that fired, with its evidence.
+/// One rule that matched, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuleMatch {
@@ -309,9 +390,9 @@ pub struct RuleMatch {
     pub stream: RuleStream,
     /// The matched text, at most 200 bytes.
     pub text: String,
-    /// First byte of the match within its block.
+    /// The offset of the match's first byte in its stream.
     pub start: u32,
-    /// The byte after its last.
+    /// The offset of the byte after its last.
     pub end: u32,
     /// The line it begins on, from 1.
     pub line: u32,
@@ -319,7 +400,7 @@ pub struct RuleMatch {
     pub path: Option<String>,
     /// The argument it was found in.
     pub field: Option<String>,
-    /// Room for more.
+    /// Reserved for additions; unknown keys must be ignored.
     pub attributes: Vec<Attribute>,
 }
 
@@ -342,23 +423,23 @@ impl RuleMatch {
     }
 }
 
-/// News of stream rules: what matched at one delta.
+/// The matches of stream rules at one byte of the model's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TtsrEvent {
     /// The rules that matched.
     pub matches: Vec<RuleMatch>,
-    /// What is done about them.
+    /// The action taken.
     pub action: RuleAction,
-    /// The attempt within the step, from 1.
-    pub attempt: u32,
-    /// Room for more.
+    /// The position in the run.
+    pub at: Moment,
+    /// Reserved for additions; unknown keys must be ignored.
     pub attributes: Vec<Attribute>,
 }
 
 impl TtsrEvent {
     /// An event of the first attempt.
     pub fn new(matches: Vec<RuleMatch>, action: RuleAction) -> Self {
-        Self { matches, action, attempt: 1, attributes: Vec::new() }
+        Self { matches, action, at: Moment::new(1, 1, 1), attributes: Vec::new() }
     }
 }

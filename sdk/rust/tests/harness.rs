@@ -6,11 +6,19 @@ use std::time::Duration;
 
 use tidegate_sdk::prelude::*;
 use tidegate_sdk::testing::Harness;
-use tidegate_sdk::{Callback, Registered, Setting, StateError, ToolInfo, registration};
+use tidegate_sdk::{Callback, Keep, Setting, StateError, ToolInfo, registration};
 
-/// Does what a test hands it.
+/// Runs what a test gives it.
 #[derive(Default)]
 struct Empty;
+
+impl TtsrTriggered for Empty {
+    fn ttsr_triggered(&mut self, _: &TtsrEvent) -> Result<()> {
+        Ok(())
+    }
+}
+
+tidegate_sdk::export!(Empty: TtsrTriggered);
 
 /// Registers all five, by its settings.
 struct Full {
@@ -28,8 +36,9 @@ impl Extension for Full {
 }
 
 impl OnInputMessages for Full {
-    const ON_FAILURE: OnFailure = OnFailure::Reject;
-    const PRIORITY: u8 = 80;
+    fn input_options(&self) -> InputOptions {
+        InputOptions::default().priority(80).on_failure(OnFailure::Reject)
+    }
 
     fn on_input_messages(&mut self, _: Vec<Message>) -> Result<InputAnswer> {
         Ok(InputAnswer::Pass)
@@ -37,7 +46,9 @@ impl OnInputMessages for Full {
 }
 
 impl OnPlainText for Full {
-    const UNIT: TextUnit = TextUnit::Paragraph;
+    fn text_options(&self) -> TextOptions {
+        TextOptions::new(TextUnit::Paragraph).streams([TextStream::Answer, TextStream::Thinking])
+    }
 
     fn on_plain_text(&mut self, _: &str, _: &TextPlace) -> Result<TextAnswer> {
         Ok(TextAnswer::Pass)
@@ -45,15 +56,8 @@ impl OnPlainText for Full {
 }
 
 impl OnTag for Full {
-    const ON_FAILURE: OnFailure = OnFailure::Withhold;
-    const TAGS: &'static [&'static str] = &["unused"];
-
-    fn tags(&self) -> Vec<String> {
-        self.tags.clone()
-    }
-
-    fn priority(&self) -> u8 {
-        self.priority
+    fn tag_options(&self) -> TagOptions {
+        TagOptions::new(self.tags.clone()).priority(self.priority).on_failure(OnFailure::Withhold)
     }
 
     fn on_tag(&mut self, _: &Tag, _: &TagPlace) -> Result<TagAnswer> {
@@ -62,7 +66,9 @@ impl OnTag for Full {
 }
 
 impl OnLlmOutput for Full {
-    const MODE: OutputMode = OutputMode::Rewrite;
+    fn output_options(&self) -> OutputOptions {
+        OutputOptions::new(OutputMode::Rewrite)
+    }
 
     fn on_llm_output(&mut self, _: &LlmOutput) -> Result<OutputAnswer> {
         Ok(OutputAnswer::pass())
@@ -82,19 +88,18 @@ fn given(key: &str, value: impl Into<Setting>) -> Settings {
 }
 
 #[test]
-fn what_is_registered_is_what_was_named_with_consts_and_settings() {
+fn what_is_registered_is_what_was_named_with_its_options() {
     let registered = registration::<Full>(&Settings::given([
         ("tags".to_owned(), Setting::from(["note", "note-*"])),
         ("priority".to_owned(), Setting::Number(7.0)),
     ]));
-    let entry = |callback, priority, on_failure| Registered { callback, priority, on_failure };
-    let unsaid = OnFailure::Unspecified;
+    let text = TextOptions::new(TextUnit::Paragraph).streams([TextStream::Answer, TextStream::Thinking]);
     let expected = [
-        entry(Callback::InputMessages, 80, OnFailure::Reject),
-        entry(Callback::PlainText(TextUnit::Paragraph), 50, unsaid),
-        entry(Callback::Tag(vec!["note".into(), "note-*".into()]), 7, OnFailure::Withhold),
-        entry(Callback::LlmOutput(OutputMode::Rewrite), 50, unsaid),
-        entry(Callback::TtsrTriggered, 50, unsaid),
+        Callback::InputMessages(InputOptions::default().priority(80).on_failure(OnFailure::Reject)),
+        Callback::PlainText(text),
+        Callback::Tag(TagOptions::new(["note", "note-*"]).priority(7).on_failure(OnFailure::Withhold)),
+        Callback::LlmOutput(OutputOptions::new(OutputMode::Rewrite)),
+        Callback::TtsrTriggered(TtsrOptions::default()),
     ];
     assert_eq!(registered.unwrap(), expected);
 }
@@ -152,7 +157,8 @@ fn state_refuses_in_words() {
     assert!(matches!(state::get::<u32>(&"k".repeat(513)), Err(StateError::BadKey(_))));
     assert!(matches!(state::set_bytes("big", &vec![0; (1 << 20) + 1]), Err(StateError::Limit(_))));
     for part in 0..10 {
-        state::set_bytes(&format!("part-{part}"), &vec![0; 1 << 20]).unwrap();
+        // Keys count too.
+        state::set_bytes(&format!("part-{part}"), &vec![0; (1 << 20) - 6]).unwrap();
     }
     assert!(matches!(state::set_bytes("one-more", &[0]), Err(StateError::Limit(_))));
     state::set_bytes("part-0", &[0]).unwrap();
@@ -167,7 +173,7 @@ fn state_refuses_in_words() {
 #[test]
 fn a_value_lives_until_it_has_not_been_read_for_its_time() {
     let mut harness = Harness::<Empty>::new();
-    harness.call(|_| Ok(state::set_with_ttl("k", &1, Duration::from_secs(1))?)).unwrap();
+    harness.call(|_| Ok(state::set_with("k", &1, Keep::For(Duration::from_secs(1)))?)).unwrap();
     harness.advance(Duration::from_millis(800));
     assert_eq!(harness.call(|_| Ok(state::get::<u32>("k")?)).unwrap(), Some(1));
     harness.advance(Duration::from_millis(999));
@@ -181,7 +187,7 @@ fn session_history_and_tools_are_what_the_test_says() {
     let mut harness = Harness::<Empty>::new().with_tool(ToolInfo::new("grep", "searches", "{}"));
     harness.session().model = "small".into();
     harness.history().extend((0..300).map(|n| Message::user(n.to_string())));
-    let seen = harness.call(|_| Ok((session::info().model, session::history(10, 1000), tools::list()))).unwrap();
+    let seen = harness.call(|_| Ok((session::info().model, history::messages(10, 1000), tools::list()))).unwrap();
     assert_eq!(seen.0, "small");
     assert_eq!((seen.1.len(), seen.1[0].text().as_str()), (256, "10"));
     assert_eq!(seen.2[0].name, "grep");
@@ -204,4 +210,98 @@ fn errors_tell_their_causes_once() {
     let parse = |text: &str| -> Result<u8> { Ok(text.parse::<u8>().map_err(Outer)?) };
     let error = parse("x").unwrap_err().while_doing("reading the notes");
     assert_eq!(error.message(), "reading the notes: the count is no number: invalid digit found in string");
+}
+
+/// Has `Default` and an own constructor.
+#[derive(Default)]
+struct Both {
+    from_settings: bool,
+}
+
+impl Extension for Both {
+    fn new(_: &Settings) -> Result<Self> {
+        Ok(Self { from_settings: true })
+    }
+}
+
+impl TtsrTriggered for Both {
+    fn ttsr_triggered(&mut self, _: &TtsrEvent) -> Result<()> {
+        Ok(())
+    }
+}
+
+tidegate_sdk::export!(Both: TtsrTriggered);
+
+#[test]
+fn a_type_with_default_can_have_a_constructor_of_its_own() {
+    assert!(Harness::<Both>::new().call(|both| Ok(both.from_settings)).unwrap());
+}
+
+#[test]
+fn settings_are_read_into_a_type_and_errors_name_the_setting() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Mode {
+        Fast,
+        Slow,
+    }
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Options {
+        mode: Mode,
+        max: u8,
+        share: f32,
+        names: Option<Vec<String>>,
+        #[serde(default)]
+        table: std::collections::BTreeMap<String, i64>,
+    }
+    let given = |change: &[(&str, Setting)]| {
+        let mut all: Vec<(String, Setting)> = vec![
+            ("mode".into(), "slow".into()),
+            ("max".into(), 7.0.into()),
+            ("share".into(), 0.5.into()),
+            ("unused".into(), true.into()),
+        ];
+        all.retain(|(key, _)| change.iter().all(|(changed, _)| key != changed));
+        all.extend(change.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        Settings::given(all).read::<Options>().map_err(|error| error.to_string())
+    };
+    let options = |names, table| Options { mode: Mode::Slow, max: 7, share: 0.5, names, table };
+    assert_eq!(given(&[]), Ok(options(None, Default::default())));
+    let table = ("table", Setting::Json("{\"a\": 1}".into()));
+    let full = given(&[("names", ["x"].into()), table]);
+    assert_eq!(full, Ok(options(Some(vec!["x".into()]), [("a".into(), 1)].into())));
+    for (key, value, expected) in [
+        ("max", 256.0.into(), "setting `max` is not valid: invalid value: integer `256`, expected u8"),
+        ("max", 1.5.into(), "setting `max` is not valid: invalid type: floating point `1.5`, expected u8"),
+        ("max", "x".into(), "setting `max` is not valid: invalid type: string \"x\", expected u8"),
+        ("mode", "soon".into(), "setting `mode` is not valid: unknown variant `soon`, expected `fast` or `slow`"),
+        ("names", true.into(), "setting `names` is not valid: invalid type: boolean `true`, expected a sequence"),
+    ] {
+        assert_eq!(given(&[(key, value)]).unwrap_err(), expected);
+    }
+    let none = Settings::given([]).read::<Options>().unwrap_err();
+    assert_eq!(none.to_string(), "settings: missing field `mode`");
+}
+
+#[test]
+fn update_changes_a_value_or_nothing() {
+    let mut harness = Harness::<Empty>::new();
+    let add = |old: Option<u32>| old.unwrap_or(10) + 1;
+    assert_eq!(harness.call(|_| Ok((state::update("n", add)?, state::update("n", add)?))).unwrap(), (11, 12));
+    harness.call(|_| Ok(state::set("n", "words")?)).unwrap();
+    let refused = harness.call(|_| Ok(state::update("n", add)?)).unwrap_err();
+    assert!(refused.message().starts_with("state `n` is not a `u32`"), "{refused}");
+    assert_eq!(harness.state::<String>("n").as_deref(), Some("words"));
+}
+
+#[test]
+fn the_clock_follows_the_test_and_random_numbers_repeat() {
+    let draw = |harness: &mut Harness<Empty>| harness.call(|_| Ok((clock::now_ms(), random::number()))).unwrap();
+    let mut harness = Harness::new();
+    let first = draw(&mut harness);
+    harness.advance(Duration::from_secs(5));
+    let second = draw(&mut harness);
+    assert_eq!(second.0 - first.0, 5000);
+    assert_ne!(second.1, first.1);
+    assert_eq!(draw(&mut Harness::new()), first);
 }

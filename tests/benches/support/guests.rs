@@ -54,7 +54,11 @@ impl SessionView for EmptyStage {
         }
     }
 
-    fn history(&self, _from: usize, _count: usize) -> Vec<Arc<Message>> {
+    fn history_len(&self) -> usize {
+        0
+    }
+
+    fn history(&self, _from: usize, _count: usize) -> Vec<(u64, Arc<Message>)> {
         Vec::new()
     }
 

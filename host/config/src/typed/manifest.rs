@@ -103,17 +103,20 @@ impl OnFailureWord {
     }
 }
 
-/// Powers, each with why the plugin needs it; the operator reads this before granting. `log` and `settings` are always
-/// granted.
+/// Powers, each with why the plugin needs it; the operator reads this before granting. `log`, `settings`, `clock` and `random`
+/// are always granted.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CapabilitiesFile {
     /// Why it keeps state.
     #[schemars(length(min = 1))]
     pub(crate) state: Option<String>,
-    /// Why it sees the session and its history.
+    /// Why it sees facts about the session.
     #[schemars(length(min = 1))]
     pub(crate) session: Option<String>,
+    /// Why it sees the messages of the conversation.
+    #[schemars(length(min = 1))]
+    pub(crate) history: Option<String>,
     /// Why it sees which tools are offered.
     #[schemars(length(min = 1))]
     pub(crate) tools: Option<String>,
@@ -141,6 +144,9 @@ pub(crate) struct LimitsRequest {
     /// KiB that one call may give back.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) output_kib: Option<u64>,
+    /// Seconds for which a value of the power `state` is kept since it was last read or written, where the plugin sets no time.
+    #[schemars(range(min = 1, max = 31_536_000))]
+    pub(crate) state_ttl_s: Option<u64>,
 }
 
 /// A setting of the plugin.

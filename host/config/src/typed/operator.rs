@@ -137,8 +137,10 @@ fn yes() -> bool {
 pub(crate) enum PowerWord {
     /// Keep state that lasts.
     State,
-    /// See the session's facts and its history.
+    /// See the session's facts.
     Session,
+    /// See the messages of the conversation.
+    History,
     /// See which tools the model is offered.
     Tools,
     /// Add its text to the prompt.
@@ -254,11 +256,14 @@ pub(crate) struct LimitsFile {
     /// KiB that one call may give back.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) output_kib: u64,
+    /// Seconds for which a value of the power `state` is kept since it was last read or written, where the plugin sets no time.
+    #[schemars(range(min = 1, max = 31_536_000))]
+    pub(crate) state_ttl_s: u64,
 }
 
 impl Default for LimitsFile {
     fn default() -> Self {
-        Self { callback_ms: 100, text_ms: 20, turn_ms: 2_000, memory_mib: 32, output_kib: 4_096 }
+        Self { callback_ms: 100, text_ms: 20, turn_ms: 2_000, memory_mib: 32, output_kib: 4_096, state_ttl_s: 3_600 }
     }
 }
 

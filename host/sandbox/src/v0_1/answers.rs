@@ -1,8 +1,8 @@
 //! What guests of contract 0.1.0 answer, made into what the turn understands.
 //!
 //! An answer that cannot be used (`other`, a `replace` of an observer, a role nobody knows) becomes `Ignored` with its
-//! reason. Messages that come back unchanged become the very messages that went in, with all that the contract does
-//! not show: signatures of reasoning, origin.
+//! reason. Messages that come back unchanged become the original messages again, with everything that the
+//! contract does not show: signatures of reasoning, origin.
 
 use flow::{
     Annotation, InputAnswer, Message, Origin, OutputAnswer, OutputMode, Part, PluginId, Role, TagAnswer, TextAnswer,
@@ -11,9 +11,9 @@ use flow::{
 
 use super::bindings::exports::tidegate::extension as exports;
 use super::bindings::tidegate::extension as imports;
-use super::convert::{self, REDACTED};
+use super::convert;
 use crate::limits;
-use imports::types::{MessageResult, PartResult, RoleResult};
+use imports::types::{BlobResult, ContentResult, MessageResult, PartResult, RoleResult};
 
 fn unknown(what: &str, name: &str) -> String {
     let name = limits::cut(name, 200);
@@ -117,18 +117,19 @@ fn annotation(number: usize, note: exports::on_llm_output::Annotation) -> Result
 
 /// Bytes of an answer to `on-input-messages`.
 pub(super) fn input_size(answer: &exports::on_input_messages::InputAnswer) -> usize {
-    use exports::on_input_messages::InputAnswer as Theirs;
-    match answer {
-        Theirs::Pass => 0,
+    use exports::on_input_messages::InputChange as Theirs;
+    let change = match &answer.change {
+        Theirs::Pass | Theirs::Finish(None) => 0,
         Theirs::Reply(text) | Theirs::Reject(text) | Theirs::Other(text) => text.len(),
-        Theirs::Replace(messages) | Theirs::Finish(messages) => messages.iter().map(message_size).sum(),
-    }
+        Theirs::Replace(messages) | Theirs::Finish(Some(messages)) => messages.iter().map(message_size).sum(),
+    };
+    change + attributes_size(&answer.attributes)
 }
 
 fn message_size(message: &MessageResult) -> usize {
     let role = if let RoleResult::Other(name) = &message.role { name.len() } else { 0 };
     let parts: usize = message.parts.iter().map(part_size).sum();
-    role + parts + attributes_size(&message.attributes) + size_of::<Message>()
+    message.id.len() + role + parts + attributes_size(&message.attributes) + size_of::<Message>()
 }
 
 fn part_size(part: &PartResult) -> usize {
@@ -138,11 +139,24 @@ fn part_size(part: &PartResult) -> usize {
             call.id.len() + call.name.len() + call.arguments.len() + attributes_size(&call.attributes)
         }
         PartResult::ToolResult(result) => {
-            let content: usize = result.content.iter().map(|text| text.len() + size_of::<String>()).sum();
+            let content: usize = result.content.iter().map(content_size).sum();
             result.id.len() + content + attributes_size(&result.attributes)
         }
+        PartResult::Blob(blob) => blob_size(blob),
     };
     text + size_of::<Part>()
+}
+
+fn content_size(content: &ContentResult) -> usize {
+    let inside = match content {
+        ContentResult::Text(text) | ContentResult::Other(text) => text.len(),
+        ContentResult::Blob(blob) => blob_size(blob),
+    };
+    inside + size_of::<ContentResult>()
+}
+
+fn blob_size(blob: &BlobResult) -> usize {
+    blob.id.len() + blob.media_type.len() + attributes_size(&blob.attributes)
 }
 
 fn attributes_size(attributes: &[(String, String)]) -> usize {
@@ -155,12 +169,16 @@ pub(super) fn input(
     given: &[Message],
     plugin: &PluginId,
 ) -> InputAnswer {
-    use exports::on_input_messages::InputAnswer as Theirs;
+    use exports::on_input_messages::InputChange as Theirs;
     let messages = |returned| returned_messages(returned, given, plugin);
-    match answer {
+    match answer.change {
         Theirs::Pass => InputAnswer::Pass,
         Theirs::Replace(returned) => messages(returned).map_or_else(InputAnswer::Ignored, InputAnswer::Replace),
-        Theirs::Finish(returned) => messages(returned).map_or_else(InputAnswer::Ignored, InputAnswer::Finish),
+        Theirs::Finish(None) => InputAnswer::Finish(None),
+        Theirs::Finish(Some(returned)) => match messages(returned) {
+            Ok(messages) => InputAnswer::Finish(Some(messages)),
+            Err(why) => InputAnswer::Ignored(why),
+        },
         Theirs::Reply(text) => InputAnswer::Reply(text),
         Theirs::Reject(reason) => InputAnswer::Reject(reason),
         Theirs::Other(name) => InputAnswer::Ignored(unknown("the answer", &name)),
@@ -213,13 +231,13 @@ fn role(role: &RoleResult) -> Result<Role, String> {
     }
 }
 
-/// The pieces of a changed message. Reasoning that came back as it was keeps its signature; pieces without words are
-/// told by their order.
+/// The parts of a changed message. Reasoning that came back unchanged keeps its signature; parts of a kind that the contract
+/// has no case for are those of the original message of that kind, in their order.
 fn parts(returned: Vec<PartResult>, base: Option<&Message>) -> Result<Vec<Part>, String> {
-    let mut thoughts: Vec<&Part> = base.map_or(&[][..], |base| &base.parts).iter().filter(|p| is_thinking(p)).collect();
+    let mut originals: Vec<&Part> = base.map_or(&[][..], |base| &base.parts).iter().collect();
     let mut take = |wanted: &dyn Fn(&Part) -> bool| {
-        let at = thoughts.iter().position(|part| wanted(part))?;
-        Some(thoughts.remove(at).clone())
+        let at = originals.iter().position(|part| wanted(part))?;
+        Some(originals.remove(at).clone())
     };
     returned
         .into_iter()
@@ -229,11 +247,11 @@ fn parts(returned: Vec<PartResult>, base: Option<&Message>) -> Result<Vec<Part>,
                 let same = |part: &Part| matches!(part, Part::Thinking { text: t, redacted: false, .. } if *t == text);
                 Ok(take(&same).unwrap_or(Part::Thinking { text, signature: None, redacted: false }))
             }
-            PartResult::Other(name) if name == REDACTED => {
-                take(&|part| matches!(part, Part::Thinking { redacted: true, .. }))
-                    .ok_or_else(|| format!("a `{REDACTED}` that was not in the message"))
-            }
-            PartResult::Other(name) => Err(unknown("the part", &name)),
+            PartResult::Other(kind) => take(&|part| convert::unknown_kind(part) == Some(&kind)).ok_or_else(|| {
+                let kind = limits::cut(&kind, 200);
+                format!("a part of the kind `{kind}` that was not in the message it came with")
+            }),
+            PartResult::Blob(_) => Err(NO_BLOB.to_owned()),
             PartResult::ToolCall(call) => Ok(Part::ToolCall(ToolCall {
                 id: flow::CallId::new(call.id),
                 name: call.name,
@@ -241,18 +259,25 @@ fn parts(returned: Vec<PartResult>, base: Option<&Message>) -> Result<Vec<Part>,
             })),
             PartResult::ToolResult(result) => Ok(Part::ToolResult(ToolResult {
                 call: flow::CallId::new(result.id),
-                content: result.content,
+                content: result.content.into_iter().map(text_block).collect::<Result<_, _>>()?,
                 is_error: result.is_error,
             })),
         })
         .collect()
 }
 
-fn is_thinking(part: &Part) -> bool {
-    matches!(part, Part::Thinking { .. })
+/// This host passes no blobs to guests, so none can be returned.
+const NO_BLOB: &str = "a blob that was not in the message it came with";
+
+fn text_block(content: ContentResult) -> Result<String, String> {
+    match content {
+        ContentResult::Text(text) => Ok(text),
+        ContentResult::Blob(_) => Err(NO_BLOB.to_owned()),
+        ContentResult::Other(kind) => Err(unknown("the content", &kind)),
+    }
 }
 
-/// Whether a guest returned what it was shown. Attributes are room for more and do not count.
+/// Whether a guest returned what it was given. Attributes and ids do not count.
 fn equal(shown: &MessageResult, returned: &MessageResult) -> bool {
     role(&shown.role).ok() == role(&returned.role).ok()
         && role(&returned.role).is_ok()
@@ -269,7 +294,9 @@ fn equal_parts(a: &PartResult, b: &PartResult) -> bool {
             (&a.id, &a.name, &a.arguments) == (&b.id, &b.name, &b.arguments)
         }
         (PartResult::ToolResult(a), PartResult::ToolResult(b)) => {
-            (&a.id, &a.content, a.is_error) == (&b.id, &b.content, b.is_error)
+            let texts = |a: &ContentResult, b: &ContentResult| matches!((a, b), (ContentResult::Text(a), ContentResult::Text(b)) if a == b);
+            (&a.id, a.is_error, a.content.len()) == (&b.id, b.is_error, b.content.len())
+                && a.content.iter().zip(&b.content).all(|(a, b)| texts(a, b))
         }
         _ => false,
     }

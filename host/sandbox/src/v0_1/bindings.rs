@@ -5,6 +5,13 @@ wasmtime::component::bindgen!({
         package tidegate:host;
         world host {
             include tidegate:extension/extension@0.1.0;
+            include tidegate:extension/with-clock@0.1.0;
+            include tidegate:extension/with-history@0.1.0;
+            include tidegate:extension/with-random@0.1.0;
+            include tidegate:extension/with-session@0.1.0;
+            include tidegate:extension/with-settings@0.1.0;
+            include tidegate:extension/with-state@0.1.0;
+            include tidegate:extension/with-tools@0.1.0;
             include tidegate:extension/with-on-input-messages@0.1.0;
             include tidegate:extension/with-on-plain-text@0.1.0;
             include tidegate:extension/with-on-tag@0.1.0;
@@ -14,5 +21,6 @@ wasmtime::component::bindgen!({
     ",
     path: "../../sdk/wit/0.1.0",
     world: "tidegate:host/host",
+    imports: { "tidegate:extension/random.bytes": trappable },
     ownership: Borrowing { duplicate_if_necessary: true },
 });

@@ -4,15 +4,15 @@ use std::future::Future;
 
 use flow::{
     Action, CallbackKind, InputAnswer, Message, ModelOutput, OutputAnswer, OutputMode, StreamKind, Tag, TagAnswer,
-    TagPlace, TextAnswer, TextPlace,
+    TagPlace, TextAnswer, TextPlace, TextStream,
 };
 use turn::ports::TtsrEvent;
 use wasmtime::Store;
 use wasmtime::component::{ComponentNamedList, Lift, Lower, TypedFunc};
 
 use super::bindings::exports::tidegate::extension as exports;
-use super::bindings::tidegate::extension::types::{AttributeParam, Failure, ToolCallParam, Usage};
-use super::convert::small;
+use super::bindings::tidegate::extension::types::{self, AttributeParam, Failure, ToolCallParam, Usage};
+use super::convert::{moment, small};
 use super::{Calls, answers, convert};
 use crate::failure::Fault;
 use crate::guest::Guest;
@@ -66,7 +66,13 @@ impl Call for PlainText<'_> {
     async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<TextAnswer, Fault> {
         let func = calls.text.as_ref().ok_or(Fault::Missing)?.func_on_plain_text();
         let inside = names(&self.1.inside);
-        let place = exports::on_plain_text::TextPlace { unit: self.1.unit, inside: &inside, attributes: &[] };
+        let TextPlace { at, stream, unit, .. } = *self.1;
+        let stream = match stream {
+            TextStream::Answer => types::TextStreamParam::Answer,
+            TextStream::Thinking => types::TextStreamParam::Thinking,
+        };
+        let place =
+            exports::on_plain_text::TextPlace { at: moment(at), stream, unit, inside: &inside, attributes: &[] };
         let (answer,) = enter(store, func, (self.0, place)).await?;
         Ok(answers::text(returned(store, answer, answers::text_size)?))
     }
@@ -79,11 +85,10 @@ impl Call for TagSection<'_> {
     async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<TagAnswer, Fault> {
         let func = calls.tag.as_ref().ok_or(Fault::Missing)?.func_on_tag();
         let Self(tag, place) = self;
-        let attributes: Vec<AttributeParam<'_>> =
-            tag.attributes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let pairs: Vec<AttributeParam<'_>> = tag.attributes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         let inside = names(&place.inside);
-        let tag = exports::on_tag::Tag { name: &tag.name, attributes: &attributes, content: &tag.content };
-        let place = exports::on_tag::TagPlace { depth: place.depth, inside: &inside, attributes: &[] };
+        let tag = exports::on_tag::Tag { name: &tag.name, pairs: &pairs, content: &tag.content, attributes: &[] };
+        let place = exports::on_tag::TagPlace { at: moment(place.at), inside: &inside, attributes: &[] };
         let (answer,) = enter(store, func, (tag, place)).await?;
         Ok(answers::tag(returned(store, answer, answers::tag_size)?))
     }
@@ -97,11 +102,14 @@ impl Call for LlmOutput<'_> {
         let func = calls.output.as_ref().ok_or(Fault::Missing)?.func_on_llm_output();
         let Self(output, mode) = self;
         let tool_calls: Vec<ToolCallParam<'_>> = output.tool_calls.iter().map(convert::tool_call).collect();
-        let usage =
-            Usage { input: output.usage.input.map(small), output: output.usage.output.map(small), attributes: &[] };
-        let stop = convert::stop(&output.stop);
-        let text = &output.text;
-        let output = exports::on_llm_output::LlmOutput { text, tool_calls: &tool_calls, stop, usage, attributes: &[] };
+        let output = exports::on_llm_output::LlmOutput {
+            at: moment(output.at),
+            text: &output.text,
+            tool_calls: &tool_calls,
+            stop: convert::stop(&output.stop),
+            usage: usage(output.usage),
+            attributes: &[],
+        };
         let (answer,) = enter(store, func, (output,)).await?;
         Ok(answers::output(returned(store, answer, answers::output_size)?, mode))
     }
@@ -117,11 +125,21 @@ impl Call for TtsrTriggered<'_> {
         let event = exports::ttsr_triggered::TtsrEvent {
             matches: &matches,
             action: rule_action(self.0.action),
-            attempt: self.0.place.attempt,
+            at: moment(self.0.place),
             attributes: &[],
         };
         let (answer,) = enter(store, func, (event,)).await?;
         returned(store, answer, |()| 0)
+    }
+}
+
+fn usage(usage: flow::Usage) -> Usage<'static> {
+    Usage {
+        input: usage.input.map(small),
+        output: usage.output.map(small),
+        cache_read: usage.cache_read.map(small),
+        cache_write: usage.cache_write.map(small),
+        attributes: &[],
     }
 }
 

@@ -1,19 +1,39 @@
 //! Between the host's values and those of contract 0.1.0. What a guest returns is checked in `answers`.
 
-use flow::{Message, Origin, Part, Role, StopReason};
+use std::sync::Arc;
+
+use flow::{Message, Origin, Part, Place, Role, StopReason};
 use turn::ports::SessionInfo;
 
 use super::bindings::tidegate::extension as imports;
+use crate::limits;
 use crate::setting::Setting;
 use imports::types::{
-    AttributeParam, MessageParam, MessageResult, PartParam, PartResult, RoleParam, RoleResult, SettingParam,
-    SettingResult, ToolCallParam, ToolCallResult, ToolResultParam, ToolResultResult,
+    AttributeParam, ContentParam, ContentResult, MessageParam, MessageResult, Moment, PartParam, PartResult, RoleParam,
+    RoleResult, SettingParam, SettingResult, ToolCallParam, ToolCallResult, ToolResultParam, ToolResultResult,
 };
 
 /// Names the extension that wrote a message.
 const PLUGIN_ATTRIBUTE: &str = "tidegate.plugin";
-/// What a piece of reasoning is called that the provider gave no words for.
+/// The number of bytes of a message whose text was cut.
+const CUT_ATTRIBUTE: &str = "tidegate.cut";
+/// The kind of a part of reasoning that the provider encrypted.
 pub(super) const REDACTED: &str = "redacted-thinking";
+/// The agent of a session. Child agents have sessions of their own.
+const AGENT: &str = "main";
+
+/// The kind of a part that the contract has no case for.
+pub(super) fn unknown_kind(part: &Part) -> Option<&'static str> {
+    match part {
+        Part::Thinking { redacted: true, .. } => Some(REDACTED),
+        Part::Text(_) | Part::Thinking { .. } | Part::ToolCall(_) | Part::ToolResult(_) => None,
+    }
+}
+
+/// A position in the run.
+pub(super) fn moment(at: Place) -> Moment {
+    Moment { turn: at.turn, step: at.step, attempt: at.attempt }
+}
 
 /// Numbers of the contract are 32 bits wide; what is larger is shown as the largest.
 pub(super) fn small(number: u64) -> u32 {
@@ -22,7 +42,7 @@ pub(super) fn small(number: u64) -> u32 {
 
 /// All that must live as long as a borrowed list of messages.
 pub(super) struct Borrowed<'a> {
-    contents: Vec<Vec<Vec<&'a str>>>,
+    contents: Vec<Vec<Vec<ContentParam<'a>>>>,
     messages: &'a [Message],
 }
 
@@ -57,20 +77,29 @@ pub(super) fn messages<'a>(
     attributes: &'a [Vec<AttributeParam<'a>>],
 ) -> Vec<MessageParam<'a>> {
     let each = messages.iter().zip(parts).zip(attributes);
-    each.map(|((message, parts), attributes)| MessageParam { role: role(message.role), parts, attributes }).collect()
+    // Input is not part of the conversation yet: it has no id.
+    let message = |((message, parts), attributes): ((&'a Message, &'a Vec<_>), &'a Vec<_>)| MessageParam {
+        id: "",
+        role: role(message.role),
+        parts,
+        attributes,
+    };
+    each.map(message).collect()
 }
 
-fn content(part: &Part) -> Vec<&str> {
+fn content(part: &Part) -> Vec<ContentParam<'_>> {
     match part {
-        Part::ToolResult(result) => result.content.iter().map(String::as_str).collect(),
+        Part::ToolResult(result) => result.content.iter().map(|text| ContentParam::Text(text)).collect(),
         Part::Text(_) | Part::Thinking { .. } | Part::ToolCall(_) => Vec::new(),
     }
 }
 
-fn part<'a>(part: &'a Part, content: &'a [&'a str]) -> PartParam<'a> {
+fn part<'a>(part: &'a Part, content: &'a [ContentParam<'a>]) -> PartParam<'a> {
+    if let Some(kind) = unknown_kind(part) {
+        return PartParam::Other(kind);
+    }
     match part {
         Part::Text(text) => PartParam::Text(text),
-        Part::Thinking { redacted: true, .. } => PartParam::Other(REDACTED),
         Part::Thinking { text, .. } => PartParam::Thinking(text),
         Part::ToolCall(call) => PartParam::ToolCall(tool_call(call)),
         Part::ToolResult(result) => PartParam::ToolResult(ToolResultParam {
@@ -105,12 +134,49 @@ pub(super) fn stop(stop: &StopReason) -> imports::types::StopReason<'_> {
         StopReason::MaxTokens => Theirs::MaxTokens,
         StopReason::StopSequence => Theirs::StopSequence,
         StopReason::Refusal => Theirs::Refusal,
-        StopReason::Pause | StopReason::ContextFull | StopReason::Other(_) => Theirs::Other(stop.as_str()),
+        StopReason::Pause => Theirs::Pause,
+        StopReason::ContextFull => Theirs::ContextFull,
+        StopReason::Other(_) => Theirs::Other(stop.as_str()),
     }
 }
 
-/// A message of the history, owned: what a power returns.
+/// Messages of the history, owned: as many from the first on as have at most `bytes` of text together. The first is always
+/// among them, with its text cut where it alone has more.
+pub(super) fn history(messages: &[(u64, Arc<Message>)], bytes: usize) -> Vec<MessageResult> {
+    let mut left = bytes;
+    let mut done = Vec::new();
+    for (number, message) in messages {
+        let size = text_bytes(message);
+        if size > left && !done.is_empty() {
+            break;
+        }
+        let mut one = message_cut(message, &mut left);
+        one.id = number.to_string();
+        if size > bytes {
+            one.attributes.push((CUT_ATTRIBUTE.to_owned(), size.to_string()));
+        }
+        done.push(one);
+    }
+    done
+}
+
+/// Bytes of all strings of a message that can be long.
+fn text_bytes(message: &Message) -> usize {
+    let bytes = |part: &Part| match part {
+        Part::Text(text) | Part::Thinking { text, .. } => text.len(),
+        Part::ToolCall(call) => call.arguments.len(),
+        Part::ToolResult(result) => result.content.iter().map(String::len).sum(),
+    };
+    message.parts.iter().map(bytes).sum()
+}
+
+/// A message, owned, as a guest gets it in an input.
 pub(super) fn message_out(message: &Message) -> MessageResult {
+    message_cut(message, &mut { usize::MAX })
+}
+
+/// A message, owned, with at most `left` bytes of text, which are then used up.
+fn message_cut(message: &Message, left: &mut usize) -> MessageResult {
     let attributes = match &message.origin {
         Origin::Plugin(plugin) => vec![(PLUGIN_ATTRIBUTE.to_owned(), plugin.to_string())],
         Origin::User | Origin::Model | Origin::Host => Vec::new(),
@@ -121,23 +187,31 @@ pub(super) fn message_out(message: &Message) -> MessageResult {
         Role::Assistant => RoleResult::Assistant,
         Role::Tool => RoleResult::Tool,
     };
-    MessageResult { role, parts: message.parts.iter().map(part_out).collect(), attributes }
+    let parts = message.parts.iter().map(|part| part_out(part, left)).collect();
+    MessageResult { id: String::new(), role, parts, attributes }
 }
 
-fn part_out(part: &Part) -> PartResult {
+fn part_out(part: &Part, left: &mut usize) -> PartResult {
+    let mut take = |text: &str| {
+        let taken = limits::cut(text, *left);
+        *left -= taken.len();
+        taken.to_owned()
+    };
+    if let Some(kind) = unknown_kind(part) {
+        return PartResult::Other(kind.to_owned());
+    }
     match part {
-        Part::Text(text) => PartResult::Text(text.clone()),
-        Part::Thinking { redacted: true, .. } => PartResult::Other(REDACTED.to_owned()),
-        Part::Thinking { text, .. } => PartResult::Thinking(text.clone()),
+        Part::Text(text) => PartResult::Text(take(text)),
+        Part::Thinking { text, .. } => PartResult::Thinking(take(text)),
         Part::ToolCall(call) => PartResult::ToolCall(ToolCallResult {
             id: call.id.to_string(),
             name: call.name.clone(),
-            arguments: call.arguments.clone(),
+            arguments: take(&call.arguments),
             attributes: Vec::new(),
         }),
         Part::ToolResult(result) => PartResult::ToolResult(ToolResultResult {
             id: result.call.to_string(),
-            content: result.content.clone(),
+            content: result.content.iter().map(|text| ContentResult::Text(take(text))).collect(),
             is_error: result.is_error,
             attributes: Vec::new(),
         }),
@@ -149,9 +223,8 @@ pub(super) fn session_info(extension: String, info: SessionInfo) -> imports::ses
     imports::session::SessionInfo {
         extension,
         id: info.id.as_str().to_owned(),
-        turn: info.place.turn,
-        step: info.place.step,
-        attempt: info.place.attempt,
+        at: moment(info.place),
+        agent: AGENT.to_owned(),
         provider: info.provider,
         model: info.model,
         workspace: info.workspace,
@@ -165,9 +238,8 @@ pub(super) fn no_session(extension: String) -> imports::session::SessionInfo {
     imports::session::SessionInfo {
         extension,
         id: none(),
-        turn: 0,
-        step: 0,
-        attempt: 0,
+        at: moment(Place::default()),
+        agent: AGENT.to_owned(),
         provider: none(),
         model: none(),
         workspace: none(),

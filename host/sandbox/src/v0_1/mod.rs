@@ -29,13 +29,15 @@ use crate::power::Power;
 pub(crate) use self::calls::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered};
 pub(crate) use self::register::{RegisterFault, register};
 
-/// The version that stands behind the `@` of every interface.
+/// The version that this host implements: components of the same minor version up to this one are accepted.
 pub(crate) const VERSION: &str = "0.1.0";
 /// The package all interfaces are in.
 pub(crate) const PACKAGE: &str = "tidegate:extension";
 
 /// The interface that every extension exports.
 pub(crate) const REGISTRATION: &str = "registration";
+/// The interface that this host does not call yet, and therefore rejects.
+pub(crate) const MIGRATION: &str = "migration";
 
 /// The interface of a callback.
 pub(crate) fn interface(callback: CallbackKind) -> &'static str {
@@ -53,6 +55,9 @@ pub(crate) fn link(linker: &mut Linker<Guest>, powers: &BTreeSet<Power>) -> wasm
     imports::types::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?;
     for power in powers {
         match power {
+            Power::Clock => imports::clock::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Power::History => imports::history::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Power::Random => imports::random::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
             Power::Log => imports::log::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
             Power::Session => imports::session::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
             Power::Settings => imports::settings::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,

@@ -36,11 +36,33 @@ impl imports::session::Host for Guest {
             Some(session) => convert::session_info(extension, session.view.info()),
         }
     }
+}
 
-    fn history(&mut self, from: u32, count: u32) -> Vec<MessageResult> {
+impl imports::history::Host for Guest {
+    fn length(&mut self) -> u32 {
+        self.session().map_or(0, |session| convert::small(session.view.history_len() as u64))
+    }
+
+    fn messages(&mut self, from: u32, count: u32) -> Vec<MessageResult> {
         let Some(session) = self.session() else { return Vec::new() };
         let count = count.min(limits::HISTORY_MESSAGES) as usize;
-        session.view.history(from as usize, count).iter().map(|message| convert::message_out(message)).collect()
+        convert::history(&session.view.history(from as usize, count), limits::HISTORY_BYTES)
+    }
+}
+
+impl imports::clock::Host for Guest {
+    fn now_ms(&mut self) -> f64 {
+        // Exact up to 2^53 ms, which is in the year 287396.
+        self.session().map_or(0.0, |session| session.clock.now_ms() as f64)
+    }
+}
+
+impl imports::random::Host for Guest {
+    fn bytes(&mut self, count: u32) -> wasmtime::Result<Vec<u8>> {
+        let mut bytes = vec![0; count.min(limits::RANDOM_BYTES) as usize];
+        getrandom::fill(&mut bytes)
+            .map_err(|error| wasmtime::Error::msg(format!("the system gives no random numbers: {error}")))?;
+        Ok(bytes)
     }
 }
 
@@ -83,8 +105,18 @@ impl imports::state::Host for Guest {
         value: Vec<u8>,
         options: imports::state::SetOptions,
     ) -> Result<(), imports::state::StateError> {
+        use imports::state::{Keep, StateError};
         let (state, now, limits) = self.state()?;
-        Ok(state.set(key, value, options.ttl_ms.map(u64::from), now, limits)?)
+        let ttl_ms = match options.keep {
+            Keep::Standard => Some(u64::try_from(limits.state_ttl.as_millis()).unwrap_or(u64::MAX)),
+            Keep::Session => None,
+            Keep::Ms(ms) => Some(u64::from(ms)),
+            Keep::Other(name) => {
+                let name = limits::cut(&name, 200);
+                return Err(StateError::Other(format!("the lifetime `{name}` is not known to this version")));
+            }
+        };
+        Ok(state.set(key, value, ttl_ms, now, limits)?)
     }
 
     fn delete(&mut self, key: String) -> Result<bool, imports::state::StateError> {

@@ -2,12 +2,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use flow::{Callback, DEFAULT_PRIORITY, DecidedBy, OnFailure, OutputMode, Registered, TagPattern, TextUnit};
+use flow::{
+    Callback, DEFAULT_PRIORITY, DecidedBy, OnFailure, OutputMode, Registered, TagPattern, TextOptions, TextUnit,
+};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
 use super::bindings::exports::tidegate::extension::registration as theirs;
-use super::{Exports, convert};
+use super::bindings::tidegate::extension::types::TextStreamResult as Stream;
+use super::{Exports, VERSION, convert};
 use crate::failure::{Fault, panicked};
 use crate::guest::Guest;
 use crate::limits;
@@ -39,7 +42,8 @@ pub(crate) fn register(
         .map(|((name, value), texts)| (name.as_str(), convert::setting(value, texts)))
         .collect();
     let func = registration.func_register();
-    let called = catch_unwind(AssertUnwindSafe(|| func.call(&mut *store, (settings.as_slice(),))));
+    let about = theirs::About { settings: &settings, contract: VERSION, attributes: &[] };
+    let called = catch_unwind(AssertUnwindSafe(|| func.call(&mut *store, (about,))));
     let (answer,) = called.map_err(|payload| RegisterFault::Call(panicked(payload.as_ref())))?.map_err(engine)?;
     let registered = answer.map_err(|failure| {
         let message = limits::cut(&failure.message, limits::MESSAGE_BYTES);
@@ -58,7 +62,7 @@ fn texts(setting: &Setting) -> Vec<&str> {
 fn check(registered: theirs::RegisteredExtension) -> Result<Vec<Registered>, String> {
     let mut callbacks: Vec<Registered> = Vec::new();
     for one in registered.callbacks {
-        let callback = callback(one.callback)?;
+        let (callback, policy) = callback(one.callback)?;
         let name = callback.kind().as_str();
         let priority = one.priority.unwrap_or(DEFAULT_PRIORITY);
         if priority > 100 {
@@ -68,7 +72,7 @@ fn check(registered: theirs::RegisteredExtension) -> Result<Vec<Registered>, Str
             return Err(format!("{name} is registered twice; each callback may be registered once"));
         }
         let mut registered = Registered::from((callback, priority));
-        if let Some(policy) = one.on_failure {
+        if let Some(policy) = policy {
             registered.on_failure = on_failure(&registered.callback, policy)?;
             registered.decided_by = DecidedBy::Registration;
         }
@@ -101,24 +105,51 @@ fn on_failure(callback: &Callback, policy: theirs::OnFailure) -> Result<OnFailur
     }
 }
 
-fn callback(callback: theirs::Callback) -> Result<Callback, String> {
-    let unknown = |what: &str, name: &str| {
-        let name = limits::cut(name, 200);
-        Err(format!("{what} `{name}` is not known to this version of the contract; a newer host may know it"))
-    };
+/// The callback, and the failure policy that it was registered with.
+fn callback(callback: theirs::Callback) -> Result<(Callback, Option<theirs::OnFailure>), String> {
     match callback {
-        theirs::Callback::OnInputMessages => Ok(Callback::InputMessages),
-        theirs::Callback::OnPlainText(theirs::TextUnit::Line) => Ok(Callback::PlainText(TextUnit::Line)),
-        theirs::Callback::OnPlainText(theirs::TextUnit::Paragraph) => Ok(Callback::PlainText(TextUnit::Paragraph)),
-        theirs::Callback::OnPlainText(theirs::TextUnit::Whole) => Ok(Callback::PlainText(TextUnit::Whole)),
-        theirs::Callback::OnPlainText(theirs::TextUnit::Other(name)) => unknown("the text unit", &name),
-        theirs::Callback::OnTag(patterns) => tag_patterns(patterns).map(Callback::Tag),
-        theirs::Callback::OnLlmOutput(theirs::OutputMode::Observe) => Ok(Callback::LlmOutput(OutputMode::Observe)),
-        theirs::Callback::OnLlmOutput(theirs::OutputMode::Rewrite) => Ok(Callback::LlmOutput(OutputMode::Rewrite)),
-        theirs::Callback::OnLlmOutput(theirs::OutputMode::Other(name)) => unknown("the output mode", &name),
-        theirs::Callback::TtsrTriggered => Ok(Callback::TtsrTriggered),
-        theirs::Callback::Other(name) => unknown("the callback", &name),
+        theirs::Callback::OnInputMessages(options) => Ok((Callback::InputMessages, options.on_failure)),
+        theirs::Callback::OnPlainText(options) => {
+            let unit = match options.unit {
+                theirs::TextUnit::Line => TextUnit::Line,
+                theirs::TextUnit::Paragraph => TextUnit::Paragraph,
+                theirs::TextUnit::Whole => TextUnit::Whole,
+                theirs::TextUnit::Other(name) => return Err(unknown("the text unit", &name)),
+            };
+            Ok((Callback::PlainText(text_options(unit, options.streams)?), options.on_failure))
+        }
+        theirs::Callback::OnTag(options) => Ok((Callback::Tag(tag_patterns(options.patterns)?), options.on_failure)),
+        theirs::Callback::OnLlmOutput(options) => {
+            let mode = match options.mode {
+                theirs::OutputMode::Observe => OutputMode::Observe,
+                theirs::OutputMode::Rewrite => OutputMode::Rewrite,
+                theirs::OutputMode::Other(name) => return Err(unknown("the output mode", &name)),
+            };
+            Ok((Callback::LlmOutput(mode), options.on_failure))
+        }
+        theirs::Callback::TtsrTriggered => Ok((Callback::TtsrTriggered, None)),
+        theirs::Callback::Other(name) => Err(unknown("the callback", &name)),
     }
+}
+
+fn unknown(what: &str, name: &str) -> String {
+    let name = limits::cut(name, 200);
+    format!("{what} `{name}` is not known to this version of the contract; a newer host may know it")
+}
+
+fn text_options(unit: TextUnit, streams: Vec<Stream>) -> Result<TextOptions, String> {
+    if streams.is_empty() {
+        return Ok(unit.into());
+    }
+    let mut options = TextOptions { unit, answer: false, thinking: false };
+    for stream in streams {
+        match stream {
+            Stream::Answer => options.answer = true,
+            Stream::Thinking => options.thinking = true,
+            Stream::Other(name) => return Err(unknown("the text stream", &name)),
+        }
+    }
+    Ok(options)
 }
 
 fn tag_patterns(patterns: Vec<String>) -> Result<Vec<TagPattern>, String> {

@@ -149,7 +149,7 @@ impl Guest {
         let mut functions = String::new();
         if self.is_extension {
             let body = self.register.clone().unwrap_or_else(|| format!("(i32.const {registered})"));
-            functions += &self.function("registration", "register", 2, &fill(&body));
+            functions += &self.function("registration", "register", 6, &fill(&body));
         }
         for (kind, body) in &self.exports {
             let (name, parameters) = interface(*kind);
@@ -193,44 +193,45 @@ impl Guest {
     fn registered(&self, memory: &mut Memory) -> u32 {
         let mut list = Vec::new();
         for (callback, priority) in &self.registers {
-            let mut one = [0u8; 44];
-            let (number, tag, (at, length)) = match callback {
-                Registered::InputMessages => (0, 0, (0, 0)),
-                Registered::PlainText(unit) => (1, *unit, memory.text("new")),
+            let mut one = [0u8; 60];
+            let mut put = |at: usize, (text, length): (u32, u32)| {
+                one[at..at + 4].copy_from_slice(&text.to_le_bytes());
+                one[at + 4..at + 8].copy_from_slice(&length.to_le_bytes());
+            };
+            // The number of the case, the discriminant of a variant in its options, and where its failure policy is.
+            let (number, option, policy_at) = match callback {
+                Registered::InputMessages => (0, 0, Some(4)),
+                Registered::PlainText(unit) => {
+                    put(8, memory.text("new"));
+                    (1, *unit, Some(24))
+                }
                 Registered::Tag(tags) => {
                     let texts: Vec<_> = tags.iter().map(|tag| memory.text(tag)).collect();
                     let bytes: Vec<u8> =
                         texts.iter().flat_map(|(at, n)| [*at, *n]).flat_map(u32::to_le_bytes).collect();
-                    let at = memory.put(&bytes);
-                    one[4..8].copy_from_slice(&at.to_le_bytes());
-                    one[8..12].copy_from_slice(&(tags.len() as u32).to_le_bytes());
-                    (2, 0, (0, 0))
+                    put(4, (memory.put(&bytes), tags.len() as u32));
+                    (2, 0, Some(12))
                 }
-                Registered::LlmOutput(mode) => (3, *mode, memory.text("new")),
-                Registered::TtsrTriggered => (4, 0, (0, 0)),
-                Registered::Other(name) => (5, 0, memory.text(name)),
+                Registered::LlmOutput(mode) => {
+                    put(8, memory.text("new"));
+                    (3, *mode, Some(16))
+                }
+                Registered::TtsrTriggered => (4, 0, None),
+                Registered::Other(name) => {
+                    put(4, memory.text(name));
+                    (5, 0, None)
+                }
             };
+            if let (Some(policy), Some(at)) = (self.on_failure, policy_at) {
+                put(at + 8, memory.text("explode"));
+                (one[at], one[at + 4]) = (1, policy);
+            }
             one[0] = number;
-            match callback {
-                Registered::PlainText(_) | Registered::LlmOutput(_) => {
-                    one[4] = tag;
-                    one[8..12].copy_from_slice(&u32::to_le_bytes(at));
-                    one[12..16].copy_from_slice(&u32::to_le_bytes(length));
-                }
-                Registered::Other(_) => {
-                    one[4..8].copy_from_slice(&u32::to_le_bytes(at));
-                    one[8..12].copy_from_slice(&u32::to_le_bytes(length));
-                }
-                _ => {}
+            if matches!(callback, Registered::PlainText(_) | Registered::LlmOutput(_)) {
+                one[4] = option;
             }
             if let Some(priority) = priority {
-                (one[16], one[17]) = (1, *priority);
-            }
-            if let Some(policy) = self.on_failure {
-                let (at, length) = memory.text("explode");
-                (one[20], one[24]) = (1, policy);
-                one[28..32].copy_from_slice(&at.to_le_bytes());
-                one[32..36].copy_from_slice(&length.to_le_bytes());
+                (one[48], one[49]) = (1, *priority);
             }
             list.extend(one);
         }
@@ -246,10 +247,10 @@ impl Guest {
 fn interface(kind: CallbackKind) -> (&'static str, usize) {
     match kind {
         CallbackKind::InputMessages => ("on-input-messages", 2),
-        CallbackKind::PlainText => ("on-plain-text", 7),
-        CallbackKind::Tag => ("on-tag", 11),
-        CallbackKind::LlmOutput => ("on-llm-output", 15),
-        CallbackKind::TtsrTriggered => ("ttsr-triggered", 8),
+        CallbackKind::PlainText => ("on-plain-text", 13),
+        CallbackKind::Tag => ("on-tag", 15),
+        CallbackKind::LlmOutput => ("on-llm-output", 1),
+        CallbackKind::TtsrTriggered => ("ttsr-triggered", 10),
     }
 }
 
@@ -352,8 +353,12 @@ impl SessionView for Stage {
         }
     }
 
-    fn history(&self, from: usize, count: usize) -> Vec<Arc<Message>> {
-        self.history.iter().skip(from).take(count).cloned().collect()
+    fn history_len(&self) -> usize {
+        self.history.len()
+    }
+
+    fn history(&self, from: usize, count: usize) -> Vec<(u64, Arc<Message>)> {
+        (0..).zip(self.history.iter().cloned()).skip(from).take(count).collect()
     }
 
     fn tools(&self) -> Vec<ToolSpec> {

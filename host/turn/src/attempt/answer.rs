@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flow::{
-    AnswerBlock, BlockId, EventKind, Message, ModelOutput, Origin, Part, Partial, Role, StopReason, StreamKind,
+    AnswerBlock, BlockId, EventKind, Message, ModelOutput, Origin, Part, Partial, Place, Role, StopReason, StreamKind,
     ToolCall, Usage,
 };
 
@@ -172,10 +172,11 @@ impl Answer {
         self.blocks.iter().filter_map(call).collect()
     }
 
-    /// The answer as `on_llm_output` gets it.
+    /// The answer as `on_llm_output` gets it; the stage that calls it fills in the position.
     pub(crate) fn output(&self) -> ModelOutput {
         let stop = self.stop.clone().unwrap_or(StopReason::EndTurn);
-        ModelOutput { text: self.text.clone(), tool_calls: self.calls(), stop, usage: self.usage }
+        let at = Place::default();
+        ModelOutput { at, text: self.text.clone(), tool_calls: self.calls(), stop, usage: self.usage }
     }
 
     /// The answer as it goes into the conversation, with `text` for its text. `None` where nothing is left.

@@ -16,9 +16,9 @@ pub(crate) trait Answered {
 impl Answered for InputAnswer {
     fn outcome(&self) -> CallbackOutcome {
         match self {
-            Self::Pass => CallbackOutcome::Passed,
+            Self::Pass | Self::Finish(None) => CallbackOutcome::Passed,
             Self::Ignored(why) => CallbackOutcome::Ignored(why.clone()),
-            Self::Replace(_) | Self::Finish(_) | Self::Reply(_) | Self::Reject(_) => CallbackOutcome::Changed,
+            Self::Replace(_) | Self::Finish(Some(_)) | Self::Reply(_) | Self::Reject(_) => CallbackOutcome::Changed,
         }
     }
 

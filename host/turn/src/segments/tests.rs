@@ -65,6 +65,6 @@ fn is_idle(callback: Callback) -> bool {
 fn handlers_of_text_or_tags_keep_it_busy_and_no_others() {
     assert!(is_idle(Callback::LlmOutput(OutputMode::Rewrite)));
     assert!(is_idle(Callback::InputMessages));
-    assert!(!is_idle(Callback::PlainText(TextUnit::Line)));
+    assert!(!is_idle(Callback::PlainText(TextUnit::Line.into())));
     assert!(!is_idle(Callback::Tag(vec![TagPattern::Exact("a".into())])));
 }

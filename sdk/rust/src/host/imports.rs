@@ -1,15 +1,27 @@
 //! The powers of a guest: the imports of the contract. What is not called is not imported.
 
-use crate::__guest::base::tidegate::extension::{log as wit_log, session, settings, state, tools};
+use crate::__guest::base::tidegate::extension::log as wit_log;
+use crate::__guest::powers::tidegate::extension::{clock, history, random, session, settings, state, tools};
 use crate::log::Level;
+use crate::state::Keep;
 use crate::{Message, SessionInfo, Setting, StateError, ToolInfo, convert};
+
+/// In a guest the host refuses by itself.
+pub(crate) fn registering<T>(run: impl FnOnce() -> T) -> T {
+    run()
+}
 
 pub(crate) fn state_get(key: &str) -> Result<Option<Vec<u8>>, StateError> {
     Ok(state::get(key)?)
 }
 
-pub(crate) fn state_set(key: &str, value: &[u8], ttl_ms: Option<u32>) -> Result<(), StateError> {
-    Ok(state::set(key, value, &state::SetOptions { ttl_ms, attributes: Vec::new() })?)
+pub(crate) fn state_set(key: &str, value: &[u8], keep: Keep) -> Result<(), StateError> {
+    let keep = match keep {
+        Keep::Standard => state::Keep::Standard,
+        Keep::Session => state::Keep::Session,
+        Keep::For(time) => state::Keep::Ms(u32::try_from(time.as_millis()).unwrap_or(u32::MAX)),
+    };
+    Ok(state::set(key, value, &state::SetOptions { keep, attributes: Vec::new() })?)
 }
 
 pub(crate) fn state_delete(key: &str) -> Result<bool, StateError> {
@@ -44,8 +56,20 @@ pub(crate) fn session_info() -> SessionInfo {
     session::info().into()
 }
 
-pub(crate) fn session_history(from: u32, count: u32) -> Vec<Message> {
-    convert::list(session::history(from, count))
+pub(crate) fn history_length() -> u32 {
+    history::length()
+}
+
+pub(crate) fn history_messages(from: u32, count: u32) -> Vec<Message> {
+    convert::list(history::messages(from, count))
+}
+
+pub(crate) fn clock_now_ms() -> f64 {
+    clock::now_ms()
+}
+
+pub(crate) fn random_bytes(count: u32) -> Vec<u8> {
+    random::bytes(count)
 }
 
 pub(crate) fn tools_list() -> Vec<ToolInfo> {

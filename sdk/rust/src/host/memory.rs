@@ -1,49 +1,95 @@
-//! The powers outside a guest: a host in memory, one a thread, so that an extension's code runs and is tested as plain
-//! Rust. [`testing`](crate::testing) puts its own host in the thread's place while it calls a callback.
+//! The powers outside a guest: a host in memory, one per thread, so that an extension's code runs and is tested as plain
+//! Rust. [`testing`](crate::testing) puts its own host in place of the thread's while it calls a callback.
+//!
+//! Where the powers can be observed, it behaves as the real host; `tests/corpus/powers` has the cases that both pass.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::log::Level;
+use crate::state::Keep;
 use crate::testing::LogLine;
-use crate::{Message, SessionInfo, Setting, StateError, ToolInfo};
+use crate::{Content, Message, Part, SessionInfo, Setting, StateError, ToolInfo};
 
-/// The longest key, in bytes, as the contract has it.
+/// The largest key, in bytes, as the contract has it.
 const KEY_BYTES: usize = 512;
 /// The largest value, in bytes, as the contract has it.
 const VALUE_BYTES: usize = 1 << 20;
-/// The largest sum of an extension's values, in bytes, as the contract has it.
+/// The largest sum of an extension's keys and values, in bytes, as the contract has it.
 const STATE_BYTES: usize = 10 << 20;
-/// The most messages `history` gives at once, as the contract has it.
-const HISTORY_MESSAGES: usize = 256;
-/// How long a value without a time of its own lives unread, in milliseconds: the host's default.
-const TTL_MS: u64 = 60 * 60 * 1000;
+/// The most messages that `history.messages` returns at once, as the contract has it.
+const HISTORY_MESSAGES: u32 = 256;
+/// The most bytes of text in them, as the contract has it.
+const HISTORY_BYTES: usize = 1 << 20;
+/// The most bytes that `random.bytes` returns, as the contract has it.
+const RANDOM_BYTES: u32 = 4096;
+/// The operator's default time to live.
+const TTL: Duration = Duration::from_secs(60 * 60);
+/// The time of a new host: 2026-01-01.
+const START_MS: u64 = 1_767_225_600_000;
 
 /// One stored value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) value: Vec<u8>,
-    ttl_ms: u64,
-    expires_ms: u64,
+    /// `None`: as long as the session.
+    ttl_ms: Option<u64>,
+    expires_ms: Option<u64>,
 }
 
 /// A host in memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Host {
     pub(crate) state: BTreeMap<String, Stored>,
+    pub(crate) standard_ttl: Duration,
     pub(crate) log: Vec<LogLine>,
     pub(crate) settings: BTreeMap<String, Setting>,
     pub(crate) session: SessionInfo,
     pub(crate) history: Vec<Message>,
     pub(crate) tools: Vec<ToolInfo>,
     pub(crate) now_ms: u64,
+    random: u64,
+    registering: bool,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            state: BTreeMap::new(),
+            standard_ttl: TTL,
+            log: Vec::new(),
+            settings: BTreeMap::new(),
+            session: SessionInfo { agent: "main".into(), ..SessionInfo::default() },
+            history: Vec::new(),
+            tools: Vec::new(),
+            now_ms: START_MS,
+            random: 0x9e37_79b9_7f4a_7c15,
+            registering: false,
+        }
+    }
+}
+
+impl Stored {
+    fn touch(&mut self, now_ms: u64) {
+        self.expires_ms = self.ttl_ms.map(|ttl| now_ms.saturating_add(ttl));
+    }
 }
 
 impl Host {
     /// Drops what has outlived its time.
     pub(crate) fn expire(&mut self) {
         let now = self.now_ms;
-        self.state.retain(|_, stored| stored.expires_ms > now);
+        self.state.retain(|_, stored| stored.expires_ms.is_none_or(|at| now < at));
+    }
+
+    /// The state without what has outlived its time, or why it cannot be used now.
+    fn state(&mut self) -> Result<&mut BTreeMap<String, Stored>, StateError> {
+        if self.registering {
+            return Err(StateError::Unavailable("not during register".into()));
+        }
+        self.expire();
+        Ok(&mut self.state)
     }
 }
 
@@ -56,69 +102,86 @@ pub(crate) fn with<T>(run: impl FnOnce(&mut Host) -> T) -> T {
     HOST.with_borrow_mut(run)
 }
 
+/// Runs something as `register` runs: the powers refuse.
+pub(crate) fn registering<T>(run: impl FnOnce() -> T) -> T {
+    /// Also resets it where `run` panics.
+    struct Reset(bool);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            with(|host| host.registering = self.0);
+        }
+    }
+    let _reset = Reset(with(|host| std::mem::replace(&mut host.registering, true)));
+    run()
+}
+
 fn check_key(key: &str) -> Result<(), StateError> {
     match key.len() {
-        0 => Err(StateError::BadKey("it is empty".into())),
+        0 => Err(StateError::BadKey("a key has at least one byte".into())),
         1..=KEY_BYTES => Ok(()),
-        bytes => Err(StateError::BadKey(format!("it has {bytes} bytes, at most {KEY_BYTES} are allowed"))),
+        bytes => Err(StateError::BadKey(format!("the key has {bytes} bytes, a key may have {KEY_BYTES}"))),
     }
 }
 
 pub(crate) fn state_get(key: &str) -> Result<Option<Vec<u8>>, StateError> {
-    check_key(key)?;
     with(|host| {
-        host.expire();
         let now = host.now_ms;
-        Ok(host.state.get_mut(key).map(|stored| {
-            stored.expires_ms = now.saturating_add(stored.ttl_ms);
+        let state = host.state()?;
+        check_key(key)?;
+        Ok(state.get_mut(key).map(|stored| {
+            stored.touch(now);
             stored.value.clone()
         }))
     })
 }
 
-pub(crate) fn state_set(key: &str, value: &[u8], ttl_ms: Option<u32>) -> Result<(), StateError> {
-    check_key(key)?;
-    if value.len() > VALUE_BYTES {
-        return Err(StateError::Limit(format!(
-            "the value has {} bytes, at most {VALUE_BYTES} are allowed",
-            value.len()
-        )));
-    }
+pub(crate) fn state_set(key: &str, value: &[u8], keep: Keep) -> Result<(), StateError> {
     with(|host| {
-        host.expire();
-        let others: usize = host.state.iter().filter(|(name, _)| *name != key).map(|(_, old)| old.value.len()).sum();
-        if others + value.len() > STATE_BYTES {
-            return Err(StateError::Limit(format!("all values together have more than {STATE_BYTES} bytes")));
+        let (now, standard) = (host.now_ms, host.standard_ttl);
+        let state = host.state()?;
+        check_key(key)?;
+        if value.len() > VALUE_BYTES {
+            let bytes = value.len();
+            return Err(StateError::Limit(format!("the value has {bytes} bytes, a value may have {VALUE_BYTES}")));
         }
-        let ttl_ms = ttl_ms.map_or(TTL_MS, u64::from);
-        let expires_ms = host.now_ms.saturating_add(ttl_ms);
-        host.state.insert(key.to_owned(), Stored { value: value.to_vec(), ttl_ms, expires_ms });
+        let others: usize =
+            state.iter().filter(|(name, _)| *name != key).map(|(key, old)| key.len() + old.value.len()).sum();
+        let size = others + key.len() + value.len();
+        if size > STATE_BYTES {
+            return Err(StateError::Limit(format!("the state would have {size} bytes, it may have {STATE_BYTES}")));
+        }
+        let ttl = match keep {
+            Keep::Standard => Some(standard),
+            Keep::Session => None,
+            Keep::For(time) => Some(time.min(Duration::from_millis(u64::from(u32::MAX)))),
+        };
+        let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        let mut stored = Stored { value: value.to_vec(), ttl_ms, expires_ms: None };
+        stored.touch(now);
+        state.insert(key.to_owned(), stored);
         Ok(())
     })
 }
 
 pub(crate) fn state_delete(key: &str) -> Result<bool, StateError> {
-    check_key(key)?;
     with(|host| {
-        host.expire();
-        Ok(host.state.remove(key).is_some())
+        let state = host.state()?;
+        check_key(key)?;
+        Ok(state.remove(key).is_some())
     })
 }
 
 pub(crate) fn state_clear() -> Result<u32, StateError> {
     with(|host| {
-        host.expire();
-        let count = host.state.len();
-        host.state.clear();
+        let state = host.state()?;
+        let count = state.len();
+        state.clear();
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     })
 }
 
 pub(crate) fn state_keys(prefix: &str) -> Result<Vec<String>, StateError> {
-    with(|host| {
-        host.expire();
-        Ok(host.state.keys().filter(|key| key.starts_with(prefix)).cloned().collect())
-    })
+    with(|host| Ok(host.state()?.keys().filter(|key| key.starts_with(prefix)).cloned().collect()))
 }
 
 pub(crate) fn log(level: Level, message: &str, fields: &[(&str, &str)]) {
@@ -127,16 +190,67 @@ pub(crate) fn log(level: Level, message: &str, fields: &[(&str, &str)]) {
 }
 
 pub(crate) fn session_info() -> SessionInfo {
-    with(|host| host.session.clone())
+    with(|host| {
+        if !host.registering {
+            return host.session.clone();
+        }
+        let (extension, agent) = (host.session.extension.clone(), host.session.agent.clone());
+        SessionInfo { extension, agent, ..SessionInfo::default() }
+    })
 }
 
-pub(crate) fn session_history(from: u32, count: u32) -> Vec<Message> {
-    let count = HISTORY_MESSAGES.min(count as usize);
-    with(|host| host.history.iter().skip(from as usize).take(count).cloned().collect())
+pub(crate) fn history_length() -> u32 {
+    with(|host| if host.registering { 0 } else { u32::try_from(host.history.len()).unwrap_or(u32::MAX) })
+}
+
+pub(crate) fn history_messages(from: u32, count: u32) -> Vec<Message> {
+    with(|host| {
+        let (mut left, mut done) = (HISTORY_BYTES, Vec::new());
+        if host.registering {
+            return done;
+        }
+        let all = host.history.iter().enumerate().skip(from as usize);
+        for (position, message) in all.take(count.min(HISTORY_MESSAGES) as usize) {
+            let mut message = message.clone();
+            let size: usize = texts(&mut message).iter().map(|text| text.len()).sum();
+            if size > left && !done.is_empty() {
+                break;
+            }
+            for text in texts(&mut message) {
+                text.truncate(text.floor_char_boundary(left));
+                left -= text.len();
+            }
+            if size > HISTORY_BYTES {
+                message.attributes.push(("tidegate.cut".into(), size.to_string()));
+            }
+            if message.id.is_empty() {
+                message.id = position.to_string();
+            }
+            done.push(message);
+        }
+        done
+    })
+}
+
+/// The strings of a message that count.
+fn texts(message: &mut Message) -> Vec<&mut String> {
+    let mut texts = Vec::new();
+    for part in &mut message.parts {
+        match part {
+            Part::Text(text) | Part::Thinking(text) => texts.push(text),
+            Part::ToolCall(call) => texts.push(&mut call.arguments),
+            Part::ToolResult(result) => texts.extend(result.content.iter_mut().filter_map(|content| match content {
+                Content::Text(text) => Some(text),
+                Content::Blob(_) | Content::Other(_) => None,
+            })),
+            Part::Blob(_) | Part::Other(_) => {}
+        }
+    }
+    texts
 }
 
 pub(crate) fn tools_list() -> Vec<ToolInfo> {
-    with(|host| host.tools.clone())
+    with(|host| if host.registering { Vec::new() } else { host.tools.clone() })
 }
 
 pub(crate) fn setting(key: &str) -> Option<Setting> {
@@ -145,4 +259,23 @@ pub(crate) fn setting(key: &str) -> Option<Setting> {
 
 pub(crate) fn settings_all() -> Vec<(String, Setting)> {
     with(|host| host.settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
+}
+
+pub(crate) fn clock_now_ms() -> f64 {
+    with(|host| if host.registering { 0.0 } else { host.now_ms as f64 })
+}
+
+/// The same numbers in each new host, so that a test that fails can be repeated (xorshift64*).
+pub(crate) fn random_bytes(count: u32) -> Vec<u8> {
+    let next = || {
+        with(|host| {
+            let mut x = host.random;
+            x ^= x >> 12;
+            x ^= x << 25;
+            x ^= x >> 27;
+            host.random = x;
+            x.wrapping_mul(0x2545_f491_4f6c_dd1d).to_be_bytes()[0]
+        })
+    };
+    (0..count.min(RANDOM_BYTES)).map(|_| next()).collect()
 }

@@ -9,9 +9,10 @@ use script::Outcome;
 use tidegate_sdk::prelude::*;
 
 /// Counts its calls, so that a test sees whether it is still the same instance.
-struct Conformance {
+pub struct Conformance {
     calls: u32,
     unit: TextUnit,
+    streams: Vec<TextStream>,
     tags: Vec<String>,
     mode: OutputMode,
     priority: u8,
@@ -29,6 +30,14 @@ impl Extension for Conformance {
             "whole" => TextUnit::Whole,
             other => bail!("setting `unit` must be line, paragraph or whole, and is `{other}`"),
         };
+        let mut streams = Vec::new();
+        for stream in settings.get_or("streams", Vec::<String>::new())? {
+            streams.push(match stream.as_str() {
+                "answer" => TextStream::Answer,
+                "thinking" => TextStream::Thinking,
+                other => TextStream::Other(other.to_owned()),
+            });
+        }
         let mode = match settings.get_or("mode", String::from("rewrite"))?.as_str() {
             "observe" => OutputMode::Observe,
             "rewrite" => OutputMode::Rewrite,
@@ -39,7 +48,7 @@ impl Extension for Conformance {
         let start = settings.get_or("start", String::from(""))?;
         script::run(&start, "start", 0)?;
         let names = |key| settings.get_or::<Vec<String>>(key, Vec::new());
-        Ok(Self { calls: 0, unit, tags, mode, priority, closed: names("closed")?, only: names("only")? })
+        Ok(Self { calls: 0, unit, streams, tags, mode, priority, closed: names("closed")?, only: names("only")? })
     }
 }
 
@@ -56,12 +65,9 @@ impl Conformance {
 }
 
 impl OnInputMessages for Conformance {
-    fn priority(&self) -> u8 {
-        self.priority
-    }
-
-    fn on_failure(&self) -> OnFailure {
-        self.policy("on_input_messages", OnFailure::Reject)
+    fn input_options(&self) -> InputOptions {
+        let policy = self.policy("on_input_messages", OnFailure::Reject);
+        InputOptions::default().priority(self.priority).on_failure(policy)
     }
 
     fn on_input_messages(&mut self, messages: Vec<Message>) -> Result<InputAnswer> {
@@ -72,7 +78,8 @@ impl OnInputMessages for Conformance {
             "echo" => InputAnswer::Replace(messages),
             "drop" => InputAnswer::Replace(Vec::new()),
             "replace" | "append" => InputAnswer::Replace(text(outcome.over(&script))),
-            "finish" => InputAnswer::Finish(text(outcome.text)),
+            "finish" if outcome.text.is_empty() => InputAnswer::Finish(None),
+            "finish" => InputAnswer::Finish(Some(text(outcome.text))),
             "reply" => InputAnswer::Reply(outcome.text),
             "reject" => InputAnswer::Reject(outcome.text),
             "pass" => match outcome.said {
@@ -85,16 +92,10 @@ impl OnInputMessages for Conformance {
 }
 
 impl OnPlainText for Conformance {
-    fn unit(&self) -> TextUnit {
-        self.unit
-    }
-
-    fn priority(&self) -> u8 {
-        self.priority
-    }
-
-    fn on_failure(&self) -> OnFailure {
-        self.policy("on_plain_text", OnFailure::Withhold)
+    fn text_options(&self) -> TextOptions {
+        let policy = self.policy("on_plain_text", OnFailure::Withhold);
+        let options = TextOptions::new(self.unit).streams(self.streams.clone());
+        options.priority(self.priority).on_failure(policy)
     }
 
     fn on_plain_text(&mut self, text: &str, place: &TextPlace) -> Result<TextAnswer> {
@@ -109,18 +110,9 @@ impl OnPlainText for Conformance {
 }
 
 impl OnTag for Conformance {
-    const TAGS: &'static [&'static str] = &[];
-
-    fn tags(&self) -> Vec<String> {
-        self.tags.clone()
-    }
-
-    fn priority(&self) -> u8 {
-        self.priority
-    }
-
-    fn on_failure(&self) -> OnFailure {
-        self.policy("on_tag", OnFailure::Withhold)
+    fn tag_options(&self) -> TagOptions {
+        let policy = self.policy("on_tag", OnFailure::Withhold);
+        TagOptions::new(self.tags.clone()).priority(self.priority).on_failure(policy)
     }
 
     fn on_tag(&mut self, tag: &Tag, place: &TagPlace) -> Result<TagAnswer> {
@@ -136,16 +128,9 @@ impl OnTag for Conformance {
 }
 
 impl OnLlmOutput for Conformance {
-    fn mode(&self) -> OutputMode {
-        self.mode
-    }
-
-    fn priority(&self) -> u8 {
-        self.priority
-    }
-
-    fn on_failure(&self) -> OnFailure {
-        self.policy("on_llm_output", OnFailure::Withhold)
+    fn output_options(&self) -> OutputOptions {
+        let policy = self.policy("on_llm_output", OnFailure::Withhold);
+        OutputOptions::new(self.mode).priority(self.priority).on_failure(policy)
     }
 
     fn on_llm_output(&mut self, output: &LlmOutput) -> Result<OutputAnswer> {
@@ -153,7 +138,7 @@ impl OnLlmOutput for Conformance {
         let mut answer = match outcome.answer.as_str() {
             "replace" | "append" => OutputAnswer::replace(outcome.over(&output.text)),
             "drop" => OutputAnswer::replace(""),
-            "pass" => OutputAnswer { replace: outcome.said, annotations: Vec::new() },
+            "pass" => outcome.said.map_or_else(OutputAnswer::pass, OutputAnswer::replace),
             other => bail!("`{other}` is no answer to on_llm_output"),
         };
         answer.annotations = outcome.annotations;
@@ -162,8 +147,8 @@ impl OnLlmOutput for Conformance {
 }
 
 impl TtsrTriggered for Conformance {
-    fn priority(&self) -> u8 {
-        self.priority
+    fn ttsr_options(&self) -> TtsrOptions {
+        TtsrOptions::default().priority(self.priority)
     }
 
     fn ttsr_triggered(&mut self, event: &TtsrEvent) -> Result<()> {

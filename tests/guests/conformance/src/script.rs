@@ -4,9 +4,10 @@
 use std::fmt::{Debug, Display};
 use std::time::Duration;
 
+use tidegate_sdk::Keep;
 use tidegate_sdk::prelude::*;
 
-use crate::damage;
+use super::damage;
 
 /// What a script leads to.
 #[derive(Debug, Default)]
@@ -69,7 +70,14 @@ pub fn run(script: &str, subject: &str, calls: u32) -> Result<Outcome> {
             "session" => outcome.say(format_args!("{:?}", session::info())),
             "history" => {
                 let (from, count) = rest.split_once(' ').unwrap_or((rest, "256"));
-                outcome.say(format_args!("{:?}", session::history(number(from)? as u32, number(count)? as u32)));
+                outcome.say(format_args!("{:?}", history::messages(number(from)? as u32, number(count)? as u32)));
+            }
+            "history-length" => outcome.say(history::length()),
+            "clock" => outcome.say(clock::now_ms()),
+            "random" => {
+                let mut bytes = vec![0; number(rest)?];
+                random::fill(&mut bytes);
+                outcome.say(format_args!("{bytes:?}"));
             }
             "tools" => outcome.say(format_args!("{:?}", tools::list())),
             "setting" => outcome.say(format_args!("{:?}", settings::all().into_iter().find(|(key, _)| key == rest))),
@@ -103,7 +111,12 @@ fn state_word(outcome: &mut Outcome, word: &str, rest: &str) -> Result<()> {
         "set" => outcome.tell(state::set(key, value)),
         "set-ttl" => {
             let (millis, value) = value.split_once(' ').unwrap_or((value, ""));
-            outcome.tell(state::set_with_ttl(key, value, Duration::from_millis(number(millis)? as u64)));
+            outcome.tell(state::set_with(key, value, Keep::For(Duration::from_millis(number(millis)? as u64))));
+        }
+        "set-session" => outcome.tell(state::set_with(key, value, Keep::Session)),
+        "add" => {
+            let add = number(value)? as u64;
+            outcome.tell(state::update(key, |old: Option<u64>| old.unwrap_or_default() + add));
         }
         "fill" => outcome.tell(state::set_bytes(key, &vec![b'x'; number(value)? << 10])),
         "get" => outcome.tell(state::get::<String>(key)),

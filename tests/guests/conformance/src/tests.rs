@@ -17,7 +17,8 @@ fn every_answer_of_every_callback_can_be_had() {
     assert_eq!(input("!append +").unwrap(), InputAnswer::Replace(user("!append ++")));
     assert_eq!(input("!drop").unwrap(), InputAnswer::Replace(Vec::new()));
     assert_eq!(input("!echo").unwrap(), InputAnswer::Replace(vec![Message::user("first"), Message::user("!echo")]));
-    assert_eq!(input("!finish a").unwrap(), InputAnswer::Finish(user("a")));
+    assert_eq!(input("!finish a").unwrap(), InputAnswer::Finish(Some(user("a"))));
+    assert_eq!(input("!finish").unwrap(), InputAnswer::Finish(None));
     assert_eq!(input("!reply a").unwrap(), InputAnswer::Reply("a".into()));
     assert_eq!(input("!reject a").unwrap(), InputAnswer::Reject("a".into()));
 
