@@ -1,0 +1,141 @@
+//! The cases of `tests/corpus/powers`, each on the real host and on the SDK's host in memory.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+// The guest's own code, run natively.
+#[allow(dead_code, unreachable_pub, clippy::needless_pass_by_value, reason = "a crate of its own, read as a module")]
+#[path = "../../../tests/guests/conformance/src/lib.rs"]
+mod guest;
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use flow::Message;
+use serde::Deserialize;
+use support::{Stage, Still, open, patient, sandbox, say, source};
+use tidegate_sandbox::{SandboxHost, Setting};
+use tidegate_sdk::testing::Harness;
+use tidegate_sdk::{TextAnswer, TextPlace};
+use turn::ports::Extensions;
+
+/// The time of a new host in memory.
+const START_MS: u64 = 1_767_225_600_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    case: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    ttl_s: Option<u64>,
+    #[serde(default)]
+    history: Vec<usize>,
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    say: Option<String>,
+    gives: Option<String>,
+    fails: Option<String>,
+    #[serde(default)]
+    has: Vec<String>,
+    #[serde(default)]
+    not: Vec<String>,
+    advance_ms: Option<u64>,
+}
+
+/// What a call of `on_plain_text` said, or the message of its failure.
+type Said = Result<String, String>;
+
+struct Real {
+    extensions: Arc<dyn Extensions>,
+    clock: Arc<Still>,
+}
+
+impl Real {
+    fn new(case: &Case, component: &[u8]) -> Self {
+        let mut source = patient(source("conformance", component.to_vec()));
+        source.settings.insert("unit".into(), Setting::Text("whole".into()));
+        if let Some(ttl) = case.ttl_s {
+            source.limits.state_ttl = Duration::from_secs(ttl);
+        }
+        let clock = Arc::new(Still(START_MS.into()));
+        let host = SandboxHost::with_clock(vec![sandbox().load(source).unwrap()], Arc::clone(&clock) as _).unwrap();
+        let history = case.history.iter().map(|length| Arc::new(Message::user("a".repeat(*length)))).collect();
+        let stage = Arc::new(Stage { history, ..Stage::default() });
+        Self { extensions: open(&host, "s1", &stage), clock }
+    }
+
+    async fn say(&self, script: &str) -> Said {
+        match say(&self.extensions, script).await {
+            Ok(flow::TextAnswer::Replace(text)) => Ok(text),
+            Ok(other) => panic!("{script}: {other:?}"),
+            Err(failure) => Err(failure.message),
+        }
+    }
+}
+
+fn memory(case: &Case) -> Harness<guest::Conformance> {
+    let mut harness = Harness::new().with_setting("unit", "whole");
+    if let Some(ttl) = case.ttl_s {
+        harness = harness.with_standard_ttl(Duration::from_secs(ttl));
+    }
+    harness.history().extend(case.history.iter().map(|length| tidegate_sdk::Message::user("a".repeat(*length))));
+    harness
+}
+
+fn say_in_memory(harness: &mut Harness<guest::Conformance>, script: &str) -> Said {
+    match harness.plain_text_at(script, &TextPlace::default()) {
+        Ok(TextAnswer::Replace(text)) => Ok(text),
+        Ok(other) => panic!("{script}: {other:?}"),
+        Err(error) => Err(error.into_message()),
+    }
+}
+
+impl Step {
+    fn check(&self, said: &Said, place: &str) {
+        let shown: String = said.as_ref().unwrap_or_else(|error| error).chars().take(300).collect();
+        match said {
+            Ok(text) => {
+                assert!(self.fails.is_none(), "{place}: it succeeded: {shown}");
+                assert!(self.gives.as_ref().is_none_or(|gives| gives == text), "{place}: {shown}");
+                assert!(self.has.iter().all(|part| text.contains(part)), "{place}: {shown}");
+                assert!(!self.not.iter().any(|part| text.contains(part)), "{place}: {shown}");
+            }
+            Err(error) => {
+                assert!(self.fails.as_ref().is_some_and(|part| error.contains(part)), "{place}: it failed: {shown}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_real_host_and_the_one_that_authors_test_with_behave_alike() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let file: File = toml::from_str(&std::fs::read_to_string(root.join("corpus/powers/cases.toml")).unwrap()).unwrap();
+    assert!(file.case.len() >= 10, "only {} cases were read", file.case.len());
+    let options = tidegate_build::Options::default();
+    let component = tidegate_build::build(&root.join("guests/conformance"), &options, &mut |_| {}).unwrap().bytes;
+    for case in &file.case {
+        let (real, mut memory) = (Real::new(case, &component), memory(case));
+        for (number, step) in case.steps.iter().enumerate() {
+            let place = format!("{}, step {number}", case.name);
+            if let Some(ms) = step.advance_ms {
+                real.clock.0.fetch_add(ms, Ordering::SeqCst);
+                memory.advance(Duration::from_millis(ms));
+            }
+            let Some(script) = &step.say else { continue };
+            let (real, memory) = (real.say(script).await, say_in_memory(&mut memory, script));
+            step.check(&real, &place);
+            assert!(real == memory, "{place}: the hosts differ; in memory: {:.300}", format!("{memory:?}"));
+        }
+    }
+}
