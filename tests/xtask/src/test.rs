@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
-use tidegate_servers::{ensure_model, ensure_node, ensure_python};
+use tidegate_servers::{ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_python};
 
 use crate::{guests, run};
 
@@ -56,6 +56,8 @@ fn prepare() -> Result<()> {
     ensure_node()?;
     ensure_python()?;
     ensure_model()?;
+    ensure_componentize_js()?;
+    ensure_componentize_py()?;
     guests::build_test_guests()?;
     guests::build_plugins()?;
     Ok(())
