@@ -4,6 +4,7 @@
 
 mod calls;
 mod interrupt;
+mod spending;
 mod steer;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::spending::Spending;
 use crate::attempt::{Answer, Attempt, Effect};
 use crate::beginning::Beginning;
 use crate::chain::Caller;
@@ -36,24 +38,37 @@ pub(crate) struct Turn<'a> {
     place: Place,
     /// The attempt under way, or the one that was just accepted.
     attempt: Attempt,
-    /// An accepted answer whose tool calls are running, with the results so far.
-    running: Option<(Message, Vec<ToolResult>)>,
+    phase: Phase,
     /// News to extensions that nobody waits for before the turn's end.
     news: JoinSet<()>,
-    step_usage: Usage,
-    /// The tokens of `answer` are counted already.
-    counted: bool,
-    /// What stands of an answer that was stopped: where the next attempt begins.
+    spending: Spending,
+    /// What is kept of an answer that was stopped: where the next attempt begins.
     beginning: Beginning,
-    /// An answer that a rule stopped, and why, until it is told.
-    stopped: Option<(Answer, String)>,
-    /// When the attempt under way began, by the clock.
-    began_ms: u64,
-    /// An attempt was thrown away for this rule; it began then.
-    delayed: Option<(String, u64)>,
-    /// The turn's end was told.
-    ended: bool,
     report: TurnReport,
+}
+
+/// What the turn is doing, and with it what is to be settled when it ends now.
+#[derive(Default)]
+enum Phase {
+    /// No answer is under way: before the first attempt, between attempts, and between steps.
+    #[default]
+    Between,
+    /// The model is answering, or its answer is being accepted. What was received is in the attempt.
+    Answering,
+    /// A rule stopped the answer, which is not recorded yet.
+    Stopped {
+        answer: Answer,
+        /// What stopped it, for the record.
+        why: String,
+    },
+    /// The tool calls of an accepted answer are running.
+    Calling {
+        answer: Message,
+        /// The results so far.
+        results: Vec<ToolResult>,
+    },
+    /// The end of the turn was emitted.
+    Ended,
 }
 
 /// Why a turn ends before the model is done.
@@ -77,15 +92,10 @@ impl<'a> Turn<'a> {
             cancel,
             place,
             attempt: Attempt::default(),
-            running: None,
+            phase: Phase::default(),
             news: JoinSet::new(),
-            step_usage: Usage::default(),
-            counted: true,
+            spending: Spending::default(),
             beginning: Beginning::default(),
-            stopped: None,
-            began_ms: 0,
-            delayed: None,
-            ended: false,
             report,
         }
     }
@@ -120,13 +130,16 @@ impl<'a> Turn<'a> {
         self.report.clone()
     }
 
-    /// The end of the turn, told once. What was under way is settled first.
+    /// The end of the turn, emitted once. What was under way is settled first.
     fn close(&mut self, status: TurnStatus) {
-        self.ended = true;
         self.count_tokens();
-        self.tell_stopped(0);
-        self.settle_answer(&status);
-        self.settle_calls();
+        match self.phase {
+            Phase::Between | Phase::Ended => {}
+            Phase::Answering => self.settle_answer(&status),
+            Phase::Stopped { .. } => self.emit_stopped(0),
+            Phase::Calling { .. } => self.settle_calls(),
+        }
+        self.phase = Phase::Ended;
         match &status {
             TurnStatus::Cancelled => self.session.hub.emit(EventKind::ThreadCancelled { by: "the caller".into() }),
             TurnStatus::Failed { class, message } => {
@@ -145,11 +158,11 @@ impl<'a> Turn<'a> {
     /// An answer that did not come to its end: its text stays, and says so.
     fn settle_answer(&mut self, status: &TurnStatus) {
         let answer = std::mem::take(&mut self.attempt).answer;
-        if self.running.is_some() || answer.blocks.is_empty() {
+        if answer.blocks.is_empty() {
             return;
         }
         let why = if let TurnStatus::Failed { message, .. } = status { message } else { "cancelled" };
-        answer.tell_partial(&self.session.hub, why, 0);
+        answer.emit_partial(&self.session.hub, why, 0);
         let mut text = answer.text;
         if !text.trim().is_empty() {
             text.push_str(&format!("\n\n[Stream interrupted: {why}]"));
@@ -158,9 +171,8 @@ impl<'a> Turn<'a> {
     }
 
     fn count_tokens(&mut self) {
-        if !std::mem::replace(&mut self.counted, true) {
-            self.step_usage.add(self.attempt.answer.usage);
-            self.report.usage.add(self.attempt.answer.usage);
+        if let Some(usage) = self.spending.count(self.attempt.answer.usage) {
+            self.report.usage.add(usage);
         }
     }
 
@@ -208,7 +220,7 @@ impl<'a> Turn<'a> {
     async fn step(&mut self) -> Result<bool, Stop> {
         self.place.step += 1;
         self.place.attempt = 0;
-        self.step_usage = Usage::default();
+        self.spending.begin_step();
         self.session.set_place(self.place);
         self.session.hub.emit(EventKind::StepStart);
         self.attempts().await?;
@@ -218,7 +230,7 @@ impl<'a> Turn<'a> {
         self.attempt.answer = Answer::default();
         let reminded = self.remind().await;
         self.report.stop = Some(stop.clone());
-        self.session.hub.emit(EventKind::StepFinish { usage: self.step_usage, stop: stop.clone() });
+        self.session.hub.emit(EventKind::StepFinish { usage: self.spending.step, stop: stop.clone() });
         Ok(!calls.is_empty() || reminded || stop == StopReason::Pause)
     }
 
@@ -230,9 +242,9 @@ impl<'a> Turn<'a> {
             self.session.set_place(self.place);
             let mut effects = Vec::new();
             self.attempt = Attempt::new(&self.session.rules, self.beginning.prefix(), &mut effects);
-            self.attempt.answer.shown.clone_from(&self.beginning.shown);
-            self.counted = false;
-            self.note_time();
+            self.beginning.shown().clone_into(&mut self.attempt.answer.shown);
+            self.phase = Phase::Answering;
+            self.begin_attempt();
             let caller = Arc::clone(&self.session.caller);
             let mut segments = self.beginning.segments(&caller, !caller.chains.has_rewriter()).await?;
             let end = self.ask(&mut segments, effects).await;
@@ -246,7 +258,7 @@ impl<'a> Turn<'a> {
                     retry.succeeded(&self.session.hub);
                     self.interrupt(stopped).await?;
                 }
-                End::Broken(error) if self.refuses_beginning(&error) => self.tell_beginning(&error).await?,
+                End::Broken(error) if self.rejects_prefill(&error) => self.state_beginning(&error).await?,
                 End::Broken(error) => self.broken(error, &mut retry).await?,
                 End::Refused(failure) => return Err(failure.into()),
             }
@@ -258,7 +270,7 @@ impl<'a> Turn<'a> {
         checkpoint(self.cancel).await;
         let session = &mut *self.session;
         let mut messages = session.history.messages();
-        messages.extend(Answer::partial_message(self.beginning.text.clone()));
+        messages.extend(Answer::partial_message(self.beginning.prefill().unwrap_or_default().to_owned()));
         let prompt = session.frame.prompt(messages, session.parts.tools.specs());
         let stream = match session.parts.model.start(&prompt).await {
             Ok(stream) => stream,
@@ -266,7 +278,7 @@ impl<'a> Turn<'a> {
         };
         let log = stream.log();
         if let Some(log) = &log {
-            log.watched(&self.beginning.text);
+            log.watched(self.beginning.prefill().unwrap_or_default());
         }
         let (caller, news, place) = (&session.caller, &mut self.news, self.place);
         let mut driver = Driver {
@@ -282,7 +294,7 @@ impl<'a> Turn<'a> {
                 if let Some(log) = &log {
                     matches.iter().zip(&judgement.actions).for_each(|(found, action)| log.fired(found, *action));
                 }
-                tell_extensions(news, caller, matches, judgement, place);
+                notify_extensions(news, caller, matches, judgement, place);
             },
             since: Instant::now(),
         };
@@ -290,10 +302,9 @@ impl<'a> Turn<'a> {
     }
 
     /// An attempt begins: what an attempt that was thrown away before it cost is known now.
-    fn note_time(&mut self) {
-        self.began_ms = self.session.parts.clock.now_ms();
-        if let Some((rule, since)) = self.delayed.take() {
-            self.session.metrics.delayed(&rule, self.began_ms.saturating_sub(since));
+    fn begin_attempt(&mut self) {
+        if let Some((rule, ms)) = self.spending.begin_attempt(self.session.parts.clock.now_ms()) {
+            self.session.metrics.delayed(&rule, ms);
         }
     }
 
@@ -311,7 +322,7 @@ impl<'a> Turn<'a> {
             let text = if processed.withheld { output.text.clone() } else { segments.whole(&output.text).await? };
             shown(&self.session.hub, &mut self.attempt.answer, text);
         }
-        self.attempt.answer.tell_reasoning(&self.session.hub, false);
+        self.attempt.answer.emit_reasoning(&self.session.hub, false);
         self.session.hub.emit(EventKind::CognitionOut {
             text: self.attempt.answer.text.clone(),
             model: self.attempt.answer.model.clone(),
@@ -321,12 +332,11 @@ impl<'a> Turn<'a> {
             rewrites: processed.rewrites,
         });
         self.report.text.push_str(&self.attempt.answer.shown);
-        self.beginning = Beginning::default();
-        if let Some(message) = self.attempt.answer.message(&output.text) {
-            self.running = Some((message, Vec::new()));
-        } else {
-            self.attempt.answer.blocks.clear();
-        }
+        self.beginning = Beginning::None;
+        self.phase = match self.attempt.answer.message(&output.text) {
+            Some(answer) => Phase::Calling { answer, results: Vec::new() },
+            None => Phase::Between,
+        };
         Ok(())
     }
 
@@ -336,6 +346,7 @@ impl<'a> Turn<'a> {
         self.place.attempt = 0;
         self.session.set_place(self.place);
         self.attempt.answer = Answer::of_text(&text);
+        self.phase = Phase::Answering;
         let caller = Arc::clone(&self.session.caller);
         let mut output = self.attempt.answer.output();
         let processed = output::run(&caller, &mut output).await?;
@@ -353,6 +364,7 @@ impl<'a> Turn<'a> {
         if !output.text.trim().is_empty() {
             self.session.remember(Message::text(Role::Assistant, Origin::Plugin(by), output.text));
         }
+        self.phase = Phase::Between;
         let answer = std::mem::take(&mut self.attempt).answer;
         self.report.text.push_str(&answer.shown);
         Ok(())
@@ -367,9 +379,10 @@ impl<'a> Turn<'a> {
         let answer = &self.attempt.answer;
         let unseen = !self.session.parts.settings.live || (answer.pieces == 0 && !answer.reasoned);
         let delay = retry.decide(error, unseen, &self.session.hub).map_err(Stop::Model)?;
+        self.phase = Phase::Between;
         let mut attempt = std::mem::take(&mut self.attempt);
         if !attempt.answer.blocks.is_empty() {
-            attempt.answer.tell_partial(&self.session.hub, &message, self.beginning.shown.len() as u64);
+            attempt.answer.emit_partial(&self.session.hub, &message, self.beginning.shown().len() as u64);
         }
         attempt.noted.roll_back(&mut self.session.rules);
         self.session.parts.clock.sleep(delay).await;
@@ -380,14 +393,14 @@ impl<'a> Turn<'a> {
 impl Drop for Turn<'_> {
     /// A turn whose future was dropped was cancelled.
     fn drop(&mut self) {
-        if !self.ended {
+        if !matches!(self.phase, Phase::Ended) {
             self.close(TurnStatus::Cancelled);
         }
     }
 }
 
 /// Tells extensions about rules that fired, without waiting for them: once per stream and rule and turn.
-fn tell_extensions(
+fn notify_extensions(
     news: &mut JoinSet<()>,
     caller: &Arc<Caller>,
     matches: &[RuleMatch],

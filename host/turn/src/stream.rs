@@ -130,9 +130,9 @@ impl Driver<'_> {
                     self.hub.emit(report);
                 }
                 Effect::Restarted(void) => {
-                    let kept = self.beginning.shown.len() as u64;
-                    void.tell_partial(self.hub, "the provider restarted its answer", kept);
-                    self.attempt.answer.shown.clone_from(&self.beginning.shown);
+                    let kept = self.beginning.shown().len() as u64;
+                    void.emit_partial(self.hub, "the provider restarted its answer", kept);
+                    self.beginning.shown().clone_into(&mut self.attempt.answer.shown);
                     self.reasoning.restart();
                     if let Some(segments) = &mut self.segments {
                         **segments = self.beginning.segments(segments.caller(), true).await?;

@@ -247,13 +247,17 @@ impl Answer {
         Kept { text: self.text[..end].to_owned(), released: self.released.min(end), decided }
     }
 
-    /// Emits the record of an answer that did not complete. `stands_bytes` of what was shown are kept.
-    pub(crate) fn tell_partial(&self, hub: &Hub, error: &str, stands_bytes: u64) {
-        self.tell_reasoning(hub, true);
+    /// Emits the record of an answer that did not complete. `kept_bytes` of what was shown are kept.
+    pub(crate) fn emit_partial(&self, hub: &Hub, error: &str, kept_bytes: u64) {
+        self.emit_reasoning(hub, true);
         hub.emit(EventKind::CognitionOut {
             text: self.text.clone(),
             model: self.model.clone(),
-            partial: Some(Partial { error: error.to_owned(), shown_bytes: self.shown.len() as u64, stands_bytes }),
+            partial: Some(Partial {
+                error: error.to_owned(),
+                shown_bytes: self.shown.len() as u64,
+                stands_bytes: kept_bytes,
+            }),
             blocks: self.listed(),
             annotations: Vec::new(),
             rewrites: Vec::new(),
@@ -283,7 +287,7 @@ impl Answer {
     }
 
     /// Emits the reasoning, if there was some.
-    pub(crate) fn tell_reasoning(&self, hub: &Hub, interrupted: bool) {
+    pub(crate) fn emit_reasoning(&self, hub: &Hub, interrupted: bool) {
         let text = self.thinking();
         if !text.is_empty() {
             hub.emit(EventKind::CognitionReasoning { text, interrupted });

@@ -7,7 +7,7 @@
 use flow::{Action, Message, Origin, Part, Role, ToolCall};
 
 use super::interrupt::Injection;
-use super::{Turn, checkpoint};
+use super::{Phase, Turn, checkpoint};
 use crate::tools::{Beside, Runner};
 
 impl Turn<'_> {
@@ -34,7 +34,7 @@ impl Turn<'_> {
                     self.mark_injected(Injection::beside(found, action));
                 }
             }
-            if let Some((_, results)) = &mut self.running {
+            if let Phase::Calling { results, .. } = &mut self.phase {
                 results.push(result);
             }
         }
@@ -44,7 +44,10 @@ impl Turn<'_> {
     /// Puts the accepted answer and its results into the conversation. A call without a result is left out: a provider
     /// refuses a history with open calls.
     pub(super) fn settle_calls(&mut self) {
-        let Some((mut message, results)) = self.running.take() else { return };
+        if !matches!(self.phase, Phase::Calling { .. }) {
+            return;
+        }
+        let Phase::Calling { answer: mut message, results } = std::mem::take(&mut self.phase) else { return };
         let answered = |call: &ToolCall| results.iter().any(|result| result.call == call.id);
         message.parts.retain(|part| if let Part::ToolCall(call) = part { answered(call) } else { true });
         if message.parts.iter().all(|part| matches!(part, Part::Thinking { .. })) {

@@ -10,19 +10,19 @@ use std::time::Duration;
 use flow::{Action, CallFailure, EventKind, ModelError, Role, RuleMatch, RuleRecord};
 use rules::ContextMode;
 
-use super::{Stop, Turn, checkpoint};
+use super::{Phase, Stop, Turn, checkpoint};
 use crate::attempt::{Answer, Attempt, Kept, Stopped};
-use crate::beginning::Beginning;
+use crate::beginning::{Beginning, Prefilled};
 use crate::ports::EventSink;
 use crate::segments::Segments;
 use crate::session::hidden;
 use crate::stream::shown;
 
 /// What a reminder adds where the start of the answer is kept as a message of its own.
-const STANDS: &str = "\n\nYour answer up to the violation has been kept. Continue from there without repeating it.";
+const KEPT: &str = "\n\nYour answer up to the violation has been kept. Continue from there without repeating it.";
 
 /// What it adds where the model is sent the start of its answer to continue from.
-const GOES_ON: &str = "\n\nYour answer up to the violation has been kept. Continue exactly where it ends.";
+const CONTINUES: &str = "\n\nYour answer up to the violation has been kept. Continue exactly where it ends.";
 
 /// What it adds where something of the answer is kept and complete tool calls of it are not: no call runs before its answer
 /// is accepted, so they have no results.
@@ -39,8 +39,8 @@ enum Left {
     Nothing,
     /// It stays in the conversation; the reminder says more.
     Message(String, &'static str),
-    /// The next attempt goes on from here.
-    GoesOn(Box<Beginning>),
+    /// The next attempt continues from here.
+    Prefilled(Box<Prefilled>),
 }
 
 impl Left {
@@ -49,7 +49,7 @@ impl Left {
         let text = match self {
             Self::Nothing => "",
             Self::Message(text, _) => text,
-            Self::GoesOn(beginning) => &beginning.text,
+            Self::Prefilled(prefilled) => prefilled.text(),
         };
         text.len() as u64
     }
@@ -77,25 +77,25 @@ impl Turn<'_> {
     pub(super) async fn interrupt(&mut self, stopped: Stopped) -> Result<(), Stop> {
         let why = format!("stopped by rule {}", stopped.judgement.rules.join(", "));
         // From here on it is recorded, also where the turn is cancelled in the middle of this.
-        self.stopped = Some((std::mem::take(&mut self.attempt).answer, why));
+        self.phase = Phase::Stopped { answer: std::mem::take(&mut self.attempt).answer, why };
         let culprit = stopped.stopping().next().map_or_else(String::new, |found| found.rule.clone());
         if stopped.judgement.action == Action::Stop {
-            self.tell_stopped(0);
+            self.emit_stopped(0);
             return Err(Stop::Rule(culprit));
         }
         self.report.interrupts += 1;
         let left = self.leave(&stopped).await?;
-        let (discarded_bytes, tokens, calls) = self.stopped.as_ref().map_or((0, (0, false), false), |(answer, _)| {
-            let discarded = answer.bytes().saturating_sub(left.kept());
-            (discarded, answer.tokens_of(discarded), left.kept() > 0 && !answer.calls().is_empty())
-        });
-        self.tell_stopped(self.stands(&left));
+        let answer = self.answer();
+        let discarded_bytes = answer.bytes().saturating_sub(left.kept());
+        let tokens = answer.tokens_of(discarded_bytes);
+        let calls = left.kept() > 0 && !answer.calls().is_empty();
+        self.emit_stopped(self.kept_bytes(&left));
         self.session.metrics.discarded(&culprit, tokens.0, tokens.1);
         let delay = Duration::from_millis(self.session.rules.rules().settings().retry_delay_ms);
         self.session.parts.clock.sleep(delay).await;
         // Where there is nothing to wait for, the sleep does not notice.
         checkpoint(self.cancel).await;
-        self.delayed = Some((culprit, self.began_ms));
+        self.spending.thrown_away_for(culprit);
         let matches: Vec<RuleMatch> = stopped.reminders().into_iter().map(|(found, _)| found).collect();
         self.session.rules.release(&stopped.unread());
         let found = stopped.injected();
@@ -108,8 +108,7 @@ impl Turn<'_> {
 
     /// What the context mode leaves of the stopped answer.
     async fn leave(&mut self, stopped: &Stopped) -> Result<Left, CallFailure> {
-        let Some((answer, _)) = &self.stopped else { return Ok(Left::Nothing) };
-        let kept = answer.kept(stopped);
+        let kept = self.answer().kept(stopped);
         match stopped.judgement.context {
             ContextMode::Keep => Ok(Left::Message(kept.text, "")),
             ContextMode::Rewind => self.rewind(kept).await,
@@ -128,9 +127,8 @@ impl Turn<'_> {
         if self.session.goes_on() {
             // Providers reject trailing white space, and models continue from it badly.
             let text = text.trim_end().to_owned();
-            let mut beginning = Beginning::sent(text, released, &caller, live).await?;
-            beginning.decided = decided;
-            return Ok(Left::GoesOn(Box::new(beginning)));
+            let prefilled = Prefilled::new(text, (released, decided), &caller, live).await?;
+            return Ok(Left::Prefilled(Box::new(prefilled)));
         }
         if !live {
             // The user saw nothing of it: a continuation would lack its start.
@@ -140,20 +138,27 @@ impl Turn<'_> {
         if text.trim().is_empty() {
             return Ok(Left::Nothing);
         }
-        let shown = self.stand(&text).await?;
-        self.beginning = Beginning::told(shown);
-        Ok(Left::Message(text, STANDS))
+        let shown = self.show_kept(&text).await?;
+        self.beginning = Beginning::Kept { shown };
+        Ok(Left::Message(text, KEPT))
     }
 
-    /// Bytes of what was shown that stand.
-    fn stands(&self, left: &Left) -> u64 {
-        let told = if self.beginning.text.is_empty() { self.beginning.shown.len() } else { 0 };
-        let shown = if let Left::GoesOn(beginning) = left { beginning.shown.len() } else { told };
-        shown as u64
+    /// Bytes of what was shown that are kept.
+    fn kept_bytes(&self, left: &Left) -> u64 {
+        let bytes = match left {
+            Left::Prefilled(prefilled) => prefilled.shown().len(),
+            Left::Nothing | Left::Message(..) => self.beginning.earlier_bytes(),
+        };
+        bytes as u64
     }
 
-    /// What the user keeps of an answer of which `text` stands as a message. What of it was not shown yet is shown.
-    async fn stand(&mut self, text: &str) -> Result<String, CallFailure> {
+    /// The answer that was stopped, or that of the attempt under way.
+    fn answer(&self) -> &Answer {
+        if let Phase::Stopped { answer, .. } = &self.phase { answer } else { &self.attempt.answer }
+    }
+
+    /// What the user keeps of an answer of which `text` is kept as a message. What was not shown of it yet is shown.
+    async fn show_kept(&mut self, text: &str) -> Result<String, CallFailure> {
         let mut segments = Segments::new(Arc::clone(&self.session.caller));
         let whole = if segments.is_idle() {
             text.to_owned()
@@ -162,9 +167,10 @@ impl Turn<'_> {
             whole.push_str(&segments.finish().await?);
             whole
         };
-        let answer = self.stopped.as_mut().map_or(&mut self.attempt.answer, |(answer, _)| answer);
-        let seed = if self.beginning.text.is_empty() { self.beginning.shown.len() } else { 0 };
-        let seen = answer.shown.get(seed..).unwrap_or_default();
+        let earlier = self.beginning.earlier_bytes();
+        let answer =
+            if let Phase::Stopped { answer, .. } = &mut self.phase { answer } else { &mut self.attempt.answer };
+        let seen = answer.shown.get(earlier..).unwrap_or_default();
         if let Some(rest) = whole.strip_prefix(seen) {
             let rest = rest.to_owned();
             shown(&self.session.hub, answer, rest);
@@ -172,13 +178,13 @@ impl Turn<'_> {
         }
         let same = whole.char_indices().zip(seen.chars()).find(|((_, a), b)| a != b);
         let same = same.map_or(whole.len().min(seen.len()), |((at, _), _)| at);
-        Ok(answer.shown[..seed + same].to_owned())
+        Ok(answer.shown[..earlier + same].to_owned())
     }
 
     /// Puts into the conversation what stays of a stopped answer; gives what the reminder says of it.
     fn apply(&mut self, left: Left) -> &'static str {
-        if !self.beginning.text.is_empty() {
-            self.beginning = Beginning::default();
+        if let Beginning::Prefilled(_) = self.beginning {
+            self.beginning = Beginning::None;
         }
         match left {
             Left::Nothing => "",
@@ -189,44 +195,46 @@ impl Turn<'_> {
                 }
                 None => "",
             },
-            Left::GoesOn(beginning) => {
-                self.beginning = *beginning;
-                GOES_ON
+            Left::Prefilled(prefilled) => {
+                self.beginning = Beginning::Prefilled(prefilled);
+                CONTINUES
             }
         }
     }
 
-    /// A stopped answer goes to the transcript, once.
-    pub(super) fn tell_stopped(&mut self, stands_bytes: u64) {
-        if let Some((answer, why)) = self.stopped.take() {
-            answer.tell_partial(&self.session.hub, &why, stands_bytes);
+    /// Emits the record of a stopped answer, once. `kept_bytes` of what was shown are kept.
+    pub(super) fn emit_stopped(&mut self, kept_bytes: u64) {
+        if let Phase::Stopped { answer, why } = std::mem::take(&mut self.phase) {
+            answer.emit_partial(&self.session.hub, &why, kept_bytes);
         }
     }
 
-    /// Whether an attempt failed because the model takes no beginning.
-    pub(super) fn refuses_beginning(&self, error: &ModelError) -> bool {
+    /// Whether an attempt failed because the model does not accept the start of its answer.
+    pub(super) fn rejects_prefill(&self, error: &ModelError) -> bool {
         let answer = &self.attempt.answer;
-        error.status == Some(400) && !self.beginning.text.is_empty() && answer.pieces == 0 && !answer.reasoned
+        error.status == Some(400) && self.beginning.prefill().is_some() && answer.pieces == 0 && !answer.reasoned
     }
 
     /// The model rejected a kept start: the prompt states it, now and for the rest of the session.
-    pub(super) async fn tell_beginning(&mut self, error: &ModelError) -> Result<(), Stop> {
+    pub(super) async fn state_beginning(&mut self, error: &ModelError) -> Result<(), Stop> {
         self.session.never_goes_on();
         let message = format!(
             "the model rejected the start of an answer to continue from ({error}); the prompt states what was kept instead"
         );
         self.session.hub.emit(EventKind::Notice { message });
-        let mut text = self.beginning.text.clone();
-        text.truncate(text.floor_char_boundary(self.beginning.decided));
+        let text = match &self.beginning {
+            Beginning::Prefilled(prefilled) => prefilled.decided_text().to_owned(),
+            Beginning::None | Beginning::Kept { .. } => String::new(),
+        };
         if self.session.caller.chains.has_rewriter() {
-            self.beginning = Beginning::default();
-            self.attempt = Attempt::default();
+            self.beginning = Beginning::None;
+            (self.attempt, self.phase) = (Attempt::default(), Phase::Between);
             self.session.remember(hidden(Role::User, LOST.to_owned()));
             return Ok(());
         }
-        let stands = self.stand(&text).await?;
-        self.beginning = Beginning::told(stands);
-        self.attempt = Attempt::default();
+        let shown = self.show_kept(&text).await?;
+        self.beginning = Beginning::Kept { shown };
+        (self.attempt, self.phase) = (Attempt::default(), Phase::Between);
         if let Some(message) = Answer::partial_message(text) {
             self.session.remember(message);
             self.session.remember(hidden(Role::User, TOLD_LATE.to_owned()));

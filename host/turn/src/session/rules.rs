@@ -39,7 +39,7 @@ impl Session {
         for rule in &gone {
             self.rules.rearm(rule);
             let kept = self.records.rearmed(&self.parts.id, rule);
-            self.tell_lost(rule, kept);
+            self.emit_lost(rule, kept);
         }
         if !gone.is_empty() {
             self.hub.emit(EventKind::TtsrRearmed { rules: gone.clone() });
@@ -90,7 +90,7 @@ impl Session {
 
     /// Keeps that a rule's reminder went to the model.
     pub(crate) fn keep_record(&self, record: &RuleRecord) {
-        self.tell_lost(&record.rule, self.records.keep(&self.parts.id, record));
+        self.emit_lost(&record.rule, self.records.keep(&self.parts.id, record));
     }
 
     /// A turn has ended, whichever way.
@@ -119,7 +119,7 @@ impl Session {
         self.asked.no_prefill = true;
     }
 
-    fn tell_lost(&self, rule: &str, kept: Result<(), String>) {
+    fn emit_lost(&self, rule: &str, kept: Result<(), String>) {
         if let Err(why) = kept {
             let message = format!("the record of rule {rule} could not be kept: {why}");
             self.hub.emit(EventKind::Notice { message });

@@ -1,0 +1,44 @@
+//! What a turn spends: the tokens of its steps, and the time of attempts that were thrown away.
+
+use flow::Usage;
+
+/// The tokens of a step and the time of its attempts.
+#[derive(Debug, Default)]
+pub(super) struct Spending {
+    /// The tokens of the attempts of this step that are over.
+    pub(super) step: Usage,
+    /// When the last attempt began, by the clock of the session.
+    began_ms: u64,
+    /// The tokens of the last attempt are not counted yet.
+    open: bool,
+    /// The rule for which the last attempt was thrown away.
+    thrown_away_for: Option<String>,
+}
+
+impl Spending {
+    pub(super) fn begin_step(&mut self) {
+        self.step = Usage::default();
+    }
+
+    /// An attempt begins at this time of the clock. If the one before was thrown away: for which rule, and the milliseconds
+    /// since it began.
+    pub(super) fn begin_attempt(&mut self, now_ms: u64) -> Option<(String, u64)> {
+        let before = std::mem::replace(&mut self.began_ms, now_ms);
+        self.open = true;
+        self.thrown_away_for.take().map(|rule| (rule, now_ms.saturating_sub(before)))
+    }
+
+    /// The rule stopped the attempt, and nobody gets its answer.
+    pub(super) fn thrown_away_for(&mut self, rule: String) {
+        self.thrown_away_for = Some(rule);
+    }
+
+    /// Counts the tokens of the attempt, once, and returns them if it did.
+    pub(super) fn count(&mut self, usage: Usage) -> Option<Usage> {
+        let counts = std::mem::take(&mut self.open);
+        counts.then(|| {
+            self.step.add(usage);
+            usage
+        })
+    }
+}
