@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::{Automaton, Pattern, Room};
+use crate::engine::{Automaton, CacheBudget, Pattern};
 use crate::scope::tool_key;
 use crate::{Rule, Scope};
 
@@ -30,7 +30,7 @@ pub(crate) struct Group {
     pub(crate) at_once: Vec<u32>,
 }
 
-/// All groups of a rule set. Streams that the same rules watch share one; the automata of all share the room for rows.
+/// All groups of a rule set. Streams that the same rules watch share one; the automata of all share one cache budget.
 #[derive(Debug)]
 pub(crate) struct Groups {
     text: Option<Arc<Group>>,
@@ -42,13 +42,13 @@ pub(crate) struct Groups {
 impl Groups {
     /// Puts the rules at the positions `active` together by the streams they watch.
     pub(crate) fn new(rules: &[Rule], active: &[u32]) -> Self {
-        let (room, mut known) = (Room::shared(), HashMap::<Vec<u32>, Arc<Group>>::new());
+        let (budget, mut known) = (CacheBudget::shared(), HashMap::<Vec<u32>, Arc<Group>>::new());
         let mut group = |watches: &dyn Fn(&Rule) -> bool| {
             let members: Vec<u32> = active.iter().copied().filter(|at| watches(&rules[*at as usize])).collect();
             if members.is_empty() {
                 return None;
             }
-            let group = known.entry(members.clone()).or_insert_with(|| Arc::new(Group::new(rules, members, &room)));
+            let group = known.entry(members.clone()).or_insert_with(|| Arc::new(Group::new(rules, members, &budget)));
             Some(Arc::clone(group))
         };
         let names = active.iter().flat_map(|at| rules[*at as usize].scopes.iter()).filter_map(|scope| match scope {
@@ -91,7 +91,7 @@ impl Groups {
 }
 
 impl Group {
-    fn new(rules: &[Rule], members: Vec<u32>, room: &Arc<Room>) -> Self {
+    fn new(rules: &[Rule], members: Vec<u32>, budget: &Arc<CacheBudget>) -> Self {
         let (mut patterns, mut slots): (Vec<Arc<Pattern>>, Vec<(u32, Role)>) = (Vec::new(), Vec::new());
         for (local, at) in members.iter().enumerate() {
             let rule = &rules[*at as usize];
@@ -104,7 +104,7 @@ impl Group {
             }
         }
         let at_once = patterns.iter().zip(0..).filter(|(p, _)| p.matches_empty()).map(|(_, n)| n).collect();
-        Self { automaton: Automaton::sharing(patterns, room), slots, rules: members, at_once }
+        Self { automaton: Automaton::with_budget(patterns, budget), slots, rules: members, at_once }
     }
 }
 
@@ -119,11 +119,11 @@ impl Group {
         let (states, slot) = sizes.zip(&self.slots).max_by_key(|(states, _)| *states)?;
         let rule = &rules[self.rules[slot.0 as usize] as usize].name;
         Some(format!(
-            "stream rules have used up their memory ({} of {} KiB; what they had learnt was thrown away {} times): {} bytes \
-             were watched without it, rightly but at many times the cost{}. Of these {} rules `{rule}` has the largest \
+            "the cache of the stream rules is full ({} of {} KiB, cleared {} times): {} bytes were matched without it, which \
+             is correct but much slower{}. Of these {} rules `{rule}` has the largest \
              condition, of {states} states: make the counts `{{…}}` in it smaller, or disable the rule",
-            stats.room_used >> 10,
-            stats.room >> 10,
+            stats.budget_used >> 10,
+            stats.budget >> 10,
             stats.clears,
             stats.uncached_bytes,
             if stats.frozen { ", and still are" } else { "" },

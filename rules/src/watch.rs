@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flow::Evidence;
 
-use crate::engine::{Cursor, Hit, Next, Pattern};
+use crate::engine::{Cursor, Match, Next, Pattern};
 use crate::group::{Group, Role};
 use crate::tail::{TAIL_BYTES, Tail, is_continuation};
 
@@ -46,7 +46,7 @@ pub(crate) struct Watch {
     /// For rules with `all` or `unless`: patterns of theirs seen so far.
     partial: Vec<u32>,
     tail: Tail,
-    hits: Vec<Hit>,
+    hits: Vec<Match>,
     /// Rules that have fired and were not fetched yet, in the order of their bytes.
     fired: VecDeque<Fired>,
     /// Whether a pattern whose matches are held back can be mid-match for any number of bytes.
@@ -64,7 +64,7 @@ impl Watch {
         let unbounded = holds.iter().zip(group.automaton.patterns()).any(|(holds, p)| *holds && p.max_len().is_none());
         let cursor = Cursor::holding(&group.automaton, holds);
         let first = group.at_once.iter().filter(|p| live[group.slots[**p as usize].0 as usize]);
-        let hits = first.map(|pattern| Hit { pattern: *pattern, end: 0, seen: 0, held_from: 0 }).collect();
+        let hits = first.map(|pattern| Match { pattern: *pattern, end: 0, seen: 0, held_from: 0 }).collect();
         Self {
             group: Arc::clone(group),
             cursor,
@@ -82,7 +82,7 @@ impl Watch {
     /// all of them; if not, the same bytes are to be given to [`feed`](Self::feed).
     #[inline(always)]
     pub(crate) fn pass(&mut self, bytes: &[u8]) -> bool {
-        self.tail.try_push(bytes) && self.cursor.pass(bytes) == bytes.len()
+        self.tail.try_push(bytes) && self.cursor.scan(bytes) == bytes.len()
     }
 
     /// Takes the next bytes, except for those that [`pass`](Self::pass) took. Returns whether a rule has fired.
@@ -209,7 +209,7 @@ impl Watch {
         any_seen && own().filter(|((_, role), _)| matches!(role, Role::All(_))).all(|(_, number)| has(number))
     }
 
-    fn evidence(&self, hit: Hit, ended: bool) -> Evidence {
+    fn evidence(&self, hit: Match, ended: bool) -> Evidence {
         let pattern: &Pattern = &self.group.automaton.patterns()[hit.pattern as usize];
         let next = match (hit.seen > hit.end, ended) {
             (false, _) => Next::Unseen,
@@ -242,7 +242,7 @@ fn bounded_text(bytes: &[u8]) -> String {
 }
 
 /// Keeps a hit if its rule may still fire, and tells whether it may.
-fn note(hit: Hit, live: &[bool], slots: &[(u32, Role)], hits: &mut Vec<Hit>) -> bool {
+fn note(hit: Match, live: &[bool], slots: &[(u32, Role)], hits: &mut Vec<Match>) -> bool {
     let wanted = live[slots[hit.pattern as usize].0 as usize];
     if wanted {
         hits.push(hit);

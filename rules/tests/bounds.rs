@@ -6,7 +6,7 @@ mod judge;
 use std::sync::Arc;
 
 use judge::{Judge, Random};
-use rules::engine::{Automaton, Cursor, EngineStats, Pattern, Room};
+use rules::engine::{Automaton, CacheBudget, Cursor, EngineStats, Pattern};
 use rules::{Layer, RuleSet, Session, Settings, Source, parse_rule_file};
 use tidegate_rules as rules;
 
@@ -14,7 +14,7 @@ use tidegate_rules as rules;
 fn feed(automaton: &Arc<Automaton>, text: &[u8]) -> Vec<Option<usize>> {
     let mut ends = vec![None; automaton.patterns().len()];
     let mut cursor = Cursor::holding(automaton, vec![true; ends.len()]);
-    let mut note = |hit: rules::engine::Hit| {
+    let mut note = |hit: rules::engine::Match| {
         let end = &mut ends[hit.pattern as usize];
         end.is_none() && end.replace(hit.end as usize).is_none()
     };
@@ -23,22 +23,22 @@ fn feed(automaton: &Arc<Automaton>, text: &[u8]) -> Vec<Option<usize>> {
     ends
 }
 
-fn automaton(patterns: &[String], room: usize) -> Arc<Automaton> {
-    Automaton::with_room(patterns.iter().map(|text| Arc::new(Pattern::new(text).unwrap())).collect(), room)
+fn automaton(patterns: &[String], budget: usize) -> Arc<Automaton> {
+    Automaton::with_cache_bytes(patterns.iter().map(|text| Arc::new(Pattern::new(text).unwrap())).collect(), budget)
 }
 
-/// Runs half a text and the whole, with little room and with much: verdicts are the judge's, twice the text takes about
+/// Runs half a text and the whole, with little budget and with much: verdicts are the judge's, twice the text takes about
 /// twice the work, and no more than the bound is used.
 fn holds_up(patterns: &[String], text: &[u8]) -> EngineStats {
     let expected: Vec<_> = patterns.iter().map(|pattern| Judge::new(pattern).first_end(text)).collect();
-    for room in [1 << 17, 1 << 24] {
+    for budget in [1 << 17, 1 << 24] {
         let work = |text: &[u8]| {
-            let automaton = automaton(patterns, room);
+            let automaton = automaton(patterns, budget);
             let ends = feed(&automaton, text);
             let stats = automaton.stats();
-            let row = 4 * stats.pattern_states + 4096;
-            assert!(stats.room_used <= room + row && stats.bytes <= room + row, "{stats:?}");
-            let states = stats.pattern_states as u64;
+            let state = 4 * stats.nfa_states + 4096;
+            assert!(stats.budget_used <= budget + state && stats.bytes <= budget + state, "{stats:?}");
+            let states = stats.nfa_states as u64;
             assert!(stats.step_states <= (text.len() as u64 + 1) * 2 * states, "{stats:?}");
             (ends, stats)
         };
@@ -104,21 +104,21 @@ fn a_pause_ends() {
 }
 
 #[test]
-fn automata_share_their_room_and_each_has_its_part() {
-    let room = Room::of(1 << 20);
+fn automata_share_their_budget_and_each_has_its_part() {
+    let budget = CacheBudget::new(1 << 20);
     let pattern = || vec![Arc::new(Pattern::new("[ab]*a[ab]{14}c").unwrap())];
-    let automata: Vec<_> = (0..4).map(|_| Automaton::sharing(pattern(), &room)).collect();
+    let automata: Vec<_> = (0..4).map(|_| Automaton::with_budget(pattern(), &budget)).collect();
     let mut numbers = Random(5);
     let hard: Vec<u8> = (0..40_000).map(|_| b"ab"[numbers.below(2)]).collect();
     for automaton in &automata {
         feed(automaton, &hard);
         // The first took all; a later one still gets a quarter.
         assert!(automaton.stats().bytes >= (1 << 20) / 4, "{:?}", automaton.stats());
-        assert!(room.used() <= 2 << 20);
+        assert!(budget.used() <= 2 << 20);
     }
-    assert_eq!(room.used(), automata.iter().map(|automaton| automaton.stats().bytes).sum::<usize>());
+    assert_eq!(budget.used(), automata.iter().map(|automaton| automaton.stats().bytes).sum::<usize>());
     drop(automata);
-    assert_eq!(room.used(), 0);
+    assert_eq!(budget.used(), 0);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_rule_set_says_when_its_memory_was_too_small() {
     let trouble = set.engine_trouble().unwrap();
     assert!(trouble.contains("`hard`") && trouble.contains("disable the rule"), "{trouble}");
     assert!(!trouble.contains('\n'));
-    assert!(set.engines()[0].room_used < 48 << 20);
+    assert!(set.engines()[0].budget_used < 48 << 20);
 }
 
 /// Alternatives with look-around are written out: 64 of them at most, in one group or in several.

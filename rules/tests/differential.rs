@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use judge::{Judge, Random};
 use proptest::prelude::*;
-use rules::engine::{Automaton, Cursor, Hit, Pattern};
+use rules::engine::{Automaton, Cursor, Match, Pattern};
 use rules::{Fed, Hold, Layer, Rule, RuleSet, RuleSpec, Session, Settings, Source};
 use tidegate_rules as rules;
 
@@ -102,11 +102,11 @@ fn cuts(len: usize, seed: u64) -> Vec<Vec<usize>> {
 }
 
 /// The first hit of each pattern, and what was held after each cut.
-fn fires(automaton: &Arc<Automaton>, bytes: &[u8], cut: &[usize]) -> (Vec<Option<Hit>>, Vec<(usize, u64)>) {
+fn fires(automaton: &Arc<Automaton>, bytes: &[u8], cut: &[usize]) -> (Vec<Option<Match>>, Vec<(usize, u64)>) {
     let mut out = vec![None; automaton.patterns().len()];
     let mut cursor = Cursor::holding(automaton, vec![true; out.len()]);
     let (mut from, mut held) = (0, Vec::new());
-    let mut note = |hit: Hit| {
+    let mut note = |hit: Match| {
         out[hit.pattern as usize].get_or_insert(hit);
         true
     };
@@ -120,7 +120,7 @@ fn fires(automaton: &Arc<Automaton>, bytes: &[u8], cut: &[usize]) -> (Vec<Option
 }
 
 /// Notes a hit if it is the pattern's first; the answer tells whether it was of use.
-fn first(found: &mut [Option<u64>], hit: Hit) -> bool {
+fn first(found: &mut [Option<u64>], hit: Match) -> bool {
     found[hit.pattern as usize].is_none() && found[hit.pattern as usize].replace(hit.end).is_none()
 }
 
@@ -135,7 +135,7 @@ fn the_judge_sees_a_match_around_an_empty_one() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), ..ProptestConfig::default() })]
 
-    /// Each pattern fires at the smallest end of any of its matches, however the bytes are cut, and however little room
+    /// Each pattern fires at the smallest end of any of its matches, however the bytes are cut, and however little budget
     /// the automaton has for its rows.
     #[test]
     fn fires_at_the_smallest_end(
@@ -146,7 +146,7 @@ proptest! {
     ) {
         let patterns: Vec<Arc<Pattern>> = pairs.iter().map(|p| Arc::new(Pattern::new(&p.ours).unwrap())).collect();
         let automaton =
-            if tiny { Automaton::with_room(patterns.clone(), 9_000) } else { Automaton::new(patterns.clone()) };
+            if tiny { Automaton::with_cache_bytes(patterns.clone(), 9_000) } else { Automaton::new(patterns.clone()) };
         for text in &texts {
             let bytes = text.as_bytes();
             let expected: Vec<_> = pairs.iter().map(|p| Judge::new(&p.theirs).first_end(bytes)).collect();
@@ -160,7 +160,7 @@ proptest! {
                     }
                     let end = found.map(|hit| hit.end as usize);
                     prop_assert_eq!(end, *expected, "{} on {:?} cut {:?}", pattern.as_str(), text, cut);
-                    if let Some(Hit { end, seen, .. }) = *found {
+                    if let Some(Match { end, seen, .. }) = *found {
                         prop_assert!(seen == end || seen == end + 1);
                     }
                 }
@@ -181,8 +181,8 @@ proptest! {
         let patterns: Vec<Arc<Pattern>> = pairs.iter().map(|p| Arc::new(Pattern::new(&p.ours).unwrap())).collect();
         let patterns: Vec<_> = patterns.into_iter().filter(|pattern| !pattern.matches_empty()).collect();
         let judges: Vec<Judge> = pairs.iter().map(|p| Judge::new(&p.theirs)).collect();
-        let room = if tiny { 9_000 } else { 1 << 20 };
-        let automaton = Automaton::with_room(patterns.clone(), room);
+        let budget = if tiny { 9_000 } else { 1 << 20 };
+        let automaton = Automaton::with_cache_bytes(patterns.clone(), budget);
         let longest = patterns.iter().map(|pattern| pattern.max_len()).try_fold(0, |most, len| Some(most.max(len?)));
         let bytes = text.as_bytes();
         let starts = judges.iter().filter(|judge| judge.first_end(&[]) != Some(0)).filter_map(|judge| judge.first_start(bytes));
@@ -206,7 +206,7 @@ proptest! {
         }
     }
 
-    /// Streams that take turns on one automaton that has next to no room for rows find what each finds alone.
+    /// Streams that take turns on one automaton that has next to no cache budget find what each finds alone.
     #[test]
     fn streams_that_take_turns_do_not_disturb_each_other(
         pairs in prop::collection::vec(pattern(), 1..5),
@@ -214,7 +214,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let patterns: Vec<Arc<Pattern>> = pairs.iter().map(|p| Arc::new(Pattern::new(&p.ours).unwrap())).collect();
-        let automaton = Automaton::with_room(patterns.clone(), 3_000);
+        let automaton = Automaton::with_cache_bytes(patterns.clone(), 3_000);
         let mut streams: Vec<_> = texts
             .iter()
             .map(|text| (Cursor::new(&automaton), text.as_bytes(), vec![None::<u64>; patterns.len()]))

@@ -267,10 +267,10 @@ fn arguments_that_are_no_json_are_told() {
 }
 
 #[test]
-fn an_automaton_without_room_says_so() {
+fn an_automaton_without_budget_reports_it() {
     use rules::engine::{Automaton, Cursor, Pattern};
     let pattern = Arc::new(Pattern::new("[ab]*a[ab]{9}c").unwrap());
-    let automaton = Automaton::with_room(vec![pattern], 20_000);
+    let automaton = Automaton::with_cache_bytes(vec![pattern], 20_000);
     let (mut state, mut cursor, mut hits) = (1_u64, Cursor::new(&automaton), Vec::new());
     for at in 0..60_000_u64 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -286,7 +286,7 @@ fn an_automaton_without_room_says_so() {
 }
 
 #[test]
-fn a_thousand_rules_on_a_megabyte_stay_within_their_room() {
+fn a_thousand_rules_on_a_megabyte_stay_within_their_budget() {
     let rules = (0..1000)
         .map(|n| rule(&format!("r{n}"), &format!("condition = '\\bword{n}\\s*\\(|(?m)^\\s*use x{n}::'"), "No."));
     let session = Session::new(set(rules.collect(), Settings::default()));

@@ -55,7 +55,7 @@ fn begin(table: &mut Table, count: usize, patterns: &[String], text: &str) {
     );
     let memory = |set: &RuleSet| {
         let engines = set.engines();
-        engines.iter().map(|engine| engine.pattern_bytes + engine.bytes).sum::<usize>() as f64 / f64::from(1 << 20)
+        engines.iter().map(|engine| engine.nfa_bytes + engine.bytes).sum::<usize>() as f64 / f64::from(1 << 20)
     };
     let set = rule_set(patterns);
     table.row(&format!("{count} rules, memory of the automaton, cold"), Aim::None, memory(&set), "MiB");

@@ -1,99 +1,99 @@
-//! Many patterns as one machine, shared by all streams: what they have in common, and the life of its tables.
+//! A lazy DFA over many patterns, shared by all streams: the NFAs, the byte classes, and when the cache is cleared.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use regex_syntax::hir::Look;
 
-use super::classes::Classes;
+use super::budget::CacheBudget;
+use super::cache::StateCache;
+use super::classes::ByteClasses;
+use super::determinize::{Scratch, StartTransition};
 use super::look::Context;
 use super::pattern::Pattern;
-use super::room::Room;
-use super::step::{FromStart, Scratch};
-use super::table::Table;
 
-/// A table that was thrown away after fewer bytes of text for each of its rows was not worth making.
-const WORTH_BYTES_PER_ROW: u64 = 16;
+/// A cache that is cleared after fewer bytes of text per state was not worth filling.
+const MIN_BYTES_PER_STATE: u64 = 16;
 
-/// How many such tables one after the other it takes until no rows are made for a while.
-const MAX_WORTHLESS: u64 = 4;
+/// After this number of consecutive early clears the automaton stops caching for a while.
+const MAX_EARLY_CLEARS: u64 = 4;
 
-/// How many bytes are then stepped without rows before one more table is tried.
+/// The number of bytes that are then matched without the cache before caching is tried again.
 const PAUSE_BYTES: u64 = 1 << 20;
 
-/// Many patterns as one machine.
+/// Many patterns as one lazy DFA.
 #[derive(Debug)]
 pub struct Automaton {
     patterns: Vec<Arc<Pattern>>,
-    /// The number of each pattern's first state.
+    /// By pattern: the number of its first NFA state.
     base: Vec<u32>,
-    /// For each state, its pattern.
+    /// By NFA state: its pattern.
     owner: Vec<u32>,
-    classes: Arc<Classes>,
+    classes: Arc<ByteClasses>,
     pub(crate) contexts: Contexts,
-    /// What follows the start states alone, by context and byte class (the last class: the end of the block). Start
-    /// states are always alive and therefore in no key.
-    from_start: Vec<OnceLock<FromStart>>,
-    tables: Mutex<Tables>,
-    room: Arc<Room>,
+    /// The transitions of the start states alone, by context and byte class (the last class is the end of the stream).
+    /// Start states are always live and therefore part of no DFA state.
+    start_transitions: Vec<OnceLock<StartTransition>>,
+    caches: Mutex<Caches>,
+    budget: Arc<CacheBudget>,
     scratch: Mutex<Vec<Scratch>>,
     counts: Counts,
 }
 
 #[derive(Debug)]
-struct Tables {
-    current: Arc<Table>,
-    /// The one before, as long as streams stand in it.
-    last: Weak<Table>,
+struct Caches {
+    current: Arc<StateCache>,
+    /// The previous cache, as long as streams use it.
+    last: Weak<StateCache>,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
     clears: AtomicU64,
-    worthless: AtomicU64,
+    early_clears: AtomicU64,
     freezes: AtomicU64,
-    /// Bytes that had been stepped without rows when a pause ends.
+    /// The value of `uncached` at which caching is tried again.
     thaw_at: AtomicU64,
     uncached: AtomicU64,
     steps: AtomicU64,
     step_states: AtomicU64,
-    /// Bytes fed since the last clear, as far as streams have told.
+    /// Bytes fed since the last cache clear, as far as streams have reported them.
     fed: AtomicU64,
 }
 
-/// How an automaton's memory stands.
+/// Memory and work of an automaton.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
-    /// Patterns it runs.
+    /// The number of patterns.
     pub patterns: usize,
-    /// States of all patterns together.
-    pub pattern_states: usize,
-    /// Bytes that the states take; patterns are shared by automata.
-    pub pattern_bytes: usize,
-    /// Rows made since the last clear.
-    pub rows: usize,
-    /// Bytes in use for them.
+    /// The number of NFA states of all patterns together.
+    pub nfa_states: usize,
+    /// Bytes of the NFAs, which automata share.
+    pub nfa_bytes: usize,
+    /// DFA states computed since the last cache clear.
+    pub states: usize,
+    /// Bytes of the cache that they use.
     pub bytes: usize,
-    /// Bytes that all automata of the rule set have for rows together.
-    pub room: usize,
-    /// Bytes of it in use.
-    pub room_used: usize,
-    /// How often the rows were thrown away because they took too much room.
+    /// The cache budget in bytes that all automata of the rule set share.
+    pub budget: usize,
+    /// Bytes of the budget in use.
+    pub budget_used: usize,
+    /// How often the cache was cleared because the budget was exhausted.
     pub clears: u64,
-    /// No new rows are made for now, because they were thrown away too often for too little; streams step without them,
-    /// at many times the cost for each byte.
+    /// No states are cached for now, because the cache was cleared too often after too few bytes; matching without it
+    /// costs many times more per byte.
     pub frozen: bool,
-    /// How often it came to that.
+    /// How often caching was suspended.
     pub freezes: u64,
-    /// Bytes of text stepped without rows.
+    /// Bytes of text that were matched without the cache.
     pub uncached_bytes: u64,
-    /// How often it was worked out what follows a row and a byte; all other bytes were looked up.
+    /// The number of transitions that were computed; all others were read from the table.
     pub steps: u64,
-    /// States alive before and after these steps, summed up: the work they took.
+    /// The sum of the live NFA states before and after these transitions: the work they took.
     pub step_states: u64,
 }
 
-/// Which contexts the patterns can tell apart; the others are `Other`.
+/// The contexts that the patterns can distinguish; the others are treated as `Other`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Contexts {
     start: bool,
@@ -103,38 +103,38 @@ pub(crate) struct Contexts {
 }
 
 impl Automaton {
-    /// Puts patterns together; a pattern's number is its position. Patterns that match without a byte are left out
-    /// ([`Pattern::matches_empty`]): they are found before the first byte.
+    /// Combines patterns; the number of a pattern is its position. Patterns that match the empty string everywhere are
+    /// left out ([`Pattern::matches_empty`]): they match before the first byte.
     pub fn new(patterns: Vec<Arc<Pattern>>) -> Arc<Self> {
-        Self::sharing(patterns, &Room::shared())
+        Self::with_budget(patterns, &CacheBudget::shared())
     }
 
-    /// As [`new`](Self::new), with another bound for the bytes of rows.
-    pub fn with_room(patterns: Vec<Arc<Pattern>>, max_bytes: usize) -> Arc<Self> {
-        Self::sharing(patterns, &Room::of(max_bytes))
+    /// As [`new`](Self::new), with a cache budget of its own.
+    pub fn with_cache_bytes(patterns: Vec<Arc<Pattern>>, max_bytes: usize) -> Arc<Self> {
+        Self::with_budget(patterns, &CacheBudget::new(max_bytes))
     }
 
-    /// As [`new`](Self::new), with room for rows that it shares with other automata.
-    pub fn sharing(patterns: Vec<Arc<Pattern>>, room: &Arc<Room>) -> Arc<Self> {
+    /// As [`new`](Self::new), with a cache budget that is shared with other automata.
+    pub fn with_budget(patterns: Vec<Arc<Pattern>>, budget: &Arc<CacheBudget>) -> Arc<Self> {
         let (mut owner, mut base) = (Vec::new(), Vec::with_capacity(patterns.len()));
         for (number, pattern) in patterns.iter().enumerate() {
             base.push(owner.len() as u32);
-            owner.resize(owner.len() + pattern.program.steps.len(), number as u32);
+            owner.resize(owner.len() + pattern.nfa.states.len(), number as u32);
         }
         let contexts = Contexts::of(&patterns);
-        let classes = Arc::new(Classes::of(&patterns, contexts.word));
-        let from_start = (0..Context::ALL.len() * (classes.count + 1)).map(|_| OnceLock::new()).collect();
-        let current = Arc::new(Table::new(&classes, room));
-        room.join();
+        let classes = Arc::new(ByteClasses::of(&patterns, contexts.word));
+        let start_transitions = (0..Context::ALL.len() * (classes.count + 1)).map(|_| OnceLock::new()).collect();
+        let current = Arc::new(StateCache::new(&classes, budget));
+        budget.register();
         Arc::new(Self {
             patterns,
             base,
             owner,
             classes,
             contexts,
-            from_start,
-            tables: Mutex::new(Tables { current, last: Weak::new() }),
-            room: Arc::clone(room),
+            start_transitions,
+            caches: Mutex::new(Caches { current, last: Weak::new() }),
+            budget: Arc::clone(budget),
             scratch: Mutex::default(),
             counts: Counts::default(),
         })
@@ -145,19 +145,19 @@ impl Automaton {
         &self.patterns
     }
 
-    /// How the memory stands.
+    /// Returns the current statistics.
     pub fn stats(&self) -> EngineStats {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let table = self.current();
-        let rows = table.rows();
+        let cache = self.current();
+        let states = cache.states();
         EngineStats {
             patterns: self.patterns.len(),
-            pattern_states: self.owner.len(),
-            pattern_bytes: self.patterns.iter().map(|pattern| pattern.program.bytes()).sum(),
-            rows: rows.count(),
-            bytes: rows.bytes(),
-            room: self.room.most(),
-            room_used: self.room.used(),
+            nfa_states: self.owner.len(),
+            nfa_bytes: self.patterns.iter().map(|pattern| pattern.nfa.bytes()).sum(),
+            states: states.count(),
+            bytes: states.bytes(),
+            budget: self.budget.max_bytes(),
+            budget_used: self.budget.used(),
             clears: count(&self.counts.clears),
             frozen: self.frozen(),
             freezes: count(&self.counts.freezes),
@@ -167,28 +167,28 @@ impl Automaton {
         }
     }
 
-    pub(crate) fn current(&self) -> Arc<Table> {
-        Arc::clone(&self.tables.lock().unwrap_or_else(PoisonError::into_inner).current)
+    pub(crate) fn current(&self) -> Arc<StateCache> {
+        Arc::clone(&self.caches.lock().unwrap_or_else(PoisonError::into_inner).current)
     }
 
-    /// Begins a new table in place of `full`, unless another stream has done so, streams still stand in the table before
-    /// it, or tables are not worth making for now; the table to use from now on.
-    pub(crate) fn renew(&self, full: &Arc<Table>) -> Arc<Table> {
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        if Arc::ptr_eq(&tables.current, full) && tables.last.strong_count() == 0 && !self.frozen() {
-            self.note_clear(full.rows().count() as u64);
-            let new = Arc::new(Table::new(&self.classes, &self.room));
-            tables.last = Arc::downgrade(&std::mem::replace(&mut tables.current, new));
+    /// Clears the cache by starting a new one in place of `full`, unless another stream has done so, streams still use
+    /// the cache before it, or caching is suspended. Returns the cache to use from now on.
+    pub(crate) fn renew(&self, full: &Arc<StateCache>) -> Arc<StateCache> {
+        let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&caches.current, full) && caches.last.strong_count() == 0 && !self.frozen() {
+            self.note_clear(full.states().count() as u64);
+            let new = Arc::new(StateCache::new(&self.classes, &self.budget));
+            caches.last = Arc::downgrade(&std::mem::replace(&mut caches.current, new));
         }
-        Arc::clone(&tables.current)
+        Arc::clone(&caches.current)
     }
 
-    fn note_clear(&self, rows: u64) {
-        let Counts { clears, worthless, freezes, thaw_at, uncached, fed, .. } = &self.counts;
+    fn note_clear(&self, states: u64) {
+        let Counts { clears, early_clears, freezes, thaw_at, uncached, fed, .. } = &self.counts;
         clears.fetch_add(1, Ordering::Relaxed);
-        if fed.swap(0, Ordering::Relaxed) >= rows * WORTH_BYTES_PER_ROW {
-            worthless.store(0, Ordering::Relaxed);
-        } else if worthless.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_WORTHLESS {
+        if fed.swap(0, Ordering::Relaxed) >= states * MIN_BYTES_PER_STATE {
+            early_clears.store(0, Ordering::Relaxed);
+        } else if early_clears.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_EARLY_CLEARS {
             freezes.fetch_add(1, Ordering::Relaxed);
             thaw_at.store(uncached.load(Ordering::Relaxed) + PAUSE_BYTES, Ordering::Relaxed);
         }
@@ -198,33 +198,34 @@ impl Automaton {
         self.counts.uncached.load(Ordering::Relaxed) < self.counts.thaw_at.load(Ordering::Relaxed)
     }
 
-    /// What follows a row was worked out.
+    /// Counts a computed transition.
     pub(crate) fn count_step(&self, states: usize) {
         self.counts.steps.fetch_add(1, Ordering::Relaxed);
         self.counts.step_states.fetch_add(states as u64, Ordering::Relaxed);
     }
 
-    /// A byte was stepped without rows.
+    /// Counts a byte that was matched without the cache.
     pub(crate) fn count_uncached(&self) {
         self.counts.uncached.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A stream has passed so many bytes since it last asked for a row.
+    /// Counts the bytes that a stream has passed since it last reported.
     pub(crate) fn count_fed(&self, bytes: u64) {
         self.counts.fed.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// What follows the start states alone.
-    pub(crate) fn after_start(&self, context: Context, next: Option<u8>) -> &FromStart {
+    /// The transition of the start states alone.
+    pub(crate) fn after_start(&self, context: Context, next: Option<u8>) -> &StartTransition {
         let class = next.map_or(self.classes.count, |byte| usize::from(self.classes.of[usize::from(byte)]));
-        let slot = &self.from_start[context as usize * (self.classes.count + 1) + class];
-        slot.get_or_init(|| FromStart::find(self, context, next))
+        let slot = &self.start_transitions[context as usize * (self.classes.count + 1) + class];
+        slot.get_or_init(|| StartTransition::find(self, context, next))
     }
 
-    /// The start states of patterns that may match from a place that `next` follows.
+    /// The start states of the patterns that can match from a position before `next`.
     pub(crate) fn starts(&self, next: Option<u8>) -> impl Iterator<Item = u32> {
-        let live = move |(pattern, _): &(&Arc<Pattern>, &u32)| !pattern.matches_empty() && pattern.begin.allows(next);
-        self.patterns.iter().zip(&self.base).filter(live).map(|(pattern, base)| base + pattern.program.start)
+        let live =
+            move |(pattern, _): &(&Arc<Pattern>, &u32)| !pattern.matches_empty() && pattern.first_bytes.allows(next);
+        self.patterns.iter().zip(&self.base).filter(live).map(|(pattern, base)| base + pattern.nfa.start)
     }
 
     pub(crate) fn state_count(&self) -> usize {
@@ -235,23 +236,23 @@ impl Automaton {
         self.owner[state as usize]
     }
 
-    /// A state's pattern, the number of that pattern's first state, and the state's number among its own.
+    /// The pattern of an NFA state, the number of the pattern's first state, and the state's number within the pattern.
     #[inline]
     pub(crate) fn place(&self, state: u32) -> (&Pattern, u32, u32) {
         let owner = self.owner[state as usize] as usize;
         (&self.patterns[owner], self.base[owner], state - self.base[owner])
     }
 
-    /// The greatest depth of the states in `set` whose pattern `counts`.
+    /// The maximum depth of the NFA states in `set` whose pattern `counts` accepts.
     pub(crate) fn depth_of(&self, set: &[u32], counts: impl Fn(u32) -> bool) -> u32 {
         let depths = set.iter().filter(|state| counts(self.owner(**state))).map(|state| {
             let (pattern, _, own) = self.place(*state);
-            pattern.program.depth[own as usize]
+            pattern.nfa.depth[own as usize]
         });
         depths.max().unwrap_or(0)
     }
 
-    /// The patterns of the states in `set`, each once.
+    /// The patterns of the NFA states in `set`, each once.
     pub(crate) fn owners(&self, set: &[u32]) -> Vec<u32> {
         let mut owners: Vec<u32> = set.iter().map(|state| self.owner(*state)).collect();
         owners.sort_unstable();
@@ -259,7 +260,7 @@ impl Automaton {
         owners
     }
 
-    /// Room to work in; [`Self::put_back`] keeps it for the next.
+    /// Working memory; [`Self::put_back`] returns it for reuse.
     pub(crate) fn scratch(&self) -> Scratch {
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
@@ -271,14 +272,14 @@ impl Automaton {
 
 impl Drop for Automaton {
     fn drop(&mut self) {
-        self.room.leave();
+        self.budget.unregister();
     }
 }
 
 impl Contexts {
     fn of(patterns: &[Arc<Pattern>]) -> Self {
         let mut out = Self::default();
-        for look in patterns.iter().flat_map(|pattern| pattern.program.looks()) {
+        for look in patterns.iter().flat_map(|pattern| pattern.nfa.looks()) {
             match look {
                 Look::Start => out.start = true,
                 Look::StartLF => (out.start, out.line) = (true, true),
@@ -291,7 +292,7 @@ impl Contexts {
         out
     }
 
-    /// The context as far as the patterns can tell it.
+    /// The context as far as the patterns can distinguish it.
     pub(crate) fn reduce(self, context: Context) -> Context {
         let kept = match context {
             Context::Start => self.start,

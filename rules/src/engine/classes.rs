@@ -1,4 +1,4 @@
-//! Byte classes: bytes that no pattern tells apart share one, and with it a cell of each row.
+//! Byte classes: bytes that no pattern distinguishes share a class, and with it one transition per DFA state.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 use super::look::{is_inside, is_word};
 use super::pattern::Pattern;
 
-/// The bytes that code and prose are mostly made of, the most frequent first.
+/// The bytes that code and prose mostly consist of, the most frequent first.
 const COMMON: &[u8] =
     b" etrnsiaolducpm_\nfhgbvy,.()\"=:;/-wxk<>{}01'#2S*qTEICARLNP`[]&+MDOz3!jFB4598U67$?|\\HWVGK@%J~XQY^Z\t";
 
-/// Byte classes.
+/// The byte classes of an automaton.
 #[derive(Debug)]
-pub(crate) struct Classes {
-    /// By byte.
+pub(crate) struct ByteClasses {
+    /// By byte: its class.
     pub(crate) of: [u8; 256],
-    /// How many there are, at most 256.
+    /// The number of classes, at most 256.
     pub(crate) count: usize,
 }
 
-impl Classes {
-    /// The classes for some patterns; `words` tells whether any of them asks where words begin and end. Classes of frequent
-    /// bytes come first: what a text uses of a row then lies close together.
+impl ByteClasses {
+    /// The classes for some patterns; `words` is whether any of them has a word boundary. Classes of frequent bytes
+    /// come first, so that the transitions a text uses are close together.
     pub(crate) fn of(patterns: &[Arc<Pattern>], words: bool) -> Self {
         let ends = ends(patterns, words);
         let (mut of, mut count) = ([0_u8; 256], 1_usize);
@@ -43,17 +43,17 @@ impl Classes {
     }
 }
 
-/// By byte: does a class end with it?
+/// By byte: whether it is the last of its class.
 fn ends(patterns: &[Arc<Pattern>], words: bool) -> [bool; 256] {
     let mut ends = [false; 256];
     for pattern in patterns {
-        pattern.program.cut(&mut ends);
+        pattern.nfa.mark_class_ends(&mut ends);
     }
     let mut cut = |low: u8, high: u8| {
         ends[usize::from(high)] = true;
         ends[usize::from(low.wrapping_sub(1))] = true;
     };
-    if patterns.iter().any(|pattern| pattern.program.looks().next().is_some()) {
+    if patterns.iter().any(|pattern| pattern.nfa.looks().next().is_some()) {
         cut(b'\n', b'\n');
         cut(b'\r', b'\r');
     }

@@ -1,330 +1,336 @@
-//! One stream's place in an automaton: feeding bytes, and how far back a match in progress may reach.
+//! The position of one stream in a lazy DFA: feeding bytes, and the first byte that a live match can include.
 
 use std::sync::Arc;
 
 use super::automaton::Automaton;
+use super::cache::{
+    DepthLimits, HeldPatterns, NO_MATCH, State, StateCache, StateParts, States, TransitionTable, UNKNOWN, line_of,
+    load, load_or_zero,
+};
+use super::determinize::Scratch;
 use super::look::Context;
-use super::step::Scratch;
-use super::table::{Holders, Key, PLAIN, Parts, Rows, Table, UNKNOWN, View, Ways, get, line_of, number_at};
 
 /// A pattern has matched, for the first time or again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub struct Match {
     /// The pattern's number.
     pub pattern: u32,
-    /// The byte after the match's last, counted from the block's start.
+    /// The end of the match: the offset behind its last byte, from the start of the stream.
     pub end: u64,
-    /// How many bytes had to be seen to know it: `end`, or one more where an assertion had to see what follows.
+    /// The bytes that had to be seen to decide it: `end`, or one more if an assertion depends on the next byte.
     pub seen: u64,
-    /// What [`Cursor::held_from`] was before the last of these bytes.
+    /// The value of [`Cursor::held_from`] before the last of these bytes.
     pub held_from: u64,
 }
 
-/// One stream's place.
+/// The position of one stream.
 #[derive(Debug)]
 pub struct Cursor {
     automaton: Arc<Automaton>,
-    table: Arc<Table>,
-    ways: Arc<Ways>,
-    view: Option<Arc<View>>,
-    row: u32,
-    /// One more than how far back a match in progress of a holder may reach.
-    reach: u32,
+    cache: Arc<StateCache>,
+    table: Arc<TransitionTable>,
+    depth_limits: Option<Arc<DepthLimits>>,
+    state: u32,
+    /// One more than the maximum number of bytes ago at which a live match of a held pattern started.
+    lookback: u32,
     position: u64,
-    /// The cell of the last row whose hits nobody wanted: it is passed without looking them up again.
-    dull: u32,
-    /// Position at the last step that had to ask for a row.
-    asked: u64,
-    /// Set while the automaton has no room: the live states themselves.
-    loose: Option<Box<Loose>>,
+    /// The last match state whose matches were all ignored: entering it again skips the lookup of its matches.
+    ignored: u32,
+    /// The position up to which bytes are counted in the statistics.
+    counted: u64,
+    /// Set while the automaton has no cache budget: the current DFA state itself.
+    uncached: Option<Box<Uncached>>,
 }
 
 #[derive(Debug)]
-struct Loose {
+struct Uncached {
     key: Vec<u32>,
     scratch: Scratch,
 }
 
 impl Cursor {
-    /// The beginning of a block in which nothing waits for a match in progress.
+    /// Starts a stream in which no pattern is held back.
     pub fn new(automaton: &Arc<Automaton>) -> Self {
-        Self::of(automaton, None)
+        Self::with(automaton, None)
     }
 
-    /// The beginning of a block. `holds` tells by pattern number for whose matches bytes wait.
+    /// Starts a stream. `holds`: by pattern number, whether bytes of its live matches are held back.
     pub fn holding(automaton: &Arc<Automaton>, holds: Vec<bool>) -> Self {
-        let holders = match holds.iter().filter(|holds| **holds).count() {
+        let held = match holds.iter().filter(|holds| **holds).count() {
             0 => return Self::new(automaton),
-            n if n == holds.len() => Holders::All,
-            _ => Holders::Some(holds),
+            n if n == holds.len() => HeldPatterns::All,
+            _ => HeldPatterns::Some(holds),
         };
-        Self::of(automaton, Some(&Arc::new(holders)))
+        Self::with(automaton, Some(&Arc::new(held)))
     }
 
-    fn of(automaton: &Arc<Automaton>, holders: Option<&Arc<Holders>>) -> Self {
-        let table = automaton.current();
-        let (ways, view) = {
-            let mut rows = table.rows();
-            (Arc::clone(&rows.ways), holders.map(|holders| rows.view(holders)))
+    fn with(automaton: &Arc<Automaton>, held: Option<&Arc<HeldPatterns>>) -> Self {
+        let cache = automaton.current();
+        let (table, depth_limits) = {
+            let mut states = cache.states();
+            (Arc::clone(&states.table), held.map(|held| states.depth_limits(held)))
         };
         let mut cursor = Self {
             automaton: Arc::clone(automaton),
+            cache,
             table,
-            ways,
-            view,
-            row: UNKNOWN,
-            reach: 1,
+            depth_limits,
+            state: UNKNOWN,
+            lookback: 1,
             position: 0,
-            dull: UNKNOWN,
-            asked: 0,
-            loose: None,
+            ignored: UNKNOWN,
+            counted: 0,
+            uncached: None,
         };
         let mut scratch = automaton.scratch();
         let context = automaton.contexts.reduce(Context::Start);
-        Parts { context, before: &[], after: &[], set: &[] }.write(&mut scratch.key);
-        cursor.settle(scratch, None);
+        StateParts { context, before: &[], after: &[], set: &[] }.write(&mut scratch.key);
+        cursor.move_to(scratch, None);
         cursor
     }
 
-    /// The machine it runs on.
+    /// The automaton that it runs on.
     pub fn automaton(&self) -> &Arc<Automaton> {
         &self.automaton
     }
 
-    /// Bytes fed so far.
+    /// The number of bytes fed so far.
     #[inline]
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Whether no pattern makes bytes wait.
+    /// Whether no pattern is held back.
     #[inline]
     pub fn holds_nothing(&self) -> bool {
-        self.view.is_none()
+        self.depth_limits.is_none()
     }
 
-    /// The first byte that may belong to a match in progress of a holder: no match that ends behind this place begins
-    /// before it. Never moves back, and is the same for every way to cut the text.
+    /// The first byte that can belong to a live match of a held pattern: no match that ends after the current position
+    /// starts before it. Never decreases, and does not depend on the chunking.
     #[inline]
     pub fn held_from(&self) -> u64 {
-        // Without holders the reach stays 1. It starts at 1 and grows by at most 1 with each byte.
-        self.position + 1 - u64::from(self.reach)
+        // Without held patterns the value stays 1. It starts at 1 and grows by at most 1 per byte.
+        self.position + 1 - u64::from(self.lookback)
     }
 
-    /// The same for those holders alone that `counts`. It is looked up, and may be earlier than it needs to be: it only
-    /// considers the states that are live now.
+    /// The same, for those held patterns that `counts` accepts. Computed on demand from the depth of the live NFA
+    /// states only, so it can be lower than necessary.
     pub fn held_from_by(&self, counts: impl Fn(u32) -> bool) -> u64 {
-        let Some(view) = &self.view else { return self.held_from() };
+        let Some(depth_limits) = &self.depth_limits else { return self.held_from() };
         let live = self.live();
         let depth =
-            self.automaton.depth_of(live.parts().set, |pattern| view.holders.counts(pattern) && counts(pattern));
-        let reach = depth.min(u32::MAX - 2) + 1;
-        (self.position + 1).saturating_sub(u64::from(reach.min(self.reach)))
+            self.automaton.depth_of(live.parts().set, |pattern| depth_limits.held.counts(pattern) && counts(pattern));
+        let lookback = depth.min(u32::MAX - 2) + 1;
+        (self.position + 1).saturating_sub(u64::from(lookback.min(self.lookback)))
     }
 
-    /// Takes the next bytes of UTF-8 text; any split of it gives the same hits. `on_hit` answers whether the hit was of use.
+    /// Feeds the next bytes of UTF-8 text. The matches do not depend on the chunking. `on_match` returns whether the
+    /// match was of use.
     #[inline]
-    pub fn feed(&mut self, bytes: &[u8], mut on_hit: impl FnMut(Hit) -> bool) {
-        let mut at = self.pass(bytes);
+    pub fn feed(&mut self, bytes: &[u8], mut on_match: impl FnMut(Match) -> bool) {
+        let mut at = self.scan(bytes);
         while at < bytes.len() {
-            self.hard_step(bytes[at], &mut on_hit);
+            self.step(bytes[at], &mut on_match);
             at += 1;
-            at += self.pass(&bytes[at..]);
+            at += self.scan(&bytes[at..]);
         }
     }
 
-    /// The fast loop: takes bytes as long as cells are filled and have no hits; the number of bytes taken. The rest is to be
-    /// given to [`feed`](Self::feed).
-    // Not inlined: so the loop has the registers to itself, which saves more than the call costs.
+    /// The fast loop: takes bytes as long as transitions are known and lead to no match state, and returns how many it
+    /// took. The others are to be given to [`feed`](Self::feed).
+    // Not inlined: this leaves all registers to the loop, which saves more than the call costs.
     #[inline(never)]
-    pub(crate) fn pass(&mut self, bytes: &[u8]) -> usize {
-        let ways = self.ways.begin();
-        let (mut row, mut passed) = (self.row as usize, 0);
-        if let Some(view) = &self.view {
-            let (mut reach, reaches) = (self.reach, view.reaches.all());
+    pub(crate) fn scan(&mut self, bytes: &[u8]) -> usize {
+        let table = self.table.transitions();
+        let (mut state, mut passed) = (self.state as usize, 0);
+        if let Some(depth_limits) = &self.depth_limits {
+            let (mut lookback, limits) = (self.lookback, depth_limits.limits.all());
             for byte in bytes {
-                let Some(cell) = ways.get(row, *byte) else { break };
-                // Off the way from cell to cell, which is what takes the time. Rows with hits have no reach.
-                let Some(limit) = get(reaches, line_of(cell)) else { break };
+                let Some(transition) = table.next(state, *byte) else { break };
+                // Not on the dependency chain from transition to transition, which determines the time. The limit of
+                // match states is 0.
+                let Some(limit) = load(limits, line_of(transition)) else { break };
                 if limit == 0 {
                     break;
                 }
-                (row, reach, passed) = (cell as usize, (reach + 1).min(limit), passed + 1);
+                (state, lookback, passed) = (transition as usize, (lookback + 1).min(limit), passed + 1);
             }
-            self.reach = reach;
+            self.lookback = lookback;
         } else {
             for byte in bytes {
-                let Some(cell) = ways.get(row, *byte) else { break };
-                if cell & PLAIN == 0 {
+                let Some(transition) = table.next(state, *byte) else { break };
+                if transition & NO_MATCH == 0 {
                     break;
                 }
-                (row, passed) = (cell as usize, passed + 1);
+                (state, passed) = (transition as usize, passed + 1);
             }
         }
-        // It is the value of a cell.
-        self.row = row as u32;
+        // It was loaded from a transition.
+        self.state = state as u32;
         self.position += passed as u64;
         passed
     }
 
     #[cold]
     #[inline(never)]
-    fn hard_step(&mut self, byte: u8, on_hit: &mut impl FnMut(Hit) -> bool) {
+    fn step(&mut self, byte: u8, on_match: &mut impl FnMut(Match) -> bool) {
         let held_from = self.held_from();
-        let hits = match self.ways.cell(self.row, byte) {
-            UNKNOWN => self.make_step(byte),
-            cell => {
-                self.enter(cell | PLAIN);
-                let news = cell & PLAIN == 0 && self.row != self.dull;
-                news.then(|| self.table.rows().key(self.row))
+        let matches = match self.table.next(self.state, byte) {
+            UNKNOWN => self.determinize(byte),
+            transition => {
+                self.enter(transition | NO_MATCH);
+                let news = transition & NO_MATCH == 0 && self.state != self.ignored;
+                news.then(|| self.cache.states().key(self.state))
             }
         };
         self.position += 1;
-        if let Some(key) = hits
-            && !self.report(key.parts(), held_from, on_hit)
+        if let Some(key) = matches
+            && !self.report(key.parts(), held_from, on_match)
         {
-            self.dull = self.row;
+            self.ignored = self.state;
         }
     }
 
-    /// Tells whether any of the hits was wanted.
-    fn report(&self, hits: Parts<'_>, held_from: u64, on_hit: &mut impl FnMut(Hit) -> bool) -> bool {
+    /// Reports the matches of a state. Returns whether any of them was of use.
+    fn report(&self, matches: StateParts<'_>, held_from: u64, on_match: &mut impl FnMut(Match) -> bool) -> bool {
         let (seen, mut wanted) = (self.position, false);
-        for &pattern in hits.before {
-            wanted |= on_hit(Hit { pattern, end: seen - 1, seen, held_from });
+        for &pattern in matches.before {
+            wanted |= on_match(Match { pattern, end: seen - 1, seen, held_from });
         }
-        for &pattern in hits.after {
-            wanted |= on_hit(Hit { pattern, end: seen, seen, held_from });
+        for &pattern in matches.after {
+            wanted |= on_match(Match { pattern, end: seen, seen, held_from });
         }
         wanted
     }
 
-    /// Steps over a cell that is not filled: fills it, or steps without the table where there is no room. Gives the hits.
-    fn make_step(&mut self, byte: u8) -> Option<Key> {
+    /// Computes a missing transition by subset construction and caches it if the budget permits. Returns the new state
+    /// if it is a match state.
+    fn determinize(&mut self, byte: u8) -> Option<State> {
         let automaton = Arc::clone(&self.automaton);
-        if let Some(Loose { key, mut scratch }) = self.loose.take().map(|loose| *loose) {
+        if let Some(Uncached { key, mut scratch }) = self.uncached.take().map(|uncached| *uncached) {
             automaton.count_uncached();
-            automaton.step(Parts::of(&key), byte, &mut scratch);
-            return self.settle(scratch, None);
+            automaton.step(StateParts::of(&key), byte, &mut scratch);
+            return self.move_to(scratch, None);
         }
-        let table = Arc::clone(&self.table);
+        let cache = Arc::clone(&self.cache);
         let from = {
-            let mut rows = table.rows();
-            let cell = rows.ways.cell(self.row, byte);
-            if cell != UNKNOWN {
-                // Another stream filled it, in cells that have grown since this one looked.
-                self.refresh(&mut rows);
-                self.enter(cell | PLAIN);
-                return (cell & PLAIN == 0).then(|| rows.key(self.row));
+            let mut states = cache.states();
+            let transition = states.table.next(self.state, byte);
+            if transition != UNKNOWN {
+                // Another stream computed it, in a table that has grown since this cursor loaded it.
+                self.refresh(&mut states);
+                self.enter(transition | NO_MATCH);
+                return (transition & NO_MATCH == 0).then(|| states.key(self.state));
             }
-            rows.key(self.row)
+            states.key(self.state)
         };
         let mut scratch = automaton.scratch();
         automaton.step(from.parts(), byte, &mut scratch);
-        self.settle(scratch, Some(byte))
+        self.move_to(scratch, Some(byte))
     }
 
-    /// Puts the cursor on the row of the key in `scratch`, where there is one or may be one, else loose; fills the cell
-    /// that led there from the row it stood on for the byte `link`. Gives the key if it has hits.
-    fn settle(&mut self, scratch: Scratch, link: Option<u8>) -> Option<Key> {
-        self.automaton.count_fed(self.position - self.asked);
-        self.asked = self.position;
-        let full = Arc::clone(&self.table);
-        if let Some(cell) = self.row_for(&scratch.key, link) {
-            return self.arrive(cell, scratch);
+    /// Moves to the state in `scratch`, which is looked up or added; without budget, the cursor continues without the
+    /// cache. Sets the transition of the previous state for the byte `link`. Returns the state if it is a match state.
+    fn move_to(&mut self, scratch: Scratch, link: Option<u8>) -> Option<State> {
+        self.automaton.count_fed(self.position - self.counted);
+        self.counted = self.position;
+        let full = Arc::clone(&self.cache);
+        if let Some(transition) = self.state_for(&scratch.key, link) {
+            return self.enter_cached(transition, scratch);
         }
-        self.table = self.automaton.renew(&full);
-        if !Arc::ptr_eq(&full, &self.table) {
-            self.dull = UNKNOWN;
-            if let Some(cell) = self.row_for(&scratch.key, None) {
-                return self.arrive(cell, scratch);
+        self.cache = self.automaton.renew(&full);
+        if !Arc::ptr_eq(&full, &self.cache) {
+            self.ignored = UNKNOWN;
+            if let Some(transition) = self.state_for(&scratch.key, None) {
+                return self.enter_cached(transition, scratch);
             }
         }
-        Some(self.let_loose(scratch)).filter(|key| key.parts().has_hits())
+        Some(self.leave_cache(scratch)).filter(|key| key.parts().is_match())
     }
 
-    /// The cell value for a key, making its row if there is room.
-    fn row_for(&mut self, key: &[u32], link: Option<u8>) -> Option<u32> {
-        let table = Arc::clone(&self.table);
-        let mut rows = table.rows();
-        let known = rows.find(key);
-        let cell = known.or_else(|| (!rows.is_full()).then(|| rows.insert(key)));
-        if let (Some(byte), Some(cell)) = (link, cell) {
-            rows.link(self.row, byte, cell);
+    /// The transition that leads to a state, which is added if the budget permits.
+    fn state_for(&mut self, key: &[u32], link: Option<u8>) -> Option<u32> {
+        let cache = Arc::clone(&self.cache);
+        let mut states = cache.states();
+        let known = states.find(key);
+        let transition = known.or_else(|| (!states.is_full()).then(|| states.insert(key)));
+        if let (Some(byte), Some(transition)) = (link, transition) {
+            states.link(self.state, byte, transition);
         }
-        self.refresh(&mut rows);
-        cell
+        self.refresh(&mut states);
+        transition
     }
 
-    fn arrive(&mut self, cell: u32, scratch: Scratch) -> Option<Key> {
+    fn enter_cached(&mut self, transition: u32, scratch: Scratch) -> Option<State> {
         self.automaton.put_back(scratch);
-        self.enter(cell | PLAIN);
-        (cell & PLAIN == 0).then(|| self.table.rows().key(self.row))
+        self.enter(transition | NO_MATCH);
+        (transition & NO_MATCH == 0).then(|| self.cache.states().key(self.state))
     }
 
-    fn let_loose(&mut self, mut scratch: Scratch) -> Key {
+    fn leave_cache(&mut self, mut scratch: Scratch) -> State {
         let key = std::mem::take(&mut scratch.key);
-        let set = Parts::of(&key).set;
-        if let Some(view) = &self.view {
-            self.reach = (self.reach + 1).min(self.limit(set, view));
+        let set = StateParts::of(&key).set;
+        if let Some(depth_limits) = &self.depth_limits {
+            self.lookback = (self.lookback + 1).min(self.limit(set, depth_limits));
         }
-        // No row has this name: its cells are never filled.
-        self.row = UNKNOWN;
-        let hits = Key::new(&key);
-        self.loose = Some(Box::new(Loose { key, scratch }));
-        hits
+        // No state has this identifier: its transitions remain unknown.
+        self.state = UNKNOWN;
+        let matches = State::new(&key);
+        self.uncached = Some(Box::new(Uncached { key, scratch }));
+        matches
     }
 
-    /// Uses the cells as they are now.
-    fn refresh(&mut self, rows: &mut Rows) {
-        if !Arc::ptr_eq(&self.ways, &rows.ways) {
-            self.ways = Arc::clone(&rows.ways);
-            self.view = self.view.as_ref().map(|view| rows.view(&view.holders));
+    /// Loads the current transition table and depth limits.
+    fn refresh(&mut self, states: &mut States) {
+        if !Arc::ptr_eq(&self.table, &states.table) {
+            self.table = Arc::clone(&states.table);
+            self.depth_limits = self.depth_limits.as_ref().map(|depth_limits| states.depth_limits(&depth_limits.held));
         }
     }
 
-    /// Goes on to a row. Finds how far back it may reach, where nobody has.
-    fn enter(&mut self, row: u32) {
-        self.row = row;
-        let Some(view) = &self.view else { return };
-        let at = line_of(row);
-        let mut limit = number_at(view.reaches.all(), at);
+    /// Moves to a state and updates how far back a live match can start.
+    fn enter(&mut self, state: u32) {
+        self.state = state;
+        let Some(depth_limits) = &self.depth_limits else { return };
+        let at = line_of(state);
+        let mut limit = load_or_zero(depth_limits.limits.all(), at);
         if limit == 0 {
-            let key = self.table.rows().key(row);
-            limit = self.limit(key.parts().set, view);
-            // The fast loop is to stop at rows with hits.
-            if !key.parts().has_hits() {
-                view.reaches.set(at, limit);
+            let key = self.cache.states().key(state);
+            limit = self.limit(key.parts().set, depth_limits);
+            // The fast loop has to stop at match states.
+            if !key.parts().is_match() {
+                depth_limits.limits.set(at, limit);
             }
         }
-        self.reach = (self.reach + 1).min(limit);
+        self.lookback = (self.lookback + 1).min(limit);
     }
 
-    /// One more than the greatest depth of a holder's states in `set`. There is room above for one more.
-    fn limit(&self, set: &[u32], view: &View) -> u32 {
-        self.automaton.depth_of(set, |pattern| view.holders.counts(pattern)).min(u32::MAX - 2) + 1
+    /// One more than the maximum depth of the NFA states in `set` that belong to held patterns.
+    fn limit(&self, set: &[u32], depth_limits: &DepthLimits) -> u32 {
+        self.automaton.depth_of(set, |pattern| depth_limits.held.counts(pattern)).min(u32::MAX - 2) + 1
     }
 
-    /// The block is complete: hits of patterns that end with it.
-    pub fn finish(&mut self, mut on_hit: impl FnMut(Hit) -> bool) {
+    /// Ends the stream: reports the patterns whose match ends with it.
+    pub fn finish(&mut self, mut on_match: impl FnMut(Match) -> bool) {
         let mut scratch = self.automaton.scratch();
         let ended = self.automaton.finish(self.live().parts(), &mut scratch);
         self.automaton.put_back(scratch);
         let (end, held_from) = (self.position, self.held_from());
         for pattern in ended {
-            on_hit(Hit { pattern, end, seen: end + 1, held_from });
+            on_match(Match { pattern, end, seen: end + 1, held_from });
         }
     }
 
-    /// Patterns that are in the midst of a match.
+    /// The patterns that have a live match.
     pub fn in_progress(&self) -> Vec<u32> {
         self.automaton.owners(self.live().parts().set)
     }
 
-    fn live(&self) -> Key {
-        match &self.loose {
-            Some(loose) => Key::new(&loose.key),
-            None => self.table.rows().key(self.row),
+    fn live(&self) -> State {
+        match &self.uncached {
+            Some(uncached) => State::new(&uncached.key),
+            None => self.cache.states().key(self.state),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rules::engine::{Automaton, Cursor, Hit, Pattern};
+use rules::engine::{Automaton, Cursor, Match, Pattern};
 
 pub(crate) const WORDS: &[&str] = &[
     "(?i)",
@@ -93,7 +93,7 @@ pub(crate) fn run(bytes: &[u8]) {
 }
 
 /// The first hit, with the text fed in pieces of `size` bytes.
-fn first(automaton: &Arc<Automaton>, text: &[u8], size: usize) -> Option<Hit> {
+fn first(automaton: &Arc<Automaton>, text: &[u8], size: usize) -> Option<Match> {
     let mut cursor = Cursor::new(automaton);
     let mut found = None;
     for piece in text.chunks(size.max(1)) {

@@ -69,7 +69,7 @@ pub(crate) fn run(bytes: &[u8]) {
         .map(|(ours, _)| Arc::new(Pattern::new(ours).unwrap_or_else(|error| panic!("{ours:?}: {error:?}"))))
         .collect();
     let expected: Vec<Option<usize>> = pairs.iter().map(|(_, theirs)| first_end(theirs, text.as_bytes())).collect();
-    for automaton in [Automaton::new(patterns.clone()), Automaton::with_room(patterns.clone(), 9_000)] {
+    for automaton in [Automaton::new(patterns.clone()), Automaton::with_cache_bytes(patterns.clone(), 9_000)] {
         for cuts in [&[usize::MAX][..], &[1], &cuts] {
             let found = ends(&automaton, text.as_bytes(), cuts);
             for ((pattern, expected), found) in patterns.iter().zip(&expected).zip(found) {
@@ -115,7 +115,7 @@ fn first_end(pattern: &str, text: &[u8]) -> Option<usize> {
 fn ends(automaton: &Arc<Automaton>, text: &[u8], cuts: &[usize]) -> Vec<Option<usize>> {
     let mut found = vec![None; automaton.patterns().len()];
     let mut cursor = Cursor::new(automaton);
-    let mut note = |hit: rules::engine::Hit| {
+    let mut note = |hit: rules::engine::Match| {
         assert!(hit.seen == hit.end || hit.seen == hit.end + 1);
         found[hit.pattern as usize].get_or_insert(hit.end as usize);
         true

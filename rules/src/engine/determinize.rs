@@ -1,14 +1,14 @@
-//! What follows a set of states and a byte.
+//! Subset construction: the transition of a set of NFA states for a byte.
 
 use super::automaton::Automaton;
-use super::compile::Step;
+use super::cache::StateParts;
 use super::look::{Context, holds, looks_behind_only};
-use super::table::Parts;
+use super::nfa::NfaState;
 
-/// Room to work in, kept between steps.
+/// Working memory, reused between transitions.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// A bit for each state, set when it is visited; `visited` lists them.
+    /// A bit per NFA state, set when it is visited; `visited` lists them.
     seen: Vec<u64>,
     visited: Vec<u32>,
     stack: Vec<u32>,
@@ -16,13 +16,13 @@ pub(crate) struct Scratch {
     set: Vec<u32>,
     before: Vec<u32>,
     after: Vec<u32>,
-    /// The key of what was found.
+    /// The encoded DFA state that was computed.
     pub(crate) key: Vec<u32>,
 }
 
-/// What follows the start states alone after a context and a byte.
+/// The transition of the start states alone, for one context and one byte.
 #[derive(Debug, Default)]
-pub(crate) struct FromStart {
+pub(crate) struct StartTransition {
     set: Vec<u32>,
     before: Vec<u32>,
     after: Vec<u32>,
@@ -48,11 +48,11 @@ impl Scratch {
 }
 
 impl Automaton {
-    /// What follows the states of `from` and `byte`, as a key in `scratch.key`.
-    pub(crate) fn step(&self, from: Parts<'_>, byte: u8, scratch: &mut Scratch) {
-        self.resolve(from.set.iter().copied(), from.context, Some(byte), scratch);
+    /// Computes the transition of `from` for `byte`; the encoded state is in `scratch.key`.
+    pub(crate) fn step(&self, from: StateParts<'_>, byte: u8, scratch: &mut Scratch) {
+        self.resolve_assertions(from.set.iter().copied(), from.context, Some(byte), scratch);
         let context = self.contexts.reduce(Context::after(byte));
-        self.advance(byte, context, scratch);
+        self.take_byte(byte, context, scratch);
         let start = self.after_start(from.context, Some(byte));
         for &state in &start.set {
             if scratch.first_visit(state) {
@@ -64,7 +64,7 @@ impl Automaton {
         after.extend_from_slice(&start.after);
         sort_unique(before);
         sort_unique(after);
-        // A pattern that has just matched begins anew: its first match is all a stream needs, and fewer states live.
+        // A pattern that has just matched restarts: a stream only needs its first match, and fewer states are live.
         after.retain(|pattern| !contains(before, *pattern));
         if !before.is_empty() || !after.is_empty() {
             set.retain(|state| {
@@ -75,27 +75,33 @@ impl Automaton {
         // Mostly two sorted runs, which a stable sort merges.
         set.sort();
         self.count_step(from.set.len() + set.len());
-        Parts { context, before, after, set }.write(key);
+        StateParts { context, before, after, set }.write(key);
     }
 
-    /// The patterns that end where the block ends.
-    pub(crate) fn finish(&self, from: Parts<'_>, scratch: &mut Scratch) -> Vec<u32> {
-        self.resolve(from.set.iter().copied(), from.context, None, scratch);
+    /// The patterns whose match ends with the stream.
+    pub(crate) fn finish(&self, from: StateParts<'_>, scratch: &mut Scratch) -> Vec<u32> {
+        self.resolve_assertions(from.set.iter().copied(), from.context, None, scratch);
         let mut ended = std::mem::take(&mut scratch.before);
         ended.extend_from_slice(&self.after_start(from.context, None).before);
         sort_unique(&mut ended);
         ended
     }
 
-    /// Judges the assertions that waited for `next`; fills `active` with states that take bytes, `before` with
-    /// patterns that have ended.
-    fn resolve(&self, from: impl Iterator<Item = u32>, context: Context, next: Option<u8>, scratch: &mut Scratch) {
+    /// Evaluates the assertions that depend on `next`; fills `active` with the states that consume bytes, `before` with
+    /// the patterns that have matched.
+    fn resolve_assertions(
+        &self,
+        from: impl Iterator<Item = u32>,
+        context: Context,
+        next: Option<u8>,
+        scratch: &mut Scratch,
+    ) {
         scratch.begin(self.state_count());
         scratch.active.clear();
         scratch.before.clear();
         for state in from {
             let (pattern, base, own) = self.place(state);
-            if let Step::Byte { .. } | Step::Bytes { .. } = pattern.program.steps[own as usize] {
+            if let NfaState::ByteRange { .. } | NfaState::Sparse { .. } = pattern.nfa.states[own as usize] {
                 scratch.active.push(state);
                 continue;
             }
@@ -104,61 +110,61 @@ impl Automaton {
                 if !scratch.first_visit(state) {
                     continue;
                 }
-                match pattern.program.steps[(state - base) as usize] {
-                    Step::Byte { .. } | Step::Bytes { .. } => scratch.active.push(state),
-                    Step::Split(one, other) => scratch.stack.extend([base + other, base + one]),
-                    Step::Look(look, to) if holds(look, context, next) => scratch.stack.push(base + to),
-                    Step::Look(..) => {}
-                    Step::Match => scratch.before.push(self.owner(state)),
+                match pattern.nfa.states[(state - base) as usize] {
+                    NfaState::ByteRange { .. } | NfaState::Sparse { .. } => scratch.active.push(state),
+                    NfaState::Union(one, other) => scratch.stack.extend([base + other, base + one]),
+                    NfaState::Look(look, to) if holds(look, context, next) => scratch.stack.push(base + to),
+                    NfaState::Look(..) => {}
+                    NfaState::Match => scratch.before.push(self.owner(state)),
                 }
             }
         }
     }
 
-    /// Takes `byte` from the active states; fills `set` and `after`.
-    fn advance(&self, byte: u8, context: Context, scratch: &mut Scratch) {
+    /// Consumes `byte` from the active states; fills `set` and `after`.
+    fn take_byte(&self, byte: u8, context: Context, scratch: &mut Scratch) {
         scratch.begin(self.state_count());
         scratch.set.clear();
         scratch.after.clear();
         let active = std::mem::take(&mut scratch.active);
         for &state in &active {
             let (pattern, base, own) = self.place(state);
-            for to in pattern.program.after(own, byte) {
-                self.close(base + to, context, scratch);
+            for to in pattern.nfa.targets(own, byte) {
+                self.epsilon_closure(base + to, context, scratch);
             }
         }
         scratch.active = active;
     }
 
-    /// Adds `state` and what follows it without a byte; assertions that need the next byte stay as they are.
-    fn close(&self, state: u32, context: Context, scratch: &mut Scratch) {
+    /// Adds the epsilon closure of `state`; assertions that depend on the next byte are not followed yet.
+    fn epsilon_closure(&self, state: u32, context: Context, scratch: &mut Scratch) {
         let (pattern, base, _) = self.place(state);
         scratch.stack.push(state);
         while let Some(state) = scratch.stack.pop() {
             if !scratch.first_visit(state) {
                 continue;
             }
-            match pattern.program.steps[(state - base) as usize] {
-                Step::Byte { .. } | Step::Bytes { .. } => scratch.set.push(state),
-                Step::Split(one, other) => scratch.stack.extend([base + other, base + one]),
-                Step::Look(look, to) if looks_behind_only(look) => {
+            match pattern.nfa.states[(state - base) as usize] {
+                NfaState::ByteRange { .. } | NfaState::Sparse { .. } => scratch.set.push(state),
+                NfaState::Union(one, other) => scratch.stack.extend([base + other, base + one]),
+                NfaState::Look(look, to) if looks_behind_only(look) => {
                     if holds(look, context, None) {
                         scratch.stack.push(base + to);
                     }
                 }
-                Step::Look(..) => scratch.set.push(state),
-                Step::Match => scratch.after.push(self.owner(state)),
+                NfaState::Look(..) => scratch.set.push(state),
+                NfaState::Match => scratch.after.push(self.owner(state)),
             }
         }
     }
 }
 
-impl FromStart {
+impl StartTransition {
     pub(crate) fn find(automaton: &Automaton, context: Context, next: Option<u8>) -> Self {
         let mut scratch = automaton.scratch();
-        automaton.resolve(automaton.starts(next), context, next, &mut scratch);
+        automaton.resolve_assertions(automaton.starts(next), context, next, &mut scratch);
         if let Some(byte) = next {
-            automaton.advance(byte, automaton.contexts.reduce(Context::after(byte)), &mut scratch);
+            automaton.take_byte(byte, automaton.contexts.reduce(Context::after(byte)), &mut scratch);
         } else {
             scratch.set.clear();
             scratch.after.clear();
