@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use flow::{
     CallFailure, CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, Place, PluginId, Role, RuleMatch,
-    StopReason, ToolResult, TurnStatus, Usage,
+    StopReason, ToolResult, TurnStatus,
 };
 use rules::Judgement;
 use tokio::task::JoinSet;
