@@ -96,7 +96,7 @@ fn is_public(visibility: &syn::Visibility) -> bool {
 
 impl Surface {
     fn read(files: &[File]) -> Self {
-        let mut surface = Self::default();
+        let (mut surface, mut renamed) = (Self::default(), BTreeMap::new());
         for (own, folder) in CRATES {
             for file in files.iter().filter(|file| file.is_rust() && file.path.starts_with(folder)) {
                 let parsed = syn::parse_file(&file.text).unwrap_or_else(|error| panic!("{}: {error}", file.path));
@@ -107,11 +107,19 @@ impl Surface {
                     }
                 }
                 parsed.items.iter().for_each(|item| surface.take(item, &scope));
-                if file.path == "host/tidegate/src/lib.rs" {
-                    surface.exports = exported(&parsed.items);
+                if file.path == format!("{folder}lib.rs") {
+                    let names = exported(own, &parsed.items);
+                    if own == "tidegate" {
+                        surface.exports = names.into_values().collect();
+                    } else {
+                        renamed.extend(names.into_iter().map(|(name, meant)| ((own.to_owned(), name), meant)));
+                    }
                 }
             }
         }
+        // A crate can export a type under another name, or that of a crate below it.
+        let meant = |name: &Name| renamed.get(name).unwrap_or(name).clone();
+        surface.exports = surface.exports.iter().map(meant).collect();
         surface
     }
 
@@ -170,21 +178,22 @@ impl Surface {
     }
 }
 
-/// What the facade exports, under the names that the types have in their crates.
-fn exported(items: &[syn::Item]) -> BTreeSet<Name> {
-    let mut scope = Scope { own: "tidegate", used: BTreeMap::new() };
+/// The names that a crate's root exports, each with the type it means.
+fn exported(own: &str, items: &[syn::Item]) -> BTreeMap<String, Name> {
+    let mut scope = Scope { own, used: BTreeMap::new() };
     for item in items {
-        match item {
-            syn::Item::Use(one) if is_public(&one.vis) => {
-                // Its own modules are named without `crate`.
-                let own = |tree: &syn::UseTree| matches!(tree, syn::UseTree::Path(path) if crate_of(&path.ident.to_string()).is_none());
-                let before = if own(&one.tree) { vec!["crate".to_owned()] } else { Vec::new() };
-                scope.take_use(&one.tree, &before);
-            }
-            _ => {}
+        let syn::Item::Use(one) = item else { continue };
+        // Modules of the crate are named without `crate`.
+        let of_ours = |tree: &syn::UseTree| {
+            let first = if let syn::UseTree::Path(path) = tree { path.ident.to_string() } else { String::new() };
+            first == "crate" || crate_of(&first).is_some()
+        };
+        let before = if of_ours(&one.tree) { Vec::new() } else { vec!["crate".to_owned()] };
+        if is_public(&one.vis) {
+            scope.take_use(&one.tree, &before);
         }
     }
-    scope.used.into_values().collect()
+    scope.used
 }
 
 fn facade(files: &[File]) -> (usize, Vec<String>) {
