@@ -13,7 +13,7 @@ pub struct Example {
     /// What the fence says of the stream: `text`, `thinking`, or `tool:NAME KEY=VALUE … FIELD`, where `FIELD` is the
     /// argument that holds the text and each `KEY=VALUE` another argument.
     pub stream: String,
-    /// The text.
+    /// The text of the example, without its fence.
     pub text: String,
 }
 

@@ -13,7 +13,7 @@ use crate::{Layer, Requirement, Rule, RuleSet, RuleState, Settings, Source};
 /// A required rule that is not in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmet {
-    /// Its name.
+    /// The name of the required rule.
     pub rule: String,
     /// Where it comes from; `None` where there is no rule of this name.
     pub source: Option<Source>,

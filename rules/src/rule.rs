@@ -31,7 +31,7 @@ pub enum Bucket {
 /// Who demands that a rule is in force. The greater one decides which of several rules of one name is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Requirement {
-    /// Nobody.
+    /// Nothing requires the rule.
     #[default]
     None,
     /// The rule itself: `required = true`.
@@ -43,13 +43,13 @@ pub enum Requirement {
 /// A rule as used.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Its name.
+    /// The rule's name, unique within its layer.
     pub name: String,
     /// Where it comes from.
     pub source: RuleOrigin,
     /// What it is for.
     pub bucket: Bucket,
-    /// The reminder.
+    /// The body of the rule file; it is sent to the model where there is no `reminder`.
     pub body: String,
     /// What the model is told instead of the body when the rule fires.
     pub reminder: Option<String>,

@@ -9,9 +9,9 @@ use globset::{GlobBuilder, GlobMatcher};
 pub enum Scope {
     /// Words for the user.
     Text,
-    /// Reasoning.
+    /// The joined reasoning of an answer.
     Thinking,
-    /// Tool calls.
+    /// The decoded arguments of tool calls.
     Tool {
         /// The tool's name, lower-case; none = any tool.
         name: Option<String>,

@@ -25,7 +25,7 @@ pub struct RuleSet {
 /// Whether a rule is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleState {
-    /// It is.
+    /// The rule is in use.
     Active,
     /// It says `enabled = false`, or the settings leave it out; the reason says which.
     Disabled(String),
@@ -38,7 +38,7 @@ pub enum RuleState {
 /// One rule as `rules list` shows it.
 #[derive(Clone, Debug)]
 pub struct RuleInfo<'a> {
-    /// The rule.
+    /// The rule itself, as it was read.
     pub rule: &'a Rule,
     /// Whether it is used.
     pub state: &'a RuleState,

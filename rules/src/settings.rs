@@ -76,7 +76,7 @@ pub enum ContextMode {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InterruptMode {
-    /// On all.
+    /// Matches of every stream interrupt.
     Always,
     /// On text and thinking.
     ProseOnly,

@@ -7,7 +7,7 @@ use crate::{RuleSet, RuleState};
 /// Several rules of one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shadow<'a> {
-    /// Their name.
+    /// The name that both rules have.
     pub rule: &'a str,
     /// Where the one that is used comes from.
     pub used: &'a RuleOrigin,

@@ -59,9 +59,9 @@ pub(crate) struct Common {
 pub(crate) enum ColorWhen {
     /// At a terminal that understands them, unless NO_COLOR is set
     Auto,
-    /// Always
+    /// Color output that goes to a file or a pipe, too
     Always,
-    /// Never
+    /// Print without color, at a terminal too
     Never,
 }
 
@@ -86,13 +86,21 @@ pub(crate) enum Command {
         after_help = "Example:\n    tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate"
     )]
     Completions {
-        /// The shell
+        /// The shell to print the completion script for
         shell: clap_complete::Shell,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
+    /// Create a plugin written in Rust: a package that builds, has a test, and can be tried without a key
+    New {
+        /// The folder to create; its last part is the plugin's id
+        folder: PathBuf,
+        /// The folder `sdk/rust` of Tidegate's source, unless it is found near the new folder
+        #[arg(long, value_name = "FOLDER")]
+        sdk: Option<PathBuf>,
+    },
     /// Print the plugins and, for each callback, who is called in which order
     List {
         /// Print a JSON object
@@ -261,9 +269,9 @@ pub(crate) struct RulesReplay {
 /// What makes `rules replay` fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
-    /// Nothing
+    /// Exit with success whatever was found
     Never,
-    /// A match
+    /// Fail if any rule fires
     Fire,
     /// A match that would stop an answer
     Interrupt,

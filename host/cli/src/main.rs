@@ -78,6 +78,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
     match args.command {
         Command::Run(run) => run::run(&args.common, run).await,
         Command::Doctor(doctor) => doctor::run(&args.common, &doctor).await,
+        Command::Plugin { command: PluginCommand::New { folder, sdk } } => plugin::new(&folder, sdk.as_deref()),
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(&args.common, json).await,
         Command::Plugin { command: PluginCommand::Show { folder } } => plugin::show(&folder),
         Command::Plugin { command: PluginCommand::Build { folder } } => plugin::build(&folder),

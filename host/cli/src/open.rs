@@ -95,7 +95,7 @@ pub(crate) fn choose_provider(operator: &mut Operator, args: &ProviderArgs) -> R
     Ok(())
 }
 
-/// Reads `--permission`.
+/// Parses the values of `--permission`, each `TOOL=MODE` or `TOOL(PATTERN)=MODE`.
 pub(crate) fn permissions(texts: &[String]) -> Result<Vec<PermissionRule>, Failure> {
     let read = |text: &String| {
         PermissionRule::parse(text)

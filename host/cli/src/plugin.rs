@@ -1,4 +1,4 @@
-//! `tidegate plugin build`, from a folder with Rust source to a component, and `tidegate plugin show`.
+//! `tidegate plugin new`, `plugin build` (from a folder with Rust source to a component) and `plugin show`.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,6 +6,20 @@ use std::path::Path;
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
 use crate::{print, say, screen, style};
+
+/// Creates a plugin from the template, and prints its files and what to do next.
+pub(crate) fn new(folder: &Path, sdk: Option<&Path>) -> Result<Exit, Failure> {
+    tidegate_build::create_plugin(folder, sdk).map_err(Failure::setup)?;
+    let (name, mut out) = (print::tidy_path(&folder.display().to_string()), screen::out());
+    let recording = tidegate_build::RECORDING;
+    writeln!(out, "created {name}: Cargo.toml, plugin.toml, src/lib.rs, .gitignore, {recording}\n")?;
+    writeln!(out, "next:")?;
+    writeln!(out, "    (cd {name} && cargo test)       # runs its callbacks without a host")?;
+    writeln!(out, "    tidegate plugin build {name}    # makes the component")?;
+    writeln!(out, "    tidegate run \"Say hello\" --plugin {name} --recording {name}/{recording}    # needs no key")?;
+    out.flush()?;
+    Ok(Exit::Completed)
+}
 
 /// Builds the plugin in `folder` and says where the component is.
 pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {

@@ -22,7 +22,7 @@ pub struct Manifest {
     pub source: Arc<SourceFile>,
     /// The folder of that file.
     pub folder: PathBuf,
-    /// Its id.
+    /// The plugin's id, unique among the loaded plugins.
     pub id: PluginId,
     /// Its version: `MAJOR.MINOR.PATCH`, with `-PRE` and `+BUILD` where given.
     pub version: String,
@@ -30,7 +30,7 @@ pub struct Manifest {
     pub api: String,
     /// What it does.
     pub description: String,
-    /// Its licence.
+    /// The licence as an SPDX expression; it is not checked.
     pub license: Option<String>,
     /// Who made it.
     pub authors: Vec<String>,
@@ -47,7 +47,7 @@ pub struct Manifest {
     pub capabilities: BTreeMap<Power, String>,
     /// The limits it asks for.
     pub limits: LimitRequests,
-    /// Its settings.
+    /// The declared settings by key, with their kinds and defaults.
     pub settings: BTreeMap<String, SettingDecl>,
     /// Its stream rules, in order; refused ones are left out, and `findings` say why.
     pub rules: Vec<rules::Rule>,
@@ -101,9 +101,9 @@ pub struct SettingDecl {
 /// What kind of value a setting has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SettingKind {
-    /// A text.
+    /// A string of any length.
     Text,
-    /// A number.
+    /// A 64-bit floating-point number.
     Number,
     /// True or false.
     Boolean,
@@ -126,7 +126,7 @@ impl SettingKind {
 /// The value of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingValue {
-    /// A text.
+    /// A string of any length.
     Text(String),
     /// A number; whole numbers are exact up to 2^53.
     Number(f64),
@@ -151,7 +151,7 @@ impl SettingValue {
         }
     }
 
-    /// Its kind.
+    /// Returns the kind that a declaration must have for this value.
     pub fn kind(&self) -> SettingKind {
         match self {
             Self::Text(_) => SettingKind::Text,
@@ -179,9 +179,9 @@ impl SettingValue {
 /// Guidance on tools: it orders and advises, and never forbids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolGuidance {
-    /// Listed first.
+    /// Tools that are listed first in the prompt, in this order.
     pub preferred: Vec<String>,
-    /// Listed last.
+    /// Tools that are listed last in the prompt.
     pub avoided: Vec<String>,
     /// The order in which tools are best used.
     pub order: Vec<String>,

@@ -33,7 +33,7 @@ pub struct Operator {
     pub rules: rules::Settings,
     /// Where rule files are, beside those of plugins and the built-in ones.
     pub rule_folders: RuleFolders,
-    /// Built-in tools.
+    /// Which built-in tools the model is offered, and what each may do.
     pub tools: ToolSettings,
     /// The most that any plugin may take.
     pub limits: Limits,
@@ -67,11 +67,11 @@ pub struct Provider {
 /// A wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProviderKind {
-    /// Anthropic Messages.
+    /// The Messages API of Anthropic.
     Anthropic,
     /// OpenAI Chat Completions.
     OpenaiChat,
-    /// OpenAI Responses.
+    /// The Responses API of OpenAI.
     OpenaiResponses,
     /// A recording, replayed.
     Recording,
@@ -194,7 +194,7 @@ impl Power {
     }
 }
 
-/// Built-in tools.
+/// Which built-in tools the model is offered, and what each may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSettings {
     /// Who may run what, sorted by key; what no entry is about follows the tool's own default.

@@ -7,11 +7,11 @@ use crate::check::suggest;
 /// May a tool run?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PermissionMode {
-    /// Yes.
+    /// The call runs without a question.
     Allow,
     /// Somebody is asked; where nobody can be asked, no.
     Ask,
-    /// No.
+    /// The call never runs; the model gets the reason.
     Deny,
 }
 

@@ -37,7 +37,7 @@ pub enum OnProblem {
 pub struct NamedFolder {
     /// The folder, joined to the place of the file that names it.
     pub path: PathBuf,
-    /// As typed.
+    /// The folder as the operator wrote it, for messages.
     pub typed: String,
     /// Where it is named; `None` where the embedder did.
     pub place: Option<Location>,

@@ -15,16 +15,16 @@ pub enum Delta {
     },
     /// A block begins.
     BlockStart {
-        /// Which.
+        /// The block's id, unique within the attempt.
         block: BlockId,
         /// Of what kind.
         kind: StreamKind,
     },
     /// More of a block.
     Piece {
-        /// Which.
+        /// The block's id, unique within the attempt.
         block: BlockId,
-        /// What came.
+        /// The received bytes, decoded: never half a character.
         text: String,
     },
     /// Opaque data that must go back with a thinking block; pieces are appended.
@@ -38,14 +38,14 @@ pub enum Delta {
     },
     /// A block is complete.
     BlockEnd {
-        /// Which.
+        /// The block's id, unique within the attempt.
         block: BlockId,
     },
     /// Tokens so far; later reports replace earlier ones, field by field.
     Usage(Usage),
     /// The answer is complete.
     Stop {
-        /// Why.
+        /// Why the model stopped.
         reason: StopReason,
     },
 }

@@ -46,7 +46,7 @@ pub enum Subject {
         /// The file or manifest that defines it; `None` where no rule has the name.
         origin: Option<RuleOrigin>,
     },
-    /// A plugin.
+    /// The plugin of this id.
     Plugin(PluginId),
 }
 
@@ -59,7 +59,7 @@ pub struct Label {
     pub text: String,
 }
 
-/// One problem.
+/// A problem that was found in a file or in what it declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
@@ -83,12 +83,12 @@ impl Diagnostic {
         Self { code, severity, subject: None, message: message.into(), labels: Vec::new(), help: None }
     }
 
-    /// An error.
+    /// Creates a diagnostic that keeps its file or item from being used.
     pub fn error(code: DiagnosticCode, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, code, message)
     }
 
-    /// A warning.
+    /// Creates a diagnostic in spite of which its file or item is used.
     pub fn warning(code: DiagnosticCode, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, message)
     }

@@ -17,7 +17,7 @@ pub struct Event {
     pub at_ms: u64,
     /// Where in the run of the thread.
     pub place: Place,
-    /// What.
+    /// What happened, with its payload.
     pub kind: EventKind,
 }
 
@@ -39,28 +39,28 @@ pub enum TurnStatus {
     Completed,
     /// An extension refused the input.
     Rejected {
-        /// Which.
+        /// The extension that refused it.
         by: PluginId,
         /// For the user.
         reason: String,
     },
     /// A rule ended it: `action = "stop"`, or its budget was spent under `on_budget = "stop"`.
     StoppedByRule {
-        /// Which rule.
+        /// The name of the rule.
         rule: String,
     },
     /// Somebody cancelled it.
     Cancelled,
-    /// It failed.
+    /// An error ended it, after all retries.
     Failed {
         /// What kind of failure.
         class: ErrorClass,
-        /// What failed.
+        /// The error in one sentence.
         message: String,
     },
     /// The greatest number of steps was reached with the model still asking for tools.
     StepLimit {
-        /// The limit.
+        /// The limit that was reached.
         steps: u32,
     },
 }
@@ -136,9 +136,9 @@ pub enum CallbackOutcome {
 /// One call (or one non-call) of a callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallbackReport {
-    /// Whose.
+    /// The extension that was called.
     pub plugin: PluginId,
-    /// Which.
+    /// The callback that was called, or was to be called.
     pub callback: CallbackKind,
     /// What became of it.
     pub outcome: CallbackOutcome,
@@ -149,7 +149,7 @@ pub struct CallbackReport {
 /// The kinds of events.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventKind {
-    /// `thread_started`
+    /// `thread_started`: the session opened.
     ThreadStarted {
         /// The thread's session.
         session: SessionId,
@@ -158,37 +158,37 @@ pub enum EventKind {
         /// The model's name.
         model: String,
     },
-    /// `thread_completed`
+    /// `thread_completed`: the session closed.
     ThreadCompleted {
-        /// Turns run.
+        /// The number of turns that were run.
         turns: u32,
         /// Tokens of all attempts.
         usage: Usage,
         /// Milliseconds since the thread started.
         duration_ms: u64,
     },
-    /// `thread_error`
+    /// `thread_error`: a turn failed.
     ThreadError {
         /// What kind of failure.
         class: ErrorClass,
-        /// What failed.
+        /// The error in one sentence.
         message: String,
     },
-    /// `thread_cancelled`
+    /// `thread_cancelled`: a turn was cancelled.
     ThreadCancelled {
         /// Who or what stopped it.
         by: String,
     },
-    /// `turn_start`
+    /// `turn_start`: input was accepted for a turn.
     TurnStart,
-    /// `turn_finish`
+    /// `turn_finish`: the turn is over, whatever its end.
     TurnFinish {
         /// How it ended.
         status: TurnStatus,
     },
-    /// `step_start`
+    /// `step_start`: the first request of a step is about to be sent.
     StepStart,
-    /// `step_finish`
+    /// `step_finish`: an answer was accepted.
     StepFinish {
         /// Tokens of all attempts of the step.
         usage: Usage,
@@ -199,14 +199,14 @@ pub enum EventKind {
     CognitionIn {
         /// Under which role.
         role: Role,
-        /// The words.
+        /// The text of the message or delta.
         text: String,
         /// Not shown to the user.
         hidden: bool,
     },
     /// `cognition_out`: the model's text, whole or as far as it came. This is the original, before extensions.
     CognitionOut {
-        /// The words.
+        /// The text of the message or delta.
         text: String,
         /// The model's name.
         model: Option<String>,
@@ -221,44 +221,44 @@ pub enum EventKind {
     },
     /// `cognition_out_delta`: text was shown, after the gate and the extensions. Joined, these are what the user saw.
     CognitionOutDelta {
-        /// The words.
+        /// The text of the message or delta.
         text: String,
         /// Number of the delta within its attempt, 0 for the first also where a beginning stands.
         index: u32,
     },
     /// `cognition_reasoning`: the model's reasoning, whole or as far as it came.
     CognitionReasoning {
-        /// The words.
+        /// The text of the message or delta.
         text: String,
         /// It did not come to its end.
         interrupted: bool,
     },
     /// `cognition_reasoning_delta`: reasoning passed the gate.
     CognitionReasoningDelta {
-        /// The words.
+        /// The text of the message or delta.
         text: String,
     },
-    /// `tool_call_start`
+    /// `tool_call_start`: a call of the accepted answer is handled.
     ToolCallStart {
-        /// Which call.
+        /// The call's id.
         call: CallId,
-        /// Which tool.
+        /// The tool's name.
         tool: String,
         /// Arguments as the model wrote them.
         arguments: String,
     },
-    /// `tool_call_progress`
+    /// `tool_call_progress`: a running tool reports what it is doing.
     ToolCallProgress {
-        /// Which call.
+        /// The call's id.
         call: CallId,
-        /// For people.
+        /// A human-readable line.
         message: String,
     },
-    /// `tool_call_result`
+    /// `tool_call_result`: the call is over; its result goes to the model.
     ToolCallResult {
-        /// Which call.
+        /// The call's id.
         call: CallId,
-        /// Which tool.
+        /// The tool's name.
         tool: String,
         /// What the tool gave; it goes to the model.
         output: String,
@@ -271,11 +271,11 @@ pub enum EventKind {
         /// How long it took.
         duration_ms: u64,
     },
-    /// `tool_confirmation_requested`
+    /// `tool_confirmation_requested`: a person is asked about a call.
     ToolConfirmationRequested {
-        /// Which call.
+        /// The call's id.
         call: CallId,
-        /// Which tool.
+        /// The tool's name.
         tool: String,
         /// Arguments as the model wrote them.
         arguments: String,
@@ -284,23 +284,23 @@ pub enum EventKind {
         /// What the person is shown of the call.
         preview: Preview,
     },
-    /// `tool_confirmation_resolved`
+    /// `tool_confirmation_resolved`: the question about a call was answered.
     ToolConfirmationResolved {
-        /// Which call.
+        /// The call's id.
         call: CallId,
-        /// The decision.
+        /// The person's decision, with a reason where it is no.
         decision: Confirmation,
     },
-    /// `error_classified`
+    /// `error_classified`: an error of the provider, and what it means for a retry.
     ErrorClassified {
-        /// The class.
+        /// The class, which decides whether the request is repeated.
         class: ErrorClass,
         /// The provider's word, or the HTTP status, or `unknown`.
         code: String,
-        /// What failed.
+        /// The error in one sentence.
         message: String,
     },
-    /// `retry_scheduled`
+    /// `retry_scheduled`: the request is sent again after a delay.
     RetryScheduled {
         /// The number of this retry, from 1.
         retry: u32,
@@ -311,7 +311,7 @@ pub enum EventKind {
         /// Whether the provider asked for this delay.
         asked: bool,
     },
-    /// `retry_succeeded`
+    /// `retry_succeeded`: a repeated request was answered.
     RetrySucceeded {
         /// The error that made it necessary.
         original_error: String,
@@ -320,9 +320,9 @@ pub enum EventKind {
         /// Milliseconds waited in all.
         total_delay_ms: u64,
     },
-    /// `rule_fired`
+    /// `rule_fired`: a stream rule matched.
     RuleFired {
-        /// What matched.
+        /// The rule, its stream and the evidence.
         found: RuleMatch,
         /// What is done about it.
         action: Action,
@@ -395,23 +395,23 @@ pub enum EventKind {
         /// Not shown to the user.
         hidden: bool,
     },
-    /// `extension_registered`
+    /// `extension_registered`: a plugin was loaded for the session.
     ExtensionRegistered {
-        /// Whose.
+        /// The extension's id.
         plugin: PluginId,
-        /// Its version.
+        /// The plugin's version.
         version: String,
         /// What it registered, with the operator's priorities and policies.
         callbacks: Vec<Registered>,
     },
-    /// `extension_unregistered`
+    /// `extension_unregistered`: the plugin no longer belongs to the session.
     ExtensionUnregistered {
-        /// Whose.
+        /// The extension's id.
         plugin: PluginId,
-        /// Why.
+        /// Why it was removed.
         reason: String,
     },
-    /// `extension_callback`
+    /// `extension_callback`: a callback was called, or skipped.
     ExtensionCallback(CallbackReport),
     /// `extension_withheld`: an extension that fails closed did not check something, so it was not shown, or for
     /// `on_input_messages` not sent.
@@ -427,7 +427,7 @@ pub enum EventKind {
     },
     /// `extension_state`: a committed change of an extension's state, or an eviction.
     ExtensionState {
-        /// Whose.
+        /// The extension's id.
         plugin: PluginId,
         /// `set`, `delete`, `clear`, `evict`.
         operation: String,
@@ -438,16 +438,16 @@ pub enum EventKind {
     },
     /// `extension_log`: a line a plugin wrote.
     ExtensionLog {
-        /// Whose.
+        /// The extension's id.
         plugin: PluginId,
         /// `trace`, `debug`, `info`, `warn`, `error`.
         level: String,
-        /// The line.
+        /// The line as the plugin wrote it.
         message: String,
     },
     /// `notice`: something a person should know that is no event of its own, such as a section too large to handle.
     Notice {
-        /// The words.
+        /// The sentence for the person.
         message: String,
     },
 }

@@ -8,15 +8,15 @@ pub const DEFAULT_PRIORITY: u8 = 50;
 /// The five callbacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CallbackKind {
-    /// `on_input_messages`
+    /// `on_input_messages`: rewrites or rejects the messages of one input.
     InputMessages,
-    /// `on_plain_text`
+    /// `on_plain_text`: rewrites units of shown text.
     PlainText,
-    /// `on_tag`
+    /// `on_tag`: handles sections between registered tags.
     Tag,
-    /// `on_llm_output`
+    /// `on_llm_output`: observes or rewrites the whole accepted answer.
     LlmOutput,
-    /// `ttsr_triggered`
+    /// `ttsr_triggered`: is notified of matches of stream rules.
     TtsrTriggered,
 }
 
@@ -97,7 +97,7 @@ pub enum OutputMode {
 /// Which tags an extension handles.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TagPattern {
-    /// This name.
+    /// The tag of exactly this name.
     Exact(String),
     /// Every name that begins with this (written `note-*`).
     Prefix(String),
@@ -116,15 +116,15 @@ impl TagPattern {
 /// One registered callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Callback {
-    /// `on_input_messages`
+    /// `on_input_messages`: rewrites or rejects the messages of one input.
     InputMessages,
-    /// `on_plain_text`
+    /// `on_plain_text`: rewrites units of shown text.
     PlainText(TextOptions),
-    /// `on_tag`
+    /// `on_tag`: handles sections between registered tags.
     Tag(Vec<TagPattern>),
-    /// `on_llm_output`
+    /// `on_llm_output`: observes or rewrites the whole accepted answer.
     LlmOutput(OutputMode),
-    /// `ttsr_triggered`
+    /// `ttsr_triggered`: is notified of matches of stream rules.
     TtsrTriggered,
 }
 
@@ -144,11 +144,11 @@ impl Callback {
 /// What an extension registered: its callbacks, each at most once, with their priorities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// Whose.
+    /// The extension that registered them.
     pub plugin: PluginId,
     /// Its version, as its manifest says.
     pub version: String,
-    /// What.
+    /// The callbacks, in the order in which they were registered.
     pub callbacks: Vec<Registered>,
     /// Its failure refuses the turn (the operator's choice).
     pub required: bool,
@@ -194,16 +194,16 @@ pub struct ModelOutput {
 /// Something an extension notes about an output; stored with the message under the extension's id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Annotation {
-    /// Its name.
+    /// The annotation's name, chosen by the extension.
     pub key: String,
-    /// Any JSON.
+    /// The annotation's value.
     pub value: serde_json::Value,
 }
 
 /// Answer to `on_input_messages`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputAnswer {
-    /// No change.
+    /// Keeps the value as it was given.
     Pass,
     /// These messages instead.
     Replace(Vec<crate::Message>),
@@ -220,7 +220,7 @@ pub enum InputAnswer {
 /// Answer to `on_plain_text`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextAnswer {
-    /// No change.
+    /// Keeps the value as it was given.
     Pass,
     /// This instead of the unit.
     Replace(String),
@@ -231,7 +231,7 @@ pub enum TextAnswer {
 /// Answer to `on_tag`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TagAnswer {
-    /// No change.
+    /// Keeps the tag and its content as they were given.
     Keep,
     /// New inside, tag kept; the next extension sees it.
     Content(String),
@@ -313,9 +313,9 @@ impl From<CallFailure> for NoAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{plugin}: {} failed ({}): {message}", .callback.as_str(), .cause.as_str())]
 pub struct CallFailure {
-    /// Whose.
+    /// The extension that registered them.
     pub plugin: PluginId,
-    /// Which callback.
+    /// The callback that failed.
     pub callback: CallbackKind,
     /// What kind of failure.
     pub cause: FailureCause,

@@ -73,7 +73,7 @@ pub enum InvalidPluginId {
     /// A character that is no letter, digit or hyphen.
     #[error("a plugin id is made of letters, digits and hyphens; found {found:?} at character {at}")]
     Character {
-        /// The character.
+        /// The first character that is not allowed.
         found: char,
         /// Its place, counted in characters from 0.
         at: usize,

@@ -2,14 +2,14 @@
 
 use crate::{PluginId, ToolCall, ToolResult};
 
-/// Who speaks.
+/// The author of a message, as every provider knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Instructions to the model, not part of the conversation.
     System,
     /// The person (or program) that gives input.
     User,
-    /// The model.
+    /// An answer of the model.
     Assistant,
     /// Results of tool calls.
     Tool,
@@ -43,7 +43,7 @@ pub enum Origin {
 /// One piece of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// Words.
+    /// Text of the author.
     Text(String),
     /// The model's reasoning. The signature is opaque and must go back to its provider byte for byte.
     Thinking {

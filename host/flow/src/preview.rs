@@ -21,7 +21,7 @@ pub struct Preview {
 /// One decoded argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// Its key.
+    /// The argument's key in the JSON object.
     pub name: String,
     /// A string as it is, anything else as JSON exactly as the model wrote it.
     pub value: String,

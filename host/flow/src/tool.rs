@@ -18,7 +18,7 @@ pub struct ToolSpec {
 pub struct ToolCall {
     /// Pairs it with its result.
     pub id: CallId,
-    /// Which tool.
+    /// The tool's name, as the model wrote it.
     pub name: String,
     /// The arguments exactly as the model wrote them: JSON text, `{}` where it wrote nothing.
     pub arguments: String,
@@ -49,7 +49,7 @@ pub struct ToolOutput {
 /// May this call run?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// Yes.
+    /// The call runs without a question.
     Allow,
     /// Somebody must be asked first.
     Ask {
@@ -66,7 +66,7 @@ pub enum Permission {
 /// The answer to a [`Permission::Ask`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Confirmation {
-    /// Run it.
+    /// The call runs with the arguments that were shown.
     Approved,
     /// Do not; the reason goes to the model.
     Denied {

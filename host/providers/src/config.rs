@@ -17,7 +17,7 @@ use crate::recording::{LEAST_BYTES, Recorder, RecordingError, Replay};
 /// A provider, ready to be connected.
 #[derive(Clone, Debug)]
 pub enum ProviderConfig {
-    /// A server.
+    /// A server that is reached by HTTP.
     Http(HttpConfig),
     /// A recorded session.
     Recording(ReplayConfig),
@@ -96,7 +96,7 @@ pub enum KeySource {
 /// A recorded session to answer from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayConfig {
-    /// The recording.
+    /// The path of the recording.
     pub path: PathBuf,
     /// How fast: 1 = with the pauses as recorded, 2 = twice as fast, 0 = without pauses.
     pub speed: f64,
@@ -114,7 +114,7 @@ impl ReplayConfig {
 /// The kinds of providers, by the names an operator writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A server.
+    /// A server that is reached by HTTP.
     Http(Wire),
     /// A recorded session.
     Recording,
@@ -153,11 +153,11 @@ impl FromStr for Kind {
 /// The wire formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wire {
-    /// Anthropic Messages.
+    /// The Messages API of Anthropic.
     Anthropic,
     /// OpenAI Chat Completions.
     OpenAiChat,
-    /// OpenAI Responses.
+    /// The Responses API of OpenAI.
     OpenAiResponses,
 }
 
@@ -204,7 +204,7 @@ pub enum ProviderError {
     /// The variable that should hold the key is not set, or empty.
     #[error("there is no API key for {provider}: set the environment variable {variable}")]
     NoKey {
-        /// Which provider.
+        /// The provider's name, as the operator writes it.
         provider: &'static str,
         /// The variable's name.
         variable: String,
@@ -277,7 +277,7 @@ pub(crate) struct Options {
 pub struct Secret(pub(crate) String);
 
 impl Secret {
-    /// A secret.
+    /// Wraps a secret, which is masked in every output from then on.
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }

@@ -19,7 +19,7 @@ use crate::model::{Chunks, Reply, Transport};
 /// The most bytes that are read of a list of models; those of the largest gateways have less than one MiB.
 pub(crate) const MAX_MODELS_BYTES: usize = 8 << 20;
 
-/// A server.
+/// The transport to one server: address, headers and time limits.
 pub(crate) struct Http {
     /// Made when first needed: reading the machine's certificates takes longer than all else at the start of a program.
     client: OnceLock<Client>,

@@ -82,7 +82,7 @@ pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
 /// Any value, for fields whose shape differs between servers.
 #[derive(Debug, Default)]
 pub(crate) enum Value<'a> {
-    /// A string.
+    /// A JSON string, decoded.
     Text(Text<'a>),
     /// A whole number that is not negative.
     Number(u64),
@@ -90,7 +90,7 @@ pub(crate) enum Value<'a> {
     List(Vec<Value<'a>>),
     /// An object; empty where nobody wants to know.
     Map(Vec<(String, Value<'a>)>),
-    /// Another scalar.
+    /// A number, a boolean or null.
     #[default]
     Other,
 }

@@ -59,7 +59,7 @@ pub struct Report {
 /// How often something was compiled, and how often it was found compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Components compiled.
+    /// Components that were compiled, not loaded from the cache.
     pub compiled: u64,
     /// Components taken from the cache.
     pub loaded: u64,

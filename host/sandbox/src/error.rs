@@ -11,9 +11,9 @@ use crate::power::Power;
 #[error("plugin `{plugin}` {problem}")]
 #[non_exhaustive]
 pub struct LoadError {
-    /// Which plugin.
+    /// The plugin that could not be loaded.
     pub plugin: PluginId,
-    /// Why.
+    /// What kept it from being loaded.
     pub problem: LoadProblem,
 }
 
@@ -24,7 +24,7 @@ pub enum LoadProblem {
     /// Its component cannot be read.
     #[error("cannot be loaded: {path}: {error}", path = .path.display())]
     Read {
-        /// The file.
+        /// The path of the component.
         path: PathBuf,
         /// What the system said.
         error: std::io::Error,
@@ -32,7 +32,7 @@ pub enum LoadProblem {
     /// Its component is too large to be looked at.
     #[error("cannot be loaded: its component has {bytes} bytes, at most {max} are read")]
     TooLarge {
-        /// Its size.
+        /// The component's size in bytes.
         bytes: u64,
         /// The most that is read.
         max: u64,
@@ -60,7 +60,7 @@ pub enum LoadProblem {
     WrongContract {
         /// The version it names.
         found: String,
-        /// The interface.
+        /// The interface that names another version, as the component spells it.
         name: String,
         /// The version this host implements.
         spoken: &'static str,
@@ -73,7 +73,7 @@ pub enum LoadProblem {
          to be migrated; leave the export out"
     )]
     Migration {
-        /// The export.
+        /// The export that the contract does not have.
         name: String,
     },
     /// It is a component, but no extension.
@@ -85,7 +85,7 @@ pub enum LoadProblem {
     /// It imports what there is not.
     #[error("imports `{name}`, which this host does not have; {hint}")]
     UnknownImport {
-        /// The import.
+        /// The import that the contract does not have.
         name: String,
         /// What may help.
         hint: &'static str,
@@ -93,7 +93,7 @@ pub enum LoadProblem {
     /// It exports an interface of the contract that there is not.
     #[error("exports `{name}`, which is no callback of contract {spoken}; it would never be called")]
     UnknownExport {
-        /// The export.
+        /// The export that the contract does not have.
         name: String,
         /// The version this host speaks.
         spoken: &'static str,
@@ -104,7 +104,7 @@ pub enum LoadProblem {
          [capabilities]\n{power} = \"why it is needed\""
     )]
     PowerNotAsked {
-        /// The power.
+        /// The power that the component imports.
         power: Power,
     },
     /// It asks for a power that the operator does not grant.
@@ -113,18 +113,18 @@ pub enum LoadProblem {
          [[plugin]]\ngrants = [\"{power}\"]"
     )]
     PowerNotGranted {
-        /// The power.
+        /// The power that the component imports.
         power: Power,
     },
     /// An import or export has other types than the contract.
     #[error("does not fit the contract: {0}")]
     Types(String),
-    /// `register` failed.
+    /// `register` trapped, returned an error, or took too long.
     #[error("could not register ({}): {message}{}", .cause.as_str(), lines(.frames))]
     Register {
         /// What kind of failure.
         cause: FailureCause,
-        /// What happened.
+        /// The error or trap in one sentence.
         message: String,
         /// Guest frames, innermost first.
         frames: Vec<String>,
@@ -135,7 +135,7 @@ pub enum LoadProblem {
     /// It registers a callback that it does not export.
     #[error("registers {}, but its component does not export `{interface}`: the callback could not be called", .callback.as_str())]
     NotExported {
-        /// The callback.
+        /// The callback that the error is about.
         callback: CallbackKind,
         /// The interface that is missing.
         interface: String,
@@ -143,31 +143,31 @@ pub enum LoadProblem {
     /// It exports a callback that it does not register.
     #[error("exports `{interface}`, but `register` does not return {}: the callback would never be called", .callback.as_str())]
     NotRegistered {
-        /// The callback.
+        /// The callback that the error is about.
         callback: CallbackKind,
-        /// The interface.
+        /// The interface that is exported for it.
         interface: String,
     },
     /// Its manifest declares a callback that it does not register.
     #[error("declares {} in its manifest, but `register` does not return it: the callback would never be called", .callback.as_str())]
     OnlyDeclared {
-        /// The callback.
+        /// The callback that the error is about.
         callback: CallbackKind,
     },
     /// It registers a callback that its manifest does not declare.
     #[error("registers {}, which its manifest does not declare; add it there, or register it no more", .callback.as_str())]
     NotDeclared {
-        /// The callback.
+        /// The callback that the error is about.
         callback: CallbackKind,
     },
     /// The operator gives a priority for what it does not register, or one that cannot be.
     #[error("cannot have priority {priority} for {}: {why}", .callback.as_str())]
     Priority {
-        /// The callback.
+        /// The callback that the error is about.
         callback: CallbackKind,
         /// What the operator wrote.
         priority: u8,
-        /// Why not.
+        /// What is wrong with the priority.
         why: &'static str,
     },
 }

@@ -50,7 +50,7 @@ impl SandboxHost {
         Self { plugins, states: Arc::clone(&self.states), clock: Arc::clone(&self.clock) }
     }
 
-    /// The plugins.
+    /// Returns the loaded plugins in the order in which they were given.
     pub fn plugins(&self) -> &[Plugin] {
         &self.plugins
     }

@@ -29,7 +29,7 @@ pub struct Sandbox {
 /// Where a component is.
 #[derive(Clone, Debug)]
 pub enum ComponentSource {
-    /// In memory.
+    /// The bytes of a component, not read from a file.
     Bytes(Arc<[u8]>),
     /// In a file.
     File(PathBuf),
@@ -38,11 +38,11 @@ pub enum ComponentSource {
 /// A plugin before it is loaded: what its manifest says and what the operator says.
 #[derive(Clone, Debug)]
 pub struct PluginSource {
-    /// Its id.
+    /// The plugin's id, unique in the host.
     pub id: PluginId,
     /// Its version, for people.
     pub version: String,
-    /// Its component.
+    /// The component's file or bytes.
     pub component: ComponentSource,
     /// Powers that the manifest asks for.
     pub asked: BTreeSet<Power>,
@@ -251,7 +251,7 @@ fn decide_on_failure(callbacks: &mut [Registered], manifest: Option<bool>, opera
 }
 
 impl Plugin {
-    /// Its id.
+    /// Returns the plugin's id.
     pub fn id(&self) -> &PluginId {
         &self.loaded.identity.id
     }

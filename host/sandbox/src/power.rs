@@ -5,13 +5,13 @@ use std::fmt;
 /// One power: an interface that a plugin may import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Power {
-    /// The time.
+    /// The time of the host's clock.
     Clock,
     /// The messages of the conversation.
     History,
     /// Lines for the operator.
     Log,
-    /// Random numbers.
+    /// Bytes from the system's random generator.
     Random,
     /// Facts about the session of the call.
     Session,

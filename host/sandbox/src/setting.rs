@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 /// Settings by name.
 pub type Settings = BTreeMap<String, Setting>;
 
-/// One value.
+/// A value of a plugin's settings, of the kind that the manifest declares.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Setting {
-    /// Text.
+    /// A string of any length.
     Text(String),
     /// A number; whole numbers are exact up to 2^53.
     Number(f64),

@@ -42,7 +42,7 @@ pub(crate) struct Slot {
 /// along.
 pub(crate) type Lane = Mutex<Option<Box<Live>>>;
 
-/// An instance.
+/// A running instance: its store, its exports, and since when it is idle.
 pub(crate) struct Live {
     pub(crate) store: Store<Guest>,
     pub(crate) calls: Calls,

@@ -27,7 +27,7 @@ pub enum Health {
     Bad,
 }
 
-/// One check.
+/// The result of one check of the doctor.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Check {

@@ -22,7 +22,7 @@ pub enum HostError {
     /// A plugin has no component where its manifest says; it is probably not built yet.
     #[error("plugin `{plugin}` has no component at {}", .component.display())]
     ComponentMissing {
-        /// The plugin.
+        /// The id of the plugin.
         plugin: PluginId,
         /// Where the component should be.
         component: PathBuf,
@@ -55,7 +55,7 @@ pub enum HostError {
     /// A permission has a pattern, and its tool takes none.
     #[error("the permission `{key}` has a pattern ({origin}); `{tool}` takes none")]
     Permission {
-        /// The tool.
+        /// The name of the tool.
         tool: String,
         /// The permission as it was written: `TOOL(PATTERN)`.
         key: String,

@@ -82,9 +82,9 @@ pub struct Loaded {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PluginInfo {
-    /// Its id.
+    /// The plugin's id, as its manifest says.
     pub id: PluginId,
-    /// Its version.
+    /// The plugin's version, as its manifest says.
     pub version: String,
     /// What it is, in one line.
     pub description: String,

@@ -112,7 +112,7 @@ impl Session {
         Ok(Self(Arc::new(Shared { id, model, loaded, hub, history, inbox, runtime, state })))
     }
 
-    /// Its id.
+    /// Returns the session's id.
     pub fn id(&self) -> &SessionId {
         &self.0.id
     }

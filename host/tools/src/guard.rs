@@ -91,7 +91,7 @@ pub(crate) struct Hit {
 /// A component of what a permission has to name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Key {
-    /// This component.
+    /// A path component of exactly this name.
     Exactly(String),
     /// Each component that fits the glob; `fixed` is the longest part of the glob without a wildcard.
     Like { glob: String, fixed: String },

@@ -73,7 +73,7 @@ pub enum ToolsError {
     Workspace {
         /// The path as it was given.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         cause: std::io::Error,
     },
     /// A permission is about a tool that does not exist.

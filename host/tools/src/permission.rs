@@ -26,11 +26,11 @@ use crate::workspace::Workspace;
 /// May a tool run? Ordered from the most lenient to the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PermissionMode {
-    /// Yes.
+    /// The call runs without a question.
     Allow,
     /// Somebody is asked.
     Ask,
-    /// No.
+    /// The call never runs; the model gets the reason.
     Deny,
 }
 
@@ -44,7 +44,7 @@ impl PermissionMode {
     }
 }
 
-/// One entry.
+/// An entry of `[tools.permission]`: a tool, a pattern or none, and a mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PermissionRule {
     /// The tool's name, or `*`.
@@ -173,7 +173,7 @@ fn of_rule(tool: Builtin, rule: &PermissionRule) -> Permission {
 enum Forms {
     /// A path: as written, and where it really is.
     Path(Vec<String>),
-    /// A command.
+    /// The command line that `shell` would run, in every form that a pattern may match.
     Command(String),
 }
 

@@ -110,7 +110,7 @@ pub enum NotFound {
     /// The file has no rule that can be used; the findings say why.
     #[error("`{path}` holds no rule that can be used")]
     File {
-        /// The file.
+        /// The path of the rule file.
         path: String,
         /// What is wrong with it.
         findings: Vec<Diagnostic>,

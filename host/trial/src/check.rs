@@ -32,7 +32,7 @@ pub struct Checked {
 pub struct Unreadable {
     /// What was named.
     pub path: PathBuf,
-    /// Why not.
+    /// The error of the operating system.
     pub cause: String,
 }
 

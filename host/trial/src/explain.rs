@@ -31,7 +31,7 @@ pub struct Explanation {
 pub struct Part {
     /// `condition`, `all` or `unless`.
     pub role: &'static str,
-    /// The pattern.
+    /// The condition as written in the rule.
     pub pattern: String,
     /// The most bytes of a match; none where there is no bound.
     pub longest: Option<u32>,
@@ -55,7 +55,7 @@ pub struct ScopeReach {
 pub struct Value {
     /// The key of a rule file.
     pub key: &'static str,
-    /// What counts.
+    /// The value that is used.
     pub value: String,
     /// The rule says so; else it is the operator's setting of this name.
     pub setting: Option<&'static str>,
@@ -79,7 +79,7 @@ pub struct ExampleResult {
     pub fires: bool,
     /// The stream, as written.
     pub stream: String,
-    /// The text.
+    /// The text of the example.
     pub text: String,
     /// The rule does as the file says.
     pub holds: bool,

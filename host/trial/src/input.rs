@@ -7,11 +7,11 @@ use flow::{CallId, StreamKind};
 pub enum Input {
     /// Words for the user.
     Text(String),
-    /// Reasoning.
+    /// A reasoning stream with this content.
     Thinking(String),
     /// A call of a tool.
     Call {
-        /// The tool.
+        /// The name of the called tool.
         tool: String,
         /// Its arguments, as JSON text.
         arguments: String,

@@ -56,7 +56,7 @@ pub enum Why {
     File(Vec<String>),
     /// What it looks for is in another argument than those it looks at.
     Field {
-        /// The argument.
+        /// The argument that was watched instead, if any.
         found: Option<String>,
         /// Those the rule looks at.
         fields: Vec<String>,

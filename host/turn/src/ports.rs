@@ -152,14 +152,14 @@ pub trait ExtensionHost: Send + Sync {
 /// failure leaves the extension usable (its instance is replaced at the next call) and its state as it was before the
 /// call. A call whose future is dropped is stopped. A call can also be skipped, with the reason.
 pub trait Extensions: Send + Sync {
-    /// `on_input_messages`
+    /// Calls `on_input_messages` with the messages of one input.
     fn input_messages<'a>(
         &'a self,
         plugin: usize,
         messages: &'a [Message],
     ) -> BoxFuture<'a, Result<InputAnswer, NoAnswer>>;
 
-    /// `on_plain_text`
+    /// Calls `on_plain_text` with one unit of text.
     fn plain_text<'a>(
         &'a self,
         plugin: usize,
@@ -167,7 +167,7 @@ pub trait Extensions: Send + Sync {
         place: &'a TextPlace,
     ) -> BoxFuture<'a, Result<TextAnswer, NoAnswer>>;
 
-    /// `on_tag`
+    /// Calls `on_tag` with one section.
     fn tag<'a>(
         &'a self,
         plugin: usize,
@@ -175,14 +175,14 @@ pub trait Extensions: Send + Sync {
         place: &'a TagPlace,
     ) -> BoxFuture<'a, Result<TagAnswer, NoAnswer>>;
 
-    /// `on_llm_output`
+    /// Calls `on_llm_output` with the accepted answer.
     fn llm_output<'a>(
         &'a self,
         plugin: usize,
         output: &'a ModelOutput,
     ) -> BoxFuture<'a, Result<OutputAnswer, NoAnswer>>;
 
-    /// `ttsr_triggered`
+    /// Calls `ttsr_triggered` with the matches of one stream.
     fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>>;
 }
 
@@ -216,7 +216,7 @@ pub trait SessionView: Send + Sync {
 /// The facts about a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionInfo {
-    /// Its id.
+    /// The session's id.
     pub id: SessionId,
     /// Where the run stands.
     pub place: Place,
@@ -308,6 +308,6 @@ pub trait Clock: Send + Sync {
     /// Milliseconds since 1970-01-01 UTC.
     fn now_ms(&self) -> u64;
 
-    /// Waits.
+    /// Completes after this time has passed on this clock.
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()>;
 }

@@ -52,7 +52,7 @@ impl Frame {
         }
     }
 
-    /// One request.
+    /// Assembles one request from the conversation and the offered tools.
     pub(crate) fn prompt(&self, messages: Vec<Arc<Message>>, tools: Vec<ToolSpec>) -> Prompt {
         let system = [&self.system, &self.rules, &self.system_suffix].into_iter().flatten().cloned().collect();
         Prompt { system, messages, tools, max_tokens: self.max_tokens }

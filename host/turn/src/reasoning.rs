@@ -19,7 +19,7 @@ pub(crate) struct Reasoning {
     idle: bool,
     /// The blocks of reasoning that have not ended.
     open: Vec<BlockId>,
-    /// Bytes received.
+    /// Bytes of reasoning that were received in this attempt.
     received: usize,
     /// Bytes that the gate released.
     released: usize,

@@ -27,7 +27,7 @@ use crate::view::View;
 
 /// What a session is made of.
 pub struct Parts {
-    /// Its id.
+    /// The session's id, under which extensions keep their state.
     pub id: SessionId,
     /// The model that is asked.
     pub model: Arc<dyn Model>,
@@ -39,9 +39,9 @@ pub struct Parts {
     pub confirm: Arc<dyn Confirm>,
     /// Where the rules come from; asked at the start of each turn.
     pub rules: Arc<dyn RuleSource>,
-    /// Time.
+    /// The clock of events, delays and limits on holding.
     pub clock: Arc<dyn Clock>,
-    /// The rest.
+    /// The operator's settings of the session.
     pub settings: Settings,
 }
 

@@ -12,7 +12,7 @@ const NEWS: &str = "news";
 /// The longest note, in bytes; a longer one is cut at a character.
 const NOTE_BYTES: usize = 2000;
 
-/// One note.
+/// A note as it is kept in the extension's state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Note {
     /// What stands behind `note-` in the tag's name, else empty.

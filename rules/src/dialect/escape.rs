@@ -8,7 +8,7 @@ pub(super) const WORD: &str = r"(?-u:\w)";
 
 /// What an escape in a class stands for.
 pub(super) enum Atom {
-    /// A character.
+    /// The character that the escape stands for.
     One(char),
     /// Several, in Rust's syntax within a class.
     Set(String),

@@ -29,7 +29,7 @@ pub(super) enum Item {
     Flags(Text),
     /// A group with look-around inside; the flags that it sets, and whether it may be left out.
     Group { flags: String, branches: Branches, optional: bool },
-    /// Look-around.
+    /// A look-ahead or look-behind group.
     Look { ahead: bool, negated: bool, branches: Branches, span: Range<usize> },
 }
 
@@ -139,7 +139,7 @@ pub(super) struct Reader<'p> {
     pub(super) source: &'p str,
     pub(super) at: usize,
     depth: u32,
-    /// Within `(?x)`.
+    /// Whether the flag `x` is on: blanks and comments are ignored.
     extended: bool,
     pub(super) notes: Vec<PatternError>,
 }

@@ -8,13 +8,13 @@ use regex_syntax::hir::Look;
 pub enum Context {
     /// There is none: the block begins here.
     Start,
-    /// `\n`.
+    /// A line feed, `\n`.
     Lf,
-    /// `\r`.
+    /// A carriage return, `\r`.
     Cr,
     /// An ASCII letter, digit or `_`.
     Word,
-    /// Any other.
+    /// Any byte that no assertion asks about.
     Other,
 }
 

@@ -11,7 +11,7 @@ use crate::dialect::{self, PatternError};
 pub enum Next {
     /// Nobody has seen it: assertions that need it do not hold.
     Unseen,
-    /// This byte.
+    /// The next byte of the stream.
     Byte(u8),
     /// The block's end.
     End,

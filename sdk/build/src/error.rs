@@ -9,13 +9,13 @@ pub enum BuildError {
     /// The folder holds no Rust package.
     #[error("{} holds no `Cargo.toml`: an extension is built from the folder of its package", .dir.display())]
     NoPackage {
-        /// The folder.
+        /// The folder that has no package.
         dir: PathBuf,
     },
     /// The package's manifest is no TOML.
     #[error("{}: {problem}", .path.display())]
     BadManifest {
-        /// The manifest.
+        /// The path of the `Cargo.toml`.
         path: PathBuf,
         /// What is wrong.
         problem: String,
@@ -29,9 +29,9 @@ pub enum BuildError {
     /// A program could not be started.
     #[error("cannot run `{program}`: {source}")]
     Start {
-        /// The program.
+        /// The program that could not be started.
         program: String,
-        /// Why.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The package does not compile.
@@ -61,7 +61,7 @@ pub enum BuildError {
     Encode {
         /// The package's folder.
         dir: PathBuf,
-        /// Why.
+        /// What the encoder refused.
         problem: String,
     },
     /// A file could not be read, written or locked.
@@ -69,9 +69,9 @@ pub enum BuildError {
     File {
         /// What was being done: `read`, `write`, `lock`.
         doing: &'static str,
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }

@@ -14,7 +14,7 @@ const HEAD: &str = "tidegate-build 1";
 
 /// Where a package's component and its list of inputs are.
 pub(crate) struct Place {
-    /// The component.
+    /// The path of the built component.
     pub(crate) component: PathBuf,
     list: PathBuf,
     package: PathBuf,

@@ -67,13 +67,13 @@ impl fmt::Display for Way {
 /// A toolchain, and what cargo must be told to compile for wasm with it.
 #[derive(Debug)]
 pub(crate) struct Toolchain {
-    /// For people.
+    /// The toolchain's name in messages.
     pub(crate) name: String,
     /// The cargo to run.
     pub(crate) cargo: PathBuf,
     /// More arguments of `cargo build`.
     pub(crate) arguments: Vec<&'static str>,
-    /// More environment.
+    /// Environment variables that the toolchain needs in addition.
     pub(crate) environment: Vec<(String, String)>,
 }
 

@@ -8,7 +8,7 @@ use crate::{Message, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InputAnswer {
-    /// No change.
+    /// Keeps the value as it was given.
     Pass,
     /// These messages replace the input, in this order. An empty list drops the input: the turn ends, which is reported.
     Replace(Vec<Message>),
@@ -36,7 +36,7 @@ impl InputAnswer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextAnswer {
-    /// No change.
+    /// Keeps the value as it was given.
     Pass,
     /// This instead of the unit. May be empty.
     Replace(String),
@@ -53,7 +53,7 @@ impl TextAnswer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TagAnswer {
-    /// No change.
+    /// Keeps the tag and its content as they were given.
     Keep,
     /// This inside, the tag kept byte for byte. The next extension on this tag sees it.
     Content(String),
@@ -85,7 +85,7 @@ pub struct OutputAnswer {
 }
 
 impl OutputAnswer {
-    /// No change.
+    /// Returns an answer that keeps the output as it was given.
     pub fn pass() -> Self {
         Self::default()
     }

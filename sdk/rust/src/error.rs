@@ -31,7 +31,7 @@ impl Error {
         self.message
     }
 
-    /// The message.
+    /// Returns the message that the operator sees.
     pub fn message(&self) -> &str {
         &self.message
     }

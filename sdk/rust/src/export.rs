@@ -9,15 +9,15 @@ use crate::{InputOptions, OutputOptions, Result, Settings, TagOptions, TextOptio
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Callback {
-    /// `on_input_messages`
+    /// `on_input_messages`: rewrites or rejects the messages of one input.
     InputMessages(InputOptions),
-    /// `on_plain_text`
+    /// `on_plain_text`: rewrites units of shown text.
     PlainText(TextOptions),
-    /// `on_tag`
+    /// `on_tag`: handles sections between registered tags.
     Tag(TagOptions),
-    /// `on_llm_output`
+    /// `on_llm_output`: observes or rewrites the whole accepted answer.
     LlmOutput(OutputOptions),
-    /// `ttsr_triggered`
+    /// `ttsr_triggered`: is notified of matches of stream rules.
     TtsrTriggered(TtsrOptions),
 }
 

@@ -17,7 +17,7 @@ pub enum Level {
     Info,
     /// Something is not as it should be.
     Warn,
-    /// Something failed.
+    /// Something failed that the operator should know.
     Error,
 }
 

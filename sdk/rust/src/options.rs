@@ -21,7 +21,7 @@ pub enum TextUnit {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TextStream {
-    /// The answer.
+    /// The text of the answer.
     #[default]
     Answer,
     /// The reasoning that is shown to the user.

@@ -14,11 +14,11 @@ use crate::host;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Setting {
-    /// A string.
+    /// A string of any length.
     Text(String),
     /// A number; whole numbers are exact up to 2^53.
     Number(f64),
-    /// A boolean.
+    /// True or false, as in TOML.
     Boolean(bool),
     /// A list of strings.
     Texts(Vec<String>),

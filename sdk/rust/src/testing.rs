@@ -41,7 +41,7 @@ use crate::{
 pub struct LogLine {
     /// How much it matters.
     pub level: Level,
-    /// The line.
+    /// The line as the extension wrote it.
     pub message: String,
     /// Named values beside it.
     pub fields: Vec<Attribute>,

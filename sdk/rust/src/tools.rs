@@ -2,11 +2,11 @@
 
 use crate::{Attribute, host};
 
-/// A tool.
+/// A tool that the model is offered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolInfo {
-    /// Its name.
+    /// The tool's name, as the model writes it.
     pub name: String,
     /// What it does.
     pub description: String,

@@ -16,7 +16,7 @@ pub enum Role {
     System,
     /// The person or program that gives input.
     User,
-    /// The model.
+    /// An answer of the model.
     Assistant,
     /// Results of tools.
     Tool,
@@ -96,7 +96,7 @@ impl ToolResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Part {
-    /// Text.
+    /// Text of the author.
     Text(String),
     /// The model's reasoning.
     Thinking(String),
@@ -179,7 +179,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// A position.
+    /// Creates a position for a test.
     pub fn new(turn: u32, step: u32, attempt: u32) -> Self {
         Self { turn, step, attempt }
     }
@@ -338,7 +338,7 @@ impl LlmOutput {
 pub enum RuleStream {
     /// The text of the answer.
     Text,
-    /// The reasoning.
+    /// The joined reasoning of an answer.
     Thinking,
     /// The arguments of a tool call; its tool's name.
     Tool(String),
@@ -386,7 +386,7 @@ pub struct RuleMatch {
     pub rule: String,
     /// The condition that matched, as written.
     pub pattern: String,
-    /// The stream.
+    /// The stream in which the rule matched.
     pub stream: RuleStream,
     /// The matched text, at most 200 bytes.
     pub text: String,

@@ -14,7 +14,7 @@ mod scope;
 mod seeds;
 mod streams;
 
-/// One target.
+/// A fuzz target: its name, its seeds and its function.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// The name of its program and of its folder of inputs.
@@ -27,7 +27,7 @@ pub struct Target {
     pub words: &'static [&'static str],
 }
 
-/// All targets.
+/// The targets, in the order in which they run.
 pub const TARGETS: [Target; 8] = [
     Target { name: "front_matter", run: front_matter::run, seeds: seeds::front_matter, words: front_matter::WORDS },
     Target { name: "scope", run: scope::run, seeds: seeds::scope, words: scope::WORDS },

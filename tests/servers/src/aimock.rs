@@ -39,7 +39,7 @@ impl Aimock {
         Ok(Self(server))
     }
 
-    /// `http://127.0.0.1:PORT`.
+    /// Returns the address, `http://127.0.0.1:PORT`.
     pub fn base_url(&self) -> &str {
         self.0.base_url()
     }

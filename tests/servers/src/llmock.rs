@@ -33,7 +33,7 @@ impl Llmock {
         Ok(Self(server))
     }
 
-    /// `http://127.0.0.1:PORT`.
+    /// Returns the address, `http://127.0.0.1:PORT`.
     pub fn base_url(&self) -> &str {
         self.0.base_url()
     }

@@ -109,7 +109,7 @@ impl Block {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Request {
-    /// From 1.
+    /// The request's number within the turn, from 1.
     pub(crate) number: usize,
     #[serde(default)]
     pub(crate) holds: Vec<String>,

@@ -10,6 +10,7 @@ mod facade;
 mod imports;
 mod links;
 mod openings;
+mod prose;
 mod purity;
 mod released;
 mod sizes;

@@ -25,7 +25,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// All files.
+/// Returns the files that git tracks or would track.
 pub(crate) fn files() -> Vec<File> {
     let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
     let output = Command::new("git").args(arguments).current_dir(root()).output().unwrap();

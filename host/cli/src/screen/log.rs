@@ -10,7 +10,7 @@ use super::note;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Log;
 
-/// One event.
+/// A line of the log under construction; it is written when it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Line(Vec<u8>);
 

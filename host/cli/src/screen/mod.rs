@@ -66,7 +66,7 @@ pub(crate) struct Out {
     colour: bool,
 }
 
-/// Standard output.
+/// Returns the writer of standard output.
 pub(crate) fn out() -> Out {
     Out { pending: Vec::new(), colour: style::wanted(is_terminal(Stream::Out)) }
 }

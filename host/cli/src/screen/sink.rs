@@ -3,7 +3,7 @@
 #[cfg(not(test))]
 use std::io;
 
-/// A stream.
+/// One of the two output streams of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     Out,

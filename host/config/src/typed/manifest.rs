@@ -49,7 +49,7 @@ pub(crate) struct ManifestFile {
     /// Settings that the operator may give it.
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, SettingFile>,
-    /// Stream rules.
+    /// Rules that the plugin adds, under `[[rule]]`.
     #[serde(default)]
     pub(crate) rule: Vec<rules::RuleSpec>,
     /// Additions to the prompt; they need the capability `prompt`.
@@ -168,9 +168,9 @@ pub(crate) struct SettingFile {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SettingWord {
-    /// A text.
+    /// A string of any length.
     Text,
-    /// A number.
+    /// A 64-bit floating-point number.
     Number,
     /// True or false.
     Boolean,

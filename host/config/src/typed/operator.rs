@@ -77,11 +77,11 @@ impl Default for ProviderFile {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ProviderWord {
-    /// Anthropic Messages.
+    /// The Messages API of Anthropic.
     Anthropic,
     /// OpenAI Chat Completions, which many servers speak.
     OpenaiChat,
-    /// OpenAI Responses.
+    /// The Responses API of OpenAI.
     OpenaiResponses,
     /// A recorded conversation, replayed byte for byte: no network.
     Recording,
@@ -97,7 +97,7 @@ pub(crate) struct PromptFile {
     pub(crate) system_file: Option<String>,
 }
 
-/// One plugin.
+/// A `[[plugin]]` table: one plugin, its grants and its settings.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PluginFile {
@@ -151,19 +151,19 @@ pub(crate) enum PowerWord {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PriorityFile {
-    /// Of `on_input_messages`.
+    /// Priority of `on_input_messages`, 0 to 100; higher runs first.
     #[schemars(range(max = 100))]
     pub(crate) on_input_messages: Option<u8>,
-    /// Of `on_plain_text`.
+    /// Priority of `on_plain_text`, 0 to 100; higher runs first.
     #[schemars(range(max = 100))]
     pub(crate) on_plain_text: Option<u8>,
-    /// Of `on_tag`.
+    /// Priority of `on_tag`, 0 to 100; higher runs first.
     #[schemars(range(max = 100))]
     pub(crate) on_tag: Option<u8>,
-    /// Of `on_llm_output`.
+    /// Priority of `on_llm_output`, 0 to 100; higher runs first.
     #[schemars(range(max = 100))]
     pub(crate) on_llm_output: Option<u8>,
-    /// Of `ttsr_triggered`.
+    /// Priority of `ttsr_triggered`, 0 to 100; higher runs first.
     #[schemars(range(max = 100))]
     pub(crate) ttsr_triggered: Option<u8>,
 }
@@ -195,7 +195,7 @@ impl JsonSchema for ValueFile {
     }
 }
 
-/// Built-in tools.
+/// The table `[tools]`: permissions and limits of the built-in tools.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ToolsFile {
@@ -211,11 +211,11 @@ pub(crate) struct ToolsFile {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ModeWord {
-    /// Yes.
+    /// Run the call without a question.
     Allow,
     /// Somebody is asked; where nobody can be asked, no.
     Ask,
-    /// No.
+    /// Never run the call; the model gets the reason.
     Deny,
 }
 

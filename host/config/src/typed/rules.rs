@@ -35,7 +35,7 @@ pub(crate) struct RuleFoldersFile {
     pub(crate) on_problem: OnProblemWord,
 }
 
-/// `on_problem`.
+/// What a broken rule does to the host: `on_problem` under `[rules]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OnProblemWord {

@@ -36,7 +36,7 @@ impl SourceFile {
 /// A range of bytes in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The file.
+    /// The file that the bytes belong to.
     pub file: Arc<SourceFile>,
     /// Its bytes, counted from 0; may be empty.
     pub span: Range<usize>,

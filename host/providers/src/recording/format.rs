@@ -39,7 +39,7 @@ pub enum End {
     Failed {
         /// The class it was given.
         class: ErrorClass,
-        /// What happened.
+        /// The error of the transport.
         message: String,
     },
 }
@@ -79,7 +79,7 @@ impl RecordedFire {
 #[derive(Debug, thiserror::Error)]
 #[error("recording {}{}: {message}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
 pub struct RecordingError {
-    /// The file.
+    /// The path of the recording.
     pub path: PathBuf,
     /// The line, counted from 1, where one is to blame.
     pub line: Option<usize>,

@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// Hears errors.
+    /// Collects the errors that the recorder reports.
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<String>>>);
 

@@ -20,28 +20,28 @@ use crate::limits;
 
 /// One call of one callback.
 pub(crate) trait Call: Send {
-    /// Which callback.
+    /// The callback that is called, for reports and limits.
     const KIND: CallbackKind;
     /// What the turn gets.
     type Answer: Send;
 
-    /// Calls it.
+    /// Calls the guest's export and converts its answer.
     fn run(self, calls: &Calls, store: &mut Store<Guest>) -> impl Future<Output = Result<Self::Answer, Fault>> + Send;
 }
 
-/// `on-input-messages`
+/// A call of `on-input-messages` with borrowed messages.
 pub(crate) struct InputMessages<'a>(pub(crate) &'a [Message]);
 
-/// `on-plain-text`
+/// A call of `on-plain-text` with one unit and its position.
 pub(crate) struct PlainText<'a>(pub(crate) &'a str, pub(crate) &'a TextPlace);
 
-/// `on-tag`
+/// A call of `on-tag` with one section and its position.
 pub(crate) struct TagSection<'a>(pub(crate) &'a Tag, pub(crate) &'a TagPlace);
 
-/// `on-llm-output`
+/// A call of `on-llm-output` with the accepted answer.
 pub(crate) struct LlmOutput<'a>(pub(crate) &'a ModelOutput, pub(crate) OutputMode);
 
-/// `ttsr-triggered`
+/// A call of `ttsr-triggered` with the matches of one stream.
 pub(crate) struct TtsrTriggered<'a>(pub(crate) &'a TtsrEvent);
 
 impl Call for InputMessages<'_> {

@@ -93,7 +93,7 @@ impl Guest {
         }
     }
 
-    /// The component.
+    /// Encodes the module as a component of the contract.
     pub fn component(&self) -> Vec<u8> {
         let mut map = SourceMap::default();
         for file in ["types", "callbacks", "powers", "worlds"] {

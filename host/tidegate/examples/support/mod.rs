@@ -13,7 +13,7 @@ use tidegate::{BoxFuture, CallId, Delta, Model, ModelError, ModelStream, Prompt,
 /// A prepared answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// Text.
+    /// A block of text.
     Text(String),
     /// The call of a tool: its name, and its arguments as JSON.
     Call(&'static str, String),

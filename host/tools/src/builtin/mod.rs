@@ -36,7 +36,7 @@ pub(crate) enum Builtin {
 pub(crate) enum Subject {
     /// A path as the model wrote it.
     Path(String),
-    /// A command.
+    /// The command line that `shell` would run.
     Command(String),
 }
 

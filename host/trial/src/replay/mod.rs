@@ -48,7 +48,7 @@ pub struct Trial {
 /// A file cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// A recording.
+    /// The file is a recording that cannot be read.
     #[error(transparent)]
     Recording(#[from] RecordingError),
     /// A transcript, or a file that is neither.
@@ -60,7 +60,7 @@ pub enum ReplayError {
 #[derive(Debug, thiserror::Error)]
 #[error("{}{}: {message}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
 pub struct BadLine {
-    /// The file.
+    /// The path of the transcript.
     pub path: PathBuf,
     /// The line, from 1, where one is to blame.
     pub line: Option<usize>,

@@ -10,7 +10,7 @@ use super::Trial;
 /// What a replay found.
 #[derive(Clone, Debug, Default)]
 pub struct Replay {
-    /// Files read.
+    /// Recordings and transcripts that were read.
     pub files: usize,
     /// Turns in them.
     pub turns: u64,
@@ -50,7 +50,7 @@ pub struct Where {
     pub attempt: u32,
 }
 
-/// A match.
+/// A match that the replay found, and what happened in the session.
 #[derive(Clone, Debug)]
 pub struct Fire {
     /// In which attempt.
@@ -122,7 +122,7 @@ impl Agreement {
 /// Tokens of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// How many.
+    /// The number of tokens.
     pub count: u64,
     /// Not counted by the provider: the answer's share by bytes, or a quarter of the bytes.
     pub estimated: bool,
@@ -146,7 +146,7 @@ impl Tokens {
 pub struct RuleTally {
     /// Its name; empty for answers that were cut short then by a rule that the recording does not name.
     pub rule: String,
-    /// Matches.
+    /// The number of matches of the rule.
     pub fires: u64,
     /// Matches that would stop an answer or end a turn.
     pub interrupts: u64,

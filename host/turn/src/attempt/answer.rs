@@ -47,7 +47,7 @@ pub struct Block {
     kind: StreamKind,
     /// The thinking or the arguments; empty for text, which is in [`Answer::text`].
     text: String,
-    /// Its bytes.
+    /// Bytes of the block that were received.
     bytes: u64,
     /// Bytes of the answer's text that were received before the block.
     text_before: usize,
@@ -59,7 +59,7 @@ pub struct Block {
 /// What is kept of an answer that was stopped.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// The text.
+    /// The text of the answer up to where it is kept.
     pub text: String,
     /// Bytes of `text` that the gate had released.
     pub released: usize,

@@ -31,7 +31,7 @@ pub enum Effect {
     ShowThinking(String),
     /// Rules fired at one byte, and what was decided.
     Fired {
-        /// The matches.
+        /// The matches of one byte, in the order of the rules.
         matches: Vec<RuleMatch>,
         /// The decision on them.
         judgement: Judgement,
@@ -42,7 +42,7 @@ pub enum Effect {
     Held {
         /// The rules, as far as they are known.
         rules: Vec<String>,
-        /// The event.
+        /// The event `rule_held` of the stream.
         report: EventKind,
     },
     /// The provider restarted its answer: this is what it had sent before, which is void.

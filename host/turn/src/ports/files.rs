@@ -45,7 +45,7 @@ pub struct FileStatus {
 pub enum FileKind {
     /// A regular file. Only these are read and written.
     File,
-    /// A folder.
+    /// A folder, which has entries.
     Folder,
     /// A device, a pipe, a socket.
     Other,

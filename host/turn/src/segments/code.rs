@@ -26,7 +26,7 @@ enum Line {
     Closing,
     /// In a run of backticks further on.
     Ticks(u32),
-    /// Anywhere else.
+    /// Behind the first character of the line that is not a blank.
     Middle,
 }
 

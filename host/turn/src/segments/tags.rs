@@ -25,7 +25,7 @@ pub(crate) struct Found {
 pub(crate) enum Mark {
     /// `<name …>`, or `<name …/>` where `closed`.
     Open { name: String, attributes: Vec<(String, String)>, closed: bool, raw: String },
-    /// `</name>`
+    /// A closing tag, `</name>`.
     Close { name: String, raw: String },
     /// The opening of a tag that fails closed, up to where it stops being one: too long, or not well-formed. What follows is
     /// text again.
@@ -52,7 +52,7 @@ const REGIONS: [(&[u8], &[u8]); 2] = [(b"<!--", b"-->"), (b"<![CDATA[", b"]]>")]
 /// Where the held bytes end in `<name a="v" …>` or `</name >`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Syntax {
-    /// After `<`.
+    /// Directly behind `<`: a name, `/` or `!` decides what it is.
     Begin,
     /// In the opening of a comment or CDATA.
     Region,

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-/// Never returns.
+/// Loops without end.
 pub fn spin() -> ! {
     let mut turns = 0u64;
     loop {
