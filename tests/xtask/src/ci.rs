@@ -4,13 +4,14 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::{guests, run, test, wasm};
+use crate::{deps, guests, run, test, wasm};
 
 pub(crate) fn ci() -> Result<()> {
     let packages = [guests::packages("plugins")?, guests::packages("tests/guests")?].concat();
     format(&packages)?;
     clippy(&guests::packages("plugins")?)?;
     docs()?;
+    deps::check()?;
     wasm::check_pure_crates()?;
     test::test(&[])
 }

@@ -5,6 +5,7 @@
 mod bench;
 mod ci;
 mod demo;
+mod deps;
 mod guests;
 mod mutants;
 mod run;
@@ -22,7 +23,7 @@ cargo xtask COMMAND
   demo [--live]     an agent turn with plugins, a stream rule and tools, from a recording;
                     --live talks to a small real model instead (installed when missing, about 100 MB)
   test [FILTER…]    all tests: guests and plugins built, servers installed, doc tests and plugins' own tests included
-  ci                what a change must pass: format, clippy, docs, wasm check, then test
+  ci                what a change must pass: format, clippy, docs, dependencies, wasm check, then test
   bench [NAME…]     the benches, or some of them: callback, rules, segments, turn, start
   mutants [CRATE…] [-- ARGUMENT…]
                     changes the code of rules, turn and sandbox with cargo-mutants and counts what the tests notice; takes
