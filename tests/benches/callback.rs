@@ -40,8 +40,8 @@ wasmtime::component::bindgen!({
     ownership: Borrowing { duplicate_if_necessary: true },
 });
 
+use self::tidegate::extension::types::{Moment, TextStreamParam};
 use exports::tidegate::extension::on_plain_text::{Guest as BareGuest, GuestIndices, TextPlace as BarePlace};
-use tidegate::extension::types::{Moment, TextStreamParam};
 
 const SESSIONS: usize = 1_000;
 const PLUGINS: [&str; 3] = ["redact-secrets", "session-notes", "team-guard"];

@@ -66,7 +66,7 @@ impl RuleFolders {
                     // Naming a folder under both keys is how one of the middle is required.
                     Some(known) if required && !known.required => known.required = true,
                     Some(_) => {
-                        document.error(Code::ConfigDuplicate, &at, format!("`{name}` is named twice"), "remove one")
+                        document.error(Code::ConfigDuplicate, &at, format!("`{name}` is named twice"), "remove one");
                     }
                     None => more.push(NamedFolder { path: folder.join(name), typed: name.clone(), place, required }),
                 }

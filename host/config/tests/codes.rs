@@ -30,12 +30,9 @@ const SECTIONS: [(&str, &str, &str); 6] = [
 ];
 
 fn section(code: DiagnosticCode) -> usize {
-    let of = |(prefix, _, _): &(&str, &str, &str)| {
-        let exact = match *prefix {
-            "rule-f" => ["rule-file-", "rule-folder-"].iter().any(|start| code.as_str().starts_with(start)),
-            prefix => code.as_str().starts_with(&format!("{prefix}-")),
-        };
-        exact
+    let of = |(prefix, _, _): &(&str, &str, &str)| match *prefix {
+        "rule-f" => ["rule-file-", "rule-folder-"].iter().any(|start| code.as_str().starts_with(start)),
+        prefix => code.as_str().starts_with(&format!("{prefix}-")),
     };
     SECTIONS.iter().position(of).unwrap_or_else(|| panic!("{code} is in no section"))
 }

@@ -25,7 +25,7 @@ pub(crate) async fn chat(session: &Session, input: impl BufRead, mut out: impl W
                 EventKind::CognitionOutDelta { text, .. } => write!(out, "{text}")?,
                 // A rule stopped this answer; the next attempt follows.
                 EventKind::CognitionOut { partial: Some(partial), .. } => {
-                    write!(out, "\n[stopped: {}]\n", partial.error)?
+                    write!(out, "\n[stopped: {}]\n", partial.error)?;
                 }
                 EventKind::ToolCallStart { tool, .. } => writeln!(out, "[calls {tool}]")?,
                 _ => continue,

@@ -222,7 +222,7 @@ mod tests {
     fn what_the_sandbox_lacks_is_a_warning() {
         let report = |pooling: Option<&str>, cache: Option<&str>| {
             let (pooling, cache) = (pooling.map(str::to_owned), cache.map(str::to_owned));
-            let report = sandbox::Report { pooling, cache, ..sandbox::Report::default() };
+            let report = sandbox::Report { pooling, cache };
             lacking(report).map(|one| one.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(report(None, None), [""; 0]);

@@ -173,7 +173,7 @@ fn a_runtime_that_shuts_down_ends_every_wait() {
     let mut turn = session.prompt("never ends");
     runtime.block_on(async {
         while turn.try_next().is_none() {
-            tokio::task::yield_now().await
+            tokio::task::yield_now().await;
         }
     });
     runtime.shutdown_background();

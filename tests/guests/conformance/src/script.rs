@@ -126,7 +126,7 @@ fn state_word(outcome: &mut Outcome, word: &str, rest: &str) -> Result<()> {
         "clear" => outcome.tell(state::clear()),
         "keys" => outcome.tell(state::keys(key)),
         "append" => {
-            outcome.tell(state::set(key, &format!("{}{value}", state::get::<String>(key)?.unwrap_or_default())))
+            outcome.tell(state::set(key, &format!("{}{value}", state::get::<String>(key)?.unwrap_or_default())));
         }
         "must-set" => state::set(key, value)?,
         other => bail!("`state-{other}` is no word of the conformance guest; its README.md has them"),
