@@ -71,8 +71,8 @@ pub use flow::{
     EventKind, Evidence, FailureCause, HoldOutcome, InvalidPluginId, Label, Location, Message, ModelError, OnFailure,
     Origin, OutputMode, Part, Partial, Permission, Place, PluginId, Position, Preview, Prompt, PromptAddition,
     Registered, Registration, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord, SessionId,
-    SessionInUse, Severity, SourceFile, StopReason, StreamKind, Subject, TagPattern, TextUnit, ToolCall, ToolOutput,
-    ToolResult, ToolSpec, TurnStatus, Usage,
+    SessionInUse, Severity, SourceFile, StopReason, StreamKind, Subject, TagPattern, TextOptions, TextStream, TextUnit,
+    ToolCall, ToolOutput, ToolResult, ToolSpec, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
