@@ -64,7 +64,7 @@ impl Failure {
     pub(crate) fn setup(message: impl std::fmt::Display) -> Self {
         let message = message.to_string();
         let (first, more) = message.split_once('\n').unwrap_or((&message, ""));
-        let indented = |line: &str| if line.starts_with("  ") { line.to_owned() } else { format!("  {line}") };
+        let indented = |line: &str| format!("  {line}");
         let first = format!("{} {first}", style::err(style::BAD, "error:"));
         Self { lines: std::iter::once(first).chain(more.lines().map(indented)).collect(), exit: Exit::Wrong }
     }

@@ -32,9 +32,13 @@ pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// Prints what the plugin in `folder` asks for. Nothing of it is run.
+/// Prints what the plugin in `folder` asks for, and what is wrong with its rules. Nothing of it is run.
 pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     let manifest = tidegate::Manifest::load(folder)?;
+    for finding in &manifest.findings {
+        screen::block(screen::diagnostic(finding));
+        screen::note("");
+    }
     let mut out = screen::out();
     let (id, version) = (style::out(style::STRONG, manifest.id.as_str()), flat(&manifest.version));
     writeln!(out, "{id} {version}  {}", flat(&manifest.description))?;
@@ -57,6 +61,16 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     for prompt in &manifest.prompts {
         writeln!(out, "  adds to the prompt ({}): {}", position(prompt.position), flat(&prompt.text))?;
     }
+    let guidance = &manifest.guidance;
+    for (what, names) in [
+        ("lists first", &guidance.preferred),
+        ("lists last", &guidance.avoided),
+        ("suggests the order", &guidance.order),
+    ] {
+        if !names.is_empty() {
+            writeln!(out, "  {what} of tools: {}", flat(&names.join(", ")))?;
+        }
+    }
     let grants: Vec<String> = manifest.capabilities.keys().map(|power| format!("{:?}", power.as_str())).collect();
     let path = print::tidy_path(&manifest.folder.display().to_string());
     writeln!(
@@ -68,7 +82,8 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
         writeln!(out, "settings.{name} = …")?;
     }
     out.flush()?;
-    Ok(Exit::Completed)
+    let broken = manifest.findings.iter().any(tidegate::Diagnostic::is_error);
+    Ok(if broken { Exit::Failed } else { Exit::Completed })
 }
 
 fn position(position: tidegate::Position) -> &'static str {

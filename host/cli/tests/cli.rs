@@ -295,6 +295,14 @@ fn a_plugin_given_by_a_flag_is_loaded_with_what_it_is_granted() {
     ] {
         assert!(out(&asks).contains(part), "{part:?} is not in {}", out(&asks));
     }
+    place.write(
+        "broken/plugin.toml",
+        "id = \"broken\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"A rule.\"\n\
+         [[rule]]\nname = \"r\"\ncondition = \"(\"\nbody = \"No.\"\n",
+    );
+    let broken = place.run(&["plugin", "show", "broken"]);
+    assert_eq!(broken.status.code(), Some(1), "{}", out(&broken));
+    assert!(err(&broken).contains("error[rule-") && err(&broken).contains("broken/plugin.toml:7"), "{}", err(&broken));
     let refused = place.run(&["plugin", "list", "--plugin", "more"]);
     assert_eq!(refused.status.code(), Some(2), "{}", out(&refused));
     assert!(err(&refused).contains("plugin `more`: requests the power `prompt`"), "{}", err(&refused));

@@ -226,7 +226,8 @@ pub enum EventKind {
         /// Number of the delta within its attempt, 0 for the first also where a beginning stands.
         index: u32,
     },
-    /// `cognition_reasoning`: the model's reasoning, whole or as far as it came.
+    /// `cognition_reasoning`: the model's reasoning, whole or as far as it was received. This is the original, before rules and
+    /// extensions, for transcripts; front ends show [`EventKind::CognitionReasoningDelta`].
     CognitionReasoning {
         /// The text of the message or delta.
         text: String,

@@ -13,6 +13,7 @@ use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView
 
 use crate::host::blocking;
 use crate::load::{self, Faults, Wanted};
+use crate::options::fresh_id;
 use crate::rule_checks::rule_checks;
 use crate::{Host, HostBuilder, HostError, Loaded, SessionOptions};
 
@@ -130,7 +131,9 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
             Check::good(format!("plugin {}", plugin.id), detail)
         })
         .collect();
-    let extensions = match loaded.extensions.open(SessionId::new("doctor"), Arc::new(Nothing), Arc::new(Nothing)) {
+    // An id of its own: two checks at once, or a session of this name, must not share state.
+    let id = fresh_id();
+    let extensions = match loaded.extensions.open(id.clone(), Arc::new(Nothing), Arc::new(Nothing)) {
         Ok(extensions) => extensions,
         Err(error) => {
             checks.push(Check::bad("callbacks", &HostError::from(error)));
@@ -143,7 +146,7 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
             checks.push(check_callback(&*extensions, index, &registered.callback, what).await);
         }
     }
-    loaded.extensions.forget(&SessionId::new("doctor"));
+    loaded.extensions.forget(&id);
     checks
 }
 

@@ -140,10 +140,14 @@ impl Session {
 
     /// Hands a message to the running turn. It joins the conversation before the next request to the model, after the results of
     /// all tool calls. Where no turn runs, or the running one completes before that, the message starts a turn of its own, whose
-    /// events reach [`Session::subscribe`]rs. A turn that is cancelled or fails leaves it for the next prompt.
+    /// events reach [`Session::subscribe`]rs. A turn that is cancelled or fails before extensions have seen the message leaves it
+    /// for the next prompt. A closed session takes no message.
     pub fn steer(&self, input: impl Into<Input>) {
         let input = input.into().0;
         let state = lock(&self.0.state);
+        if state.closed {
+            return;
+        }
         if state.idle.is_none() {
             // Under the lock: a turn that ends now looks into the inbox after this.
             lock(&self.0.inbox.0).extend(input);
@@ -259,8 +263,7 @@ impl Runner {
             let report = session.run(job.input, &job.cancel).await;
             let metrics = session.rule_metrics().clone();
             // Before the report is out: who has it finds the session idle.
-            next = self.next(metrics, &report);
-            drop(job.feed);
+            next = self.next(metrics, &report, job.feed);
             if let Some(reported) = job.report {
                 // Nobody may want it any more.
                 let _ = reported.send(report);
@@ -269,8 +272,11 @@ impl Runner {
     }
 
     /// The next turn; `None` where there is none, and the session is idle again.
-    fn next(&mut self, metrics: BTreeMap<String, RuleMetrics>, report: &TurnReport) -> Option<Job> {
+    ///
+    /// The feed of the turn that has ended is closed under the lock, so that it gets no event of a turn that begins now.
+    fn next(&mut self, metrics: BTreeMap<String, RuleMetrics>, report: &TurnReport, feed: Option<Feed>) -> Option<Job> {
         let mut state = lock(&self.shared.state);
+        drop(feed);
         (state.metrics, state.running) = (metrics, None);
         if state.closed {
             self.session.take().into_iter().for_each(|session| session.close());

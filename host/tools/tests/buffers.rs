@@ -106,6 +106,8 @@ async fn reading_and_searching_see_buffers() {
     editor.buffers.open(&editor.real("d.txt"), "four");
     let listed = editor.call("list_dir", json!({})).await;
     assert!(listed.contains("a.txt (10 bytes)\nc.txt (18 bytes)\nd.txt (4 bytes)"), "{listed}");
+    let listed = editor.call("list_dir", json!({"path": "new"})).await;
+    assert!(listed.starts_with("b.txt ("), "a folder that only a buffer is in: {listed}");
 }
 
 #[tokio::test]

@@ -32,6 +32,8 @@ pub struct Hub {
 struct State {
     place: Place,
     subscribers: Vec<Weak<Queue>>,
+    /// No event follows: who subscribes now gets the end at once.
+    closed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -92,6 +94,11 @@ impl Hub {
 
     fn add(&self, queue: &Arc<Queue>) {
         let mut state = lock(&self.state);
+        if state.closed {
+            drop(state);
+            queue.close();
+            return;
+        }
         state.subscribers.push(Arc::downgrade(queue));
         self.heard.store(state.subscribers.len(), Ordering::SeqCst);
     }
@@ -108,7 +115,9 @@ impl Hub {
 
     /// No event will come any more: subscribers get what is queued and then the end.
     pub fn close(&self) {
-        for queue in lock(&self.state).subscribers.drain(..).filter_map(|queue| queue.upgrade()) {
+        let mut state = lock(&self.state);
+        state.closed = true;
+        for queue in state.subscribers.drain(..).filter_map(|queue| queue.upgrade()) {
             queue.close();
         }
     }

@@ -37,6 +37,13 @@ async fn numbers_have_no_gaps_and_go_on_over_turns() {
 }
 
 #[tokio::test]
+async fn who_subscribes_to_what_is_closed_gets_the_end() {
+    let hub = turn::Hub::new(std::sync::Arc::new(turn::SystemClock));
+    hub.close();
+    assert_eq!(hub.subscribe().next().await, None);
+}
+
+#[tokio::test]
 async fn a_turn_tells_its_story_in_order() {
     let thinking = blocks(&[(StreamKind::Thinking, "Hm."), (StreamKind::Text, "Yes.")], 100, StopReason::EndTurn);
     let script = Script::Say(thinking, Some(Ok(())));

@@ -172,7 +172,7 @@ fn count(kinds: &[&str]) -> Result<()> {
     for kind in kinds {
         *counts.entry((*kind).to_owned()).or_default() += 1;
     }
-    state::set(COUNTS, &counts)?;
+    state::set_with(COUNTS, &counts, state::Keep::Session)?;
     log::info(format_args!("redacted: {}", kinds.join(", ")));
     Ok(())
 }

@@ -71,8 +71,8 @@ impl OnTag for SessionNotes {
                 self.max_notes
             ));
         }
-        state::set(NOTES, &notes)?;
-        state::set(NEWS, &true)?;
+        state::set_with(NOTES, &notes, state::Keep::Session)?;
+        state::set_with(NEWS, &true, state::Keep::Session)?;
         Ok(answer)
     }
 }

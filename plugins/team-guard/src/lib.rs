@@ -41,7 +41,7 @@ impl TtsrTriggered for TeamGuard {
             entry.stopped = entry.stopped.saturating_add(u32::from(stopped));
             entry.last = place;
         }
-        state::set(FIRED, &fired)?;
+        state::set_with(FIRED, &fired, state::Keep::Session)?;
         Ok(())
     }
 }

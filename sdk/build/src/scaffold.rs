@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// The files of a new plugin: their paths in its folder, and their contents with `NAME`, `TYPE` and `SDK` to be filled in.
+/// The files of a new plugin: their paths in its folder, and their contents with `{{name}}` and `{{sdk}}` to be filled in.
 const FILES: [(&str, &str); 5] = [
     ("Cargo.toml", include_str!("../template/Cargo.toml.txt")),
     ("plugin.toml", include_str!("../template/plugin.toml.txt")),
@@ -17,8 +17,21 @@ const FILES: [(&str, &str); 5] = [
 pub const RECORDING: &str = "hello.jsonl";
 
 /// Words that cargo or Rust refuse as the name of a package.
-const RESERVED: [&str; 12] =
-    ["test", "core", "std", "alloc", "proc-macro", "fn", "impl", "mod", "self", "struct", "trait", "use"];
+const RESERVED: [&str; 13] = [
+    "tidegate-sdk",
+    "test",
+    "core",
+    "std",
+    "alloc",
+    "proc-macro",
+    "fn",
+    "impl",
+    "mod",
+    "self",
+    "struct",
+    "trait",
+    "use",
+];
 
 /// Why no plugin was created. Nothing has been written, except for [`ScaffoldError::Write`].
 #[derive(Debug, thiserror::Error)]
@@ -71,8 +84,7 @@ pub enum ScaffoldError {
 /// # Errors
 /// The name is not allowed, the folder exists, the SDK is not found, or a file cannot be written.
 pub fn create_plugin(folder: &Path, sdk: Option<&Path>) -> Result<Vec<PathBuf>, ScaffoldError> {
-    let folder =
-        std::path::absolute(folder).map_err(|source| ScaffoldError::Write { path: folder.to_owned(), source })?;
+    let folder = whole(folder).map_err(|source| ScaffoldError::Write { path: folder.to_owned(), source })?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if let Some(why) = refused(&name) {
         return Err(ScaffoldError::Name { name, why });
@@ -89,11 +101,8 @@ pub fn create_plugin(folder: &Path, sdk: Option<&Path>) -> Result<Vec<PathBuf>, 
     let mut written = Vec::new();
     for (file, text) in FILES {
         let path = folder.join(file);
-        let text = if file == RECORDING {
-            text.to_owned()
-        } else {
-            text.replace("NAME", &name).replace("TYPE", &type_name(&name)).replace("SDK", &sdk)
-        };
+        // The name has no braces, so nothing is filled in twice.
+        let text = text.replace("{{name}}", &name).replace("{{sdk}}", &sdk);
         let parent = path.parent().unwrap_or(&folder);
         fs::create_dir_all(parent).map_err(|source| ScaffoldError::Write { path: parent.to_owned(), source })?;
         fs::write(&path, text).map_err(|source| ScaffoldError::Write { path: path.clone(), source })?;
@@ -116,13 +125,18 @@ fn refused(name: &str) -> Option<&'static str> {
     RESERVED.contains(&name).then_some("Rust or cargo reserve this word")
 }
 
-/// `shout-louder` → `ShoutLouder`.
-fn type_name(name: &str) -> String {
-    let capital = |part: &str| {
-        let mut letters = part.chars();
-        letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
-    };
-    name.split('-').map(capital).collect()
+/// The path from the root, with links and `..` resolved as far as it exists, and the rest by name.
+fn whole(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let real = |above: &Path| Some((path.strip_prefix(above).ok()?.to_owned(), above.canonicalize().ok()?));
+    let Some((rest, mut whole)) = path.ancestors().find_map(real) else { return Ok(path) };
+    for part in rest.components() {
+        match part {
+            Component::ParentDir => drop(whole.pop()),
+            part => whole.push(part),
+        }
+    }
+    Ok(whole)
 }
 
 fn is_sdk(folder: &Path) -> bool {
@@ -140,11 +154,11 @@ fn find_sdk(folder: &Path) -> Option<PathBuf> {
 
 /// `target` as seen from `folder`, with `/`; absolute where the two have no folder in common.
 fn relative(folder: &Path, target: &Path) -> String {
-    let whole = std::path::absolute(target).unwrap_or_else(|_| target.to_owned());
-    let (from, to): (Vec<_>, Vec<_>) = (folder.components().collect(), whole.components().collect());
+    let target = whole(target).unwrap_or_else(|_| target.to_owned());
+    let (from, to): (Vec<_>, Vec<_>) = (folder.components().collect(), target.components().collect());
     let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     if from[..common].iter().all(|part| matches!(part, Component::RootDir | Component::Prefix(_))) {
-        return whole.to_string_lossy().into_owned();
+        return target.to_string_lossy().into_owned();
     }
     let up = from[common..].iter().map(|_| "..".to_owned());
     let down = to[common..].iter().map(|part| part.as_os_str().to_string_lossy().into_owned());
@@ -154,18 +168,17 @@ fn relative(folder: &Path, target: &Path) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{refused, relative, type_name};
+    use super::{refused, relative};
     use std::path::Path;
 
     #[test]
     fn names_that_cargo_or_the_host_refuse_are_refused() {
-        for name in ["", "a b", "a.b", "1st", "-a", "core", &"a".repeat(65)] {
+        for name in ["", "a b", "a.b", "1st", "-a", "core", "tidegate-sdk", &"a".repeat(65)] {
             assert!(refused(name).is_some(), "{name:?}");
         }
-        for name in ["a", "shout", "shout-2", &"a".repeat(64)] {
+        for name in ["a", "shout", "shout-2", "my-SDK", "result", &"a".repeat(64)] {
             assert_eq!(refused(name), None, "{name:?}");
         }
-        assert_eq!(type_name("shout-louder-2"), "ShoutLouder2");
     }
 
     #[test]
@@ -174,5 +187,9 @@ mod tests {
         assert_eq!(relative(Path::new("/a/shout"), sdk), "../tidegate/sdk/rust");
         assert_eq!(relative(Path::new("/a/tidegate/plugins/shout"), sdk), "../../sdk/rust");
         assert_eq!(relative(Path::new("/b/shout"), sdk), "/a/tidegate/sdk/rust");
+        assert_eq!(
+            relative(Path::new("/a/b/shout"), Path::new("/a/c/../tidegate/sdk/rust")),
+            "../../tidegate/sdk/rust"
+        );
     }
 }

@@ -29,7 +29,9 @@ impl SourceFile {
 
     /// The path with `/` on every system, so that the same file gives the same output everywhere.
     pub fn shown(&self) -> String {
-        self.path.display().to_string().replace('\\', "/")
+        let path = self.path.display().to_string();
+        // Elsewhere a backslash is a character of the name.
+        if cfg!(windows) { path.replace('\\', "/") } else { path }
     }
 }
 

@@ -30,18 +30,21 @@ pub(crate) struct Arguments {
 pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments) -> Result<ToolOutput, Failure> {
     let folder = workspace.resolve(&arguments.path)?;
     let name = &folder.relative;
-    if !folder.exists {
+    let unsaved = access.unsaved(&folder.absolute);
+    if !folder.exists && unsaved.is_empty() {
         return Err(Failure(format!("there is no folder `{name}`; `find` shows what is there")));
     }
-    if !folder.absolute.is_dir() {
+    if folder.exists && !folder.absolute.is_dir() {
         return Err(Failure(format!("`{name}` is a file; `read_file` shows it")));
     }
     let failed = |error: std::io::Error| Failure(format!("`{name}` cannot be listed: {error}"));
     let mut entries = Vec::new();
-    for entry in fs::read_dir(&folder.absolute).map_err(failed)? {
-        entries.push(line(access, &entry.map_err(failed)?));
+    // A folder of unsaved files alone is not on the disk.
+    if folder.exists {
+        for entry in fs::read_dir(&folder.absolute).map_err(failed)? {
+            entries.push(line(access, &entry.map_err(failed)?));
+        }
     }
-    let unsaved = access.unsaved(&folder.absolute);
     let here = unsaved.iter().filter(|path| path.parent() == Some(&*folder.absolute));
     entries.extend(here.map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
