@@ -13,6 +13,7 @@ fn shown(harness: &mut Harness<RedactSecrets>, text: &str) -> String {
             match harness.plain_text_at(line, &place).expect("redacting does not fail") {
                 TextAnswer::Pass => line.to_owned(),
                 TextAnswer::Replace(text) => text,
+                other => panic!("{other:?} is no answer of this plugin"),
             }
         })
         .collect()
