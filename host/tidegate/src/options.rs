@@ -112,16 +112,15 @@ impl SessionOptions {
         self
     }
 
-    /// The conversation so far: of an earlier run, or one that another session goes on from. It must be one that a provider
-    /// accepts: each tool call is followed by its result.
+    /// The conversation so far, of an earlier run or of another session that this one continues. A provider must accept it: each tool call is followed by its result.
     #[must_use]
     pub fn history(mut self, messages: impl IntoIterator<Item = impl Into<Arc<Message>>>) -> Self {
         self.history = messages.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Where it is kept of which rules the model was reminded, so that a resumed session goes on with it. Default: with the
-    /// session.
+    /// Where the records of injected reminders are kept, so that a resumed session does not repeat them. Default: in memory, as
+    /// long as the session.
     #[must_use]
     pub fn records(mut self, records: Arc<dyn RuleRecords>) -> Self {
         self.records = Some(records);

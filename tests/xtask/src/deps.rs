@@ -51,7 +51,9 @@ pub(crate) fn check() -> Result<()> {
     let mut fetch = Command::new(&deny);
     let fetched = fetch.args(["fetch", "db"]).current_dir(run::root()).output().context("cannot start cargo-deny")?;
     if !fetched.status.success() {
-        say("  known vulnerabilities: NOT CHECKED, the advisory database cannot be fetched from here");
+        let words = String::from_utf8_lossy(&fetched.stderr);
+        let cause = words.lines().next().unwrap_or("cargo-deny gives no reason");
+        say(&format!("  known vulnerabilities: NOT CHECKED, the advisory database cannot be fetched: {cause}"));
         return Ok(());
     }
     run::step("known vulnerabilities", &mut check(&["advisories"]))
