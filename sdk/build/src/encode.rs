@@ -17,6 +17,6 @@ pub(crate) fn component(dir: &Path, module: &[u8]) -> Result<Vec<u8>, BuildError
     ComponentEncoder::default()
         .validate(true)
         .module(module)
-        .and_then(ComponentEncoder::encode)
+        .and_then(|mut encoder| encoder.encode())
         .map_err(|error| BuildError::Encode { dir: dir.to_owned(), problem: format!("{error:#}") })
 }
