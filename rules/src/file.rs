@@ -8,8 +8,8 @@ use flow::{Diagnostic, DiagnosticCode as Code, Location, RuleOrigin, Severity, S
 use serde::Deserialize;
 use toml::de::DeTable;
 
-use crate::places::{Key, Places, suggestion};
-use crate::spec::{KEYS, LIST_KEYS};
+use crate::keys::{self, Takes};
+use crate::places::{Key, Places};
 use crate::yaml::{self, Entry, Scalar, Value};
 use crate::{Rule, RuleSpec};
 
@@ -80,8 +80,8 @@ impl File<'_> {
         let places = Places::of_toml(self.file, front.clone()).whole_file();
         let mut fine = true;
         for key in places.keys() {
-            if !KEYS.contains(&key.name.as_str()) {
-                let help = suggestion(&key.name, KEYS).or_else(|| about(&key.name).map(str::to_owned));
+            if keys::find(&key.name).is_none() {
+                let help = suggestion(&key.name).or_else(|| keys::of_other_hosts(&key.name).map(str::to_owned));
                 self.error(Code::RuleUnknownKey, format!("unknown key `{}`", key.name), help, Some(key.span.clone()));
                 fine = false;
             }
@@ -115,24 +115,26 @@ impl File<'_> {
         let mut keys: Vec<Key> = Vec::new();
         for Entry { key, span, value } in entries {
             let name = if key == "applyTo" { "globs" } else { key.as_str() };
-            if !KEYS.contains(&name) || matches!(name, "name" | "body") {
-                let help = about(&key).map(str::to_owned).or_else(|| suggestion(&key, KEYS));
+            let Some(info) = keys::find(name).filter(|info| info.takes != Takes::ManifestOnly) else {
+                let help = keys::of_other_hosts(&key).map(str::to_owned).or_else(|| suggestion(&key));
                 self.warn(Code::RuleUnknownKey, format!("unknown key `{key}` is ignored"), help, place(&span));
                 continue;
-            }
+            };
             let values = match &value {
                 Value::One(one) => vec![(one.text.clone(), place(&one.span))],
                 Value::Many(many) => many.iter().map(|one| (one.text.clone(), place(&one.span))).collect(),
             };
-            self.note_class(name, &value, &values);
+            self.note_class(info.name, &value, &values);
             let key = Key { name: name.to_owned(), span: place(&span), values };
-            if let Some(before) = keys.iter().position(|known| canonical(&known.name) == canonical(name)) {
+            if let Some(before) =
+                keys.iter().position(|known| keys::find(&known.name).is_some_and(|known| known.name == info.name))
+            {
                 let before = keys.remove(before);
                 let message = format!("`{}` is set twice; this value is ignored", before.name);
                 self.warn(Code::RuleDuplicateKey, message, None, before.span);
                 table.remove(&before.name);
             }
-            match typed(name, &value).and_then(|value| fits(name, value)) {
+            match typed(name, info.takes, &value).and_then(|value| fits(name, value)) {
                 Ok(value) => drop(table.insert(name.to_owned(), value)),
                 Err(message) => {
                     let at = key.values.first().map(|(_, span)| span.clone()).filter(|span| !span.is_empty());
@@ -155,7 +157,7 @@ impl File<'_> {
     fn note_class(&mut self, name: &str, value: &Value, values: &[(String, Range<usize>)]) {
         let (Value::Many(many), [(text, span)]) = (value, values) else { return };
         let is_class = matches!(many.as_slice(), [Scalar { quoted: false, .. }])
-            && matches!(canonical(name), "condition" | "all" | "unless")
+            && matches!(name, "condition" | "all" | "unless")
             && (text.contains('-') || text.starts_with('^'));
         if is_class {
             let help = format!("for a class of characters write `'[{text}]'`, in quotes");
@@ -181,58 +183,32 @@ impl File<'_> {
     }
 }
 
-/// What is to be said of a key that other hosts know.
-fn about(key: &str) -> Option<&'static str> {
-    Some(match key {
-        "question" | "judge" => "no second model judges a rule here: it is judged by its `condition` alone",
-        "astCondition" | "ast_condition" => "syntax trees are not matched: it is judged by its `condition` alone",
-        "tags" | "title" | "version" | "author" => "it changes nothing about the rule",
-        "name" | "body" => "the name is the file's name, the body is what follows the front matter",
-        "paths" | "files" | "glob" => "files are named by `globs`",
-        "trigger" => "write `condition`, `globs` or `alwaysApply: true`",
-        "level" | "severity" => "what a match does is said by `interruptMode` and `action`",
-        _ => return None,
-    })
-}
-
-/// One name for the ways to write a key.
-fn canonical(key: &str) -> &str {
-    match key {
-        "alwaysApply" => "always_apply",
-        "interruptMode" | "interrupt_mode" => "interrupt",
-        "repeatMode" | "repeat_mode" => "repeat",
-        "repeatGap" | "repeat_gap" => "gap",
-        "contextMode" | "context_mode" => "context",
-        "maxInterrupts" => "max_interrupts",
-        other => other,
-    }
-}
-
-/// The value as the key wants it.
-fn typed(key: &str, value: &Value) -> Result<toml::Value, String> {
-    let one = |value: &Value| match value {
+/// The value as the key takes it. `key` is its name as written.
+fn typed(key: &str, takes: Takes, value: &Value) -> Result<toml::Value, String> {
+    let text = match value {
         Value::One(one) => one.text.clone(),
+        Value::Many(many) if takes == Takes::List => {
+            return Ok(many.iter().map(|one| one.text.clone()).collect::<Vec<_>>().into());
+        }
         Value::Many(many) => many.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(", "),
     };
-    if LIST_KEYS.contains(&key) {
-        return Ok(match value {
-            Value::One(one) => one.text.as_str().into(),
-            Value::Many(many) => many.iter().map(|one| one.text.clone()).collect::<Vec<_>>().into(),
-        });
-    }
-    let text = one(value);
-    Ok(match canonical(key) {
-        "always_apply" | "enabled" | "required" | "secret" => match text.to_ascii_lowercase().as_str() {
+    Ok(match takes {
+        Takes::Flag => match text.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" => true.into(),
             "false" | "no" | "off" | "" => false.into(),
             other => return Err(format!("`{key}` is true or false, not `{other}`")),
         },
-        "gap" | "max_interrupts" => {
+        Takes::Number => {
             let number = text.parse::<u32>().map_err(|_| format!("`{key}` is a number, not `{text}`"))?;
             i64::from(number).into()
         }
-        _ => text.into(),
+        Takes::List | Takes::Word | Takes::ManifestOnly => text.into(),
     })
+}
+
+/// The name that was probably meant.
+fn suggestion(key: &str) -> Option<String> {
+    flow::text::nearest(key, keys::names()).map(|name| format!("did you mean `{name}`?"))
 }
 
 /// The value, where the key takes it.

@@ -50,6 +50,7 @@ mod gate;
 mod group;
 mod idiom;
 pub mod json;
+mod keys;
 mod places;
 mod prose;
 mod remind;

@@ -188,10 +188,3 @@ fn escape(text: &str) -> Option<(char, usize)> {
     };
     Some((c, 2))
 }
-
-/// `did you mean …?` where something known is near.
-pub(crate) fn suggestion(word: &str, known: &[&str]) -> Option<String> {
-    let near = known.iter().map(|name| (strsim::jaro_winkler(&word.to_lowercase(), &name.to_lowercase()), name));
-    let best = near.filter(|(score, _)| *score >= 0.8).max_by(|a, b| a.0.total_cmp(&b.0));
-    best.map(|(_, name)| format!("did you mean `{name}`?"))
-}

@@ -6,7 +6,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::places::suggestion;
 use crate::set::{disabled, layer_rank};
 use crate::{Layer, Requirement, Rule, RuleSet, RuleState, Settings, Source};
 
@@ -64,8 +63,9 @@ impl RuleSet {
         let of_name = |(rule, _): &(&Rule, &RuleState)| rule.name == name;
         let used = self.with_states().find(|(rule, state)| rule.name == name && !is_off(state));
         let Some((rule, state)) = used.or_else(|| self.with_states().find(of_name)) else {
-            let names: Vec<&str> = self.with_states().map(|(rule, _)| rule.name.as_str()).collect();
-            let near = suggestion(name, &names).map(|near| format!("{near} ")).unwrap_or_default();
+            let names = self.with_states().map(|(rule, _)| rule.name.as_str());
+            let near =
+                flow::text::nearest(name, names).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
             let help = format!("{near}`tidegate rules list` shows the names");
             return Some(Unmet { rule: name.to_owned(), source: None, why: "there is no such rule".into(), help });
         };

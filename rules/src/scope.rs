@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use flow::text::{check_glob, normal_path};
 use globset::{GlobBuilder, GlobMatcher};
 
 /// One scope of a rule.
@@ -115,12 +116,6 @@ pub(crate) fn split_tokens(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The most bytes of a glob: what it compiles to stays far below the bound at which compiling fails.
-const MAX_GLOB_BYTES: usize = 4096;
-
-/// The deepest nesting of braces in a glob: compiling a much deeper one fails.
-const MAX_GLOB_DEPTH: u32 = 16;
-
 /// A file glob; `*` stops at no `/` only in a pattern without one (then the base name is tried too).
 #[derive(Clone, Debug)]
 pub struct Glob {
@@ -136,16 +131,7 @@ impl Glob {
     /// # Errors
     /// What is wrong with it, in words.
     pub fn new(text: &str) -> Result<Self, String> {
-        if text.len() > MAX_GLOB_BYTES {
-            return Err(format!("a glob of {} bytes is not usable, {MAX_GLOB_BYTES} are allowed", text.len()));
-        }
-        let mut depth = 0_u32;
-        for c in text.chars() {
-            depth = if c == '{' { depth + 1 } else { depth.saturating_sub(u32::from(c == '}')) };
-            if depth > MAX_GLOB_DEPTH {
-                return Err(format!("glob `{text}` is not usable: braces are nested deeper than {MAX_GLOB_DEPTH}"));
-            }
-        }
+        check_glob(text).map_err(|why| format!("glob `{}` is not usable: {why}", start(text)))?;
         let glob = GlobBuilder::new(&text.replace('\\', "/"))
             .literal_separator(true)
             .build()
@@ -167,10 +153,10 @@ impl Glob {
         let base = relative.rsplit('/').next().unwrap_or(&relative);
         let absolute = || {
             let partial = !workspace.is_empty() && !is_absolute(&relative);
-            partial.then(|| normal(&format!("{}/{relative}", root(workspace))))
+            partial.then(|| normal_path(&format!("{}/{relative}", root(workspace))))
         };
         matcher.is_match(&given)
-            || matcher.is_match(normal(&given))
+            || matcher.is_match(normal_path(&given))
             || matcher.is_match(&relative)
             || matcher.is_match(base)
             || absolute().is_some_and(|absolute| matcher.is_match(absolute))
@@ -180,20 +166,20 @@ impl Glob {
 /// `path` as it is shown: `/` between parts, without `.`, `..` and doubled separators, relative to `workspace` where it
 /// lies in it.
 pub(crate) fn relative_path(path: &str, workspace: &str) -> String {
-    let path = normal(&path.replace('\\', "/"));
+    let path = normal_path(&path.replace('\\', "/"));
     let workspace = root(workspace);
     if workspace.is_empty() {
         return path;
     }
     // `../work/a` may lead back into the workspace.
-    let full = if path.starts_with("../") { normal(&format!("{workspace}/{path}")) } else { path.clone() };
+    let full = if path.starts_with("../") { normal_path(&format!("{workspace}/{path}")) } else { path.clone() };
     let inside = full.strip_prefix(&workspace).and_then(|rest| rest.strip_prefix('/'));
     inside.map_or(path, str::to_owned)
 }
 
 /// The workspace without a `/` at its end.
 fn root(workspace: &str) -> String {
-    let root = normal(&workspace.replace('\\', "/"));
+    let root = normal_path(&workspace.replace('\\', "/"));
     root.trim_end_matches('/').to_owned()
 }
 
@@ -201,20 +187,9 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.as_bytes().get(1) == Some(&b':')
 }
 
-/// A path without `.`, `..` and doubled separators, as far as its text tells: never above the root, and a relative one
-/// that leads up keeps its `..` in front.
-fn normal(path: &str) -> String {
-    let rooted = path.starts_with('/');
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
-        match (part, parts.last()) {
-            ("..", Some(last)) if *last != ".." => drop(parts.pop()),
-            ("..", _) if rooted => {}
-            _ => parts.push(part),
-        }
-    }
-    let joined = parts.join("/");
-    if rooted { format!("/{joined}") } else { joined }
+/// The beginning of a glob, as much of it as belongs into a message.
+fn start(glob: &str) -> &str {
+    &glob[..glob.floor_char_boundary(200)]
 }
 
 /// Whether a condition is really a file glob, by the rule that rule files have always been read with.

@@ -7,47 +7,6 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{ContextMode, InterruptMode, RepeatMode};
 
-/// All keys of a rule, with their other names.
-pub(crate) const KEYS: &[&str] = &[
-    "condition",
-    "scope",
-    "globs",
-    "interrupt",
-    "repeat",
-    "gap",
-    "context",
-    "action",
-    "all",
-    "unless",
-    "field",
-    "agents",
-    "max_interrupts",
-    "description",
-    "reminder",
-    "always_apply",
-    "enabled",
-    "required",
-    "secret",
-    "name",
-    "body",
-    "ttsr_trigger",
-    "ttsrTrigger",
-    "interruptMode",
-    "interrupt_mode",
-    "repeatMode",
-    "repeat_mode",
-    "repeatGap",
-    "repeat_gap",
-    "contextMode",
-    "context_mode",
-    "maxInterrupts",
-    "alwaysApply",
-];
-
-/// Those that take a list.
-pub(crate) const LIST_KEYS: &[&str] =
-    &["condition", "ttsr_trigger", "ttsrTrigger", "all", "unless", "scope", "globs", "field", "agents"];
-
 /// A rule as typed. Unknown keys are refused; [`Rule::from_spec`](crate::Rule::from_spec) makes it usable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -188,16 +188,10 @@ pub(crate) fn warnings(loaded: &Loaded) {
 
 /// A path without the detours that joining two paths leaves: `a/../b` is `b`.
 pub(crate) fn tidy_path(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        let detour = part == ".." && parts.last().is_some_and(|last| !last.is_empty() && *last != "..");
-        if detour {
-            parts.pop();
-        } else if part != "." || parts.is_empty() {
-            parts.push(part);
-        }
+    match tidegate::normal_path(path).as_str() {
+        "" => ".".to_owned(),
+        path => flat(path),
     }
-    flat(&parts.join("/"))
 }
 
 /// At most `most` characters of a text, on one line and with nothing that acts on a terminal.

@@ -306,12 +306,10 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
 
 /// `did you mean …?` where something known is near, and else what is known.
 pub(crate) fn suggest(word: &str, known: &[&str], kind: &str) -> String {
-    let near = known.iter().map(|name| (strsim::jaro_winkler(&word.to_lowercase(), name), *name));
-    let best = near.filter(|(score, _)| *score >= 0.8).max_by(|a, b| a.0.total_cmp(&b.0));
     let all = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    match best {
-        Some((_, name)) => format!("did you mean `{name}`?"),
-        None if known.is_empty() => "nothing may stand here".to_owned(),
+    match flow::text::nearest(word, known.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None if known.is_empty() => format!("no {kind} are allowed here"),
         None => format!("known {kind}: {all}"),
     }
 }

@@ -19,6 +19,7 @@ mod prompt;
 mod rule_origin;
 mod segment;
 mod stream;
+pub mod text;
 mod tool;
 mod verdict;
 

@@ -65,6 +65,7 @@ pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
 pub use engine::Engine;
 pub use error::HostError;
+pub use flow::text::normal_path;
 pub use flow::{
     Action, Ambiguous, Annotation, AnswerBlock, Argument, BlockId, CallFailure, CallId, Callback, CallbackKind,
     CallbackOutcome, CallbackReport, Confirmation, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, Event,

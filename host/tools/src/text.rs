@@ -84,16 +84,11 @@ pub(crate) fn cut(mut text: String, most: usize, said: &str) -> String {
     if text.len() <= most {
         return text;
     }
-    let end = floor(&text, most);
+    let end = text.floor_char_boundary(most);
     let end = text[..end].rfind('\n').map_or(end, |line| line + 1);
     text.truncate(end);
     text.push_str(said);
     text
-}
-
-/// The last character boundary at or before `at`.
-pub(crate) fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// `1 line`, `2 lines`.

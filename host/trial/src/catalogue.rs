@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use config::rule_sources::{self, Built, Sources};
 use config::{Diagnostics, Operator, RuleFile, RuleFiles};
+use flow::text::nearest;
 use flow::{Diagnostic, RuleOrigin, ToolSpec};
 use rules::{
     Bucket, InterruptMode, Layer, READ_RULE, Rule, RuleAction, RuleInfo, RuleSet, RuleState, Session, Settings,
 };
 
-use super::{nearest, promise};
+use super::promise;
 
 /// The rules of a host, without anything else of it: no component is loaded and no provider is needed.
 pub struct Catalogue {
@@ -208,7 +209,7 @@ impl Catalogue {
         if path.is_file() || wanted.contains('/') || path.extension().is_some_and(|e| e == "md" || e == "mdc") {
             return self.read(path);
         }
-        let nearest = nearest(wanted, self.built.set.rules().map(|info| info.rule.name.as_str()));
+        let nearest = nearest(wanted, self.built.set.rules().map(|info| info.rule.name.as_str())).map(str::to_owned);
         Err(NotFound::Name { name: wanted.to_owned(), nearest })
     }
 

@@ -33,12 +33,6 @@ pub use promise::REPEAT_LEGEND;
 pub use replay::{Agreement, BadLine, Fire, Replay, ReplayError, RuleTally, Then, Tokens, Trial, Where, replay};
 pub use tools::UnknownTool;
 
-/// The name that comes nearest to a word, if one is near.
-fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
-    let near = names.map(|name| (strsim::jaro_winkler(word, name), name)).filter(|(likeness, _)| *likeness > 0.75);
-    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name.to_owned())
-}
-
 /// A rule of which something is changed.
 fn changed(rule: &Rule, change: impl FnOnce(&mut Rule)) -> Rule {
     let mut rule = rule.clone();

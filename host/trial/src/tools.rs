@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use flow::text::nearest;
 use rules::Scope;
 
-use super::{Catalogue, nearest};
+use super::Catalogue;
 
 /// A tool that nobody offers here. A rule is tried on it all the same: it may be one of another host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Catalogue {
         if self.tools().iter().any(|offered| named.takes_tool(offered)) {
             return None;
         }
-        let nearest = nearest(tool, self.tools().iter().map(String::as_str));
+        let nearest = nearest(tool, self.tools().iter().map(String::as_str)).map(str::to_owned);
         Some(UnknownTool { tool: tool.to_owned(), nearest, offered: self.tools().to_vec() })
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::{find, here, said, walk};
 use crate::blocking::Access;
-use crate::text::{MAX_FILE_BYTES, as_text, floor};
+use crate::text::{MAX_FILE_BYTES, as_text};
 use crate::{Failure, Shared};
 
 pub(crate) const ABOUT: &str = "Searches text files of the workspace for lines that a regular expression fits, and gives \
@@ -171,7 +171,7 @@ fn shorten(line: &str) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();
     }
-    format!("{} [… {} bytes]", &line[..floor(line, MAX_LINE_BYTES)], line.len())
+    format!("{} [… {} bytes]", &line[..line.floor_char_boundary(MAX_LINE_BYTES)], line.len())
 }
 
 fn told(found: Found, pattern: &str) -> String {

@@ -60,7 +60,7 @@ pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments)
     // One line longer than an answer may be: its beginning is better than nothing.
     if taken == 0 {
         let line = lines[first - 1];
-        out.push_str(&line[..text::floor(line, MAX_BYTES)]);
+        out.push_str(&line[..line.floor_char_boundary(MAX_BYTES)]);
         out.push_str(&format!("\n[line {first} has {} bytes; the first {MAX_BYTES} are shown]", line.len()));
         taken = 1;
     }
