@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use tidegate::{Power, ProviderKind};
 
 /// An agent host: sandboxed plugins change every stage of a turn, and rules stop the model mid-sentence.
 #[derive(Debug, Parser)]
@@ -45,7 +46,7 @@ pub(crate) struct Common {
     pub(crate) plugin: Vec<PathBuf>,
     /// Grant powers to the plugins given with --plugin: state, session, history, tools, prompt (comma-separated)
     #[arg(long, global = true, value_name = "POWERS", value_delimiter = ',')]
-    pub(crate) grant: Vec<PowerWord>,
+    pub(crate) grant: Vec<Power>,
     /// Set a plugin's setting, whatever the operator's file says; a list is separated by commas
     #[arg(long, global = true, value_name = "PLUGIN.KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -304,7 +305,7 @@ pub(crate) struct Doctor {
 pub(crate) struct ProviderArgs {
     /// The provider: anthropic, openai-chat, openai-responses, recording
     #[arg(long, value_name = "KIND")]
-    pub(crate) provider: Option<ProviderWord>,
+    pub(crate) provider: Option<ProviderKind>,
     /// The model's name
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
@@ -351,25 +352,6 @@ pub(crate) enum Output {
     Json,
     /// Every event as a line of JSON
     StreamJson,
-}
-
-/// A provider, as written.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ProviderWord {
-    Anthropic,
-    OpenaiChat,
-    OpenaiResponses,
-    Recording,
-}
-
-/// A power, as written.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum PowerWord {
-    State,
-    Session,
-    History,
-    Tools,
-    Prompt,
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use tidegate::{KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, Power, ProviderKind, SettingValue};
+use tidegate::{KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, ProviderKind, SettingValue};
 
-use crate::args::{Common, PowerWord, ProviderArgs, ProviderWord};
+use crate::args::{Common, ProviderArgs};
 use crate::exit::Failure;
 
 /// The program has one session, and each plugin one instance in it (the doctor another): more would only make it start
@@ -21,7 +21,7 @@ pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
         None if in_workspace.exists() => Operator::load(&in_workspace)?,
         None => Operator::default(),
     };
-    let grants: Vec<Power> = common.grant.iter().map(|word| word.power()).collect();
+    let grants = &common.grant;
     if common.plugin.is_empty() && !grants.is_empty() {
         return Err(Failure::setup("--grant is for plugins given with --plugin, and there is none"));
     }
@@ -72,8 +72,8 @@ fn set(plugins: &mut [PluginEntry], text: &str) -> Result<(), Failure> {
 /// Applies the flags that choose a model.
 pub(crate) fn choose_provider(operator: &mut Operator, args: &ProviderArgs) -> Result<(), Failure> {
     let provider = &mut operator.provider;
-    if let Some(word) = args.provider {
-        provider.kind = Some(word.kind());
+    if let Some(kind) = args.provider {
+        provider.kind = Some(kind);
     }
     if let Some(model) = &args.model {
         provider.model = Some(model.clone());
@@ -86,7 +86,7 @@ pub(crate) fn choose_provider(operator: &mut Operator, args: &ProviderArgs) -> R
             KeySource::of_variable(variable).map_err(|wrong| Failure::setup(format_args!("--api-key-env: {wrong}")))?;
     }
     if let Some(file) = &args.recording {
-        if args.provider.is_some_and(|word| word.kind() != ProviderKind::Recording) {
+        if args.provider.is_some_and(|kind| kind != ProviderKind::Recording) {
             return Err(Failure::setup("--recording answers in place of a provider: leave out --provider"));
         }
         provider.kind = Some(ProviderKind::Recording);
@@ -102,27 +102,4 @@ pub(crate) fn permissions(texts: &[String]) -> Result<Vec<PermissionRule>, Failu
             .map_err(|bad| Failure::setup(format!("--permission {text}: {}\n  help: {}", bad.message, bad.help)))
     };
     texts.iter().map(read).collect()
-}
-
-impl ProviderWord {
-    fn kind(self) -> ProviderKind {
-        match self {
-            Self::Anthropic => ProviderKind::Anthropic,
-            Self::OpenaiChat => ProviderKind::OpenaiChat,
-            Self::OpenaiResponses => ProviderKind::OpenaiResponses,
-            Self::Recording => ProviderKind::Recording,
-        }
-    }
-}
-
-impl PowerWord {
-    fn power(self) -> Power {
-        match self {
-            Self::State => Power::State,
-            Self::Session => Power::Session,
-            Self::History => Power::History,
-            Self::Tools => Power::Tools,
-            Self::Prompt => Power::Prompt,
-        }
-    }
 }

@@ -90,7 +90,7 @@ fn position(position: tidegate::Position) -> &'static str {
     match position {
         tidegate::Position::SystemPrefix => "before the system prompt",
         tidegate::Position::SystemSuffix => "after the system prompt",
-        tidegate::Position::UserPrefix => "before the user's words",
-        tidegate::Position::UserSuffix => "after the user's words",
+        tidegate::Position::UserPrefix => "before the user's input",
+        tidegate::Position::UserSuffix => "after the user's input",
     }
 }

@@ -273,8 +273,8 @@ fn is(value: &DeValue<'_>, word: &str) -> bool {
 
 fn noun(word: &str) -> &str {
     match word {
-        "string" => "a text",
-        "integer" => "a whole number",
+        "string" => "a string",
+        "integer" => "an integer",
         "number" => "a number",
         "boolean" => "true or false",
         "array" => "a list",
@@ -285,9 +285,9 @@ fn noun(word: &str) -> &str {
 
 fn found(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "a text",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a fraction",
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a floating-point number",
         DeValue::Boolean(true) => "true",
         DeValue::Boolean(false) => "false",
         DeValue::Datetime(_) => "a date",

@@ -35,13 +35,9 @@ use std::sync::Arc;
 
 pub use diagnostic::{Diagnostics, render};
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
-pub use manifest::{
-    BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, SettingKind, SettingValue, ToolGuidance,
-};
-pub use operator::{
-    KeySource, Limits, NotAVariable, Operator, PluginEntry, Power, Provider, ProviderKind, ToolSettings, TurnSettings,
-};
-pub use permission::{BadPermission, PermissionMode, PermissionRule};
+pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
+pub use operator::{Limits, Operator, PluginEntry, Provider, ToolSettings, TurnSettings};
+pub use permission::{BadPermission, PermissionRule};
 pub use plugin::Plugin;
 pub use rule_files::{
     ChangeKind, Demands, FileChange, FolderReport, FolderState, Look, MAX_RULE_BYTES, RuleFile, RuleFiles, RuleFolder,

@@ -5,12 +5,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{PluginId, Position, PromptAddition};
+use flow::{PluginId, Power, PromptAddition, SettingKind, SettingValue};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::document::{Document, steps};
 use crate::rule::ManifestRules;
-use crate::typed::{BuildKindWord, ManifestFile, OnFailureWord, PositionWord, SettingFile, SettingWord};
-use crate::{Code, Diagnostic, Diagnostics, Location, Power, SourceFile, rule};
+use crate::typed::{ManifestFile, OnFailureWord, SettingFile};
+use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, rule};
 
 /// The versions of the contract that a manifest may name.
 pub const SUPPORTED_API: [&str; 1] = ["0.1"];
@@ -61,10 +63,11 @@ pub struct Manifest {
     pub unmet: Vec<Diagnostic>,
 }
 
-/// How a component is built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The language that a plugin is built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum BuildKind {
-    /// From a cargo package in the plugin's folder.
+    /// Rust: the folder contains a `Cargo.toml`.
     Rust,
 }
 
@@ -96,84 +99,6 @@ pub struct SettingDecl {
     pub description: String,
     /// Where it is declared.
     pub place: Location,
-}
-
-/// What kind of value a setting has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SettingKind {
-    /// A string of any length.
-    Text,
-    /// A 64-bit floating-point number.
-    Number,
-    /// True or false.
-    Boolean,
-    /// A list of texts.
-    Texts,
-}
-
-impl SettingKind {
-    /// The kind's word in files.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-            Self::Texts => "texts",
-        }
-    }
-}
-
-/// The value of a setting.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SettingValue {
-    /// A string of any length.
-    Text(String),
-    /// A number; whole numbers are exact up to 2^53.
-    Number(f64),
-    /// True or false.
-    Boolean(bool),
-    /// A list of texts.
-    Texts(Vec<String>),
-}
-
-impl SettingValue {
-    /// Reads a value of this kind as it is typed on a command line: a text as it is, a list separated by commas. `None`: it is
-    /// no value of this kind.
-    pub fn parse(kind: SettingKind, text: &str) -> Option<Self> {
-        match kind {
-            SettingKind::Text => Some(Self::Text(text.to_owned())),
-            SettingKind::Number => text.parse().ok().filter(|number: &f64| number.is_finite()).map(Self::Number),
-            SettingKind::Boolean => text.parse().ok().map(Self::Boolean),
-            SettingKind::Texts => {
-                let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-                Some(Self::Texts(parts.map(str::to_owned).collect()))
-            }
-        }
-    }
-
-    /// Returns the kind that a declaration must have for this value.
-    pub fn kind(&self) -> SettingKind {
-        match self {
-            Self::Text(_) => SettingKind::Text,
-            Self::Number(_) => SettingKind::Number,
-            Self::Boolean(_) => SettingKind::Boolean,
-            Self::Texts(_) => SettingKind::Texts,
-        }
-    }
-
-    /// The value, where TOML has written one of the four kinds.
-    pub(crate) fn of(value: &toml::Value) -> Option<Self> {
-        match value {
-            toml::Value::String(text) => Some(Self::Text(text.clone())),
-            toml::Value::Integer(number) => Some(Self::Number(*number as f64)),
-            toml::Value::Float(number) => Some(Self::Number(*number)),
-            toml::Value::Boolean(yes) => Some(Self::Boolean(*yes)),
-            toml::Value::Array(items) => {
-                items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<_>>().map(Self::Texts)
-            }
-            toml::Value::Datetime(_) | toml::Value::Table(_) => None,
-        }
-    }
 }
 
 /// Guidance on tools: it orders and advises, and never forbids.
@@ -230,7 +155,7 @@ impl Manifest {
         ];
         let addition = |prompt: crate::typed::AdditionFile| PromptAddition {
             plugin: id.clone(),
-            position: position(prompt.position),
+            position: prompt.position,
             text: prompt.content,
         };
         Self {
@@ -243,9 +168,7 @@ impl Manifest {
             authors: typed.authors,
             repository: typed.repository,
             component: None,
-            build: typed.build.map(|build| match build.kind {
-                BuildKindWord::Rust => BuildKind::Rust,
-            }),
+            build: typed.build.map(|build| build.kind),
             fails_closed: typed.on_failure.map(OnFailureWord::closed),
             capabilities: asked.into_iter().filter_map(|(power, why)| Some((power, why?))).collect(),
             limits: LimitRequests::of(&typed.limits),
@@ -264,15 +187,6 @@ impl Manifest {
     }
 }
 
-fn position(word: PositionWord) -> Position {
-    match word {
-        PositionWord::SystemPrefix => Position::SystemPrefix,
-        PositionWord::SystemSuffix => Position::SystemSuffix,
-        PositionWord::UserPrefix => Position::UserPrefix,
-        PositionWord::UserSuffix => Position::UserSuffix,
-    }
-}
-
 fn check_identity(document: &mut Document<'_>, typed: &ManifestFile) {
     if let Err(problem) = semver::Version::parse(&typed.version) {
         let message = format!("\"{}\" is not a version: {problem}", typed.version.escape_debug());
@@ -284,8 +198,8 @@ fn check_identity(document: &mut Document<'_>, typed: &ManifestFile) {
         );
     }
     if !SUPPORTED_API.contains(&typed.api.as_str()) {
-        let message = format!("this host does not speak contract version \"{}\"", typed.api.escape_debug());
-        let help = format!("it speaks {}", SUPPORTED_API.map(|version| format!("\"{version}\"")).join(", "));
+        let message = format!("this host does not support contract version \"{}\"", typed.api.escape_debug());
+        let help = format!("it supports {}", SUPPORTED_API.map(|version| format!("\"{version}\"")).join(", "));
         document.error(Code::ManifestUnsupportedApi, &steps!["api"], message, help);
     }
     let empty = typed.component.is_none() && typed.build.is_none() && typed.rule.is_empty() && typed.prompt.is_empty();
@@ -341,13 +255,8 @@ fn settings(document: &mut Document<'_>, typed: &BTreeMap<String, SettingFile>) 
     let mut settings = BTreeMap::new();
     for (name, setting) in typed {
         let place = document.key_place(&steps!["settings", name.as_str()]);
-        let kind = match setting.kind {
-            SettingWord::Text => SettingKind::Text,
-            SettingWord::Number => SettingKind::Number,
-            SettingWord::Boolean => SettingKind::Boolean,
-            SettingWord::Texts => SettingKind::Texts,
-        };
-        let default = setting.default.as_ref().and_then(|value| SettingValue::of(&value.0));
+        let kind = setting.kind;
+        let default = setting.default.as_ref().and_then(|value| setting_value(&value.0));
         if let Some(default) = default.as_ref().filter(|default| default.kind() != kind) {
             let message =
                 format!("the default of `{name}` is {}, its type is `{}`", default.kind().noun(), kind.as_str());
@@ -359,15 +268,17 @@ fn settings(document: &mut Document<'_>, typed: &BTreeMap<String, SettingFile>) 
     settings
 }
 
-impl SettingKind {
-    /// `a text`, `a number`, …
-    /// The kind in a sentence: `a text`.
-    pub fn noun(self) -> &'static str {
-        match self {
-            Self::Text => "a text",
-            Self::Number => "a number",
-            Self::Boolean => "true or false",
-            Self::Texts => "a list of texts",
+/// The value of a setting as TOML wrote it; `None` where it is of none of the kinds.
+pub(crate) fn setting_value(value: &toml::Value) -> Option<SettingValue> {
+    match value {
+        toml::Value::String(text) => Some(SettingValue::Text(text.clone())),
+        toml::Value::Integer(number) => Some(SettingValue::Number(*number as f64)),
+        toml::Value::Float(number) => Some(SettingValue::Number(*number)),
+        toml::Value::Boolean(yes) => Some(SettingValue::Boolean(*yes)),
+        toml::Value::Array(items) => {
+            let items = items.iter().map(|item| item.as_str().map(str::to_owned));
+            items.collect::<Option<_>>().map(SettingValue::Texts)
         }
+        toml::Value::Datetime(_) | toml::Value::Table(_) => None,
     }
 }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use flow::KeySource;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -14,12 +15,6 @@ pub(crate) fn is_secret(key: &str) -> bool {
     const WORDS: [&str; 7] = ["key", "token", "secret", "password", "passwd", "passphrase", "credential"];
     let key = key.to_lowercase();
     !key.ends_with("_env") && !key.starts_with("max_") && WORDS.iter().any(|word| key.contains(word))
-}
-
-/// Whether a text can be the name of an environment variable. A key that is typed where its variable belongs mostly cannot.
-pub(crate) fn is_variable(name: &str) -> bool {
-    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    plain && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty()
 }
 
 /// The source as diagnostics show it: the same bytes, except that each character of a secret is `*`. `table` is what could be
@@ -53,7 +48,7 @@ fn in_table(table: &DeTable<'_>, spans: &mut Vec<Range<usize>>) {
 
 fn in_value(secret: bool, key: &str, value: &Spanned<DeValue<'_>>, spans: &mut Vec<Range<usize>>) {
     match value.get_ref() {
-        DeValue::String(text) if secret || (key.ends_with("_env") && !text.is_empty() && !is_variable(text)) => {
+        DeValue::String(text) if secret || (key.ends_with("_env") && KeySource::of_variable(text).is_err()) => {
             spans.push(value.span());
         }
         DeValue::Table(table) => in_table(table, spans),

@@ -5,18 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::CallbackKind;
+use flow::{CallbackKind, KeySource, PermissionMode, Power, ProviderKind, SettingValue};
 
 use crate::document::{Document, steps};
+use crate::manifest::setting_value;
 use crate::rule_folders::RuleFolders;
 use crate::typed::{
-    self, LimitsFile, LimitsRequest, ModeWord, OnFailureWord, OperatorFile, PluginFile, PowerWord, PriorityFile,
-    ProviderFile, ProviderWord,
+    self, LimitsFile, LimitsRequest, OnFailureWord, OperatorFile, PluginFile, PriorityFile, ProviderFile,
 };
-use crate::{
-    Code, Diagnostic, Diagnostics, LimitRequests, Location, PermissionMode, PermissionRule, SettingValue, SourceFile,
-    mask,
-};
+use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Location, PermissionRule, SourceFile};
 
 /// All that an operator decides. `Operator::default()` is what holds without a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,67 +61,6 @@ pub struct Provider {
     pub recording: Option<PathBuf>,
 }
 
-/// A wire format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ProviderKind {
-    /// The Messages API of Anthropic.
-    Anthropic,
-    /// OpenAI Chat Completions.
-    OpenaiChat,
-    /// The Responses API of OpenAI.
-    OpenaiResponses,
-    /// A recording, replayed.
-    Recording,
-}
-
-impl ProviderKind {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenaiChat, Self::OpenaiResponses, Self::Recording];
-
-    /// The word in files and flags.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenaiChat => "openai-chat",
-            Self::OpenaiResponses => "openai-responses",
-            Self::Recording => "recording",
-        }
-    }
-}
-
-/// Where a provider's key is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum KeySource {
-    /// In the environment variable that is usual for the provider.
-    #[default]
-    Usual,
-    /// In this environment variable.
-    Env(String),
-    /// No key is sent.
-    None,
-}
-
-/// A flag that should name an environment variable does not. What it was is not repeated: it may be a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "this is not the name of an environment variable; write letters, digits and `_`, such as `ANTHROPIC_API_KEY`, or \"\" for no key"
-)]
-pub struct NotAVariable;
-
-impl KeySource {
-    /// The key in this environment variable; `""` for no key at all.
-    ///
-    /// # Errors
-    /// The text cannot be the name of a variable. It may be a key by mistake.
-    pub fn of_variable(name: &str) -> Result<Self, NotAVariable> {
-        match name {
-            "" => Ok(Self::None),
-            name if mask::is_variable(name) => Ok(Self::Env(name.to_owned())),
-            _ => Err(NotAVariable),
-        }
-    }
-}
-
 /// One plugin that is switched on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginEntry {
@@ -159,37 +95,6 @@ impl PluginEntry {
             limits: LimitRequests::default(),
             settings: BTreeMap::new(),
             place: None,
-        }
-    }
-}
-
-/// A power that has to be granted. (`log`, `settings`, `clock` and `random` always are.)
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Power {
-    /// Keep state that lasts.
-    State,
-    /// See the session's facts.
-    Session,
-    /// See the messages of the conversation.
-    History,
-    /// See which tools are offered.
-    Tools,
-    /// Add text to the prompt.
-    Prompt,
-}
-
-impl Power {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::State, Self::Session, Self::History, Self::Tools, Self::Prompt];
-
-    /// The power's word in files.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::State => "state",
-            Self::Session => "session",
-            Self::History => "history",
-            Self::Tools => "tools",
-            Self::Prompt => "prompt",
         }
     }
 }
@@ -290,13 +195,13 @@ impl Operator {
 }
 
 fn check_provider(document: &mut Document<'_>, typed: &ProviderFile) {
-    let replays = matches!(typed.kind, Some(ProviderWord::Recording));
+    let replays = matches!(typed.kind, Some(ProviderKind::Recording));
     if replays && typed.recording.is_none() {
         let help = "add `recording = \"PATH\"`, the file that `--record` wrote";
         document.error(
             Code::ConfigRecording,
             &steps!["provider", "kind"],
-            "`kind = \"recording\"` names no recording",
+            "`kind = \"recording\"` needs a `recording`",
             help,
         );
     }
@@ -305,8 +210,7 @@ fn check_provider(document: &mut Document<'_>, typed: &ProviderFile) {
         let message = "`recording` is only read with `kind = \"recording\"`";
         document.error(Code::ConfigRecording, &steps!["provider", "recording"], message, help);
     }
-    let is_variable = |name: &String| name.is_empty() || mask::is_variable(name);
-    if !typed.api_key_env.as_ref().is_none_or(is_variable) {
+    if typed.api_key_env.as_ref().is_some_and(|name| KeySource::of_variable(name).is_err()) {
         let help = "letters, digits and `_`, such as `ANTHROPIC_API_KEY`. If this is a key itself, put it into a variable \
                     and remove it from this file";
         let message = "`api_key_env` is not the name of an environment variable";
@@ -351,15 +255,10 @@ fn system_prompt(document: &mut Document<'_>, typed: &typed::PromptFile, folder:
     }
 }
 
-fn permissions(document: &mut Document<'_>, typed: &BTreeMap<String, ModeWord>) -> Vec<PermissionRule> {
+fn permissions(document: &mut Document<'_>, typed: &BTreeMap<String, PermissionMode>) -> Vec<PermissionRule> {
     let mut rules = Vec::new();
-    for (key, word) in typed {
-        let mode = match word {
-            ModeWord::Allow => PermissionMode::Allow,
-            ModeWord::Ask => PermissionMode::Ask,
-            ModeWord::Deny => PermissionMode::Deny,
-        };
-        match PermissionRule::of_key(key, mode) {
+    for (key, mode) in typed {
+        match PermissionRule::of_key(key, *mode) {
             Ok(rule) => rules.push(rule),
             Err(bad) => {
                 let place = document.key_place(&steps!["tools", "permission", key.as_str()]);
@@ -377,13 +276,12 @@ fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile, f
     for (key, value) in &typed.settings {
         let place = document.place(&steps!["plugin", index, "settings", key.as_str()]);
         // The schema has let pass only what is a setting.
-        if let Some(value) = SettingValue::of(&value.0) {
+        if let Some(value) = setting_value(&value.0) {
             settings.insert(key.clone(), (value, Some(place)));
         }
     }
     let mut grants = Vec::new();
-    for (position, word) in typed.grants.iter().enumerate() {
-        let power = Power::of(*word);
+    for (position, power) in typed.grants.iter().copied().enumerate() {
         if grants.contains(&power) {
             let message = format!("`{}` is granted twice", power.as_str());
             document.error(Code::ConfigDuplicate, &steps!["plugin", index, "grants", position], message, "remove one");
@@ -423,33 +321,15 @@ fn priorities(typed: &PriorityFile) -> BTreeMap<CallbackKind, u8> {
     .collect()
 }
 
-impl Power {
-    fn of(word: PowerWord) -> Self {
-        match word {
-            PowerWord::State => Self::State,
-            PowerWord::Session => Self::Session,
-            PowerWord::History => Self::History,
-            PowerWord::Tools => Self::Tools,
-            PowerWord::Prompt => Self::Prompt,
-        }
-    }
-}
-
 impl Provider {
     fn of(typed: ProviderFile, folder: &Path) -> Self {
-        let kind = typed.kind.map(|word| match word {
-            ProviderWord::Anthropic => ProviderKind::Anthropic,
-            ProviderWord::OpenaiChat => ProviderKind::OpenaiChat,
-            ProviderWord::OpenaiResponses => ProviderKind::OpenaiResponses,
-            ProviderWord::Recording => ProviderKind::Recording,
-        });
         let key = match typed.api_key_env {
             None => KeySource::Usual,
             Some(name) if name.is_empty() => KeySource::None,
             Some(name) => KeySource::Env(name),
         };
         Self {
-            kind,
+            kind: typed.kind,
             model: typed.model,
             base_url: typed.base_url,
             key,

@@ -2,29 +2,9 @@
 
 use std::fmt;
 
+use flow::PermissionMode;
+
 use crate::check::suggest;
-
-/// May a tool run?
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PermissionMode {
-    /// The call runs without a question.
-    Allow,
-    /// Somebody is asked; where nobody can be asked, no.
-    Ask,
-    /// The call never runs; the model gets the reason.
-    Deny,
-}
-
-impl PermissionMode {
-    /// The mode's word in files and flags.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
-}
 
 /// One entry of `[tools.permission]`.
 ///
@@ -72,14 +52,10 @@ impl PermissionRule {
         let Some((key, word)) = text.rsplit_once('=') else {
             return Err(bad(format!("`{text}` sets no mode"), "write it as `TOOL=allow`, `TOOL=ask` or `TOOL=deny`"));
         };
-        let mode = match word.trim() {
-            "allow" => PermissionMode::Allow,
-            "ask" => PermissionMode::Ask,
-            "deny" => PermissionMode::Deny,
-            other => {
-                let help = suggest(other, &["allow", "ask", "deny"], "modes");
-                return Err(bad(format!("`{other}` is no mode"), help));
-            }
+        let word = word.trim();
+        let Some(mode) = PermissionMode::from_word(word) else {
+            let modes: Vec<&str> = PermissionMode::ALL.iter().map(|mode| mode.as_str()).collect();
+            return Err(bad(format!("`{word}` is not a mode"), suggest(word, &modes, "modes")));
         };
         Self::of_key(key.trim(), mode)
     }

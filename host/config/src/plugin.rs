@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flow::{CallbackKind, Label, PluginId};
+use flow::{CallbackKind, Label, PluginId, Power, SettingValue};
 
 use crate::check::suggest;
-use crate::{
-    Code, Diagnostic, Diagnostics, LimitRequests, Limits, Manifest, Operator, PluginEntry, Power, SettingValue,
-};
+use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Limits, Manifest, Operator, PluginEntry};
 
 /// A plugin ready to be loaded.
 #[derive(Clone, Debug)]

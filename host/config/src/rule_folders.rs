@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use crate::document::{Document, steps};
-use crate::typed::{OnProblemWord, RulesFile};
+use crate::typed::RulesFile;
 use crate::{Code, Diagnostic, Location};
 
 /// Where rule files are. The project's and the user's folder have fixed places; the program that opens the host knows
@@ -23,7 +26,8 @@ pub struct RuleFolders {
 }
 
 /// What a rule that cannot be used as written does, whether it is required or not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum OnProblem {
     /// It is reported.
     #[default]
@@ -82,10 +86,6 @@ impl RuleFolders {
                 document.found.push(error.at(place.clone(), "").help("remove it"));
             }
         }
-        let on_problem = match typed.on_problem {
-            OnProblemWord::Warn => OnProblem::Warn,
-            OnProblemWord::Refuse => OnProblem::Refuse,
-        };
-        Self { project: typed.project_rules, user: typed.user_rules, more, required, on_problem }
+        Self { project: typed.project_rules, user: typed.user_rules, more, required, on_problem: typed.on_problem }
     }
 }

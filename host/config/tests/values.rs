@@ -4,10 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flow::SourceFile;
-use tidegate_config::{
-    KeySource, LimitRequests, Limits, Operator, PermissionMode, PermissionRule, Power, ProviderKind, SettingValue,
-};
+use flow::{KeySource, PermissionMode, Power, ProviderKind, SettingValue, SourceFile};
+use tidegate_config::{LimitRequests, Limits, Operator, PermissionRule};
 
 fn full() -> Operator {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config/operator/valid/full.toml");
@@ -76,5 +74,5 @@ fn permissions_are_read_from_flags_too() {
     );
     let said = |text: &str| PermissionRule::parse(text).unwrap_err().to_string();
     assert_eq!(said("shell"), "`shell` sets no mode; write it as `TOOL=allow`, `TOOL=ask` or `TOOL=deny`");
-    assert_eq!(said("shell=alow"), "`alow` is no mode; did you mean `allow`?");
+    assert_eq!(said("shell=alow"), "`alow` is not a mode; did you mean `allow`?");
 }

@@ -2,39 +2,9 @@
 
 use std::fmt;
 
-/// The classes of `thread-events`: they decide whether and how a request is tried again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ErrorClass {
-    /// May pass by itself: network, overload, time-out.
-    Transient,
-    /// Will not pass: bad request, bad key, unreadable stream.
-    Permanent,
-    /// Too many requests; wait as told.
-    RateLimited,
-    /// The account has nothing left.
-    Quota,
-    /// A limit of ours was reached.
-    LimitHit,
-    /// The money set aside is spent.
-    Budget,
-    /// Somebody stopped it.
-    Cancelled,
-}
+use crate::ErrorClass;
 
 impl ErrorClass {
-    /// The class's word on every surface.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Transient => "transient",
-            Self::Permanent => "permanent",
-            Self::RateLimited => "rate_limited",
-            Self::Quota => "quota",
-            Self::LimitHit => "limit_hit",
-            Self::Budget => "budget",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
     /// Whether trying again can help at all.
     pub fn retryable(self) -> bool {
         matches!(self, Self::Transient | Self::RateLimited)

@@ -22,10 +22,11 @@ mod stream;
 pub mod text;
 mod tool;
 mod verdict;
+mod words;
 
 pub use delta::{BlockId, Delta, StopReason, Usage};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Label, Location, Severity, SourceFile, Subject};
-pub use error::{ErrorClass, ModelError, SessionInUse};
+pub use error::{ModelError, SessionInUse};
 pub use event::{
     AnswerBlock, CallbackOutcome, CallbackReport, Event, EventKind, HoldOutcome, Partial, Place, TurnStatus,
 };
@@ -38,9 +39,13 @@ pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
 pub use message::{Message, Origin, Part, Role};
 pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
 pub use preview::{Ambiguous, Argument, Preview};
-pub use prompt::{Position, Prompt, PromptAddition};
+pub use prompt::{Prompt, PromptAddition};
 pub use rule_origin::{RuleLayer, RuleOrigin};
 pub use segment::{Segment, Tag};
 pub use stream::StreamKind;
 pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
-pub use verdict::{Action, Evidence, RuleMatch, RuleRecord};
+pub use verdict::{Evidence, RuleMatch, RuleRecord};
+pub use words::{
+    Action, ErrorClass, KeySource, NotAVariable, PermissionMode, Position, Power, ProviderKind, SettingKind,
+    SettingValue,
+};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Message, PluginId, ToolSpec};
+use crate::{Message, PluginId, Position, ToolSpec};
 
 /// One request to a model, before any provider turns it into its wire format.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,19 +15,6 @@ pub struct Prompt {
     pub tools: Vec<ToolSpec>,
     /// The most tokens the answer may have; none = the provider's own default.
     pub max_tokens: Option<u32>,
-}
-
-/// Where a plugin's prompt addition goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Position {
-    /// Before the host's system prompt.
-    SystemPrefix,
-    /// After the host's system prompt.
-    SystemSuffix,
-    /// Before the user's words, in the same message.
-    UserPrefix,
-    /// After the user's words, in the same message.
-    UserSuffix,
 }
 
 /// Text that a plugin's manifest adds to the prompt. Ordered by plugin id within a position, then as declared.

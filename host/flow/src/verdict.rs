@@ -1,6 +1,6 @@
 //! What the gate found in a stream.
 
-use crate::StreamKind;
+use crate::{Action, StreamKind};
 
 /// What was found, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,35 +23,6 @@ pub struct Evidence {
     pub path: Option<String>,
     /// No condition matched: the rule guards this tool call and could not read its arguments.
     pub unread: bool,
-}
-
-/// What happens on a match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// It is reported and nothing else: the budget for interrupts is spent and the operator lets it pass, its reminder waits
-    /// already, or the rule's repeat mode does not let it act again.
-    Pass,
-    /// The model is told afterwards; nothing is stopped.
-    Remind,
-    /// The stream is stopped, the reminder put in, the answer tried again.
-    Interrupt,
-    /// The tool call does not run; its result says why.
-    Block,
-    /// The turn ends.
-    Stop,
-}
-
-impl Action {
-    /// The action's word on every surface.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Remind => "remind",
-            Self::Interrupt => "interrupt",
-            Self::Block => "block",
-            Self::Stop => "stop",
-        }
-    }
 }
 
 /// A rule fired.

@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::ModelError;
+use flow::{KeySource, ModelError, ProviderKind};
 use turn::ports::Model;
 
 use crate::http::Http;
@@ -33,8 +32,10 @@ pub struct HttpConfig {
     /// Where it is: `https://host`, with or without a path (`/v1` is added where the format has it and the path does
     /// not), and without the endpoint (`/messages`, `/chat/completions`, `/responses`). None = the vendor's own.
     pub base_url: Option<String>,
-    /// Where the key is.
+    /// Where the key is. It is read when the provider is connected, and never printed or recorded.
     pub key: KeySource,
+    /// The key itself, from the program that embeds the host; it is used in place of `key`.
+    pub given_key: Option<Box<Secret>>,
     /// Sent with every request, after our own.
     pub headers: Vec<(String, String)>,
     /// The most tokens of an answer, where a prompt does not say.
@@ -65,6 +66,7 @@ impl HttpConfig {
             model: model.into(),
             base_url: None,
             key: KeySource::Usual,
+            given_key: None,
             headers: Vec::new(),
             max_tokens: None,
             thinking_budget: None,
@@ -76,21 +78,6 @@ impl HttpConfig {
             record: None,
         }
     }
-}
-
-/// Where a key is. It is read when the provider is connected, and never printed or recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum KeySource {
-    /// In the vendor's usual environment variable; at another address than the vendor's own, no key is sent: a key goes
-    /// nowhere unasked.
-    #[default]
-    Usual,
-    /// In this environment variable.
-    Env(String),
-    /// The key itself, from the program that embeds the host.
-    Given(Box<Secret>),
-    /// No key is sent.
-    None,
 }
 
 /// A recorded session to answer from.
@@ -111,45 +98,6 @@ impl ReplayConfig {
     }
 }
 
-/// The kinds of providers, by the names an operator writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// A server that is reached by HTTP.
-    Http(Wire),
-    /// A recorded session.
-    Recording,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::Http(Wire::Anthropic), Self::Http(Wire::OpenAiChat), Self::Http(Wire::OpenAiResponses), Self::Recording];
-
-    /// The kind's word on every surface.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Http(wire) => wire.as_str(),
-            Self::Recording => "recording",
-        }
-    }
-}
-
-/// Not a [`Kind`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no provider {word:?}; there are anthropic, openai-chat, openai-responses, recording")]
-pub struct UnknownKind {
-    /// What was written.
-    pub word: String,
-}
-
-impl FromStr for Kind {
-    type Err = UnknownKind;
-
-    fn from_str(word: &str) -> Result<Self, UnknownKind> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word).ok_or_else(|| UnknownKind { word: word.to_owned() })
-    }
-}
-
 /// The wire formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wire {
@@ -162,12 +110,22 @@ pub enum Wire {
 }
 
 impl Wire {
+    /// The wire format of a kind of provider; `None` for recordings.
+    pub fn of(kind: ProviderKind) -> Option<Self> {
+        match kind {
+            ProviderKind::Anthropic => Some(Self::Anthropic),
+            ProviderKind::OpenaiChat => Some(Self::OpenAiChat),
+            ProviderKind::OpenaiResponses => Some(Self::OpenAiResponses),
+            ProviderKind::Recording => None,
+        }
+    }
+
     /// The format's word on every surface: `anthropic`, `openai-chat`, `openai-responses`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenAiChat => "openai-chat",
-            Self::OpenAiResponses => "openai-responses",
+            Self::Anthropic => ProviderKind::Anthropic.as_str(),
+            Self::OpenAiChat => ProviderKind::OpenaiChat.as_str(),
+            Self::OpenAiResponses => ProviderKind::OpenaiResponses.as_str(),
         }
     }
 

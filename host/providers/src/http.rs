@@ -6,14 +6,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use flow::{ErrorClass, ModelError};
+use flow::{ErrorClass, KeySource, ModelError};
 use futures_core::Stream;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use turn::ports::BoxFuture;
 
-use crate::config::{HttpConfig, KeySource, ProviderError, Secret, Secrets, Wire};
+use crate::config::{HttpConfig, ProviderError, Secret, Secrets, Wire};
 use crate::model::{Chunks, Reply, Transport};
 
 /// The most bytes that are read of a list of models; those of the largest gateways have less than one MiB.
@@ -220,11 +220,13 @@ fn below(base: &Url, path: &str) -> Url {
 }
 
 fn key(config: &HttpConfig) -> Result<Option<Secret>, ProviderError> {
+    if let Some(key) = &config.given_key {
+        return match key.0.trim() {
+            "" => Err(ProviderError::Setting { key: "key", cause: "the key that was given is empty".to_owned() }),
+            key => Ok(Some(Secret::new(key))),
+        };
+    }
     let variable = match &config.key {
-        KeySource::Given(key) if key.0.trim().is_empty() => {
-            return Err(ProviderError::Setting { key: "key", cause: "the key that was given is empty".to_owned() });
-        }
-        KeySource::Given(key) => return Ok(Some(Secret::new(key.0.trim()))),
         KeySource::Env(variable) => variable.as_str(),
         KeySource::Usual if config.base_url.is_none() => config.wire.default_key_env(),
         KeySource::Usual | KeySource::None => return Ok(None),

@@ -23,9 +23,7 @@ mod sse;
 mod surrogates;
 
 pub use self::check::check;
-pub use self::config::{
-    HttpConfig, KeySource, Kind, ProviderConfig, ProviderError, ReplayConfig, Secret, UnknownKind, Wire, connect,
-};
+pub use self::config::{HttpConfig, ProviderConfig, ProviderError, ReplayConfig, Secret, Wire, connect};
 pub use self::decode::Decoder;
 pub use self::limits::Limits;
 pub use self::model::encode;

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use flow::{Delta, ErrorClass, Message, ModelError, Prompt};
-use providers::{HttpConfig, KeySource, ProviderConfig, ProviderError, ReplayConfig, Wire, check, connect};
+use flow::{Delta, ErrorClass, KeySource, Message, ModelError, Prompt};
+use providers::{HttpConfig, ProviderConfig, ProviderError, ReplayConfig, Wire, check, connect};
 use support::{Fixture, Script, Step};
 use tidegate_providers as providers;
 use turn::ports::{Model, ModelStream};

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use flow::CallbackKind;
+use flow::{CallbackKind, Power};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::error::LoadProblem;
+use crate::interface::Interface;
 use crate::limits::COMPONENT_MAX_BYTES;
-use crate::power::Power;
 use crate::v0_1;
 
 /// Looks at the first bytes: a component, and none too large to be looked at further.
@@ -30,7 +30,7 @@ pub(crate) fn header(bytes: &[u8]) -> Result<(), LoadProblem> {
 /// What a component takes and offers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Surface {
-    pub(crate) powers: BTreeSet<Power>,
+    pub(crate) imports: BTreeSet<Interface>,
     pub(crate) callbacks: BTreeSet<CallbackKind>,
 }
 
@@ -42,11 +42,11 @@ pub(crate) fn surface(component: &Component, engine: &Engine) -> Result<Surface,
     for name in imports.iter().chain(&exports) {
         version(name)?;
     }
-    let mut found = Surface { powers: BTreeSet::new(), callbacks: BTreeSet::new() };
+    let mut found = Surface { imports: BTreeSet::new(), callbacks: BTreeSet::new() };
     for name in imports {
         match interface(name) {
             Some("types") => {}
-            Some(known) if Power::from_name(known).is_some() => found.powers.extend(Power::from_name(known)),
+            Some(known) if Interface::from_name(known).is_some() => found.imports.extend(Interface::from_name(known)),
             _ => return Err(LoadProblem::UnknownImport { name: name.to_owned(), hint: hint(name) }),
         }
     }
@@ -121,13 +121,13 @@ fn hint(name: &str) -> &'static str {
     }
 }
 
-/// Each power a component imports must be asked for by its manifest and granted by the operator.
+/// Each power that a component's imports need must be asked for by its manifest and granted by the operator.
 pub(crate) fn powers(
-    imported: &BTreeSet<Power>,
+    imported: &BTreeSet<Interface>,
     asked: &BTreeSet<Power>,
     granted: &BTreeSet<Power>,
 ) -> Result<(), LoadProblem> {
-    for &power in imported.iter().filter(|power| !power.always_granted()) {
+    for power in imported.iter().filter_map(|interface| interface.power()) {
         if !asked.contains(&power) {
             return Err(LoadProblem::PowerNotAsked { power });
         }

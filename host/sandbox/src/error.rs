@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use flow::{CallbackKind, FailureCause, PluginId};
-
-use crate::power::Power;
+use flow::{CallbackKind, FailureCause, PluginId, Power};
 
 /// A plugin was refused.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flow::{CallbackKind, DecidedBy, OnFailure, PluginId, Registered, Registration};
+use flow::{CallbackKind, DecidedBy, OnFailure, PluginId, Power, Registered, Registration};
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::{Component, Linker};
 
@@ -14,8 +14,8 @@ use crate::engine::{Counts, EngineError, EngineOptions, Machine, Report};
 use crate::error::{LoadError, LoadProblem};
 use crate::failure::{Described, describe, describe_start};
 use crate::guest::{Guest, Identity, Ready, Scene};
+use crate::interface::Interface;
 use crate::limits::{COMPONENT_MAX_BYTES, Limits};
-use crate::power::Power;
 use crate::setting::Settings;
 use crate::v0_1::{self, Exports, RegisterFault};
 use crate::{cache, check};
@@ -98,7 +98,7 @@ pub(crate) struct Loaded {
     pub(crate) ready: Ready,
     pub(crate) exports: Exports,
     digest: String,
-    powers: BTreeSet<Power>,
+    imports: BTreeSet<Interface>,
 }
 
 impl Sandbox {
@@ -142,8 +142,8 @@ impl Sandbox {
         let invalid = |error: wasmtime::Error| LoadProblem::Invalid(format!("{error:#}"));
         let component = self.machine.component(&bytes).map_err(invalid)?;
         let surface = check::surface(&component, &self.machine.engine)?;
-        check::powers(&surface.powers, &source.asked, &source.granted)?;
-        let ready = self.link(&component, &surface.powers)?;
+        check::powers(&surface.imports, &source.asked, &source.granted)?;
+        let ready = self.link(&component, &surface.imports)?;
         let types = |error: wasmtime::Error| LoadProblem::Types(format!("{error:#}"));
         let exports = Exports::find(&ready, &surface.callbacks).map_err(types)?;
         let identity = Arc::new(Identity { id: source.id, settings: source.settings, limits: source.limits });
@@ -156,14 +156,14 @@ impl Sandbox {
         let registration = Registration { plugin, version, callbacks, required };
         let digest = cache::hex(&Sha256::digest(&bytes));
         let machine = Arc::clone(&self.machine);
-        Ok(Loaded { machine, identity, registration, ready, exports, digest, powers: surface.powers })
+        Ok(Loaded { machine, identity, registration, ready, exports, digest, imports: surface.imports })
     }
 
-    /// Finds what the component imports among the powers it has. Only those are there to be found.
-    fn link(&self, component: &Component, powers: &BTreeSet<Power>) -> Result<Ready, LoadProblem> {
+    /// Links the component to the interfaces that it imports; the linker has no others.
+    fn link(&self, component: &Component, imports: &BTreeSet<Interface>) -> Result<Ready, LoadProblem> {
         let types = |error: wasmtime::Error| LoadProblem::Types(format!("{error:#}"));
         let mut linker = Linker::new(&self.machine.engine);
-        v0_1::link(&mut linker, powers).map_err(types)?;
+        v0_1::link(&mut linker, imports).map_err(types)?;
         linker.instantiate_pre(component).map_err(types)
     }
 
@@ -271,9 +271,9 @@ impl Plugin {
         &self.loaded.registration
     }
 
-    /// The powers its component imports; it has these and no others.
-    pub fn powers(&self) -> &BTreeSet<Power> {
-        &self.loaded.powers
+    /// The interfaces that its component imports; it is given these and no others.
+    pub fn imports(&self) -> &BTreeSet<Interface> {
+        &self.loaded.imports
     }
 
     /// What it may use up.

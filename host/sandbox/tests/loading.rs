@@ -5,9 +5,9 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flow::{Callback, CallbackKind, TagPattern, TextUnit};
+use flow::{Callback, CallbackKind, Power, TagPattern, TextUnit};
 use support::{Guest, PASS, Registered, load, sandbox, source};
-use tidegate_sandbox::{COMPONENT_MAX_BYTES, ComponentSource, LoadProblem, PluginSource, Power, SandboxHost};
+use tidegate_sandbox::{COMPONENT_MAX_BYTES, ComponentSource, Interface, LoadProblem, PluginSource, SandboxHost};
 use turn::ports::ExtensionHost as _;
 
 /// Loads and gives the refusal's text.
@@ -44,7 +44,7 @@ fn a_guest_with_every_callback_is_loaded_with_what_it_registered() {
     );
     assert_eq!(registration.callbacks[2], (Callback::Tag(tags), 0).into());
     assert_eq!(registration.callbacks[4], (Callback::TtsrTriggered, 50).into());
-    assert_eq!(plugin.powers(), &BTreeSet::new(), "what is not imported is not there");
+    assert_eq!(plugin.imports(), &BTreeSet::new(), "what is not imported is not there");
     assert_eq!(plugin.digest().len(), 64);
 }
 
@@ -136,7 +136,7 @@ fn with_state() -> Guest {
 fn powers_must_be_asked_for_and_granted() {
     let component = with_state().component();
     let mut source = source("s", component);
-    assert_eq!(sandbox().load(source.clone()).unwrap().powers(), &BTreeSet::from([Power::State]));
+    assert_eq!(sandbox().load(source.clone()).unwrap().imports(), &BTreeSet::from([Interface::State]));
     source.granted.remove(&Power::State);
     let said = refusal(source.clone());
     assert!(said.contains("asks for the power `state`, which is not granted"), "{said}");
@@ -162,7 +162,7 @@ fn log_and_settings_need_no_grant() {
         ..Guest::text(PASS)
     };
     let source = PluginSource::new("l".parse().unwrap(), ComponentSource::Bytes(guest.component().into()));
-    assert_eq!(sandbox().load(source).unwrap().powers(), &BTreeSet::from([Power::Log, Power::Settings]));
+    assert_eq!(sandbox().load(source).unwrap().imports(), &BTreeSet::from([Interface::Log, Interface::Settings]));
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! From what the operator decided to what each room is given. One function a room; nothing is decided here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use config::{KeySource, Operator, Power, Provider, ProviderKind, SettingValue};
-use flow::{CallbackKind, ToolSpec};
+use config::{Operator, Provider};
+use flow::{CallbackKind, KeySource, Power, ProviderKind, ToolSpec};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret, Wire};
-use sandbox::{ComponentSource, PluginSource, Setting};
+use sandbox::{ComponentSource, PluginSource};
 use turn::ports::Tools;
 
 use crate::{HostError, rulebook};
@@ -17,23 +17,14 @@ pub(crate) fn provider(
     record: Option<&Path>,
     key: Option<&Secret>,
 ) -> Result<ProviderConfig, HostError> {
-    let known = || ProviderKind::ALL.map(ProviderKind::as_str).join(", ");
+    let known = || ProviderKind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
     let kind = from.kind.ok_or_else(|| HostError::NoProvider { known: known() })?;
-    let wire = match kind {
-        ProviderKind::Anthropic => Wire::Anthropic,
-        ProviderKind::OpenaiChat => Wire::OpenAiChat,
-        ProviderKind::OpenaiResponses => Wire::OpenAiResponses,
-        ProviderKind::Recording => return replay(from, record),
-    };
+    let Some(wire) = Wire::of(kind) else { return replay(from, record) };
     let model = from.model.clone().ok_or(HostError::NoModel)?;
     Ok(ProviderConfig::Http(HttpConfig {
         base_url: from.base_url.clone(),
-        key: match (key, &from.key) {
-            (Some(key), _) => providers::KeySource::Given(Box::new(key.clone())),
-            (None, KeySource::Usual) => providers::KeySource::Usual,
-            (None, KeySource::Env(name)) => providers::KeySource::Env(name.clone()),
-            (None, KeySource::None) => providers::KeySource::None,
-        },
+        key: from.key.clone(),
+        given_key: key.cloned().map(Box::new),
         max_tokens: from.max_tokens,
         connect_timeout: from.connect_timeout,
         idle_timeout: from.idle_timeout,
@@ -64,11 +55,7 @@ pub(crate) fn tools(
     let rule = |rule: &config::PermissionRule, origin: &str| tools::PermissionRule {
         tool: rule.tool.clone(),
         pattern: rule.pattern.clone(),
-        mode: match rule.mode {
-            config::PermissionMode::Allow => tools::PermissionMode::Allow,
-            config::PermissionMode::Ask => tools::PermissionMode::Ask,
-            config::PermissionMode::Deny => tools::PermissionMode::Deny,
-        },
+        mode: rule.mode,
         origin: origin.to_owned(),
     };
     let said = |one: &&config::PermissionRule| {
@@ -118,9 +105,6 @@ fn guarded(operator: &Operator, plugins: &[config::Plugin]) -> Vec<tools::Guarde
 /// What `sandbox` is given for one plugin; `None` where the plugin has no component.
 pub(crate) fn plugin(from: &config::Plugin) -> Option<PluginSource> {
     let component = from.manifest.component.clone()?;
-    let powers = |wanted: &dyn Fn(&Power) -> bool| -> BTreeSet<sandbox::Power> {
-        Power::ALL.iter().filter(|power| wanted(power)).filter_map(|power| guest_power(*power)).collect()
-    };
     let limits = sandbox::Limits {
         time: from.limits.callback,
         text_time: from.limits.text,
@@ -135,9 +119,9 @@ pub(crate) fn plugin(from: &config::Plugin) -> Option<PluginSource> {
         callbacks.into_iter().filter_map(|callback| Some((callback, from.priority(callback)?))).collect();
     Some(PluginSource {
         version: from.manifest.version.clone(),
-        asked: powers(&|power| from.manifest.capabilities.contains_key(power)),
-        granted: powers(&|power| from.entry.grants.contains(power)),
-        settings: from.settings.iter().map(|(name, value)| (name.clone(), setting(value))).collect(),
+        asked: from.manifest.capabilities.keys().copied().collect(),
+        granted: from.entry.grants.iter().copied().collect(),
+        settings: from.settings.clone(),
         limits,
         required: from.entry.required,
         priorities,
@@ -145,26 +129,6 @@ pub(crate) fn plugin(from: &config::Plugin) -> Option<PluginSource> {
         operator_fails_closed: from.entry.fails_closed,
         ..PluginSource::new(from.manifest.id.clone(), ComponentSource::File(component))
     })
-}
-
-/// A power that a guest imports; adding to the prompt is the manifest's alone.
-fn guest_power(power: Power) -> Option<sandbox::Power> {
-    match power {
-        Power::State => Some(sandbox::Power::State),
-        Power::Session => Some(sandbox::Power::Session),
-        Power::History => Some(sandbox::Power::History),
-        Power::Tools => Some(sandbox::Power::Tools),
-        Power::Prompt => None,
-    }
-}
-
-fn setting(value: &SettingValue) -> Setting {
-    match value {
-        SettingValue::Text(text) => Setting::Text(text.clone()),
-        SettingValue::Number(number) => Setting::Number(*number),
-        SettingValue::Boolean(yes) => Setting::Boolean(*yes),
-        SettingValue::Texts(texts) => Setting::Texts(texts.clone()),
-    }
 }
 
 /// Where compiled components are kept by default: the user's cache folder. `None` where the user has no home.

@@ -56,10 +56,9 @@ mod turns;
 
 pub use assemble::tool_specs;
 pub use config::{
-    BadPermission, BuildKind, Diagnostics, KeySource, LimitRequests, Limits, MANIFEST_FILE, Manifest, NamedFolder,
-    NotAVariable, OPERATOR_FILE, OnProblem, Operator, PermissionMode, PermissionRule, Plugin as ConfiguredPlugin,
-    PluginEntry, Power, Provider, ProviderKind, RuleFolders, SettingDecl, SettingKind, SettingValue, ToolGuidance,
-    ToolSettings, TurnSettings, render as render_diagnostic,
+    BadPermission, BuildKind, Diagnostics, LimitRequests, Limits, MANIFEST_FILE, Manifest, NamedFolder, OPERATOR_FILE,
+    OnProblem, Operator, PermissionRule, Plugin as ConfiguredPlugin, PluginEntry, Provider, RuleFolders, SettingDecl,
+    ToolGuidance, ToolSettings, TurnSettings, render as render_diagnostic,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
@@ -69,11 +68,12 @@ pub use flow::text::normal_path;
 pub use flow::{
     Action, Ambiguous, Annotation, AnswerBlock, Argument, BlockId, CallFailure, CallId, Callback, CallbackKind,
     CallbackOutcome, CallbackReport, Confirmation, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, Event,
-    EventKind, Evidence, FailureCause, HoldOutcome, InvalidPluginId, Label, Location, Message, ModelError, OnFailure,
-    Origin, OutputMode, Part, Partial, Permission, Place, PluginId, Position, Preview, Prompt, PromptAddition,
-    Registered, Registration, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord, SessionId,
-    SessionInUse, Severity, SourceFile, StopReason, StreamKind, Subject, TagPattern, TextOptions, TextStream, TextUnit,
-    ToolCall, ToolOutput, ToolResult, ToolSpec, TurnStatus, Usage,
+    EventKind, Evidence, FailureCause, HoldOutcome, InvalidPluginId, KeySource, Label, Location, Message, ModelError,
+    NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode, Place, PluginId, Position,
+    Power, Preview, Prompt, PromptAddition, ProviderKind, Registered, Registration, Role, RuleLayer, RuleMatch,
+    RuleOrigin as RuleSource, RuleRecord, SessionId, SessionInUse, SettingKind, SettingValue, Severity, SourceFile,
+    StopReason, StreamKind, Subject, TagPattern, TextOptions, TextStream, TextUnit, ToolCall, ToolOutput, ToolResult,
+    ToolSpec, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
@@ -89,7 +89,7 @@ pub use rules::{
     Settings as RuleSettings, Shadow, Strings as RuleStrings, Unmet as UnmetRule,
 };
 pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
-pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem, Power as GuestPower};
+pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem};
 pub use session::{Input, Session, TurnRunning};
 pub use tools::{DiskFiles, ToolsError};
 pub use turn::ports::{

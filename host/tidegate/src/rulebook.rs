@@ -102,7 +102,8 @@ pub(crate) fn permission(settings: &mut tools::ToolSettings) -> Result<Permissio
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use tools::{PermissionMode, PermissionRule};
+    use flow::PermissionMode;
+    use tools::PermissionRule;
 
     use super::*;
 

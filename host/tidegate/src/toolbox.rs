@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use flow::{Permission, Preview, ToolCall, ToolOutput, ToolSpec};
-use tools::{PermissionMode, PermissionRule, ToolSettings};
+use flow::{Permission, PermissionMode, Preview, ToolCall, ToolOutput, ToolSpec};
+use tools::{PermissionRule, ToolSettings};
 use turn::ports::{BoxFuture, PreparedCall, Progress, Tools};
 
 use crate::HostError;

@@ -31,8 +31,8 @@ use builtin::Builtin;
 pub use disk::DiskFiles;
 pub use guard::GuardedPath;
 use guard::Guards;
+pub use permission::PermissionRule;
 use permission::Policy;
-pub use permission::{PermissionMode, PermissionRule};
 use prepared::Prepared;
 use workspace::Workspace;
 

@@ -14,7 +14,7 @@
 //! - `ask` and `deny` fit when the whole command or any part of it between such characters fits. That catches what is
 //!   done by habit, not what is hidden on purpose: to be sure, set `shell` itself to `ask` or `deny`.
 
-use flow::{Permission, ToolCall};
+use flow::{Permission, PermissionMode, ToolCall};
 use globset::GlobMatcher;
 
 use crate::ToolsError;
@@ -22,27 +22,6 @@ use crate::builtin::{self, Builtin, Subject};
 use crate::glob;
 use crate::guard::{Guards, Hit};
 use crate::workspace::Workspace;
-
-/// May a tool run? Ordered from the most lenient to the strictest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum PermissionMode {
-    /// The call runs without a question.
-    Allow,
-    /// Somebody is asked.
-    Ask,
-    /// The call never runs; the model gets the reason.
-    Deny,
-}
-
-impl PermissionMode {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
-}
 
 /// An entry of `[tools.permission]`: a tool, a pattern or none, and a mode.
 #[derive(Clone, Debug, PartialEq, Eq)]

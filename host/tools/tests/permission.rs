@@ -6,8 +6,9 @@ mod common;
 
 use common::{World, rule};
 use flow::Permission;
+use flow::{PermissionMode, PermissionMode::*};
 use serde_json::{Value, json};
-use tidegate_tools::{BuiltinTools, GuardedPath, PermissionMode, PermissionMode::*, ToolSettings};
+use tidegate_tools::{BuiltinTools, GuardedPath, ToolSettings};
 use turn::ports::Tools;
 
 fn world(entries: &[(&str, PermissionMode)]) -> World {

@@ -4,8 +4,9 @@
 mod common;
 
 use common::{World, rule};
+use flow::PermissionMode;
 use serde_json::json;
-use tidegate_tools::{PermissionMode, ToolSettings};
+use tidegate_tools::ToolSettings;
 
 fn project() -> World {
     let world = World::new();

@@ -1,11 +1,10 @@
 //! The guests and plugins that the benches run, built and loaded.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flow::{EventKind, Message, Place, PluginId, SessionId, ToolSpec};
-use sandbox::{ComponentSource, EngineOptions, Plugin, PluginSource, Power, Sandbox};
+use flow::{EventKind, Message, Place, PluginId, Power, SessionId, ToolSpec};
+use sandbox::{ComponentSource, EngineOptions, Plugin, PluginSource, Sandbox};
 use turn::ports::{EventSink, SessionInfo, SessionView};
 
 /// The top folder of the repository.
@@ -30,8 +29,8 @@ pub(crate) fn sandbox(instances: u32) -> Sandbox {
 pub(crate) fn load(sandbox: &Sandbox, id: &str, component: Vec<u8>) -> Plugin {
     let id: PluginId = id.parse().unwrap();
     let mut source = PluginSource::new(id, ComponentSource::Bytes(component.into()));
-    source.asked = BTreeSet::from(Power::ALL);
-    source.granted = BTreeSet::from(Power::ALL);
+    source.asked = Power::ALL.iter().copied().collect();
+    source.granted = Power::ALL.iter().copied().collect();
     sandbox.load(source).unwrap()
 }
 

@@ -34,6 +34,9 @@ const OWNED: [(&str, &str); 7] = [
     ("clap::", "host/cli/"),
 ];
 
+/// Exceptions from [`OWNED`]: the words of lists are values of flags, behind a feature that only `cli` switches on.
+const ALSO: [(&str, &str); 1] = [("clap::", "host/flow/src/words.rs")];
+
 /// Rooms whose code is bound by [`OWNED`]; tests and benches may compare with anything.
 const ROOMS: [&str; 2] = ["host/", "rules/"];
 
@@ -56,6 +59,7 @@ fn owned(files: &[File]) -> (usize, Vec<String>) {
         let code = file.text.lines().filter(|line| !line.trim_start().starts_with("//"));
         let code: String = code.flat_map(|line| [line, "\n"]).collect();
         let bad = OWNED.iter().filter(|(word, owner)| !file.path.starts_with(owner) && code.contains(word));
+        let bad = bad.filter(|(word, _)| !ALSO.contains(&(*word, file.path.as_str())));
         findings.extend(bad.map(|(word, owner)| format!("{} names {word}, which belongs to {owner}", file.path)));
     }
     (files.iter().filter(inside).count(), findings)

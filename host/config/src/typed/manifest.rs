@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use flow::{Position, SettingKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::operator::ValueFile;
+use crate::BuildKind;
 
 /// The manifest of a Tidegate plugin.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -74,15 +76,7 @@ pub(crate) struct ComponentFile {
 #[serde(deny_unknown_fields)]
 pub(crate) struct BuildFile {
     /// The language it is written in.
-    pub(crate) kind: BuildKindWord,
-}
-
-/// A language plugins are built from.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum BuildKindWord {
-    /// Rust: the folder holds a `Cargo.toml`.
-    Rust,
+    pub(crate) kind: BuildKind,
 }
 
 /// What happens when a callback did not do its work: it failed, was skipped, or returned something that cannot be used.
@@ -155,7 +149,7 @@ pub(crate) struct LimitsRequest {
 pub(crate) struct SettingFile {
     /// What kind of value it has.
     #[serde(rename = "type")]
-    pub(crate) kind: SettingWord,
+    pub(crate) kind: SettingKind,
     /// Its value where the operator gives none; without a default the operator has to give one.
     #[serde(default)]
     pub(crate) default: Option<ValueFile>,
@@ -164,43 +158,15 @@ pub(crate) struct SettingFile {
     pub(crate) description: String,
 }
 
-/// What kind of value a setting has.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum SettingWord {
-    /// A string of any length.
-    Text,
-    /// A 64-bit floating-point number.
-    Number,
-    /// True or false.
-    Boolean,
-    /// A list of texts.
-    Texts,
-}
-
 /// Text added to the prompt.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AdditionFile {
     /// Where it goes.
-    pub(crate) position: PositionWord,
+    pub(crate) position: Position,
     /// The text, as the model sees it.
     #[schemars(length(min = 1))]
     pub(crate) content: String,
-}
-
-/// A place in the prompt.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum PositionWord {
-    /// Before the system prompt.
-    SystemPrefix,
-    /// After the system prompt.
-    SystemSuffix,
-    /// Before the user's words.
-    UserPrefix,
-    /// After the user's words.
-    UserSuffix,
 }
 
 /// Guidance on tools: it orders and advises, and never forbids.

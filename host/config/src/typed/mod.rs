@@ -7,11 +7,6 @@ mod manifest;
 mod operator;
 mod rules;
 
-pub(crate) use manifest::{
-    AdditionFile, BuildKindWord, LimitsRequest, ManifestFile, OnFailureWord, PositionWord, SettingFile, SettingWord,
-};
-pub(crate) use operator::{
-    LimitsFile, ModeWord, OperatorFile, PluginFile, PowerWord, PriorityFile, PromptFile, ProviderFile, ProviderWord,
-    ShellFile,
-};
-pub(crate) use rules::{OnProblemWord, RulesFile};
+pub(crate) use manifest::{AdditionFile, LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
+pub(crate) use operator::{LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, ShellFile};
+pub(crate) use rules::RulesFile;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use flow::{PermissionMode, Power, ProviderKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -34,7 +35,7 @@ pub(crate) struct OperatorFile {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ProviderFile {
     /// The wire format that is spoken.
-    pub(crate) kind: Option<ProviderWord>,
+    pub(crate) kind: Option<ProviderKind>,
     /// The model's name, as the provider knows it.
     pub(crate) model: Option<String>,
     /// Where the provider is, such as `http://127.0.0.1:8080`; the provider's own address where none is given.
@@ -73,20 +74,6 @@ impl Default for ProviderFile {
     }
 }
 
-/// A wire format.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ProviderWord {
-    /// The Messages API of Anthropic.
-    Anthropic,
-    /// OpenAI Chat Completions, which many servers speak.
-    OpenaiChat,
-    /// The Responses API of OpenAI.
-    OpenaiResponses,
-    /// A recorded conversation, replayed byte for byte: no network.
-    Recording,
-}
-
 /// What the model is told before everything else.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -106,7 +93,7 @@ pub(crate) struct PluginFile {
     pub(crate) path: String,
     /// The powers it is given: all that its manifest asks for, or it is not loaded.
     #[serde(default)]
-    pub(crate) grants: Vec<PowerWord>,
+    pub(crate) grants: Vec<Power>,
     /// Whether it is loaded at all.
     #[serde(default = "yes")]
     pub(crate) enabled: bool,
@@ -129,22 +116,6 @@ pub(crate) struct PluginFile {
 
 fn yes() -> bool {
     true
-}
-
-/// A power that is granted by name.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum PowerWord {
-    /// Keep state that lasts.
-    State,
-    /// See the session's facts.
-    Session,
-    /// See the messages of the conversation.
-    History,
-    /// See which tools the model is offered.
-    Tools,
-    /// Add its text to the prompt.
-    Prompt,
 }
 
 /// Priorities per callback.
@@ -202,21 +173,9 @@ pub(crate) struct ToolsFile {
     /// Who may run what. A key is a tool (`shell`), a tool and a pattern (`"shell(git status*)"`, `"write_file(docs/**)"`)
     /// or `"*"` for every tool. A pattern beats a tool, a tool beats `*`; of several patterns that fit, the strictest
     /// decides.
-    pub(crate) permission: BTreeMap<String, ModeWord>,
+    pub(crate) permission: BTreeMap<String, PermissionMode>,
     /// The tool `shell`.
     pub(crate) shell: ShellFile,
-}
-
-/// May a tool run?
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ModeWord {
-    /// Run the call without a question.
-    Allow,
-    /// Somebody is asked; where nobody can be asked, no.
-    Ask,
-    /// Never run the call; the model gets the reason.
-    Deny,
 }
 
 /// The tool `shell`.

@@ -7,6 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
+use crate::OnProblem;
+
 /// `[rules]`. Both halves refuse unknown keys, so neither may see the keys of the other.
 #[derive(Debug, Default)]
 pub(crate) struct RulesFile {
@@ -32,18 +34,7 @@ pub(crate) struct RuleFoldersFile {
     #[schemars(inner(length(min = 1)))]
     pub(crate) required_folders: Vec<String>,
     /// What a rule that cannot be used as written does, whether it is required or not.
-    pub(crate) on_problem: OnProblemWord,
-}
-
-/// What a broken rule does to the host: `on_problem` under `[rules]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum OnProblemWord {
-    /// It is reported.
-    #[default]
-    Warn,
-    /// The host does not run.
-    Refuse,
+    pub(crate) on_problem: OnProblem,
 }
 
 /// The keys of [`RuleFoldersFile`].
@@ -56,7 +47,7 @@ impl Default for RuleFoldersFile {
             user_rules: true,
             folders: Vec::new(),
             required_folders: Vec::new(),
-            on_problem: OnProblemWord::Warn,
+            on_problem: OnProblem::Warn,
         }
     }
 }

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
-use flow::{Action, CallId, ErrorClass, RuleMatch, StreamKind};
+use flow::{Action, CallId, ErrorClass, ProviderKind, RuleMatch, StreamKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Wire;
-use crate::config::Kind;
 
 /// The version of the format that is written. Version 1 had no `rules`; it is read as well.
 pub(crate) const VERSION: u32 = 2;
@@ -208,17 +207,14 @@ impl FireLine {
     }
 
     fn read(self) -> Result<RecordedFire, String> {
-        let stream = match (self.stream.as_str(), self.call, self.tool) {
-            ("text", None, None) => StreamKind::Text,
-            ("thinking", None, None) => StreamKind::Thinking,
-            ("tool", Some(call), Some(name)) => StreamKind::Tool { call: CallId::new(call), name },
-            (other, ..) => {
-                let kinds = "`text`, `thinking`, or `tool` with `call` and `tool`";
-                return Err(format!("`stream` of what fired is {other:?}; it must be {kinds}"));
-            }
-        };
-        let actions = [Action::Pass, Action::Remind, Action::Block, Action::Interrupt, Action::Stop];
-        let action = actions.into_iter().find(|known| known.as_str() == self.action);
+        let (call, tool) = (self.call.map(CallId::new), self.tool);
+        let names_call = call.is_some() || tool.is_some();
+        let stream = StreamKind::read(&self.stream, || call.zip(tool).ok_or(()));
+        let stream = stream.and_then(Result::ok).filter(|stream| stream.is_tool() == names_call).ok_or_else(|| {
+            let kinds = "`text`, `thinking`, or `tool` with `call` and `tool`";
+            format!("`stream` of what fired is {:?}; it must be {kinds}", self.stream)
+        })?;
+        let action = Action::from_word(&self.action);
         let action = action.ok_or_else(|| format!("`action` {:?} is no action of a rule", self.action))?;
         Ok(RecordedFire { rule: self.rule, stream, action, start: self.start, end: self.end })
     }
@@ -283,10 +279,8 @@ impl Recording {
                 return Err(format!("has version {other} of the format; this program reads versions 1 and {VERSION}"));
             }
         }
-        let wire = match line.wire.as_deref().map(str::parse::<Kind>) {
-            Some(Ok(Kind::Http(wire))) => wire,
-            _ => return Err("`wire` must be anthropic, openai-chat or openai-responses".to_owned()),
-        };
+        let kind = line.wire.as_deref().and_then(ProviderKind::from_word);
+        let wire = kind.and_then(Wire::of).ok_or("`wire` must be anthropic, openai-chat or openai-responses")?;
         let model = line.model.ok_or("`model` is missing")?;
         Ok(Self { wire, model, requests: Vec::new() })
     }
@@ -330,21 +324,13 @@ impl Recording {
 }
 
 pub(super) fn end(word: &str, class: Option<&str>, message: Option<String>) -> Result<End, String> {
-    let classes = [
-        ErrorClass::Transient,
-        ErrorClass::Permanent,
-        ErrorClass::RateLimited,
-        ErrorClass::Quota,
-        ErrorClass::LimitHit,
-        ErrorClass::Budget,
-        ErrorClass::Cancelled,
-    ];
     match word {
         "complete" => Ok(End::Complete),
         "cut" => Ok(End::Cut),
         "failed" => {
-            let class = classes.into_iter().find(|known| Some(known.as_str()) == class);
-            let class = class.ok_or_else(|| format!("`class` {class:?} is no class of errors"))?;
+            let class = class
+                .and_then(ErrorClass::from_word)
+                .ok_or_else(|| format!("`class` {class:?} is no class of errors"))?;
             Ok(End::Failed { class, message: message.unwrap_or_else(|| "the recorded connection broke".to_owned()) })
         }
         other => Err(format!("`end` is {other:?}; it may be complete, cut or failed")),

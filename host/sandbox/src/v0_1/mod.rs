@@ -24,7 +24,7 @@ use wasmtime::{AsContextMut as _, Store};
 use self::bindings::exports::tidegate::extension as exports;
 use self::bindings::tidegate::extension as imports;
 use crate::guest::{Guest, Ready};
-use crate::power::Power;
+use crate::interface::Interface;
 
 pub(crate) use self::calls::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered};
 pub(crate) use self::register::{RegisterFault, register};
@@ -50,19 +50,19 @@ pub(crate) fn interface(callback: CallbackKind) -> &'static str {
     }
 }
 
-/// Gives a plugin its powers and no more.
-pub(crate) fn link(linker: &mut Linker<Guest>, powers: &BTreeSet<Power>) -> wasmtime::Result<()> {
+/// Adds the interfaces that a plugin imports, and no others.
+pub(crate) fn link(linker: &mut Linker<Guest>, interfaces: &BTreeSet<Interface>) -> wasmtime::Result<()> {
     imports::types::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?;
-    for power in powers {
-        match power {
-            Power::Clock => imports::clock::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
-            Power::History => imports::history::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
-            Power::Random => imports::random::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
-            Power::Log => imports::log::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
-            Power::Session => imports::session::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
-            Power::Settings => imports::settings::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
-            Power::State => imports::state::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
-            Power::Tools => imports::tools::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+    for interface in interfaces {
+        match interface {
+            Interface::Clock => imports::clock::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Interface::History => imports::history::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Interface::Random => imports::random::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Interface::Log => imports::log::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Interface::Session => imports::session::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Interface::Settings => imports::settings::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Interface::State => imports::state::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Interface::Tools => imports::tools::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
         }
     }
     Ok(())

@@ -5,14 +5,13 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file is a crate of its own and uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use flow::{CallbackKind, EventKind, Message, NoAnswer, PluginId, SessionId, TextPlace, ToolSpec};
-use tidegate_sandbox::{ComponentSource, EngineOptions, LoadError, Plugin, PluginSource, Power, Sandbox, SandboxHost};
+use flow::{CallbackKind, EventKind, Message, NoAnswer, PluginId, Power, SessionId, TextPlace, ToolSpec};
+use tidegate_sandbox::{ComponentSource, EngineOptions, LoadError, Plugin, PluginSource, Sandbox, SandboxHost};
 use turn::ports::{BoxFuture, Clock, EventSink, ExtensionHost as _, Extensions, SessionInfo, SessionView};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, SourceMap};
@@ -309,8 +308,8 @@ pub fn sandbox() -> &'static Sandbox {
 /// A source with all powers asked for and granted.
 pub fn source(id: &str, component: Vec<u8>) -> PluginSource {
     let mut source = PluginSource::new(id.parse::<PluginId>().unwrap(), ComponentSource::Bytes(component.into()));
-    source.asked = BTreeSet::from(Power::ALL);
-    source.granted = BTreeSet::from(Power::ALL);
+    source.asked = Power::ALL.iter().copied().collect();
+    source.granted = Power::ALL.iter().copied().collect();
     source
 }
 

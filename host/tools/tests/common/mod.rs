@@ -7,10 +7,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use flow::PermissionMode;
 use flow::{CallId, Permission, ToolCall, ToolOutput};
 use serde_json::Value;
 use tempfile::TempDir;
-use tidegate_tools::{BuiltinTools, PermissionMode, PermissionRule, ToolSettings};
+use tidegate_tools::{BuiltinTools, PermissionRule, ToolSettings};
 use turn::ports::Tools;
 
 /// A folder that holds the workspace `inside` and the file `outside.txt` beside it.

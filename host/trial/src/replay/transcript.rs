@@ -259,14 +259,8 @@ impl Pending {
 }
 
 fn fired(record: &Record<'_>) -> Result<PastFire, String> {
-    let stream = match record.text("stream")? {
-        "text" => StreamKind::Text,
-        "thinking" => StreamKind::Thinking,
-        "tool" => {
-            StreamKind::Tool { call: CallId::new(record.text("call_id")?), name: record.text("tool")?.to_owned() }
-        }
-        other => return Err(format!("`{other}` is no stream")),
-    };
+    let word = record.text("stream")?;
+    let stream = StreamKind::read(word, || named_call(record)).ok_or_else(|| format!("`{word}` is not a stream"))??;
     Ok(PastFire {
         rule: record.text("rule")?.to_owned(),
         stream,
@@ -276,13 +270,19 @@ fn fired(record: &Record<'_>) -> Result<PastFire, String> {
     })
 }
 
+/// The id and the tool of the call that a record is about.
+fn named_call(record: &Record<'_>) -> Result<(CallId, String), String> {
+    Ok((CallId::new(record.text("call_id")?), record.text("tool")?.to_owned()))
+}
+
 /// A call that was run.
 fn call(record: &Record<'_>) -> Result<Piece, String> {
     let input = record.payload.get("input").ok_or("`input` of `tool_call_start` is missing")?;
     // Arguments that are no object are kept as they were.
     let raw = input.as_object().filter(|input| input.len() == 1).and_then(|input| input.get("raw")?.as_str());
     let text = raw.map_or_else(|| input.to_string(), str::to_owned);
-    let kind = StreamKind::Tool { call: CallId::new(record.text("call_id")?), name: record.text("tool")?.to_owned() };
+    let (call, name) = named_call(record)?;
+    let kind = StreamKind::Tool { call, name };
     Ok(Piece { kind, text, stood: 0, complete: true })
 }
 
@@ -300,15 +300,13 @@ fn blocks(record: &Record<'_>, thinking: &str) -> Result<Option<Vec<Piece>>, Str
             *from = rest;
             Some(piece.to_owned())
         };
-        let (kind, text) = match block["stream"].as_str() {
-            Some("text") => (StreamKind::Text, cut(&mut text)),
-            Some("thinking") => (StreamKind::Thinking, cut(&mut thinking)),
-            Some("tool") => {
-                let word = |key: &str| block[key].as_str().map(str::to_owned).ok_or_else(wrong);
-                let kind = StreamKind::Tool { call: CallId::new(word("call_id")?), name: word("tool")? };
-                (kind, Some(word("arguments")?))
-            }
-            _ => return Err(wrong()),
+        let word = |key: &str| block[key].as_str().map(str::to_owned).ok_or_else(wrong);
+        let call = || Ok::<_, String>((CallId::new(word("call_id")?), word("tool")?));
+        let kind = StreamKind::read(&word("stream")?, call).ok_or_else(wrong)??;
+        let text = match &kind {
+            StreamKind::Text => cut(&mut text),
+            StreamKind::Thinking => cut(&mut thinking),
+            StreamKind::Tool { .. } => Some(word("arguments")?),
         };
         let stood = block["stood_bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
         pieces.push(Piece { kind, text: text.ok_or_else(wrong)?, stood, complete });

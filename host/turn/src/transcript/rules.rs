@@ -131,14 +131,8 @@ fn read(record: &Value) -> Result<RuleRecord, &'static str> {
     let found = &record["evidence"];
     let place = |key: &'static str| found[key].as_u64().ok_or(key);
     let words = |key: &'static str| found[key].as_str().map(str::to_owned);
-    let stream = match text("stream")? {
-        "text" => StreamKind::Text,
-        "thinking" => StreamKind::Thinking,
-        "tool" => StreamKind::Tool { call: CallId::new(text("call_id")?), name: text("tool")?.to_owned() },
-        _ => return Err("stream"),
-    };
-    let actions = [Action::Pass, Action::Remind, Action::Interrupt, Action::Block, Action::Stop];
-    let action = text("action")?;
+    let call = || Ok((CallId::new(text("call_id")?), text("tool")?.to_owned()));
+    let stream = StreamKind::read(text("stream")?, call).ok_or("stream")??;
     Ok(RuleRecord {
         rule: text("rule")?.to_owned(),
         hash: u64::from_str_radix(text("hash")?, 16).map_err(|_| "hash")?,
@@ -154,7 +148,7 @@ fn read(record: &Value) -> Result<RuleRecord, &'static str> {
             path: words("path"),
             unread: found["unread"].as_bool().unwrap_or(false),
         },
-        action: actions.into_iter().find(|one| one.as_str() == action).ok_or("action")?,
+        action: Action::from_word(text("action")?).ok_or("action")?,
         tokens_discarded: number("tokens_discarded")?,
         tokens_estimated: record["tokens_estimated"].as_bool().ok_or("tokens_estimated")?,
     })

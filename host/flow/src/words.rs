@@ -1,0 +1,274 @@
+//! Closed lists of words that files, flags and output use: each is defined once, here.
+//!
+//! With the feature `schema` the words are read by serde and have a JSON Schema, whose descriptions are the doc comments;
+//! with the feature `clap` they are the values of flags.
+
+use std::fmt;
+
+/// Defines an enum of which each variant has one word. There is no other place where the words are written.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:tt,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
+        pub enum $name {
+            $(
+                $(#[$doc])*
+                #[cfg_attr(feature = "schema", serde(rename = $word))]
+                $variant,
+            )*
+        }
+
+        impl $name {
+            /// All values, in the order of the declaration.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// Returns the word for it in files, flags and output.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+
+            /// Returns the value of which `word` is the word, if there is one.
+            pub fn from_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.as_str() == word)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        #[cfg(feature = "clap")]
+        impl clap::ValueEnum for $name {
+            fn value_variants<'a>() -> &'a [Self] {
+                Self::ALL
+            }
+
+            fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+                Some(clap::builder::PossibleValue::new(self.as_str()))
+            }
+        }
+    };
+}
+
+words! {
+    /// A wire format.
+    ProviderKind {
+        /// The Messages API of Anthropic.
+        Anthropic = "anthropic",
+        /// OpenAI Chat Completions, which many servers speak.
+        OpenaiChat = "openai-chat",
+        /// The Responses API of OpenAI.
+        OpenaiResponses = "openai-responses",
+        /// A recorded conversation, replayed byte for byte: no network.
+        Recording = "recording",
+    }
+}
+
+words! {
+    /// A power that is granted by name. (`log`, `settings`, `clock` and `random` are always granted.)
+    Power {
+        /// Keep state that persists.
+        State = "state",
+        /// Read the facts of the session.
+        Session = "session",
+        /// Read the messages of the conversation.
+        History = "history",
+        /// Read which tools the model is offered.
+        Tools = "tools",
+        /// Add text to the prompt.
+        Prompt = "prompt",
+    }
+}
+
+words! {
+    /// Whether a tool is allowed to run, from the most lenient to the strictest.
+    PermissionMode {
+        /// The call runs without a question.
+        Allow = "allow",
+        /// A person is asked; if nobody can be asked, the call does not run.
+        Ask = "ask",
+        /// The call never runs; the model gets the reason.
+        Deny = "deny",
+    }
+}
+
+words! {
+    /// The type of a setting's value.
+    SettingKind {
+        /// A string of any length.
+        Text = "text",
+        /// A 64-bit floating-point number.
+        Number = "number",
+        /// True or false.
+        Boolean = "boolean",
+        /// A list of strings.
+        Texts = "texts",
+    }
+}
+
+words! {
+    /// A place in the prompt.
+    Position {
+        /// Before the host's system prompt.
+        SystemPrefix = "system_prefix",
+        /// After the host's system prompt.
+        SystemSuffix = "system_suffix",
+        /// Before the user's input, in the same message.
+        UserPrefix = "user_prefix",
+        /// After the user's input, in the same message.
+        UserSuffix = "user_suffix",
+    }
+}
+
+words! {
+    /// What happens on a match of a stream rule.
+    Action {
+        /// It is reported and nothing else: the budget for interrupts is spent and the operator lets it pass, its reminder
+        /// waits already, or the rule's repeat mode does not let it act again.
+        Pass = "pass",
+        /// The model gets the reminder afterwards; nothing is stopped.
+        Remind = "remind",
+        /// The stream is stopped, the reminder is injected, and the answer is tried again.
+        Interrupt = "interrupt",
+        /// The tool call does not run; its result says why.
+        Block = "block",
+        /// The turn ends.
+        Stop = "stop",
+    }
+}
+
+words! {
+    /// The classes of a failed request, which decide whether and how it is tried again.
+    ErrorClass {
+        /// It can pass by itself: network, overload, time-out.
+        Transient = "transient",
+        /// It will not pass: bad request, bad key, unreadable stream.
+        Permanent = "permanent",
+        /// Too many requests; the provider says how long to wait.
+        RateLimited = "rate_limited",
+        /// The account has nothing left.
+        Quota = "quota",
+        /// A limit of the host was reached.
+        LimitHit = "limit_hit",
+        /// The money set aside is spent.
+        Budget = "budget",
+        /// Somebody stopped it.
+        Cancelled = "cancelled",
+    }
+}
+
+/// Where a provider's key is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KeySource {
+    /// In the vendor's usual environment variable. No key is sent to another address than the vendor's own.
+    #[default]
+    Usual,
+    /// In this environment variable.
+    Env(String),
+    /// No key is sent.
+    None,
+}
+
+/// A string that should name an environment variable does not. It is not repeated: it may be a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this is not the name of an environment variable; write letters, digits and `_`, such as `ANTHROPIC_API_KEY`, or \"\" for no key"
+)]
+pub struct NotAVariable;
+
+impl KeySource {
+    /// The key in this environment variable; `""` for no key at all.
+    ///
+    /// # Errors
+    /// The string cannot be the name of a variable. A key that is typed where its variable belongs mostly cannot.
+    pub fn of_variable(name: &str) -> Result<Self, NotAVariable> {
+        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        match name {
+            "" => Ok(Self::None),
+            name if plain && !name.starts_with(|c: char| c.is_ascii_digit()) => Ok(Self::Env(name.to_owned())),
+            _ => Err(NotAVariable),
+        }
+    }
+}
+
+/// The value of a plugin's setting.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SettingValue {
+    /// A string of any length.
+    Text(String),
+    /// A number; whole numbers are exact up to 2^53.
+    Number(f64),
+    /// True or false.
+    Boolean(bool),
+    /// A list of strings.
+    Texts(Vec<String>),
+}
+
+impl SettingValue {
+    /// Returns the kind that a declaration must have for this value.
+    pub fn kind(&self) -> SettingKind {
+        match self {
+            Self::Text(_) => SettingKind::Text,
+            Self::Number(_) => SettingKind::Number,
+            Self::Boolean(_) => SettingKind::Boolean,
+            Self::Texts(_) => SettingKind::Texts,
+        }
+    }
+
+    /// Reads a value of this kind as it is typed on a command line: a string as it is, a list separated by commas. `None`: it
+    /// is not a value of this kind.
+    pub fn parse(kind: SettingKind, text: &str) -> Option<Self> {
+        match kind {
+            SettingKind::Text => Some(Self::Text(text.to_owned())),
+            SettingKind::Number => text.parse().ok().filter(|number: &f64| number.is_finite()).map(Self::Number),
+            SettingKind::Boolean => text.parse().ok().map(Self::Boolean),
+            SettingKind::Texts => {
+                let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+                Some(Self::Texts(parts.map(str::to_owned).collect()))
+            }
+        }
+    }
+}
+
+impl SettingKind {
+    /// The kind in a sentence, such as `a string`.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Text => "a string",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::Texts => "a list of strings",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Action, ErrorClass, PermissionMode, Position, Power, ProviderKind, SettingKind, SettingValue};
+
+    #[test]
+    fn each_word_stands_for_one_value() {
+        macro_rules! check {
+            ($($name:ident)*) => {
+                $(for one in $name::ALL {
+                    assert_eq!($name::from_word(one.as_str()), Some(*one));
+                })*
+            };
+        }
+        check!(Action ErrorClass ProviderKind Power PermissionMode SettingKind Position);
+        assert_eq!(Power::from_word("log"), None);
+    }
+
+    #[test]
+    fn settings_are_parsed_by_their_kind() {
+        let parse = |kind, text| SettingValue::parse(kind, text);
+        assert_eq!(parse(SettingKind::Texts, " a, ,b"), Some(SettingValue::Texts(vec!["a".into(), "b".into()])));
+        assert_eq!(parse(SettingKind::Number, "1.5"), Some(SettingValue::Number(1.5)));
+        assert_eq!((parse(SettingKind::Number, "inf"), parse(SettingKind::Boolean, "yes")), (None, None));
+    }
+}
