@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use flow::{CallFailure, Registration, TagPattern};
+use flow::{CallFailure, Registration};
+pub use tidegate_segments::TagFinder;
 
 use crate::chain::Caller;
 use crate::events::Hub;
 use crate::ports::{Clock, Extensions};
-use crate::segments::{Segments, TagProbe};
+use crate::segments::Segments;
 
 /// The stage that splits the model's text for `on_tag` and `on_plain_text`, without a turn around it.
 pub struct Splitter(Segments);
@@ -38,21 +39,5 @@ impl Splitter {
 impl std::fmt::Debug for Splitter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Splitter").finish_non_exhaustive()
-    }
-}
-
-/// The search for tags alone.
-#[derive(Debug)]
-pub struct TagFinder(TagProbe);
-
-impl TagFinder {
-    /// A search at the beginning of a message.
-    pub fn new(patterns: Vec<TagPattern>) -> Self {
-        Self(TagProbe::new(patterns))
-    }
-
-    /// Takes the next piece; the bytes that are decided to be text, and the tags found.
-    pub fn push(&mut self, piece: &str) -> (usize, usize) {
-        self.0.push(piece)
     }
 }

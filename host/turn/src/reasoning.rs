@@ -36,7 +36,7 @@ impl Reasoning {
 
     /// The provider restarted its answer. What was not shown yet is dropped.
     pub(crate) fn restart(&mut self) {
-        *self = Self::new(Arc::clone(self.segments.caller()));
+        *self = Self::new(Arc::clone(self.segments.handlers()));
     }
 
     /// Takes note of the blocks in a delta that the gate is about to get.

@@ -135,7 +135,7 @@ impl Driver<'_> {
                     self.beginning.shown().clone_into(&mut self.attempt.answer.shown);
                     self.reasoning.restart();
                     if let Some(segments) = &mut self.segments {
-                        **segments = self.beginning.segments(segments.caller(), true).await?;
+                        **segments = self.beginning.segments(segments.handlers(), true).await?;
                     }
                 }
             }

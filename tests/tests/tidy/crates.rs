@@ -9,10 +9,11 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 19] = [
+const MAP: [(&str, &[&str]); 20] = [
     ("flow", &[]),
     ("rules", &["flow"]),
-    ("turn", &["flow", "rules"]),
+    ("segments", &["flow"]),
+    ("turn", &["flow", "rules", "segments"]),
     ("chat", &["flow"]),
     ("sandbox", &["flow", "turn"]),
     ("providers", &["flow", "turn"]),
@@ -24,7 +25,8 @@ const MAP: [(&str, &[&str]); 19] = [
     ("tidegate", &["flow", "rules", "turn", "chat", "sandbox", "providers", "tools", "store", "config"]),
     // `tidegate plugin build` is the builder.
     ("cli", &["tidegate", "trial", "build"]),
-    ("sdk", &[]),
+    // Natively, for the tests of authors: an answer is split as the host splits it.
+    ("sdk", &["flow", "segments"]),
     ("build", &[]),
     ("testkit", &["build", "flow", "sandbox", "turn"]),
     ("servers", &[]),

@@ -234,6 +234,29 @@ impl TagParser {
     }
 }
 
+/// The search for tags alone, for benches.
+#[derive(Debug)]
+pub struct TagFinder {
+    parser: TagParser,
+    found: Found,
+}
+
+impl TagFinder {
+    /// Creates a search at the start of a message.
+    pub fn new(patterns: Vec<TagPattern>) -> Self {
+        Self { parser: TagParser::new(patterns), found: Found::default() }
+    }
+
+    /// Takes the next chunk; returns how many bytes it decided to be text, and how many tags it completed.
+    pub fn push(&mut self, chunk: &str) -> (usize, usize) {
+        self.parser.push(chunk, &mut self.found);
+        let decided = (self.found.text.len(), self.found.marks.len());
+        self.found.text.clear();
+        self.found.marks.clear();
+        decided
+    }
+}
+
 /// The region after one more byte, or `None` where that byte ended it. Both ends are of the form `xx>`.
 fn in_region(end: &'static [u8], seen: usize, byte: u8) -> Option<(&'static [u8], usize)> {
     if seen == 2 && byte == b'>' {
