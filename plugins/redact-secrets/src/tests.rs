@@ -1,26 +1,18 @@
 //! What is redacted, what is not, and what is kept about it.
 
-use tidegate_sdk::testing::Harness;
+use tidegate_sdk::testing::{Answer, Harness};
 
 use super::*;
 
-/// What the user sees of these lines.
-fn shown(harness: &mut Harness<RedactSecrets>, text: &str) -> String {
-    text.split_inclusive('\n')
-        .enumerate()
-        .map(|(unit, line)| {
-            let place = TextPlace::new(u32::try_from(unit).expect("few lines"), &[]);
-            match harness.plain_text_at(line, &place).expect("redacting does not fail") {
-                TextAnswer::Pass => line.to_owned(),
-                TextAnswer::Replace(text) => text,
-                other => panic!("{other:?} is no answer of this plugin"),
-            }
-        })
-        .collect()
+fn plugin() -> Harness<RedactSecrets> {
+    Harness::of_plugin(include_str!("../plugin.toml"))
 }
 
+/// The user sees `expected` of an answer, and of the same answer after an attempt that was stopped anywhere in it; the same of
+/// reasoning.
 fn check(text: &str, expected: &str) {
-    assert_eq!(shown(&mut Harness::new(), text), expected, "for {text:?}");
+    assert_eq!(plugin().retried(text).text, expected, "for {text:?}");
+    assert_eq!(plugin().retried(Answer::new().thinking(text)).thinking, expected, "for {text:?} as reasoning");
 }
 
 /// A run of letters and digits that is nobody's key.
@@ -79,7 +71,7 @@ fn a_private_key_is_redacted_over_its_lines() {
 
 #[test]
 fn an_open_key_outlives_the_instance_and_not_the_message() {
-    let mut harness = Harness::<RedactSecrets>::new();
+    let mut harness = plugin();
     let at = |unit| TextPlace::new(unit, &[]);
     harness.plain_text_at("-----BEGIN PRIVATE KEY-----\n", &at(0)).expect("begins");
     harness.restart();
@@ -91,7 +83,7 @@ fn an_open_key_outlives_the_instance_and_not_the_message() {
 
 #[test]
 fn reasoning_is_searched_and_does_not_mix_with_the_answer() {
-    let mut harness = Harness::<RedactSecrets>::new();
+    let mut harness = plugin();
     let at = |unit| TextPlace::new(unit, &[]);
     let thought = |unit| at(unit).in_stream(TextStream::Thinking);
     harness.plain_text_at("-----BEGIN PRIVATE KEY-----\n", &thought(0)).expect("begins");
@@ -109,8 +101,8 @@ fn a_key_whose_beginning_was_missed_is_redacted_from_where_it_is_seen() {
     let at = |unit| TextPlace::new(unit, &[]);
     let marker = TextAnswer::replace("[redacted private key]\n");
     // The line that begins the key failed, so the next one is the first of a new instance; or it was skipped.
-    let mut new = Harness::<RedactSecrets>::new();
-    let mut skipped = Harness::<RedactSecrets>::new();
+    let mut new = plugin();
+    let mut skipped = plugin();
     skipped.plain_text_at("Here it is:\n", &at(0)).expect("before the key");
     for (harness, first) in [(&mut new, 1), (&mut skipped, 2)] {
         assert_eq!(harness.plain_text_at(&body, &at(first)).expect("the middle"), marker);
@@ -135,7 +127,7 @@ fn headers_of_a_key_whose_beginning_was_missed_keep_the_doubt() {
         (&["Version: 1\n", "Comment: a build\n", "Charset: UTF-8\n", "X-Kind: old\n", "\n"], 5),
         (&["MIIE\n"], 1),
     ] {
-        let mut harness = Harness::<RedactSecrets>::new();
+        let mut harness = plugin();
         harness.plain_text_at("Here it is:\n", &at(0)).expect("before the key");
         // The line that begins the key was withheld.
         let lines = headers.iter().copied().chain([body.as_str(), "abc=\n", "-----END PRIVATE KEY-----\n"]);
@@ -147,7 +139,7 @@ fn headers_of_a_key_whose_beginning_was_missed_keep_the_doubt() {
         assert!(key[1..].iter().all(|answer| *answer == TextAnswer::replace("")), "{headers:?}: {answers:?}");
     }
     // The doubt has an end, and does not reach the next message.
-    let mut harness = Harness::<RedactSecrets>::new();
+    let mut harness = plugin();
     for unit in 1..40 {
         assert_eq!(harness.plain_text_at("word\n", &at(unit)).expect("a word"), TextAnswer::Pass);
     }
@@ -158,7 +150,7 @@ fn headers_of_a_key_whose_beginning_was_missed_keep_the_doubt() {
 
 #[test]
 fn the_end_of_a_key_that_was_missed_opens_none() {
-    let mut harness = Harness::<RedactSecrets>::new();
+    let mut harness = plugin();
     let at = |unit| TextPlace::new(unit, &[]);
     let end = harness.plain_text_at("-----END PRIVATE KEY-----\n", &at(3)).expect("the end");
     assert_eq!(end, TextAnswer::replace("[redacted private key]\n"));
@@ -167,27 +159,27 @@ fn the_end_of_a_key_that_was_missed_opens_none() {
 
 #[test]
 fn counts_are_kept_by_kind_and_no_secret_is_logged() {
-    let mut harness = Harness::<RedactSecrets>::new();
+    let mut harness = plugin();
     let key = format!("ghp_{}", letters(36));
-    shown(&mut harness, &format!("{key} {key}\npassword=\"hunter2x\"\n"));
+    harness.answer(format!("{key} {key}\npassword=\"hunter2x\"\n"));
     let counts: BTreeMap<String, u64> = harness.state(COUNTS).expect("counted");
     assert_eq!(counts, BTreeMap::from([("GitHub token".into(), 2), ("password".into(), 1)]));
     let log = harness.log();
-    assert_eq!(log.len(), 2);
+    assert_eq!(log.len(), 2, "once for each line: what the harness tries at other chunkings is not kept");
     assert!(log.iter().all(|line| !line.message.contains("ghp_") && !line.message.contains("hunter2x")), "{log:?}");
 }
 
 #[test]
 fn settings_decide_what_is_shown_and_what_else_is_secret() {
-    let mut harness = Harness::<RedactSecrets>::new()
+    let mut harness = plugin()
         .with_setting("replacement", "***")
         .with_setting("extra_patterns", ["PROJ-[0-9]+", "J-1[0-9]"])
         .with_setting("ignore", ["AKIATEST"]);
-    assert_eq!(shown(&mut harness, "see PROJ-123 now\n"), "see *** now\n");
-    assert_eq!(shown(&mut harness, "AKIATEST12345678ABCD stays\n"), "AKIATEST12345678ABCD stays\n");
-    let error = Harness::<RedactSecrets>::new().with_setting("extra_patterns", ["("]).plain_text("x").unwrap_err();
+    assert_eq!(harness.answer("see PROJ-123 now\n").text, "see *** now\n");
+    assert_eq!(harness.answer("AKIATEST12345678ABCD stays\n").text, "AKIATEST12345678ABCD stays\n");
+    let error = plugin().with_setting("extra_patterns", ["("]).plain_text("x").unwrap_err();
     assert!(error.message().contains("`(` is no pattern"), "{error}");
-    let error = Harness::<RedactSecrets>::new().with_setting("extra_patterns", ["a*"]).plain_text("x").unwrap_err();
+    let error = plugin().with_setting("extra_patterns", ["a*"]).plain_text("x").unwrap_err();
     assert!(error.message().contains("matches nothing at all"), "{error}");
 }
 

@@ -116,9 +116,13 @@ tidegate_sdk::export!(SessionNotes: OnInputMessages, OnTag);
 
 #[cfg(test)]
 mod tests {
-    use tidegate_sdk::testing::Harness;
+    use tidegate_sdk::testing::{Answer, Harness};
 
     use super::*;
+
+    fn plugin() -> Harness<SessionNotes> {
+        Harness::of_plugin(include_str!("../plugin.toml"))
+    }
 
     fn listing(harness: &mut Harness<SessionNotes>) -> Option<String> {
         match harness.input_messages(vec![Message::user("go on")]).expect("lists") {
@@ -133,7 +137,7 @@ mod tests {
 
     #[test]
     fn notes_are_taken_confirmed_and_given_back_once() {
-        let mut harness = Harness::<SessionNotes>::new();
+        let mut harness = plugin();
         assert_eq!(listing(&mut harness), None);
         let answer = harness.tag(&Tag::new("note", " use\n tabs ")).expect("takes it");
         assert_eq!(answer, TagAnswer::replace("(noted: use tabs)"));
@@ -148,8 +152,28 @@ mod tests {
     }
 
     #[test]
+    fn notes_are_found_in_an_answer_however_it_arrives() {
+        let mut harness = plugin();
+        let answer =
+            "Done.\n<note>use tabs</note>\nIn code, `<note>x</note>` is no note.\n<note-todo>write\ndocs</note-todo>";
+        let shown = harness.retried(answer);
+        let expected = "Done.\n(noted: use tabs)\nIn code, `<note>x</note>` is no note.\n(noted: write docs)";
+        assert_eq!(shown.text, expected);
+        assert!(listing(&mut harness).is_some_and(|text| text.ends_with(":\n- use tabs\n- [todo] write docs")));
+    }
+
+    #[test]
+    fn a_note_of_a_discarded_attempt_is_kept_and_not_repeated() {
+        let mut harness = plugin();
+        let answer =
+            Answer::from("<note>a</note><note>b</note>").after_discarding("<note>a</note><note>c</note><note>d");
+        assert_eq!(harness.answer(answer).text, "(noted: a)(noted: b)");
+        assert!(listing(&mut harness).is_some_and(|text| text.ends_with(":\n- a\n- c\n- b")));
+    }
+
+    #[test]
     fn an_input_without_a_user_keeps_the_news() {
-        let mut harness = Harness::<SessionNotes>::new();
+        let mut harness = plugin();
         harness.tag(&Tag::new("note", "a")).expect("takes it");
         assert_eq!(harness.input_messages(vec![Message::system("x")]).expect("passes"), InputAnswer::Pass);
         assert!(listing(&mut harness).is_some());
@@ -157,20 +181,19 @@ mod tests {
 
     #[test]
     fn settings_bound_the_notes_and_hide_the_confirmation() {
-        let mut harness =
-            Harness::<SessionNotes>::new().with_setting("max_notes", 2.0).with_setting("confirmation", "");
+        let mut harness = plugin().with_setting("max_notes", 2.0).with_setting("confirmation", "");
         for text in ["a", "b", "c"] {
             assert_eq!(harness.tag(&Tag::new("note", text)).expect("takes it"), TagAnswer::replace(""));
         }
         assert!(listing(&mut harness).is_some_and(|text| text.ends_with(":\n- b\n- c")));
         assert!(harness.log().iter().any(|line| line.message.contains("dropped 1")), "{:?}", harness.log());
-        let error = Harness::<SessionNotes>::new().with_setting("max_notes", 0.0).tag(&Tag::new("note", "x"));
+        let error = plugin().with_setting("max_notes", 0.0).tag(&Tag::new("note", "x"));
         assert!(error.is_err_and(|error| error.message().contains("from 1 to 1000")));
     }
 
     #[test]
     fn an_empty_note_stays_and_a_long_one_is_cut_at_a_character() {
-        let mut harness = Harness::<SessionNotes>::new();
+        let mut harness = plugin();
         assert_eq!(harness.tag(&Tag::new("note", " \n ")).expect("keeps it"), TagAnswer::Keep);
         harness.tag(&Tag::new("note", "ü".repeat(3000))).expect("takes it");
         let notes: Vec<Note> = harness.state(NOTES).expect("kept");

@@ -74,19 +74,23 @@ mod tests {
 
     use super::*;
 
+    fn plugin() -> Harness<TeamGuard> {
+        Harness::of_plugin(include_str!("../plugin.toml"))
+    }
+
     fn event(rule: &str, stream: RuleStream, action: RuleAction) -> TtsrEvent {
         TtsrEvent::new(vec![RuleMatch::new(rule, stream, "words")], action)
     }
 
     #[test]
     fn nothing_fired_is_nothing_noted() {
-        let answer = Harness::<TeamGuard>::new().llm_output(&LlmOutput::new("fine")).expect("looks");
-        assert_eq!(answer, OutputAnswer::pass());
+        let shown = plugin().answer("fine");
+        assert_eq!((shown.text.as_str(), shown.output, shown.failures), ("fine", OutputAnswer::pass(), Vec::new()));
     }
 
     #[test]
     fn what_fired_is_counted_logged_and_noted() {
-        let mut harness = Harness::<TeamGuard>::new();
+        let mut harness = plugin();
         let mut in_file = event("rust-no-unwrap", RuleStream::Tool("edit_file".into()), RuleAction::Interrupt);
         in_file.matches[0].path = Some("src/main.rs".into());
         in_file.matches[0].line = 7;
@@ -100,9 +104,9 @@ mod tests {
         assert_eq!(fired["todo-needs-issue"], Fired { times: 1, stopped: 0, last: "text".into() });
         assert_eq!(harness.log()[0].message, "rule rust-no-unwrap fired in src/main.rs, line 7");
 
-        let answer = harness.llm_output(&LlmOutput::new("done")).expect("notes");
-        assert_eq!(answer.replace, None);
-        let (key, json) = &answer.annotations[0];
+        let shown = harness.answer("done");
+        assert_eq!(shown.text, "done");
+        let (key, json) = &shown.output.annotations[0];
         assert_eq!(key, NOTE);
         assert!(json.contains("\"rust-no-unwrap\":{\"times\":2,\"stopped\":1"), "{json}");
     }

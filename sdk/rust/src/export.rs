@@ -3,7 +3,10 @@
 use std::cell::RefCell;
 use std::thread::LocalKey;
 
-use crate::{InputOptions, OutputOptions, Result, Settings, TagOptions, TextOptions, TtsrOptions, host};
+use crate::{
+    InputOptions, LlmOutput, OutputAnswer, OutputOptions, Result, Settings, Tag, TagAnswer, TagOptions, TagPlace,
+    TextAnswer, TextOptions, TextPlace, TtsrOptions, host,
+};
 
 /// One callback as it is registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +41,24 @@ pub trait Exported: Sized + 'static {
     /// The session's instance.
     #[doc(hidden)]
     fn slot() -> &'static LocalKey<RefCell<Option<Self>>>;
+
+    /// Calls `on_plain_text`; `None` where it is not exported.
+    #[doc(hidden)]
+    fn call_plain_text(&mut self, _text: &str, _place: &TextPlace) -> Option<Result<TextAnswer>> {
+        None
+    }
+
+    /// Calls `on_tag`; `None` where it is not exported.
+    #[doc(hidden)]
+    fn call_tag(&mut self, _tag: &Tag, _place: &TagPlace) -> Option<Result<TagAnswer>> {
+        None
+    }
+
+    /// Calls `on_llm_output`; `None` where it is not exported.
+    #[doc(hidden)]
+    fn call_llm_output(&mut self, _output: &LlmOutput) -> Option<Result<OutputAnswer>> {
+        None
+    }
 }
 
 /// Returns the callbacks that an extension with these settings registers.
@@ -158,6 +179,8 @@ macro_rules! export {
                 > {
                     &INSTANCE
                 }
+
+                $($crate::__call!($callback);)+
             }
 
             #[cfg(target_arch = "wasm32")]
@@ -205,6 +228,40 @@ macro_rules! __entry {
             "` is no callback; there are OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered"
         ))
     };
+}
+
+/// The method by which tests of a whole answer call one callback, by the name of its trait.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __call {
+    (OnPlainText) => {
+        fn call_plain_text(
+            &mut self,
+            text: &str,
+            place: &$crate::TextPlace,
+        ) -> ::core::option::Option<$crate::Result<$crate::TextAnswer>> {
+            ::core::option::Option::Some($crate::OnPlainText::on_plain_text(self, text, place))
+        }
+    };
+    (OnTag) => {
+        fn call_tag(
+            &mut self,
+            tag: &$crate::Tag,
+            place: &$crate::TagPlace,
+        ) -> ::core::option::Option<$crate::Result<$crate::TagAnswer>> {
+            ::core::option::Option::Some($crate::OnTag::on_tag(self, tag, place))
+        }
+    };
+    (OnLlmOutput) => {
+        fn call_llm_output(
+            &mut self,
+            output: &$crate::LlmOutput,
+        ) -> ::core::option::Option<$crate::Result<$crate::OutputAnswer>> {
+            ::core::option::Option::Some($crate::OnLlmOutput::on_llm_output(self, output))
+        }
+    };
+    // The others get no part of an answer; of an unknown name `__entry!` says what is wrong.
+    ($other:ident) => {};
 }
 
 /// The component's export of one callback, by the name of its trait.

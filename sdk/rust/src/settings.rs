@@ -175,16 +175,13 @@ impl Settings {
         })
     }
 
-    /// Returns one setting; `None` where the manifest declares none of that name.
+    /// Returns one setting: the operator's value, else the default in `plugin.toml`.
     ///
     /// # Errors
-    /// It is set to another kind of value.
-    pub fn get<T: FromSetting>(&self, key: &str) -> Result<Option<T>, SettingError> {
-        let value = match &self.0 {
-            Source::Host => host::setting(key),
-            Source::Given(given) => given.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone()),
-        };
-        value.map(T::from_setting).transpose().map_err(|problem| SettingError { key: key.to_owned(), problem })
+    /// The manifest declares none of that name, or it is set to another kind of value.
+    pub fn get<T: FromSetting>(&self, key: &str) -> Result<T, SettingError> {
+        let undeclared = || SettingError { key: key.to_owned(), problem: "is not declared in plugin.toml".to_owned() };
+        self.find(key)?.ok_or_else(undeclared)
     }
 
     /// Returns one setting, or `default` where the manifest declares none of that name.
@@ -192,15 +189,27 @@ impl Settings {
     /// # Errors
     /// It is set to another kind of value.
     pub fn get_or<T: FromSetting>(&self, key: &str, default: T) -> Result<T, SettingError> {
-        Ok(self.get(key)?.unwrap_or(default))
+        Ok(self.find(key)?.unwrap_or(default))
+    }
+
+    /// Returns one setting; `None` where the manifest declares none of that name.
+    ///
+    /// # Errors
+    /// It is set to another kind of value.
+    pub fn find<T: FromSetting>(&self, key: &str) -> Result<Option<T>, SettingError> {
+        let value = match &self.0 {
+            Source::Host => host::setting(key),
+            Source::Given(given) => given.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone()),
+        };
+        value.map(T::from_setting).transpose().map_err(|problem| SettingError { key: key.to_owned(), problem })
     }
 }
 
-/// Returns one setting as the host has it now; `None` where the manifest declares none of that name.
+/// Returns one setting as the host has it now: the operator's value, else the default in `plugin.toml`.
 ///
 /// # Errors
-/// It is set to another kind of value.
-pub fn get<T: FromSetting>(key: &str) -> Result<Option<T>, SettingError> {
+/// The manifest declares none of that name, or it is set to another kind of value.
+pub fn get<T: FromSetting>(key: &str) -> Result<T, SettingError> {
     Settings::host().get(key)
 }
 

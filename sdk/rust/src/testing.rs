@@ -1,5 +1,50 @@
 //! Calls an extension's callbacks natively, over a host in memory: `cargo test` needs no guest and no host.
 //!
+//! [`Harness::answer`] puts a whole answer of a model through `on_plain_text`, `on_tag` and `on_llm_output`, split as the host
+//! splits it, at every chunking:
+//!
+//! ```
+//! use tidegate_sdk::prelude::*;
+//! use tidegate_sdk::testing::{Answer, Harness};
+//!
+//! /// Replaces `<file>` by a link, and counts.
+//! #[derive(Default)]
+//! struct Links;
+//!
+//! impl OnTag for Links {
+//!     fn tag_options(&self) -> TagOptions {
+//!         TagOptions::new(["file"])
+//!     }
+//!
+//!     fn on_tag(&mut self, tag: &Tag, _place: &TagPlace) -> Result<TagAnswer> {
+//!         state::update("links", |links: Option<u32>| links.unwrap_or(0) + 1)?;
+//!         Ok(TagAnswer::replace(format!("[{0}](/files/{0})", tag.content)))
+//!     }
+//! }
+//! tidegate_sdk::export!(Links: OnTag);
+//!
+//! // `Harness::of_plugin(include_str!("../plugin.toml"))` in a plugin: its id, settings, powers and limits.
+//! let mut harness = Harness::<Links>::of_plugin(
+//!     r#"
+//!         id = "links"
+//!         capabilities.state = "counts links"
+//!     "#,
+//! );
+//! let shown = harness.answer("See <file>a.rs</file>, not `<file>`.\n");
+//! assert_eq!(shown.text, "See [a.rs](/files/a.rs), not `<file>`.\n");
+//! assert_eq!(harness.state::<u32>("links"), Some(1));
+//!
+//! // A stream rule stops the first attempt; the writes of its callbacks remain.
+//! let retried = Answer::from("<file>b.rs</file>").after_discarding("<file>c.rs</file><file>d");
+//! assert_eq!(harness.answer(retried).text, "[b.rs](/files/b.rs)");
+//! assert_eq!(harness.state::<u32>("links"), Some(3));
+//!
+//! // The same, stopped at every position: the user sees the same answer in the end.
+//! harness.retried("See <file>a.rs</file>.\n");
+//! ```
+//!
+//! Single calls, for what is easier to see in one:
+//!
 //! ```
 //! use tidegate_sdk::prelude::*;
 //! use tidegate_sdk::testing::Harness;
@@ -22,19 +67,32 @@
 //! assert_eq!(harness.state::<u32>("seen"), Some(2));
 //! ```
 
+mod answer;
+mod cuts;
+mod drive;
+mod limits;
+mod manifest;
+mod whole;
+
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
+pub use self::answer::{Answer, Shown};
+use self::manifest::{Manifest, Policy};
 use crate::host::{self, Host};
 use crate::log::Level;
 use crate::{
-    Attribute, Exported, InputAnswer, LlmOutput, Message, Moment, OnInputMessages, OnLlmOutput, OnPlainText, OnTag,
-    OutputAnswer, Result, SessionInfo, Setting, Settings, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolInfo,
-    TtsrEvent, TtsrTriggered,
+    Attribute, Exported, InputAnswer, LlmOutput, Message, Moment, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText,
+    OnTag, OutputAnswer, Result, SessionInfo, Setting, Settings, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
+    ToolInfo, TtsrEvent, TtsrTriggered,
 };
+
+/// What one call may return, in KiB, where the operator sets nothing else.
+const OUTPUT_KIB: usize = 4_096;
 
 /// A line that an extension logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +101,19 @@ pub struct LogLine {
     pub level: Level,
     /// The line as the extension wrote it.
     pub message: String,
-    /// Named values beside it.
+    /// Named values that go with it.
     pub fields: Vec<Attribute>,
 }
 
 /// One extension in one session of a host in memory. It behaves as the host does: the instance is made at the first call,
 /// a call that fails leaves the state as it was and loses the instance, and reading a value keeps it alive.
+///
+/// It does not measure time or memory: for `limits.callback_ms`, `text_ms`, `turn_ms` and `memory_mib` run the built plugin.
 pub struct Harness<E> {
     host: Host,
+    /// `None`: there is no manifest, and everything is granted.
+    manifest: Option<Arc<Manifest>>,
+    id: flow::PluginId,
     instance: Option<E>,
     units: u32,
 }
@@ -62,13 +125,44 @@ impl<E: Exported> Harness<E> {
         let mut host = Host::default();
         host.session.id = "session".into();
         host.session.at = Moment::new(1, 1, 1);
-        Self { host, instance: None, units: 0 }
+        let id = "plugin".parse().unwrap_or_else(|_| unreachable!("`plugin` is a valid id"));
+        Self { host, manifest: None, id, instance: None, units: 0 }
+    }
+
+    /// A fresh session of the plugin with this `plugin.toml`, such as `include_str!("../plugin.toml")`: its id, the defaults of its
+    /// settings, its failure policy, its limits on state and answers. A power that it does not request cannot be used.
+    ///
+    /// # Panics
+    /// The manifest cannot be read.
+    #[track_caller]
+    pub fn of_plugin(manifest: &str) -> Self {
+        let manifest = Manifest::read(manifest);
+        let mut own = Self::new();
+        match manifest.id.parse() {
+            Ok(id) => own.id = id,
+            Err(error) => panic!("plugin.toml: id {:?}: {error}", manifest.id),
+        }
+        own.host.session.extension.clone_from(&manifest.id);
+        own.host.settings = manifest.defaults();
+        own.host.powers = Some(manifest.powers());
+        let ttl = manifest.limits.state_ttl_s.map_or(own.host.standard_ttl, Duration::from_secs);
+        own.host.standard_ttl = own.host.standard_ttl.min(ttl);
+        own.manifest = Some(Arc::new(manifest));
+        own
     }
 
     /// The same with a setting, such as `("replacement", "[gone]")`.
+    ///
+    /// # Panics
+    /// There is a manifest, and it declares no such setting of this type.
     #[must_use]
+    #[track_caller]
     pub fn with_setting(mut self, key: impl Into<String>, value: impl Into<Setting>) -> Self {
-        self.host.settings.insert(key.into(), value.into());
+        let (key, value) = (key.into(), value.into());
+        if let Some(manifest) = &self.manifest {
+            manifest.check(&key, &value);
+        }
+        self.host.settings.insert(key, value);
         self
     }
 
@@ -133,7 +227,13 @@ impl<E: Exported> Harness<E> {
     ///
     /// # Errors
     /// The extension refuses its settings, or `run` fails; the state is then as before.
+    ///
+    /// # Panics
+    /// The manifest declares a setting without a default, and it was not given; or the call uses a power that the manifest does not
+    /// request. The host loads no such plugin.
+    #[track_caller]
     pub fn call<T>(&mut self, run: impl FnOnce(&mut E) -> Result<T>) -> Result<T> {
+        self.check_settings();
         let before = self.host.state.clone();
         // Also puts the hosts back when the callback panics.
         let swapped = Swapped::new(&mut self.host);
@@ -147,6 +247,32 @@ impl<E: Exported> Harness<E> {
             self.instance = None;
         }
         result
+    }
+}
+
+impl<E> Harness<E> {
+    #[track_caller]
+    fn check_settings(&self) {
+        if let Some(missing) = self.manifest.as_ref().and_then(|manifest| manifest.missing(&self.host.settings).pop()) {
+            panic!("plugin.toml declares no default for setting `{missing}`: give it with `with_setting`");
+        }
+    }
+
+    /// Whether a callback that was registered with this policy fails closed.
+    fn fails_closed(&self, registered: OnFailure) -> bool {
+        match registered {
+            OnFailure::Unspecified => {
+                self.manifest.as_ref().is_some_and(|manifest| manifest.on_failure == Policy::Withhold)
+            }
+            OnFailure::Skip => false,
+            OnFailure::Withhold | OnFailure::Reject => true,
+        }
+    }
+
+    /// The most bytes that a call may return.
+    fn output_bytes(&self) -> usize {
+        let wanted = self.manifest.as_ref().and_then(|manifest| manifest.limits.output_kib);
+        wanted.map_or(OUTPUT_KIB, |wanted| wanted.min(OUTPUT_KIB)) << 10
     }
 }
 

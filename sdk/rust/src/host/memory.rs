@@ -4,7 +4,7 @@
 //! Where the powers can be observed, it behaves as the real host; `tests/corpus/powers` has the cases that both pass.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::log::Level;
@@ -45,6 +45,8 @@ pub(crate) struct Host {
     pub(crate) standard_ttl: Duration,
     pub(crate) log: Vec<LogLine>,
     pub(crate) settings: BTreeMap<String, Setting>,
+    /// The powers that are granted; `None`: all of them.
+    pub(crate) powers: Option<BTreeSet<String>>,
     pub(crate) session: SessionInfo,
     pub(crate) history: Vec<Message>,
     pub(crate) tools: Vec<ToolInfo>,
@@ -60,6 +62,7 @@ impl Default for Host {
             standard_ttl: TTL,
             log: Vec::new(),
             settings: BTreeMap::new(),
+            powers: None,
             session: SessionInfo { agent: "main".into(), ..SessionInfo::default() },
             history: Vec::new(),
             tools: Vec::new(),
@@ -71,6 +74,12 @@ impl Default for Host {
 }
 
 impl Stored {
+    /// The value as text where it is text, with the time for which it is kept.
+    pub(crate) fn written(&self) -> String {
+        let kept = self.ttl_ms.map_or_else(|| "as long as the session".to_owned(), |ms| format!("for {ms} ms"));
+        format!("{:?}, kept {kept}", String::from_utf8_lossy(&self.value))
+    }
+
     fn touch(&mut self, now_ms: u64) {
         self.expires_ms = self.ttl_ms.map(|ttl| now_ms.saturating_add(ttl));
     }
@@ -83,8 +92,21 @@ impl Host {
         self.state.retain(|_, stored| stored.expires_ms.is_none_or(|at| now < at));
     }
 
+    /// Checks that a power is granted.
+    ///
+    /// # Panics
+    /// It is not: the host does not load a component that imports it.
+    fn granted(&self, power: &str) {
+        let granted = self.powers.as_ref().is_none_or(|powers| powers.contains(power));
+        assert!(
+            granted,
+            "plugin.toml does not request the power `{power}`, which is used: add `{power}` to [capabilities]"
+        );
+    }
+
     /// The state without what has outlived its time, or why it cannot be used now.
     fn state(&mut self) -> Result<&mut BTreeMap<String, Stored>, StateError> {
+        self.granted("state");
         if self.registering {
             return Err(StateError::Unavailable("not during register".into()));
         }
@@ -191,6 +213,7 @@ pub(crate) fn log(level: Level, message: &str, fields: &[(&str, &str)]) {
 
 pub(crate) fn session_info() -> SessionInfo {
     with(|host| {
+        host.granted("session");
         if !host.registering {
             return host.session.clone();
         }
@@ -200,11 +223,15 @@ pub(crate) fn session_info() -> SessionInfo {
 }
 
 pub(crate) fn history_length() -> u32 {
-    with(|host| if host.registering { 0 } else { u32::try_from(host.history.len()).unwrap_or(u32::MAX) })
+    with(|host| {
+        host.granted("history");
+        if host.registering { 0 } else { u32::try_from(host.history.len()).unwrap_or(u32::MAX) }
+    })
 }
 
 pub(crate) fn history_messages(from: u32, count: u32) -> Vec<Message> {
     with(|host| {
+        host.granted("history");
         let (mut left, mut done) = (HISTORY_BYTES, Vec::new());
         if host.registering {
             return done;
@@ -250,7 +277,10 @@ fn texts(message: &mut Message) -> Vec<&mut String> {
 }
 
 pub(crate) fn tools_list() -> Vec<ToolInfo> {
-    with(|host| if host.registering { Vec::new() } else { host.tools.clone() })
+    with(|host| {
+        host.granted("tools");
+        if host.registering { Vec::new() } else { host.tools.clone() }
+    })
 }
 
 pub(crate) fn setting(key: &str) -> Option<Setting> {
