@@ -5,8 +5,9 @@ use std::time::Duration;
 use flow::CallbackKind;
 use wasmtime::ResourceLimiter;
 
-/// The most bytes a component may have before anything parses it.
-pub const COMPONENT_MAX_BYTES: u64 = 16 << 20;
+/// The most bytes a component may have before anything parses it: 32 MiB. A component that `componentize-py` makes contains a Python
+/// interpreter, 18.4 MB of it before the author's own modules; the next power of two leaves as much again for those.
+pub const COMPONENT_MAX_BYTES: u64 = 32 << 20;
 
 /// Lines of the `log` power that one callback may write; the rest is counted.
 pub(crate) const LOG_LINES: u32 = 64;
