@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::blocking::Access;
 use crate::workspace::Inside;
 
-/// The largest file that is read whole: 16 MiB. A larger one is for `grep` or `shell`.
+/// The largest file that is read whole: 16 MiB. A larger one is for `shell`.
 pub(crate) const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The most bytes of a diff; a longer one is cut. It is for people, who stop reading before that.
@@ -50,7 +50,7 @@ pub(crate) fn read(file: &Inside, access: &Access) -> Result<String, Failure> {
     if size > MAX_FILE_BYTES {
         let most = MAX_FILE_BYTES;
         return Err(Failure(format!(
-            "`{name}` has {size} bytes, more than the {most} that are read; `grep` finds lines in it"
+            "`{name}` has {size} bytes, more than the {most} that are read; `shell` can show a part of it"
         )));
     }
     as_text(access.read(&file.absolute).map_err(failed)?).map_err(|why| match why {

@@ -72,6 +72,27 @@ async fn context_shows_each_line_once() {
 }
 
 #[tokio::test]
+async fn context_of_a_match_that_is_not_given_is_not_shown() {
+    let world = World::new();
+    world.file("a.txt", "hit 1\n2\n3\n4\nhit 5\n").file("b.txt", "1\nhit 2");
+    let grep = async |limit: usize| world.fine("grep", json!({"pattern": "hit", "context": 1, "limit": limit})).await;
+    let all = "a.txt:1:hit 1\na.txt-2-2\n--\na.txt-4-4\na.txt:5:hit 5\n--\nb.txt-1-1\nb.txt:2:hit 2";
+    assert_eq!(grep(3).await, all);
+    let stopped = "[stopped after 1 matching lines; narrow the search or raise `limit`]";
+    assert_eq!(grep(1).await, format!("a.txt:1:hit 1\na.txt-2-2\n{stopped}"));
+}
+
+#[tokio::test]
+async fn lines_end_with_a_line_feed_and_an_optional_carriage_return() {
+    let world = World::new();
+    world.file("a.txt", "one\r\none two\ntwo\r\n\r\n\u{feff}one");
+    assert_eq!(world.fine("grep", json!({"pattern": "^one$"})).await, "a.txt:1:one");
+    assert_eq!(world.fine("grep", json!({"pattern": "two$"})).await, "a.txt:2:one two\na.txt:3:two");
+    assert_eq!(world.fine("grep", json!({"pattern": "^$"})).await, "a.txt:4:");
+    assert!(world.fails("grep", json!({"pattern": "one\\ntwo"})).await.contains("is no usable expression"));
+}
+
+#[tokio::test]
 async fn long_results_and_lines_are_cut_and_say_so() {
     let world = World::new();
     world.file("a.txt", "hit\n".repeat(50)).file("b.txt", format!("hit {}\n", "x".repeat(10_000)));

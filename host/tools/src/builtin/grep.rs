@@ -1,9 +1,11 @@
 //! `grep`: lines that a regular expression fits.
 
+use std::io;
 use std::path::Path;
 
 use flow::ToolOutput;
-use regex::{Regex, RegexBuilder};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -26,6 +28,8 @@ const MAX_LINE_BYTES: usize = 400;
 const MAX_BYTES: usize = 256 << 10;
 /// Bytes of a compiled expression; the search itself is linear in the text, whatever the expression.
 const REGEX_BYTES: usize = 4 << 20;
+/// Bytes of the cache of its lazy DFA.
+const DFA_BYTES: usize = 2 << 20;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -55,10 +59,11 @@ pub(crate) struct Arguments {
 }
 
 /// What a search has found so far.
-#[derive(Default)]
 struct Found {
     out: String,
     matches: usize,
+    most: usize,
+    /// There are more matching lines than are given.
     full: bool,
     skipped: Skipped,
 }
@@ -76,13 +81,12 @@ pub(crate) fn run(shared: &Shared, access: &Access, arguments: &Arguments) -> Re
     if !place.exists && access.unsaved(&place.absolute).is_empty() {
         return Err(Failure(format!("there is no `{}`; leave `path` out to look everywhere", place.relative)));
     }
-    let regex =
-        RegexBuilder::new(&arguments.pattern).case_insensitive(arguments.ignore_case).size_limit(REGEX_BYTES).build();
-    let regex = regex.map_err(|error| Failure(format!("`{}` is no usable expression: {error}", arguments.pattern)))?;
+    let matcher = matcher(&arguments.pattern, arguments.ignore_case)?;
+    let mut searcher = searcher(arguments.context.min(MAX_CONTEXT));
     let glob = arguments.glob.as_deref().map(find::glob).transpose()?;
     let by_name = !arguments.glob.as_deref().unwrap_or_default().contains('/');
     let most = arguments.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES);
-    let mut found = Found::default();
+    let mut found = Found { out: String::new(), matches: 0, most, full: false, skipped: Skipped::default() };
     for (looked, entry) in walk::files(access, &place.absolute, arguments.include_ignored).enumerate() {
         if access.is_stopped() || found.full || looked >= walk::MAX_FILES {
             break;
@@ -104,8 +108,10 @@ pub(crate) fn run(shared: &Shared, access: &Access, arguments: &Arguments) -> Re
             found.skipped.hidden += 1;
             continue;
         }
-        if let Some(text) = load(access, &file, &mut found.skipped) {
-            search(&mut found, &regex, &name, &text, arguments.context.min(MAX_CONTEXT), most);
+        let Some(text) = load(access, &file, &mut found.skipped) else { continue };
+        let mut sink = FileSink { found: &mut found, name: &name, before: String::new(), is_first: true };
+        if searcher.search_slice(&matcher, text.as_bytes(), &mut sink).is_err() {
+            found.skipped.unread += 1;
         }
     }
     Ok(said(told(found, &arguments.pattern)))
@@ -134,36 +140,72 @@ fn load(access: &Access, path: &Path, skipped: &mut Skipped) -> Option<String> {
     }
 }
 
-fn search(found: &mut Found, regex: &Regex, name: &str, text: &str, context: usize, most: usize) {
-    // Most files hold no match; finding that out does not need their lines.
-    if !regex.is_match(text) && !regex.as_str().contains(['^', '$', '\\']) {
-        return;
+/// The expression, for lines: `^` and `$` match at the ends of each.
+fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, Failure> {
+    let mut builder = RegexMatcherBuilder::new();
+    // A carriage return at the end of a line is not part of it; lines themselves end with line feeds, as for the searcher.
+    builder.multi_line(true).crlf(true).line_terminator(Some(b'\n'));
+    builder.case_insensitive(ignore_case).size_limit(REGEX_BYTES).dfa_size_limit(DFA_BYTES);
+    builder.build(pattern).map_err(|error| Failure(format!("`{pattern}` is no usable expression: {error}")))
+}
+
+/// The search, with so many lines of context on each side. What is searched is known to be UTF-8.
+fn searcher(context: usize) -> Searcher {
+    let mut builder = SearcherBuilder::new();
+    builder.bom_sniffing(false).line_number(true);
+    builder.before_context(context).after_context(context).build()
+}
+
+/// Takes the matching lines of one file.
+struct FileSink<'a> {
+    found: &'a mut Found,
+    name: &'a str,
+    /// Context of a match that is not there yet: it is not shown if there are too many matches already.
+    before: String,
+    is_first: bool,
+}
+
+impl FileSink<'_> {
+    fn line(&self, mark: char, number: Option<u64>, bytes: &[u8]) -> String {
+        let line = String::from_utf8_lossy(bytes);
+        let line = line.strip_suffix('\n').unwrap_or(&line);
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        format!("{}{mark}{}{mark}{}\n", self.name, number.unwrap_or_default(), shorten(line))
     }
-    let lines: Vec<&str> = text.lines().collect();
-    let mut shown = 0;
-    for (index, line) in lines.iter().enumerate() {
-        if !regex.is_match(line) {
-            continue;
-        }
-        if found.matches == most || found.out.len() > MAX_BYTES {
+}
+
+impl Sink for FileSink<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, searcher: &Searcher, matched: &SinkMatch<'_>) -> io::Result<bool> {
+        let found = &mut *self.found;
+        if found.matches == found.most || found.out.len() > MAX_BYTES {
             found.full = true;
-            return;
+            return Ok(false);
         }
         found.matches += 1;
-        let first = index.saturating_sub(context).max(shown);
-        if context > 0 && first > shown && !found.out.is_empty() {
+        let is_first = std::mem::replace(&mut self.is_first, false);
+        if is_first && searcher.after_context() > 0 && !found.out.is_empty() {
             found.out.push_str("--\n");
         }
-        let last = (index + context).min(lines.len() - 1);
-        for (at, line) in lines.iter().enumerate().take(last + 1).skip(first) {
-            // A later match inside this one's context is shown as a match of its own.
-            if at > index && regex.is_match(line) {
-                break;
-            }
-            let mark = if at == index { ':' } else { '-' };
-            found.out.push_str(&format!("{name}{mark}{}{mark}{}\n", at + 1, shorten(line)));
-            shown = at + 1;
+        found.out.push_str(&std::mem::take(&mut self.before));
+        let line = self.line(':', matched.line_number(), matched.bytes());
+        self.found.out.push_str(&line);
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        let line = self.line('-', context.line_number(), context.bytes());
+        match context.kind() {
+            SinkContextKind::Before => self.before.push_str(&line),
+            SinkContextKind::After | SinkContextKind::Other => self.found.out.push_str(&line),
         }
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.before.push_str("--\n");
+        Ok(true)
     }
 }
 
