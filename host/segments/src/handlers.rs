@@ -1,27 +1,71 @@
-//! What the split parts of a text are given to.
+//! What the parts of a text are given to, and how they are described.
+//!
+//! The types are this crate's own, so that the SDK, which splits answers in the tests of authors, depends on nothing else of the
+//! host.
 
 use std::future::Future;
 
-use flow::{Place, Segment, Tag, TagPattern, TagPlace, TextPlace, TextStream, TextUnit};
+/// The units of text that a handler is called with. Joined, the units are the text, byte for byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A line with its line end (`\n`); the last may have none.
+    Line,
+    /// A paragraph with the blank line after it.
+    Paragraph,
+    /// All text up to the next handled tag or the end of the message.
+    Whole,
+}
+
+/// The tags that a handler is called for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// The tag of this name.
+    Exact(String),
+    /// Every tag whose name starts so.
+    Prefix(String),
+}
+
+impl Pattern {
+    /// Whether a tag of this name fits.
+    pub fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Exact(exact) => exact == name,
+            Self::Prefix(prefix) => name.starts_with(prefix.as_str()),
+        }
+    }
+}
+
+/// A tag section: `<name a="1">content</name>`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Section {
+    /// The tag's name, as written.
+    pub name: String,
+    /// Its attributes in order, values decoded (the five entities of XML); a bare attribute has an empty value.
+    pub attributes: Vec<(String, String)>,
+    /// The opening tag, byte for byte.
+    pub open: String,
+    /// What is inside.
+    pub content: String,
+    /// The closing tag, byte for byte; empty where an outer close ended it or the tag closed itself.
+    pub close: String,
+}
 
 /// The handlers of the tags and of the text of one message.
 pub trait Handlers {
     /// Why the turn ends instead of showing anything more.
     type Failure;
 
-    /// The position of the attempt.
-    fn at(&self) -> Place;
-
-    /// The units of the handlers of a stream's text, in the order in which the text passes through them.
-    fn units(&self, stream: TextStream) -> Vec<TextUnit>;
+    /// The units of the handlers of the text (of reasoning, where `thinking`), in the order in which it passes through them.
+    fn units(&self, thinking: bool) -> Vec<Unit>;
 
     /// The tags that have a handler.
-    fn tags(&self) -> Vec<TagPattern>;
+    fn tags(&self) -> Vec<Pattern>;
 
     /// The tags that have a handler which fails closed.
-    fn closed_tags(&self) -> Vec<TagPattern>;
+    fn closed_tags(&self) -> Vec<Pattern>;
 
-    /// Has the handler at position `stage` of [`Handlers::units`] handle one whole unit.
+    /// Has the handler at position `stage` of [`Handlers::units`] handle one whole unit, which is its number `number`, inside these
+    /// tags.
     ///
     /// # Errors
     /// The turn ends.
@@ -29,14 +73,18 @@ pub trait Handlers {
         &self,
         stage: usize,
         unit: &str,
-        place: TextPlace,
+        place: UnitPlace,
     ) -> impl Future<Output = Result<UnitAnswer, Self::Failure>> + Send;
 
-    /// Has the handlers of a tag handle one complete section; a tag is shown as its three parts.
+    /// Has the handlers of a tag handle one complete section, inside these tags; a section is shown as its three parts.
     ///
     /// # Errors
     /// The turn ends.
-    fn section(&self, tag: Tag, place: TagPlace) -> impl Future<Output = Result<Segment, Self::Failure>> + Send;
+    fn section(
+        &self,
+        section: Section,
+        inside: Vec<String>,
+    ) -> impl Future<Output = Result<SectionAnswer, Self::Failure>> + Send;
 
     /// The first handler of the tag of this name that fails closed.
     fn closed_handler(&self, name: &str) -> Option<usize>;
@@ -51,6 +99,17 @@ pub trait Handlers {
     fn notice(&self, message: String);
 }
 
+/// The position of a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitPlace {
+    /// Whether it is reasoning.
+    pub thinking: bool,
+    /// Its number among the units of its handler, from 0.
+    pub number: u32,
+    /// Names of the handled tags around it, outermost first.
+    pub inside: Vec<String>,
+}
+
 /// What becomes of a unit of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnitAnswer {
@@ -60,4 +119,13 @@ pub enum UnitAnswer {
     Replace(String),
     /// This marker replaces it, and no further handler is called with it.
     Withheld(String),
+}
+
+/// What becomes of a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SectionAnswer {
+    /// It is shown as its tag and its content.
+    Keep(Section),
+    /// This replaces it.
+    Replace(String),
 }

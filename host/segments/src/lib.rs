@@ -20,9 +20,7 @@ mod units;
 
 use std::sync::Arc;
 
-use flow::{Segment, Tag, TagPlace, TextPlace, TextStream};
-
-pub use self::handlers::{Handlers, UnitAnswer};
+pub use self::handlers::{Handlers, Pattern, Section, SectionAnswer, Unit, UnitAnswer, UnitPlace};
 pub use self::tags::TagFinder;
 use self::tags::{Found, Mark, TagParser};
 use self::units::UnitBuffer;
@@ -33,7 +31,7 @@ pub const MAX_SECTION: usize = 1 << 20;
 /// The segments of one stream of one message.
 pub struct Segments<H> {
     handlers: Arc<H>,
-    stream: TextStream,
+    thinking: bool,
     /// `None`: nobody handles tags.
     parser: Option<TagParser>,
     found: Found,
@@ -46,7 +44,7 @@ pub struct Segments<H> {
 /// The message itself or the inside of an open tag.
 struct Level {
     /// The opening tag; `None` for the message.
-    tag: Option<Tag>,
+    tag: Option<Section>,
     /// One buffer for each handler of `on_plain_text`.
     pipe: Vec<UnitBuffer>,
     /// What is processed.
@@ -80,17 +78,17 @@ impl<H: Handlers> Segments<H> {
         } else {
             Some(TagParser::new(patterns).failing_closed(handlers.closed_tags()))
         };
-        Self::of(handlers, TextStream::Answer, parser)
+        Self::of(handlers, false, parser)
     }
 
     /// The units of reasoning, in which tags are text.
     pub fn of_thinking(handlers: Arc<H>) -> Self {
-        Self::of(handlers, TextStream::Thinking, None)
+        Self::of(handlers, true, None)
     }
 
-    fn of(handlers: Arc<H>, stream: TextStream, parser: Option<TagParser>) -> Self {
-        let units = vec![0; handlers.units(stream).len()];
-        let mut segments = Self { handlers, stream, parser, found: Found::default(), levels: Vec::new(), units };
+    fn of(handlers: Arc<H>, thinking: bool, parser: Option<TagParser>) -> Self {
+        let units = vec![0; handlers.units(thinking).len()];
+        let mut segments = Self { handlers, thinking, parser, found: Found::default(), levels: Vec::new(), units };
         segments.levels.push(segments.level(None));
         segments
     }
@@ -187,7 +185,7 @@ impl<H: Handlers> Segments<H> {
         raw: String,
     ) -> Result<(), H::Failure> {
         self.flush().await?;
-        let tag = Tag { name, attributes, open: raw, content: String::new(), close: String::new() };
+        let tag = Section { name, attributes, open: raw, content: String::new(), close: String::new() };
         let mut level = self.level(Some(tag));
         level.withheld = self.top().withheld.as_ref().map(|_| Withheld::Inside);
         self.levels.push(level);
@@ -227,10 +225,9 @@ impl<H: Handlers> Segments<H> {
         tag.content = out;
         close.clone_into(&mut tag.close);
         let handlers = Arc::clone(&self.handlers);
-        let place = TagPlace { at: handlers.at(), inside: self.inside() };
-        match handlers.section(tag, place).await? {
-            Segment::Text(text) => self.give(&text),
-            Segment::Tag(Tag { open, content, close, .. }) => {
+        match handlers.section(tag, self.inside()).await? {
+            SectionAnswer::Replace(text) => self.give(&text),
+            SectionAnswer::Keep(Section { open, content, close, .. }) => {
                 [open, content, close].iter().for_each(|part| self.give(part));
             }
         }
@@ -371,8 +368,7 @@ impl<H: Handlers> Segments<H> {
                 Some(names) => names.clone(),
                 None => inside.insert(self.inside()).clone(),
             };
-            let (at, stream) = (handlers.at(), self.stream);
-            let place = TextPlace { at, stream, unit: self.units[stage], inside: names };
+            let place = UnitPlace { thinking: self.thinking, number: self.units[stage], inside: names };
             self.units[stage] += 1;
             match handlers.unit(stage, &unit, place).await? {
                 UnitAnswer::Replace(new) => carry(out, new),
@@ -386,8 +382,8 @@ impl<H: Handlers> Segments<H> {
         }
     }
 
-    fn level(&self, tag: Option<Tag>) -> Level {
-        let pipe = self.handlers.units(self.stream).into_iter().map(UnitBuffer::new).collect();
+    fn level(&self, tag: Option<Section>) -> Level {
+        let pipe = self.handlers.units(self.thinking).into_iter().map(UnitBuffer::new).collect();
         Level { tag, pipe, out: String::new(), withheld: None }
     }
 
@@ -434,7 +430,7 @@ fn carry(out: &mut Vec<Carried>, text: String) {
 
 impl<H> std::fmt::Debug for Segments<H> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Segments").field("stream", &self.stream).finish_non_exhaustive()
+        f.debug_struct("Segments").field("thinking", &self.thinking).finish_non_exhaustive()
     }
 }
 

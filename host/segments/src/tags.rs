@@ -4,9 +4,8 @@
 //! for byte: unknown tags, malformed tags, and everything in comments, CDATA and fenced or inline code. Names match
 //! exactly, case included. Attributes are `a="v"`, `a='v'` or bare; the five entities of XML are decoded in values.
 
-use flow::TagPattern;
-
-use super::code::Code;
+use crate::Pattern;
+use crate::code::Code;
 
 /// A tag longer than this (name, attributes and all) is text.
 const MAX_TAG: usize = 4096;
@@ -35,9 +34,9 @@ pub(crate) enum Mark {
 /// The parser of one message.
 #[derive(Debug)]
 pub(crate) struct TagParser {
-    patterns: Vec<TagPattern>,
+    patterns: Vec<Pattern>,
     /// Tags whose opening must not be read as text.
-    closed: Vec<TagPattern>,
+    closed: Vec<Pattern>,
     /// Bytes from a `<` on that may still become a tag; empty in plain text.
     held: Vec<u8>,
     syntax: Syntax,
@@ -79,13 +78,13 @@ enum Verdict {
 }
 
 impl TagParser {
-    pub(crate) fn new(patterns: Vec<TagPattern>) -> Self {
+    pub(crate) fn new(patterns: Vec<Pattern>) -> Self {
         let (closed, held) = (Vec::new(), Vec::new());
         Self { patterns, closed, held, syntax: Syntax::Begin, code: Code::new(), region: None }
     }
 
     /// The opening of a tag that fits one of these patterns and that cannot be read is [`Mark::Broken`] instead of text.
-    pub(crate) fn failing_closed(mut self, closed: Vec<TagPattern>) -> Self {
+    pub(crate) fn failing_closed(mut self, closed: Vec<Pattern>) -> Self {
         self.closed = closed;
         self
     }
@@ -224,8 +223,8 @@ impl TagParser {
 
     fn may_become(&self, start: &[u8]) -> bool {
         self.patterns.iter().any(|pattern| match pattern {
-            TagPattern::Exact(name) => name.as_bytes().starts_with(start),
-            TagPattern::Prefix(prefix) => start.starts_with(prefix.as_bytes()) || prefix.as_bytes().starts_with(start),
+            Pattern::Exact(name) => name.as_bytes().starts_with(start),
+            Pattern::Prefix(prefix) => start.starts_with(prefix.as_bytes()) || prefix.as_bytes().starts_with(start),
         })
     }
 
@@ -243,7 +242,7 @@ pub struct TagFinder {
 
 impl TagFinder {
     /// Creates a search at the start of a message.
-    pub fn new(patterns: Vec<TagPattern>) -> Self {
+    pub fn new(patterns: Vec<Pattern>) -> Self {
         Self { parser: TagParser::new(patterns), found: Found::default() }
     }
 
@@ -341,11 +340,8 @@ mod tests {
     use super::*;
 
     fn parse(text: &str, cut: usize) -> String {
-        let mut parser = TagParser::new(vec![
-            TagPattern::Exact("a".into()),
-            TagPattern::Exact("b".into()),
-            TagPattern::Prefix("n-".into()),
-        ]);
+        let mut parser =
+            TagParser::new(vec![Pattern::Exact("a".into()), Pattern::Exact("b".into()), Pattern::Prefix("n-".into())]);
         let mut out = String::new();
         let mut found = Found::default();
         let mut show = |found: &mut Found| {

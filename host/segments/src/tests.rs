@@ -3,40 +3,34 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use flow::{Place, Segment, Tag, TagPattern, TagPlace, TextPlace, TextStream, TextUnit};
-
-use super::{Handlers, Segments, UnitAnswer};
+use crate::{Handlers, Pattern, Section, SectionAnswer, Segments, Unit, UnitAnswer, UnitPlace};
 
 /// Handlers of which none is called.
 struct Silent {
-    units: Vec<TextUnit>,
-    tags: Vec<TagPattern>,
+    units: Vec<Unit>,
+    tags: Vec<Pattern>,
 }
 
 impl Handlers for Silent {
     type Failure = Infallible;
 
-    fn at(&self) -> Place {
-        Place::default()
+    fn units(&self, thinking: bool) -> Vec<Unit> {
+        if thinking { Vec::new() } else { self.units.clone() }
     }
 
-    fn units(&self, stream: TextStream) -> Vec<TextUnit> {
-        if stream == TextStream::Answer { self.units.clone() } else { Vec::new() }
-    }
-
-    fn tags(&self) -> Vec<TagPattern> {
+    fn tags(&self) -> Vec<Pattern> {
         self.tags.clone()
     }
 
-    fn closed_tags(&self) -> Vec<TagPattern> {
+    fn closed_tags(&self) -> Vec<Pattern> {
         Vec::new()
     }
 
-    async fn unit(&self, _: usize, _: &str, _: TextPlace) -> Result<UnitAnswer, Infallible> {
+    async fn unit(&self, _: usize, _: &str, _: UnitPlace) -> Result<UnitAnswer, Infallible> {
         unreachable!("nothing is called")
     }
 
-    async fn section(&self, _: Tag, _: TagPlace) -> Result<Segment, Infallible> {
+    async fn section(&self, _: Section, _: Vec<String>) -> Result<SectionAnswer, Infallible> {
         unreachable!("nothing is called")
     }
 
@@ -55,10 +49,10 @@ impl Handlers for Silent {
 
 #[test]
 fn handlers_of_text_or_tags_keep_it_busy() {
-    let of = |units: &[TextUnit], tags: &[TagPattern]| Arc::new(Silent { units: units.to_vec(), tags: tags.to_vec() });
+    let of = |units: &[Unit], tags: &[Pattern]| Arc::new(Silent { units: units.to_vec(), tags: tags.to_vec() });
     assert!(Segments::new(of(&[], &[])).is_idle());
-    assert!(!Segments::new(of(&[TextUnit::Line], &[])).is_idle());
-    assert!(!Segments::new(of(&[], &[TagPattern::Exact("a".into())])).is_idle());
+    assert!(!Segments::new(of(&[Unit::Line], &[])).is_idle());
+    assert!(!Segments::new(of(&[], &[Pattern::Exact("a".into())])).is_idle());
     // Tags in reasoning are text.
-    assert!(Segments::of_thinking(of(&[TextUnit::Line], &[TagPattern::Exact("a".into())])).is_idle());
+    assert!(Segments::of_thinking(of(&[Unit::Line], &[Pattern::Exact("a".into())])).is_idle());
 }

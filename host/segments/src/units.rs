@@ -2,12 +2,12 @@
 //!
 //! Joining the units gives the text, byte for byte, and the cuts do not depend on how the text arrives.
 
-use flow::TextUnit;
+use crate::Unit;
 
 /// The text of one handler that is not yet a whole unit.
 #[derive(Debug)]
 pub(crate) struct UnitBuffer {
-    unit: TextUnit,
+    unit: Unit,
     text: String,
     /// Where in `text` the unit under way begins: what stands before it was given out. It is thrown away with the next
     /// piece and not with each unit, which would move the rest of a long text once for every line.
@@ -20,7 +20,7 @@ pub(crate) struct UnitBuffer {
 }
 
 impl UnitBuffer {
-    pub(crate) fn new(unit: TextUnit) -> Self {
+    pub(crate) fn new(unit: Unit) -> Self {
         Self { unit, text: String::new(), start: 0, scanned: 0, line: 0, words: false }
     }
 
@@ -40,13 +40,13 @@ impl UnitBuffer {
     /// The next whole unit, if there is one.
     pub(crate) fn next_unit(&mut self) -> Option<String> {
         let end = match self.unit {
-            TextUnit::Whole => None,
-            TextUnit::Line => {
+            Unit::Whole => None,
+            Unit::Line => {
                 let end = self.text[self.scanned..].find('\n').map(|at| self.scanned + at + 1);
                 self.scanned = self.text.len();
                 end
             }
-            TextUnit::Paragraph => self.paragraph_end(),
+            Unit::Paragraph => self.paragraph_end(),
         }?;
         let unit = self.text[self.start..end].to_owned();
         (self.start, self.scanned, self.line, self.words) = (end, end, end, false);
@@ -81,7 +81,7 @@ impl UnitBuffer {
 mod tests {
     use super::*;
 
-    fn units(unit: TextUnit, text: &str, cut: usize) -> Vec<String> {
+    fn units(unit: Unit, text: &str, cut: usize) -> Vec<String> {
         let mut buffer = UnitBuffer::new(unit);
         let mut out = Vec::new();
         let chars: Vec<char> = text.chars().collect();
@@ -101,15 +101,15 @@ mod tests {
         let paragraphs = ["\n\none\ntwo\r\n \t\r\n", "\n\nthree ü\n\n", "four"];
         let lines = ["\n", "\n", "one\n", "two\r\n", " \t\r\n", "\n", "\n", "three ü\n", "\n", "four"];
         for cut in 1..40 {
-            assert_eq!(units(TextUnit::Paragraph, text, cut), paragraphs);
-            assert_eq!(units(TextUnit::Line, text, cut), lines);
-            assert_eq!(units(TextUnit::Whole, text, cut), [text]);
+            assert_eq!(units(Unit::Paragraph, text, cut), paragraphs);
+            assert_eq!(units(Unit::Line, text, cut), lines);
+            assert_eq!(units(Unit::Whole, text, cut), [text]);
         }
     }
 
     #[test]
     fn a_unit_that_was_given_out_counts_no_more() {
-        let mut buffer = UnitBuffer::new(TextUnit::Line);
+        let mut buffer = UnitBuffer::new(Unit::Line);
         buffer.push("one\nrest");
         assert_eq!((buffer.len(), buffer.next_unit().as_deref(), buffer.len()), (8, Some("one\n"), 4));
         buffer.push("+");
@@ -120,7 +120,7 @@ mod tests {
     fn many_short_units_in_one_piece_cost_no_more_than_their_bytes() {
         let lines = 1 << 20;
         let text = "\n".repeat(lines);
-        let mut buffer = UnitBuffer::new(TextUnit::Line);
+        let mut buffer = UnitBuffer::new(Unit::Line);
         let began = std::time::Instant::now();
         buffer.push(&text);
         let mut found = 0;

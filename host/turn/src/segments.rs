@@ -3,10 +3,10 @@
 //! The splitting is [`tidegate_segments`]; this is its connection to the extensions of a session.
 
 use flow::{
-    CallFailure, CallbackKind, CallbackOutcome, EventKind, Place, Segment, Tag, TagAnswer, TagPattern, TagPlace,
-    TextAnswer, TextPlace, TextStream, TextUnit,
+    CallFailure, CallbackKind, CallbackOutcome, EventKind, Tag, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace,
+    TextStream, TextUnit,
 };
-use tidegate_segments::{Handlers, UnitAnswer};
+use tidegate_segments::{Handlers, Pattern, Section, SectionAnswer, Unit, UnitAnswer, UnitPlace};
 
 use crate::chain::{Asked, Caller};
 use crate::ports::EventSink;
@@ -17,24 +17,28 @@ pub(crate) type Segments = tidegate_segments::Segments<Caller>;
 impl Handlers for Caller {
     type Failure = CallFailure;
 
-    fn at(&self) -> Place {
-        self.hub.place()
+    fn units(&self, thinking: bool) -> Vec<Unit> {
+        let unit = |unit: &TextUnit| match unit {
+            TextUnit::Line => Unit::Line,
+            TextUnit::Paragraph => Unit::Paragraph,
+            TextUnit::Whole => Unit::Whole,
+        };
+        self.chains.text_of(stream(thinking)).iter().map(|(_, of)| unit(of)).collect()
     }
 
-    fn units(&self, stream: TextStream) -> Vec<TextUnit> {
-        self.chains.text_of(stream).iter().map(|(_, unit)| *unit).collect()
+    fn tags(&self) -> Vec<Pattern> {
+        self.chains.tags.iter().flat_map(|(_, patterns)| patterns.iter().cloned().map(pattern)).collect()
     }
 
-    fn tags(&self) -> Vec<TagPattern> {
-        self.chains.tags.iter().flat_map(|(_, patterns)| patterns.iter().cloned()).collect()
+    fn closed_tags(&self) -> Vec<Pattern> {
+        self.closed_tag_patterns().into_iter().map(pattern).collect()
     }
 
-    fn closed_tags(&self) -> Vec<TagPattern> {
-        self.closed_tag_patterns()
-    }
-
-    async fn unit(&self, stage: usize, unit: &str, place: TextPlace) -> Result<UnitAnswer, CallFailure> {
-        let (plugin, _) = self.chains.text_of(place.stream)[stage];
+    async fn unit(&self, stage: usize, unit: &str, place: UnitPlace) -> Result<UnitAnswer, CallFailure> {
+        let UnitPlace { thinking, number, inside } = place;
+        let stream = stream(thinking);
+        let (plugin, _) = self.chains.text_of(stream)[stage];
+        let place = TextPlace { at: self.hub.place(), stream, unit: number, inside };
         let call = self.extensions.plain_text(plugin, unit, &place);
         Ok(match self.ask(plugin, CallbackKind::PlainText, call).await? {
             Asked::Answer(TextAnswer::Replace(new)) => UnitAnswer::Replace(new),
@@ -45,7 +49,10 @@ impl Handlers for Caller {
         })
     }
 
-    async fn section(&self, mut tag: Tag, place: TagPlace) -> Result<Segment, CallFailure> {
+    async fn section(&self, section: Section, inside: Vec<String>) -> Result<SectionAnswer, CallFailure> {
+        let Section { name, attributes, open, content, close } = section;
+        let mut tag = Tag { name, attributes, open, content, close };
+        let place = TagPlace { at: self.hub.place(), inside };
         let handlers = self.chains.tag_handlers(&tag.name);
         for (at, &plugin) in handlers.iter().enumerate() {
             let call = self.extensions.tag(plugin, &tag, &place);
@@ -53,17 +60,18 @@ impl Handlers for Caller {
                 Asked::Answer(TagAnswer::Content(content)) => tag.content = content,
                 Asked::Answer(TagAnswer::Replace(text)) => {
                     self.skip(&handlers[at + 1..], CallbackKind::Tag, plugin, "replaced the section");
-                    return Ok(Segment::Text(text));
+                    return Ok(SectionAnswer::Replace(text));
                 }
                 Asked::Answer(TagAnswer::Keep | TagAnswer::Ignored(_)) | Asked::Nothing => {}
                 Asked::Closed(why) => {
                     self.skip(&handlers[at + 1..], CallbackKind::Tag, plugin, "did not check the section");
                     let bytes = tag.open.len() + tag.content.len() + tag.close.len();
-                    return Ok(Segment::Text(Caller::withhold(self, plugin, CallbackKind::Tag, bytes, why)));
+                    return Ok(SectionAnswer::Replace(Caller::withhold(self, plugin, CallbackKind::Tag, bytes, why)));
                 }
             }
         }
-        Ok(Segment::Tag(tag))
+        let Tag { name, attributes, open, content, close } = tag;
+        Ok(SectionAnswer::Keep(Section { name, attributes, open, content, close }))
     }
 
     fn closed_handler(&self, name: &str) -> Option<usize> {
@@ -82,5 +90,16 @@ impl Handlers for Caller {
 
     fn notice(&self, message: String) {
         self.hub.emit(EventKind::Notice { message });
+    }
+}
+
+fn stream(thinking: bool) -> TextStream {
+    if thinking { TextStream::Thinking } else { TextStream::Answer }
+}
+
+pub(crate) fn pattern(pattern: TagPattern) -> Pattern {
+    match pattern {
+        TagPattern::Exact(name) => Pattern::Exact(name),
+        TagPattern::Prefix(prefix) => Pattern::Prefix(prefix),
     }
 }

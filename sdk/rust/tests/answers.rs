@@ -255,7 +255,7 @@ fn the_manifest_is_enforced() {
     let unknown = failure(|| Harness::<Full>::of_plugin("id = \"full\"").with_setting("x", 1.0).answer("a"));
     assert_eq!(unknown, "plugin.toml declares no setting `x`; it declares: ");
     let id = failure(|| Harness::<Full>::of_plugin("id = \"a b\"").answer("a"));
-    assert!(id.contains("found ' ' at character 1"), "{id}");
+    assert!(id.contains("is not 1 to 64 letters"), "{id}");
     let lines: &[LogLine] = &[];
     assert_eq!(Harness::<Full>::of_plugin("id = \"full\"").log(), lines);
 }

@@ -12,7 +12,7 @@ use crate::{bites, hold};
 const MAP: [(&str, &[&str]); 20] = [
     ("flow", &[]),
     ("rules", &["flow"]),
-    ("segments", &["flow"]),
+    ("segments", &[]),
     ("turn", &["flow", "rules", "segments"]),
     ("chat", &["flow"]),
     ("sandbox", &["flow", "turn"]),
@@ -26,7 +26,7 @@ const MAP: [(&str, &[&str]); 20] = [
     // `tidegate plugin build` is the builder.
     ("cli", &["tidegate", "trial", "build"]),
     // Natively, for the tests of authors: an answer is split as the host splits it.
-    ("sdk", &["flow", "segments"]),
+    ("sdk", &["segments"]),
     ("build", &[]),
     ("testkit", &["build", "flow", "sandbox", "turn"]),
     ("servers", &[]),

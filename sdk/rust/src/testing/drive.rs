@@ -6,22 +6,21 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use flow::{Segment, TagPattern};
-use tidegate_segments::{Handlers, Segments, UnitAnswer};
+use tidegate_segments::{Handlers, Pattern, Section, SectionAnswer, Segments, Unit, UnitAnswer, UnitPlace};
 
 use super::answer::{Answer, Block, Shown};
 use super::cuts::Cuts;
 use super::{Harness, limits};
 use crate::{
-    Callback, Exported, Moment, OnFailure, OutputAnswer, OutputMode, Result, Tag, TagAnswer, TagOptions, TagPlace,
-    TextAnswer, TextOptions, TextPlace, TextStream, TextUnit,
+    Callback, Exported, OnFailure, OutputAnswer, OutputMode, Result, Tag, TagAnswer, TagOptions, TagPlace, TextAnswer,
+    TextOptions, TextPlace, TextStream, TextUnit,
 };
 
 /// The extension under test and the record of what happens to it.
 struct Driven<E> {
     text: Option<TextOptions>,
     tag: Option<TagOptions>,
-    tags: Vec<TagPattern>,
+    tags: Vec<Pattern>,
     harness: RefCell<Harness<E>>,
     shown: RefCell<Shown>,
 }
@@ -41,8 +40,8 @@ pub(super) fn run<E: Exported>(harness: Harness<E>, answer: &Answer, cuts: &Cuts
         }
     }
     let tags = tag.iter().flat_map(|options| &options.patterns).map(|pattern| match pattern.strip_suffix('*') {
-        Some(prefix) => TagPattern::Prefix(prefix.to_owned()),
-        None => TagPattern::Exact(pattern.clone()),
+        Some(prefix) => Pattern::Prefix(prefix.to_owned()),
+        None => Pattern::Exact(pattern.clone()),
     });
     let tags = tags.collect();
     let driven = Arc::new(Driven { text, tag, tags, harness: RefCell::new(harness), shown: RefCell::default() });
@@ -183,34 +182,28 @@ impl<E: Exported> Driven<E> {
 
     fn marker(&self, bytes: usize, why: &str) -> String {
         self.shown.borrow_mut().failures.push(format!("withheld {bytes} bytes: {why}"));
-        flow::withheld(&self.harness.borrow().id)
+        format!("[withheld: {} did not check this]", self.harness.borrow().id)
     }
 }
 
 impl<E: Exported> Handlers for Driven<E> {
     type Failure = Infallible;
 
-    fn at(&self) -> flow::Place {
-        let Moment { turn, step, attempt } = self.harness.borrow().host.session.at;
-        flow::Place { turn, step, attempt }
-    }
-
-    fn units(&self, stream: flow::TextStream) -> Vec<flow::TextUnit> {
-        let ours = from_host(stream);
-        let units = self.text.iter().filter(|options| options.streams.contains(&ours));
+    fn units(&self, thinking: bool) -> Vec<Unit> {
+        let units = self.text.iter().filter(|options| options.streams.contains(&stream(thinking)));
         let unit = |options: &TextOptions| match options.unit {
-            TextUnit::Line => flow::TextUnit::Line,
-            TextUnit::Paragraph => flow::TextUnit::Paragraph,
-            TextUnit::Whole => flow::TextUnit::Whole,
+            TextUnit::Line => Unit::Line,
+            TextUnit::Paragraph => Unit::Paragraph,
+            TextUnit::Whole => Unit::Whole,
         };
         units.map(unit).collect()
     }
 
-    fn tags(&self) -> Vec<TagPattern> {
+    fn tags(&self) -> Vec<Pattern> {
         self.tags.clone()
     }
 
-    fn closed_tags(&self) -> Vec<TagPattern> {
+    fn closed_tags(&self) -> Vec<Pattern> {
         let closed = self.tag.as_ref().is_some_and(|options| self.fails_closed(options.on_failure));
         if closed { self.tags.clone() } else { Vec::new() }
     }
@@ -220,18 +213,13 @@ impl<E: Exported> Handlers for Driven<E> {
         &self,
         _stage: usize,
         unit: &str,
-        place: flow::TextPlace,
+        place: UnitPlace,
     ) -> impl Future<Output = Result<UnitAnswer, Infallible>> + Send {
-        let flow::TextPlace { at, stream, unit: number, inside } = place;
-        let (at, name) = (
-            moment(at),
-            match stream {
-                flow::TextStream::Answer => "answer",
-                flow::TextStream::Thinking => "thinking",
-            },
-        );
-        let place = TextPlace { at, stream: from_host(stream), unit: number, inside, attributes: Vec::new() };
+        let UnitPlace { thinking, number, inside } = place;
+        let (at, stream) = (self.harness.borrow().host.session.at, stream(thinking));
+        let name = if thinking { "thinking" } else { "answer" };
         self.record(format_args!("on_plain_text {name} {number}: {unit:?}"));
+        let place = TextPlace { at, stream, unit: number, inside, attributes: Vec::new() };
         let size = |answer: &TextAnswer| if let TextAnswer::Replace(text) = answer { text.len() } else { 0 };
         let answer = self.call("on_plain_text", size, |extension| extension.call_plain_text(unit, &place));
         let closed = self.text.as_ref().is_some_and(|options| self.fails_closed(options.on_failure));
@@ -244,10 +232,10 @@ impl<E: Exported> Handlers for Driven<E> {
 
     fn section(
         &self,
-        mut tag: flow::Tag,
-        place: flow::TagPlace,
-    ) -> impl Future<Output = Result<Segment, Infallible>> + Send {
-        let place = TagPlace { at: moment(place.at), inside: place.inside, attributes: Vec::new() };
+        mut tag: Section,
+        inside: Vec<String>,
+    ) -> impl Future<Output = Result<SectionAnswer, Infallible>> + Send {
+        let place = TagPlace { at: self.harness.borrow().host.session.at, inside, attributes: Vec::new() };
         let (name, pairs, content) = (tag.name.clone(), tag.attributes.clone(), tag.content.clone());
         self.record(format_args!("on_tag <{name}>: {content:?}"));
         let ours = Tag { name, pairs, content, attributes: Vec::new() };
@@ -258,16 +246,16 @@ impl<E: Exported> Handlers for Driven<E> {
         let answer = self.call("on_tag", size, |extension| extension.call_tag(&ours, &place));
         let closed = self.tag.as_ref().is_some_and(|options| self.fails_closed(options.on_failure));
         std::future::ready(Ok(match answer {
-            Some(TagAnswer::Replace(text)) => Segment::Text(text),
+            Some(TagAnswer::Replace(text)) => SectionAnswer::Replace(text),
             Some(TagAnswer::Content(content)) => {
                 tag.content = content;
-                Segment::Tag(tag)
+                SectionAnswer::Keep(tag)
             }
             None if closed => {
                 let bytes = tag.open.len() + tag.content.len() + tag.close.len();
-                Segment::Text(self.marker(bytes, "on_tag did not check it"))
+                SectionAnswer::Replace(self.marker(bytes, "on_tag did not check it"))
             }
-            Some(TagAnswer::Keep) | None => Segment::Tag(tag),
+            Some(TagAnswer::Keep) | None => SectionAnswer::Keep(tag),
         }))
     }
 
@@ -288,15 +276,8 @@ impl<E: Exported> Handlers for Driven<E> {
     }
 }
 
-fn from_host(stream: flow::TextStream) -> TextStream {
-    match stream {
-        flow::TextStream::Answer => TextStream::Answer,
-        flow::TextStream::Thinking => TextStream::Thinking,
-    }
-}
-
-fn moment(at: flow::Place) -> Moment {
-    Moment { turn: at.turn, step: at.step, attempt: at.attempt }
+fn stream(thinking: bool) -> TextStream {
+    if thinking { TextStream::Thinking } else { TextStream::Answer }
 }
 
 /// The result of a future that has nothing to wait for.

@@ -59,7 +59,11 @@ impl Manifest {
     /// It is no valid TOML, or a key that matters here has a wrong value.
     #[track_caller]
     pub(super) fn read(text: &str) -> Self {
-        toml::from_str(text).unwrap_or_else(|error| panic!("plugin.toml cannot be used: {error}"))
+        let own: Self = toml::from_str(text).unwrap_or_else(|error| panic!("plugin.toml cannot be used: {error}"));
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let is_id = (1..=64).contains(&own.id.len()) && own.id.chars().all(fits);
+        assert!(is_id, "plugin.toml: id {:?} is not 1 to 64 letters, digits and hyphens", own.id);
+        own
     }
 
     /// The powers that are requested.
