@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use crate::{Rule, RuleSet};
 
-/// The tool that the rulebook tells the model to read with; its argument `name` is a rule's name. Whoever opens a session
-/// offers it where [`RuleSet::has_rulebook`] says so, and answers with [`RuleSet::read`].
+/// The tool with which the model reads the rulebook; its argument `name` is a rule's name. The host offers it if
+/// [`RuleSet::has_rulebook`], and answers with [`RuleSet::read`].
 pub const READ_RULE: &str = "read_rule";
 
 /// The agent of a session that was given no other.
@@ -31,7 +31,7 @@ impl RuleSet {
     /// What the model reads of the rule of this name. Rules that watch a stream can be read too: a reminder names them.
     ///
     /// # Errors
-    /// There is no such rule; the words are for the model and say which there are.
+    /// There is no such rule. The error message is for the model and lists the rules.
     pub fn read(&self, name: &str) -> Result<String, String> {
         let Some(rule) = self.rule(name.trim()) else {
             let names: Vec<String> = self.listed().map(|rule| format!("`{}`", rule.name)).collect();

@@ -1,5 +1,5 @@
 //! One tool call under watch: its arguments are decoded as they stream, each string value is watched on its own, and
-//! rules that ask for a file wait until the call has named it.
+//! rules with `globs` or a file scope wait until the call has named it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ struct Waiting {
 }
 
 impl CallWatch {
-    /// `declared`: the arguments that the tool says name files; empty where it says nothing.
+    /// `declared`: the arguments that name files according to the tool's schema; empty if the schema declares none.
     pub(crate) fn new(group: &Arc<Group>, declared: Vec<String>, tool: String, live: Vec<bool>) -> Self {
         let values = Values {
             group: Arc::clone(group),
@@ -136,7 +136,7 @@ impl Values {
         if self.declared.is_empty() { is_path(place) } else { self.declared.contains(field) }
     }
 
-    /// Takes a path of the call. What is beyond the bounds is said, not dropped in silence.
+    /// Takes a path of the call. A path beyond the limits is reported, not dropped silently.
     fn know(&mut self, path: Option<CallPath>) {
         let Some(path) = path.filter(|path| !path.text.is_empty()) else { return };
         if path.full {
@@ -170,7 +170,7 @@ impl CallPath {
 enum Answer<'a> {
     /// It fires; the file it is about, where one is known.
     Yes(Option<&'a str>),
-    /// None of the files known so far is asked for.
+    /// None of the files known so far matches.
     Not,
 }
 

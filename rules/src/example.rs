@@ -10,8 +10,8 @@ use crate::{Bucket, RepeatMode, Rule, RuleSet, Session, Settings};
 pub struct Example {
     /// Whether it fires.
     pub fires: bool,
-    /// What the fence says of the stream: `text`, `thinking`, or `tool:NAME KEY=VALUE … FIELD`, where `FIELD` is the
-    /// argument that holds the text and each `KEY=VALUE` another argument.
+    /// The stream that the fence names: `text`, `thinking`, or `tool:NAME KEY=VALUE … FIELD`, where `FIELD` is the
+    /// argument that contains the text and each `KEY=VALUE` another argument.
     pub stream: String,
     /// The text of the example, without its fence.
     pub text: String,
@@ -35,7 +35,7 @@ impl Example {
         self.text.lines().next().unwrap_or_default()
     }
 
-    /// The block the example stands for, and what is fed into it.
+    /// The block of the example, and the text that is fed into it.
     fn block(&self) -> (StreamKind, String) {
         let mut words = self.stream.split_whitespace();
         match words.next() {
@@ -61,7 +61,7 @@ impl Example {
 pub(crate) const FENCE_HELP: &str =
     "after the backticks stands `text`, `thinking`, or such as `tool:edit_file path=src/a.rs new_text`";
 
-/// Holds a rule against its own examples, each fed whole and character by character. What comes back says which
+/// Tests a rule with its own examples, each fed whole and character by character. The diagnostics name those which
 /// examples the rule does not keep.
 pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
     if rule.bucket != Bucket::Stream || rule.examples.is_empty() {
@@ -98,7 +98,7 @@ pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
 }
 
 /// Takes the example sections out of a body. A fence ends with at least as many backticks as it begins with, so a longer
-/// one may hold shorter ones; one that never ends reaches to the body's end.
+/// one may contain shorter ones; one that never ends reaches to the body's end.
 pub(crate) fn split(body: &str) -> (String, Vec<Example>) {
     let (mut kept, mut examples) = (String::new(), Vec::new());
     // `Some(fires)` within an example section; the open fence with its backticks and what is in it so far.

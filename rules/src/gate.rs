@@ -16,8 +16,8 @@ use crate::prose::Prose;
 /// The verdict on one byte of a stream, or on a whole chunk in which no rule fired.
 #[derive(Debug, Default)]
 pub struct Fed {
-    /// The rules that fired at one byte. Later bytes of the chunk may hold more: [`Gate::more`]. Never allocates when there
-    /// are none.
+    /// The rules that fired at one byte. Later bytes of the chunk may contain more matches: [`Gate::more`]. Never
+    /// allocates when there are none.
     pub matches: Vec<RuleMatch>,
     /// Bytes of the stream, from its start, that are allowed to be shown. Never decreases; always at a character's start.
     /// After [`Gate::finish`] it is the length of the stream, unless a rule that stops the stream has fired. Of no use for
@@ -101,7 +101,7 @@ impl Gate {
         self.idle
     }
 
-    /// A block begins. Text and thinking continue their streams; a call that begins again is watched from its start, and
+    /// A block begins. Text and thinking continue their streams; a call that restarts is watched from its start, and
     /// its earlier matches are discarded.
     pub fn block_start(&mut self, block: BlockId, kind: &StreamKind) {
         let target = match kind {
@@ -169,7 +169,7 @@ impl Gate {
         }
     }
 
-    /// The block is complete. The stream of a call ends with it; text and thinking go on until [`Gate::finish`].
+    /// The block is complete. The stream of a call ends with it; text and thinking continue until [`Gate::finish`].
     pub fn block_end(&mut self, block: BlockId) -> Fed {
         let known = self.blocks.iter().rfind(|(known, _)| *known == block);
         match known.map(|(_, target)| *target) {

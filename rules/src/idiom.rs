@@ -52,7 +52,7 @@ fn flags(pattern: &str) -> Option<(&str, &str)> {
     fine.then(|| pattern.split_at(letters + 3))
 }
 
-/// The inside of a look-ahead that begins with "anything", as the rest of it anywhere: that holds no text back.
+/// The inside of a look-ahead that begins with "anything", as the rest of it anywhere: which holds no text back.
 fn anywhere(flags: &str, inside: &str) -> Option<String> {
     let dot = flags.contains('s').then_some(".*");
     let anything = [r"[\s\S]*", r"[\S\s]*", r"[^]*", r"(?:.|\n)*"].into_iter().chain(dot);
@@ -61,7 +61,7 @@ fn anywhere(flags: &str, inside: &str) -> Option<String> {
     (!rest.is_empty()).then(|| format!("{flags}(?:{rest})"))
 }
 
-/// Where the group that `text` stands in ends.
+/// The end of the group that contains `text`.
 fn group_end(text: &str) -> Option<usize> {
     let (mut depth, mut class, mut chars) = (0_u32, false, text.char_indices());
     while let Some((at, c)) = chars.next() {

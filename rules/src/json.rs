@@ -1,9 +1,9 @@
 //! Decodes JSON text as it streams: gives the values with their places, strings unescaped, numbers and `true` and `false` as
 //! written, for any split of the text.
 //!
-//! It is no validator: the tool that runs the call parses the complete arguments. Text that cannot be JSON stops it, and so
-//! does text beyond a bound; both are reported by [`Decoder::error`]. A key given twice gives both values, whichever of them
-//! the tool uses. A `.` or `[]` in a key looks the same in a place as one between keys.
+//! It is not a validator: the tool that runs the call parses the complete arguments. Text that cannot be JSON stops
+//! it, and so does text beyond a bound; both are reported by [`Decoder::error`]. A key given twice gives both values,
+//! whichever of them the tool uses. A `.` or `[]` in a key looks the same in a place as one between keys.
 
 use std::fmt::Write as _;
 
@@ -26,7 +26,7 @@ pub trait Sink {
     fn end(&mut self);
 }
 
-/// Where a value stands.
+/// The path of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place(Vec<Inside>);
 
@@ -47,12 +47,12 @@ impl Place {
         self.0.iter().rev().find_map(|inside| if let Inside::Object(key) = inside { Some(key.as_str()) } else { None })
     }
 
-    /// Whether the value stands in a list directly.
+    /// Whether the value is a direct element of a list.
     pub fn in_list(&self) -> bool {
         matches!(self.0.last(), Some(Inside::List(_)))
     }
 
-    /// The place of the object that holds the innermost key, with numbers: `edits[3]`.
+    /// The path of the object that contains the innermost key, with indexes: `edits[3]`.
     pub fn owner(&self) -> String {
         let upto = self.0.iter().rposition(|inside| matches!(inside, Inside::Object(_))).unwrap_or(0);
         self.numbered(upto)
@@ -96,11 +96,11 @@ enum State {
     KeyOrEnd,
     Key,
     Colon,
-    /// After a value: `,` or the end of what holds it.
+    /// After a value: `,` or the end of its container.
     After,
     /// A number, `true`, `false`.
     Literal,
-    /// `null`, which is no value.
+    /// `null`, which is not reported as a value.
     Null,
     InString,
     Escape,
@@ -141,12 +141,12 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Why decoding stopped before the end, if it did. What was decoded before stands.
+    /// Why decoding stopped before the end, if it did. Values decoded before that remain valid.
     pub fn error(&self) -> Option<&str> {
         self.error.as_deref()
     }
 
-    /// Takes the next piece.
+    /// Takes the next chunk.
     pub fn feed(&mut self, text: &str, sink: &mut impl Sink) {
         // What is beyond the bound is not read, so that it makes no difference how the text is cut.
         let room = usize::try_from(MAX_BYTES - self.bytes).unwrap_or(usize::MAX);

@@ -73,7 +73,7 @@ impl Places {
         let known = || self.keys.iter().filter(|key| keys.contains(&key.name.as_str()));
         let values = || known().flat_map(|key| &key.values);
         let holds = |(text, span): &(String, Range<usize>)| Some((text.find(value)?, text.clone(), span.clone()));
-        // The value itself comes before one that holds it.
+        // The value itself comes before one that contains it.
         let whole = values().find(|(text, _)| text.trim() == value);
         let Some((at, text, span)) = whole.or_else(|| values().find(|(text, _)| text.contains(value))).and_then(holds)
         else {
@@ -126,8 +126,8 @@ fn toml_key(name: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'
     Key { name: name.get_ref().to_string(), span: place(name.span()), values }
 }
 
-/// Where each character of a value (and its end) stands in the source it was read from: behind quotes, escapes, line
-/// ends and indentation.
+/// The position of each character of a value (and of its end) in the source it was read from: behind quotes, escapes,
+/// line ends and indentation.
 fn aligned(source: &str, value: &str) -> Option<Vec<(usize, usize)>> {
     let quote =
         ["\"\"\"", "'''", "\"", "'"].into_iter().find(|q| source.starts_with(q) && source[q.len()..].ends_with(q));
@@ -145,7 +145,7 @@ fn aligned(source: &str, value: &str) -> Option<Vec<(usize, usize)>> {
             let taken = match escaped {
                 Some((decoded, len)) if decoded == c => len,
                 _ if rest.starts_with(c) => c.len_utf8() + usize::from(c == '\'' && quote == Some("'")),
-                // Lines that were joined, and what stands before a line.
+                // Lines that were joined, and the indentation of a line.
                 _ if c.is_whitespace() && blank > 0 => blank,
                 _ if blank > 0 => {
                     at += blank;

@@ -24,7 +24,8 @@ struct Watched {
     watch: Watch,
     /// What is held back; `Off` where no rule that may fire here stops the stream.
     hold: Hold,
-    /// The most bytes to hold back for conditions without a bounded length; without such a condition there is no limit.
+    /// The maximum number of bytes to hold back for conditions without a bounded length; without such a condition
+    /// there is no limit.
     limit: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The words that tell the model about a rule it broke.
+//! The reminder that the model gets about a rule it broke.
 
 use std::fmt::Write as _;
 
@@ -71,7 +71,7 @@ fn blocks(set: &RuleSet, matches: &[RuleMatch], element: &str, lead: impl Fn(&Ru
             out.push_str("\n\n");
         }
         let _ = write!(out, "<{element} reason=\"rule_violation\" rule=\"{}\"", escape(&rule.name));
-        // A rule file under the workspace is shown relative to it; no other place of the machine is told.
+        // A rule file under the workspace is shown relative to it; no other path of the machine is disclosed.
         let path = found.evidence.path.as_deref().unwrap_or(&rule.source.path);
         let path = crate::scope::relative_path(path, set.workspace());
         let shown = if path.starts_with('/') { path.rsplit('/').next().unwrap_or_default() } else { &path };

@@ -1,4 +1,4 @@
-//! Required rules: a host that was told to run with a rule does not run without it.
+//! Required rules: a host that requires a rule does not run without it.
 //!
 //! A rule is required by its own key, or by the operator: by name, by its folder, or by its plugin. A required rule cannot
 //! be replaced by another file of its name that is trusted less: a project comes from somebody else.
@@ -52,7 +52,7 @@ impl RuleSet {
         rule.required != Requirement::None || self.settings().required.iter().any(|name| name.trim() == rule.name)
     }
 
-    /// The required rules that are not in force, by name: there is no such rule, it is switched off, it can never fire,
+    /// The required rules that are not in force, by name: there is no such rule, it is disabled, it can never fire,
     /// or a part of it was refused.
     pub fn unmet(&self) -> Vec<Unmet> {
         let names = required_names(self.with_states().map(|(rule, _)| rule), self.settings());
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(used(all(), &[" r "]).unwrap(), "user");
         assert_eq!(used(vec![project.clone(), ours.clone()], &["r"]).unwrap(), "builtin");
         assert_eq!(used(vec![project.clone()], &["r"]).unwrap(), "project");
-        // The rule itself asks for it.
+        // The rule requires itself.
         let asks = |layer, path: &str| of(layer, path, "required = true");
         assert_eq!(used(vec![project.clone(), asks(plugin(), "plugin")], &[]).unwrap(), "plugin");
         assert_eq!(used(vec![asks(Layer::Project, "project"), user.clone()], &[]).unwrap(), "project");
@@ -127,7 +127,7 @@ mod tests {
         // The operator's folder is above whatever the project claims.
         let folder = Rule { required: Requirement::Operator, ..of(Layer::Project, "folder", "") };
         assert_eq!(used(vec![asks(Layer::Project, "project"), folder], &[]).unwrap(), "folder");
-        // What is switched off is no rule of that name.
+        // A disabled rule does not count as a rule of that name.
         assert_eq!(used(vec![project, of(Layer::User, "user", "enabled = false")], &["r"]).unwrap(), "project");
     }
 

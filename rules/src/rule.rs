@@ -1,4 +1,4 @@
-//! A rule as used: what a rule as typed becomes, with everything compiled and everything wrong with it said.
+//! A rule as used: the compiled form of a [`RuleSpec`], with diagnostics for all its errors.
 
 use std::hash::Hasher as _;
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub enum Bucket {
     Stream,
     /// It has no condition; its body joins the system prompt.
     AlwaysApply,
-    /// It has no condition; the model is told its description and reads the body when it wants.
+    /// It has no condition; the system prompt lists its description, and the model reads the body on demand.
     Rulebook,
 }
 
@@ -51,9 +51,9 @@ pub struct Rule {
     pub bucket: Bucket,
     /// The body of the rule file; it is sent to the model where there is no `reminder`.
     pub body: String,
-    /// What the model is told instead of the body when the rule fires.
+    /// What the model gets instead of the body when the rule fires.
     pub reminder: Option<String>,
-    /// One line for people.
+    /// One human-readable line.
     pub description: Option<String>,
     /// Any of these must match.
     pub conditions: Vec<Arc<Pattern>>,
@@ -65,7 +65,7 @@ pub struct Rule {
     pub scopes: Vec<Scope>,
     /// The call must be about a file that matches one of these; empty = no matter.
     pub globs: Vec<Glob>,
-    /// The tool arguments to look at; empty = all.
+    /// The tool arguments to match; empty = all.
     pub fields: Vec<String>,
     /// The agents it watches, as globs on their names; empty = all.
     pub agents: Vec<Glob>,
@@ -77,7 +77,7 @@ pub struct Rule {
     pub gap: Option<u32>,
     /// Overrides the setting.
     pub context: Option<ContextMode>,
-    /// What it asks for.
+    /// The action that it requests.
     pub action: Option<RuleAction>,
     /// The most interrupts of it in one turn.
     pub max_interrupts: Option<u32>,
@@ -91,7 +91,7 @@ pub struct Rule {
     pub incomplete: bool,
     /// Where the rule is written; diagnostics point there.
     pub places: Places,
-    /// What the rule file says that it fires on, and what not. Not part of the body: the model never sees them.
+    /// The rule file's examples of what it fires on and what not. Not part of the body: the model never sees them.
     pub examples: Vec<Example>,
 }
 
@@ -144,13 +144,14 @@ impl Rule {
         if self.secret { Evidence { text: HIDDEN.to_owned(), ..evidence } } else { evidence }
     }
 
-    /// What the model is told when the rule fires: the `reminder`, else the body.
+    /// The text that the model gets when the rule fires: the `reminder`, or else the body.
     pub fn told(&self) -> &str {
         self.reminder.as_deref().unwrap_or(&self.body)
     }
 
     /// Returns a hash of what the rule matches, the same as long as only its body and description are edited. It is kept
-    /// in records, so that an edited rule counts as new; FNV-1a, since it must never change and guards against nobody.
+    /// in records, so that an edited rule counts as new; FNV-1a, since it must never change and need not resist
+    /// attacks.
     pub fn content_hash(&self) -> u64 {
         let mut hash = FnvHasher::default();
         let mut add = |text: &str| {
@@ -243,7 +244,7 @@ impl Reader<'_> {
         self.note_globs(spec, &globs, regexes.is_empty());
         let (mut all, lost_all) = self.written(&spec.all, &["all"]);
         let (mut unless, lost_unless) = self.written(&spec.unless, &["unless"]);
-        // With several conditions, what one of them asks for cannot be asked of the rule.
+        // With several conditions, a requirement of one of them cannot become a requirement of the rule.
         let regexes = match regexes.as_slice() {
             [one] => match idiom::split(&one.text) {
                 Some(parts) => {
@@ -274,7 +275,8 @@ impl Reader<'_> {
         Some(rule)
     }
 
-    /// A glob as a condition asks for files only; where the scope takes more, everything there is a match.
+    /// A glob as a condition matches files only; where the scope includes other streams, everything in them would
+    /// match.
     fn note_globs(&mut self, spec: &RuleSpec, globs: &[String], alone: bool) {
         for glob in globs {
             let (message, help) = if !dialect::notes(glob).is_empty() {
@@ -291,7 +293,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The text to tell the model instead of the body; one that is too long is not used.
+    /// The text to send to the model instead of the body; a text that is too long is ignored.
     fn reminder(&mut self, spec: &RuleSpec) -> Option<String> {
         let text = spec.reminder.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
         if text.len() > MAX_REMINDER_BYTES {
@@ -332,7 +334,7 @@ impl Reader<'_> {
 
     fn scopes(&mut self, spec: &RuleSpec, condition_globs: &[String]) -> Option<Vec<Scope>> {
         let mut tokens = split_all(&spec.scope);
-        // A glob as a condition stands for edits and writes of such files.
+        // A glob as a condition means edits and writes of such files.
         for glob in condition_globs {
             tokens.push(format!("tool:edit({glob})"));
             tokens.push(format!("tool:write({glob})"));
@@ -364,7 +366,7 @@ impl Reader<'_> {
         Some(scopes)
     }
 
-    /// The arguments to look at. One that cannot be meant refuses the rule: without it the rule would watch others.
+    /// The arguments to match. An invalid one refuses the rule: without it the rule would watch others.
     fn fields(&mut self, fields: &Strings) -> Option<Vec<String>> {
         let fields = fields.clean();
         for field in &fields {
@@ -375,7 +377,7 @@ impl Reader<'_> {
         Some(fields)
     }
 
-    /// None where something was asked for and nothing of it is left: an empty list would mean "no matter".
+    /// `None` if none of the given values is valid: an empty list would mean "no restriction".
     fn globs(&mut self, globs: &Strings, key: &[&str]) -> Option<Vec<Glob>> {
         let mut out = Vec::new();
         let texts = split_all(globs);

@@ -121,7 +121,7 @@ pub(crate) fn split_tokens(text: &str) -> Vec<String> {
 pub struct Glob {
     text: String,
     glob: globset::Glob,
-    /// Made when it is first asked: it takes longer than all the rest of a rule, and most rules are never asked.
+    /// Compiled on first use: it takes longer than everything else in a rule, and most scopes are never tested.
     matcher: Arc<OnceLock<GlobMatcher>>,
 }
 

@@ -17,15 +17,15 @@ pub struct Session {
     agent: String,
     /// By rule name: when it was last injected.
     records: HashMap<String, Record>,
-    /// Rules whose reminder waits to be delivered.
+    /// Rules with a reminder that waits for delivery.
     reserved: HashSet<String>,
     /// Turns completed in the session.
     completed: u64,
-    /// What has been told to extensions in this turn.
+    /// The matches that extensions were notified of in this turn.
     told: HashSet<(StreamKind, String)>,
     interrupts: u32,
     rule_interrupts: HashMap<String, u32>,
-    /// By lower-case name of a tool: the arguments that it says name files.
+    /// By lower-case name of a tool: the arguments that its schema declares as files.
     path_fields: Arc<HashMap<String, Vec<String>>>,
 }
 
@@ -45,13 +45,13 @@ pub struct Record {
 pub struct Judgement {
     /// The strongest of `actions`.
     pub action: Action,
-    /// What each match asks for, in the order given.
+    /// The action for each match, in the given order.
     pub actions: Vec<Action>,
     /// For each match: its rule was used before and its repeat mode does not let it act now, so the match is only reported.
     pub again: Vec<bool>,
-    /// For each match: the first of its stream and rule in the turn, so that extensions are told.
+    /// For each match: the first of its stream and rule in the turn, so that extensions are notified.
     pub first: Vec<bool>,
-    /// Rules whose reminder is due, each once: with an interrupt all that matched, else those that remind or block.
+    /// Rules with a due reminder, each once: with an interrupt all that matched, else those that remind or block.
     /// They are reserved until [`Session::injected`] or [`Session::release`].
     pub rules: Vec<String>,
     /// For an interrupt: what becomes of the partial answer. Of several rules that stop it together, the one that leaves
@@ -95,7 +95,7 @@ impl Session {
     }
 
     /// The arguments that name files, for tools that say so themselves ([`flow::ToolSpec::declared_paths`]). Of any other
-    /// tool an argument names a file when its key is or ends with `path`, or it stands in a list whose key is or ends
+    /// tool an argument names a file when its key is or ends with `path`, or it is in a list whose key is or ends
     /// with `paths`.
     pub fn declare_paths<'t>(&mut self, tools: impl IntoIterator<Item = &'t flow::ToolSpec>) {
         let declared = tools.into_iter().map(|tool| (tool.name.to_lowercase(), tool.declared_paths()));
@@ -133,8 +133,8 @@ impl Session {
         self.interrupts
     }
 
-    /// The watch for one attempt. A rule that its repeat mode keeps from acting is watched all the same: its matches hold
-    /// nothing back and are judged [`Action::Pass`], so that a further violation is never silent.
+    /// The watch for one attempt. A rule that does not act because of its repeat mode is still watched: its matches
+    /// hold nothing back and are judged [`Action::Pass`], so that a further violation is never silent.
     pub fn gate(&self) -> Gate {
         let mut standings = vec![Standing::default(); self.set.len()];
         for ((rule, state), standing) in self.set.with_states().zip(&mut standings) {
@@ -208,7 +208,7 @@ impl Session {
         crate::remind::remind(&self.set, matches)
     }
 
-    /// Whether a text of the conversation holds a reminder of this rule.
+    /// Whether a text of the conversation contains a reminder of this rule.
     pub fn holds_reminder(text: &str, rule: &str) -> bool {
         crate::remind::reminds_of(text, rule)
     }
@@ -278,7 +278,7 @@ impl Session {
         }
     }
 
-    /// What a match of the rule asks for, budgets aside.
+    /// The action for a match of the rule, ignoring budgets.
     fn wish(&self, rule: &Rule, tool: bool) -> Action {
         let mode = rule.interrupt.unwrap_or(self.set.settings().interrupt_mode);
         match rule.action {
@@ -290,7 +290,7 @@ impl Session {
         }
     }
 
-    /// What is done about a tool call that the rule cannot read. No budget counts: nothing is asked of the model again.
+    /// The action for a tool call that the rule cannot read. No budget applies, because the model is not asked again.
     fn unread_action(&self, rule: &Rule) -> Action {
         let required = self.set.is_required(rule);
         if self.is_used_up(rule) && !required {

@@ -27,11 +27,11 @@ pub struct RuleSet {
 pub enum RuleState {
     /// The rule is in use.
     Active,
-    /// It says `enabled = false`, or the settings leave it out; the reason says which.
+    /// It has `enabled = false`, or the settings exclude it; the string gives the reason.
     Disabled(String),
-    /// A rule of the same name from a higher layer is used instead; the text says which.
+    /// A rule of the same name from a higher layer is used instead; the string names it.
     Shadowed(String),
-    /// It can never fire; the reason says why.
+    /// It can never fire; the string gives the reason.
     Unreachable(String),
 }
 
@@ -101,7 +101,7 @@ impl RuleSet {
         self.in_bucket(Bucket::AlwaysApply)
     }
 
-    /// The rules that the model is told of by description.
+    /// The rules of the rulebook, which the system prompt lists by description.
     pub fn rulebook(&self) -> impl Iterator<Item = &Rule> {
         self.in_bucket(Bucket::Rulebook)
     }
@@ -116,13 +116,13 @@ impl RuleSet {
         &self.workspace
     }
 
-    /// How the memory of the automata stands, one entry for each.
+    /// The cache statistics of the automata, one entry for each.
     pub fn engines(&self) -> Vec<EngineStats> {
         self.groups.all().iter().map(|group| group.automaton.stats()).collect()
     }
 
-    /// What an operator should know of the automata's memory, in one line that says what to do; none if all is well. Rules
-    /// fire at the right byte in any case: without room for rows each byte costs many times as much, never a rescan.
+    /// A warning about the cache budget with the remedy, in one line; `None` if it suffices. Rules fire at the right
+    /// byte in any case: without cache budget each byte costs many times as much, but nothing is rescanned.
     pub fn engine_trouble(&self) -> Option<String> {
         self.groups.all().iter().find_map(|group| group.trouble(&self.rules))
     }

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::engine::Context;
 
-/// How much text is kept to find the beginning of a match in. A match that began earlier is said to begin here.
+/// The number of bytes kept to find the start of a match. A match that started earlier is reported to start at the
+/// first kept byte.
 pub(crate) const TAIL_BYTES: usize = 4096;
 
 /// The largest capacity: large against `TAIL_BYTES`, so that bytes are seldom moved.
@@ -27,8 +28,8 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Takes a few more bytes if there is room for them, as deltas mostly are a few bytes. Returns whether it did. The first
-    /// bytes of a stream are never taken here.
+    /// Takes a few more bytes if the capacity suffices, since most deltas have a few bytes only. Returns whether it
+    /// did. The first bytes of a stream are never taken here.
     #[inline(always)]
     pub(crate) fn try_push(&mut self, part: &[u8]) -> bool {
         let Some(room) = self.bytes.get_mut(self.used..) else { return false };
@@ -98,7 +99,7 @@ impl Tail {
         self.index(at).and_then(|at| self.kept().get(at)).copied()
     }
 
-    /// The bytes before `end`, as far back as a match is looked for, and what stood before them.
+    /// The kept bytes before `end`, and the context before them.
     pub(crate) fn window(&self, end: u64) -> (Context, &[u8]) {
         let end = self.index(end).unwrap_or(0);
         let range: Range<usize> = end.saturating_sub(TAIL_BYTES)..end;
@@ -111,10 +112,10 @@ impl Tail {
         self.lines + count_lines(&self.bytes[..self.index(at).unwrap_or(0)]) + 1
     }
 
-    /// The start of the character that `at` stands in; none if it is not kept any more.
+    /// The start of the character that contains `at`; `None` if it is no longer kept.
     #[inline(always)]
     pub(crate) fn char_start(&self, at: u64) -> Option<u64> {
-        // A place before what is kept becomes a number beyond all room.
+        // A position before the kept bytes wraps to a number beyond their length.
         let index = at.wrapping_sub(self.start) as usize;
         let byte = *self.bytes.get(index)?;
         // Whether anything is held changes with every few bytes; a branch on it would be guessed wrong as often. So the
@@ -135,7 +136,7 @@ fn count_lines(bytes: &[u8]) -> u32 {
     bytes.chunks(255).map(count).sum()
 }
 
-/// Whether a byte goes on with a character of UTF-8.
+/// Whether a byte is a continuation byte of UTF-8.
 #[inline]
 pub(crate) fn is_continuation(byte: u8) -> bool {
     byte & 0xC0 == 0x80

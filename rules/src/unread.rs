@@ -1,7 +1,7 @@
 //! Tool calls that rules cannot see: arguments that the decoder gives up on, and files that it does not read.
 //!
-//! A rule that keeps calls from running must not let through what it could not look at. Such a call counts as a match of
-//! every rule that guards it; [`Evidence::unread`] tells these matches from those of a condition.
+//! A rule that blocks calls must not let a call through that it could not read. Such a call counts as a match of
+//! every rule that guards it; [`Evidence::unread`] distinguishes these matches from those of a condition.
 
 use flow::{Action, Evidence, RuleMatch, StreamKind};
 
@@ -14,7 +14,7 @@ use crate::{Rule, RuleSet, Scope};
 pub(crate) enum Unread<'a> {
     /// The arguments, from some place on.
     Arguments(&'a str),
-    /// Which files the call is about: only rules that ask for a file depend on it.
+    /// The files of the call; only rules with file globs depend on them.
     Files(&'a str),
 }
 
@@ -54,13 +54,13 @@ fn asks_for_file(rule: &Rule) -> bool {
     !rule.globs.is_empty() || rule.scopes.iter().any(|scope| matches!(scope, Scope::Tool { glob: Some(_), .. }))
 }
 
-/// What is done about a call that a rule cannot see, where `wish` is what a match of the rule asks for. `None`: the rule
-/// lets calls run in any case, and nobody requires it.
+/// The action for a call that a rule cannot read, where `wish` is the action for a match of the rule. `None`: the
+/// rule never blocks calls and is not required.
 pub(crate) fn action(wish: Action, required: bool) -> Option<Action> {
     match wish {
         _ if required => Some(Action::Stop),
         Action::Stop => Some(Action::Stop),
-        // The answer need not be thrown away: it is enough that this call does not run.
+        // The answer is kept: it is enough that this call does not run.
         Action::Interrupt | Action::Block => Some(Action::Block),
         Action::Remind | Action::Pass => None,
     }

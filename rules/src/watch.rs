@@ -167,7 +167,7 @@ impl Watch {
     }
 
     /// Turns hits into fired rules, in the order in which they were known; where several came with one byte, `unless`
-    /// has the first word.
+    /// takes precedence.
     #[cold]
     #[inline(never)]
     fn settle(&mut self, ended: bool) {
@@ -189,7 +189,7 @@ impl Watch {
         self.hits = hits;
     }
 
-    /// Notes a pattern's match and tells whether its rule has all it needs.
+    /// Notes a pattern's match and returns whether all conditions of its rule are met.
     fn completes(&mut self, pattern: u32) -> bool {
         let (local, role) = self.group.slots[pattern as usize];
         let own = || self.group.slots.iter().zip(0_u32..).filter(move |((l, _), _)| *l == local);
@@ -241,7 +241,7 @@ fn bounded_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// Keeps a hit if its rule may still fire, and tells whether it may.
+/// Keeps a hit if its rule can still fire, and returns whether it can.
 fn note(hit: Match, live: &[bool], slots: &[(u32, Role)], hits: &mut Vec<Match>) -> bool {
     let wanted = live[slots[hit.pattern as usize].0 as usize];
     if wanted {

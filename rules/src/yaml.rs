@@ -1,5 +1,5 @@
 //! YAML front matter, as far as rule files use it: keys with scalars and lists. It is read as leniently as the files
-//! have always been: what is no YAML (`condition: *.rs`, `scope: "text","thinking"`) is taken as it stands.
+//! have always been: text that is not YAML (`condition: *.rs`, `scope: "text","thinking"`) is taken literally.
 
 mod scalar;
 
@@ -12,12 +12,12 @@ use scalar::{Piece, scalar};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) key: String,
-    /// Where the key stands, in bytes of the text given to [`parse`].
+    /// The position of the key in the text given to [`parse`], in bytes.
     pub(crate) span: Range<usize>,
     pub(crate) value: Value,
 }
 
-/// A value; words such as `true` are not told from other text here.
+/// A value; words such as `true` are strings here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     One(Scalar),
@@ -73,7 +73,7 @@ fn split_key(line: &str) -> Option<(&str, usize)> {
     (fine && !name.starts_with('-') && (rest.is_empty() || rest.starts_with([' ', '\t']))).then_some((key, colon + 1))
 }
 
-/// Whether a line goes on with the value above it: it is indented, empty, a comment, an entry of a list, or its end.
+/// Whether a line continues the value above it: it is indented, empty, a comment, an entry of a list, or its end.
 fn belongs_to_key(line: &str) -> bool {
     line.trim().is_empty() || line.starts_with([' ', '\t', '#', ']', '}']) || is_item(line)
 }
@@ -82,7 +82,7 @@ fn is_item(line: &str) -> bool {
     line.trim_start().strip_prefix('-').is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
-/// A value that may carry a name (`&name …`) or be another's (`*name`); what says its type (`!!str …`) is dropped.
+/// A value that may carry a name (`&name …`) or be another's (`*name`); a type tag (`!!str …`) is dropped.
 fn anchored(first: Piece<'_>, below: &[Line<'_>], anchors: &mut Vec<(String, Value)>) -> Value {
     let word = first.text.split_whitespace().next().unwrap_or_default();
     let rest = Piece { at: first.at + word.len(), text: &first.text[word.len()..] }.trimmed();
@@ -121,7 +121,7 @@ fn value(first: Piece<'_>, below: &[Line<'_>]) -> Value {
     Value::One(scalar(first, below))
 }
 
-/// The entries of a list, each with the lines that go on with it.
+/// The entries of a list, each with its continuation lines.
 fn items(lines: &[Line<'_>]) -> Vec<Scalar> {
     let depth = |line: &Line<'_>| line.text.len() - line.text.trim_start().len();
     let own = lines.iter().find(|line| is_item(line.text)).map_or(0, depth);

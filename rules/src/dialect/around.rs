@@ -1,8 +1,8 @@
 //! Takes look-around out of a condition: what remains matches in the same texts, and is known to at the same byte.
 //!
-//! What a look-ahead asks of the text is asked of the rest of the condition instead, and, where it asks for more than
-//! the rest takes, of what follows; what a look-behind asks, of the part before it. So an end or a beginning of a match
-//! may stand some characters further out than the condition as written would have it.
+//! The requirement of a look-ahead is moved to the rest of the condition and, where it requires more than the rest
+//! consumes, to the text that follows; the requirement of a look-behind is moved to the part before it. So a match
+//! may start or end some characters further out than with the condition as written.
 
 use std::ops::Range;
 
@@ -64,7 +64,7 @@ fn alternatives(lists: Vec<List>, never: &mut Vec<PatternError>) -> Result<Hir, 
     Ok(Hir::alternation(usable))
 }
 
-/// The alternatives, with groups that hold look-around written out.
+/// The alternatives, with groups that contain look-around expanded.
 fn lists(
     branches: &Branches,
     flags: &str,
@@ -72,7 +72,7 @@ fn lists(
     never: &mut Vec<PatternError>,
 ) -> Result<Vec<List>, PatternError> {
     let mut out = Vec::new();
-    // Flags hold from where they stand to the group's end, past a `|` too.
+    // Flags apply from their position to the end of the group, past a `|` too.
     let mut flags = flags.to_owned();
     for branch in branches {
         let mut found: Vec<List> = vec![Vec::new()];
@@ -108,7 +108,7 @@ fn lists(
     Ok(out)
 }
 
-/// What a look-around asks for. One within it may only look on in the same direction.
+/// The requirement of a look-around. A nested one must look in the same direction.
 fn inside(
     branches: &Branches,
     ahead: bool,

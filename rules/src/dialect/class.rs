@@ -120,7 +120,7 @@ fn spell(atom: &Atom) -> String {
     }
 }
 
-/// Signs that stand between classes in Rust, where no class follows.
+/// Operators between classes in Rust that no class follows.
 fn note_signs(reader: &mut Reader<'_>) {
     let from = reader.at;
     let Some(sign) = ["&&", "~~"].into_iter().find(|sign| reader.rest().starts_with(sign)) else { return };

@@ -1,11 +1,11 @@
-//! Assertions at the far end of a look-around, as the character that they ask for or the end of the text.
+//! Assertions at the far end of a look-around, rewritten as the character that they require or the end of the text.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look};
 
 use super::product::{Edge, Side, steps};
 
 /// The look-around's inside with its last assertions (its first, where it looks back) spelled out: `const\b` is `const`
-/// with no word character after it, or at the end. Others stay as they are.
+/// with no word character after it, or at the end. Others remain unchanged.
 pub(super) fn spelled_out(hir: &Hir, side: Side) -> Hir {
     match hir.kind() {
         HirKind::Look(look) => instead(*look, None, side).unwrap_or_else(|| hir.clone()),
@@ -36,7 +36,7 @@ pub(super) fn edge(side: Side) -> Look {
     if side == Side::After { Look::End } else { Look::Start }
 }
 
-/// Whether what is left of a look-around holds at the end of the text.
+/// Whether the rest of a look-around holds at the end of the text.
 pub(super) fn holds_at_end(hir: &Hir, side: Side) -> bool {
     let Ok((edges, empty)) = steps(hir, side) else { return false };
     empty
@@ -45,7 +45,7 @@ pub(super) fn holds_at_end(hir: &Hir, side: Side) -> bool {
             .any(|(way, rest)| matches!(way, Edge::Look(look) if *look == edge(side)) && holds_at_end(rest, side))
 }
 
-/// What an assertion asks for that stands after `before`.
+/// What an assertion after `before` requires.
 fn instead(look: Look, before: Option<&Hir>, side: Side) -> Option<Hir> {
     let after_word = || before.is_some_and(|before| ends_in_word(before, side));
     let class = match (look, side) {

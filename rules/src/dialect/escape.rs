@@ -6,9 +6,9 @@ use super::syntax::{BACK, BACK_HELP, Reader};
 /// `\w` in Rust's syntax. Outside of classes ASCII alone, also where case does not count.
 pub(super) const WORD: &str = r"(?-u:\w)";
 
-/// What an escape in a class stands for.
+/// The meaning of an escape in a class.
 pub(super) enum Atom {
-    /// The character that the escape stands for.
+    /// A single character.
     One(char),
     /// Several, in Rust's syntax within a class.
     Set(String),
@@ -171,7 +171,7 @@ fn digits(reader: &mut Reader<'_>, from: usize, letter: char) -> Result<u32, Pat
     Ok(value)
 }
 
-/// `\pL`, `\p{Greek}`: handed on as it stands.
+/// `\pL`, `\p{Greek}`: passed on unchanged.
 fn property(reader: &mut Reader<'_>, from: usize) -> Result<String, PatternError> {
     let len = match reader.peek() {
         Some('{') => reader.rest().find('}').map(|end| end + 1),

@@ -61,7 +61,7 @@ pub(crate) fn notes(pattern: &str) -> Vec<PatternError> {
     notes
 }
 
-/// Alternatives whose look-around contradicts itself, each place once: they are left out of the condition.
+/// Alternatives whose look-around can never match, each span once: they are dropped from the condition.
 fn dead_alternatives(branches: &syntax::Branches, len: usize) -> Vec<PatternError> {
     let mut never: Vec<PatternError> = Vec::new();
     if syntax::plain(branches).is_none() && around::eliminate(branches, len, &mut never).is_err() {
@@ -72,7 +72,7 @@ fn dead_alternatives(branches: &syntax::Branches, len: usize) -> Vec<PatternErro
     never.into_iter().map(|one| PatternError::new(one.span, message, "remove it, or fix it")).collect()
 }
 
-/// `/…/i` is how a condition is written in a program, where the slashes are no part of it.
+/// `/…/i` is how a condition is written in a program, where the slashes are not part of it.
 fn delimiters(pattern: &str) -> Option<PatternError> {
     let letters = pattern.len() - pattern.trim_end_matches(['d', 'g', 'i', 'm', 's', 'u', 'v', 'y']).len();
     let inside = pattern[..pattern.len() - letters].strip_prefix('/')?.strip_suffix('/')?;

@@ -1,4 +1,5 @@
-//! A look-around and the part of a condition beside it, as one expression without look-around.
+//! Combines a look-around with the adjacent part of a condition into one expression without look-around (product of
+//! automata).
 //!
 //! Both are walked together, character by character, as machines whose states are expressions (what is still to be
 //! matched): the part as it is, the look-around by all its states at once, so that it is also known when it can match no
@@ -19,10 +20,10 @@ const MAX_STATES: usize = 200;
 /// The most parts of an expression on the way to the result.
 const MAX_SIZE: usize = 20_000;
 
-/// The most parts that may be looked at on the way: what nobody waits for when rules are loaded.
+/// The maximum number of states to explore, so that loading a rule takes no noticeable time.
 const MAX_WORK: usize = 400_000;
 
-/// Where the part stands.
+/// The position of the part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// Behind a look-ahead: both are walked from left to right.
@@ -34,9 +35,9 @@ pub(super) enum Side {
 /// Why there is no such expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// The look-around holds an assertion, and more than its text is asked for.
+    /// The look-around contains an assertion, and more than its text is required.
     Assertion,
-    /// Something matches bytes that are no characters.
+    /// Something matches bytes that are not characters.
     Bytes,
     TooLarge,
     /// No text matches.
@@ -45,7 +46,7 @@ pub(super) enum Failure {
 
 /// What matches where `rest` matches and, from the same place, `inner` does (or does not, where it is `negated`).
 pub(super) fn both(rest: Hir, inner: Hir, negated: bool, side: Side) -> Result<Hir, Failure> {
-    // Where nothing else is asked of the text, a look-ahead is what is to follow.
+    // If nothing else constrains the text, a look-ahead is the continuation itself.
     if !negated && *rest.kind() == HirKind::Empty {
         return Ok(inner);
     }
@@ -104,7 +105,7 @@ impl Walk {
                         let piece = Hir::class(Class::Unicode(piece));
                         match (fate, self.negated) {
                             (Fate::Matched, true) | (Fate::Missed, false) => {}
-                            // Nothing more is asked: the part goes on as it is.
+                            // No requirement is left: the part continues unchanged.
                             (Fate::Matched, false) | (Fate::Missed, true) => {
                                 let label = self.then(piece, rest.clone());
                                 self.add(from, END, label)?;
@@ -121,7 +122,7 @@ impl Walk {
         Ok(())
     }
 
-    /// The part is done, and the look-around asks for more.
+    /// The part is complete, and the look-around requires more.
     fn explore_done(&mut self, from: usize, inner: Vec<Hir>) -> Result<(), Failure> {
         if !self.negated {
             return self.add(from, END, Hir::alternation(inner));
@@ -259,7 +260,7 @@ enum Fate {
     Open(Vec<Hir>),
 }
 
-/// The ways on with what is then left, and whether nothing at all matches.
+/// The transitions with their remaining expressions, and whether the empty string matches.
 pub(super) type Steps = (Vec<(Edge, Hir)>, bool);
 
 /// One way on from an expression.
@@ -268,7 +269,8 @@ pub(super) enum Edge {
     Look(Look),
 }
 
-/// The ways on from an expression with what is then left of it, and whether it matches nothing at all.
+/// The transitions of an expression with their remaining expressions (derivatives), and whether it matches the empty
+/// string.
 pub(super) fn steps(hir: &Hir, side: Side) -> Result<Steps, Failure> {
     Ok(match hir.kind() {
         HirKind::Empty => (Vec::new(), true),

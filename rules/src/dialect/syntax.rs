@@ -17,7 +17,7 @@ pub(super) struct Read {
     pub(super) notes: Vec<PatternError>,
 }
 
-/// What stands between `|`.
+/// One alternative, between `|`.
 pub(super) type Branches = Vec<Vec<Item>>;
 
 /// A part of a condition.
@@ -33,11 +33,11 @@ pub(super) enum Item {
     Look { ahead: bool, negated: bool, branches: Branches, span: Range<usize> },
 }
 
-/// Text in Rust's syntax that knows where each piece of it came from.
+/// Text in Rust's syntax with a source map to the condition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Text {
     text: String,
-    /// Where a piece begins: here, and in the condition.
+    /// The start of each segment: here, and in the condition.
     places: Vec<(usize, usize)>,
 }
 
@@ -77,7 +77,7 @@ impl Text {
         })
     }
 
-    /// Where a part of it stands in the condition.
+    /// The span of a part of it in the condition.
     fn origin(&self, part: Range<usize>, len: usize) -> Range<usize> {
         let start = self.places.iter().rfind(|(here, _)| *here <= part.start).map_or(0, |(_, from)| *from);
         let next = |end: usize| self.places.iter().find(|(here, _)| *here >= end).map_or(len, |(_, from)| *from);

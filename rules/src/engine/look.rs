@@ -2,11 +2,11 @@
 
 use regex_syntax::hir::Look;
 
-/// What an assertion can know of the byte before a place.
+/// The context of a position: the class of the byte before it, as far as assertions distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Context {
-    /// There is none: the block begins here.
+    /// No byte: the start of the stream.
     Start,
     /// A line feed, `\n`.
     Lf,
@@ -14,12 +14,12 @@ pub enum Context {
     Cr,
     /// An ASCII letter, digit or `_`.
     Word,
-    /// Any byte that no assertion asks about.
+    /// Any other byte.
     Other,
 }
 
 impl Context {
-    /// All of them; the position of each is its number.
+    /// All contexts; the position of each is its number.
     pub const ALL: [Self; 5] = [Self::Start, Self::Lf, Self::Cr, Self::Word, Self::Other];
 
     /// The context after `byte`.
@@ -37,19 +37,19 @@ pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether `byte` continues a character of UTF-8: the place before it lies within the character.
+/// Whether `byte` is a continuation byte of UTF-8: the position before it is inside a character.
 pub(crate) fn is_inside(byte: u8) -> bool {
     matches!(byte, 0x80..=0xbf)
 }
 
-/// Whether `look` can be judged without the byte that follows.
+/// Whether `look` can be evaluated without the next byte.
 pub(crate) fn looks_behind_only(look: Look) -> bool {
     matches!(look, Look::Start | Look::StartLF)
 }
 
-/// Whether `look` holds after `before` and before `next`; no `next` = the block ends. The dialect has turned Unicode
-/// word assertions into those of ASCII before they come here. Within a character nothing holds: the bytes of a character
-/// are no word bytes, so `\B` and the half boundaries would otherwise match between them.
+/// Whether `look` holds after `before` and before `next`; no `next` = the end of the stream. The dialect has already
+/// converted Unicode word assertions to ASCII ones. Inside a character no assertion holds: its bytes are not word
+/// bytes, so `\B` and the half boundaries would otherwise match between them.
 pub(crate) fn holds(look: Look, before: Context, next: Option<u8>) -> bool {
     let word_before = before == Context::Word;
     let word_next = next.is_some_and(is_word);

@@ -1,4 +1,4 @@
-//! One condition, ready to run: its states, what it can first_bytes with, and where a match of it began.
+//! One condition, ready to run: its states, the bytes that a match can start with, and the start of a match.
 
 use regex_syntax::hir::Look;
 
@@ -6,14 +6,14 @@ use super::look::{Context, holds, looks_behind_only};
 use super::nfa::{self, MAX_STATES, Nfa, NfaState, UNBOUNDED};
 use crate::dialect::{self, PatternError};
 
-/// What stands after the place that is asked about.
+/// What follows the position in question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nobody has seen it: assertions that need it do not hold.
+    /// Not known yet: assertions that depend on it fail.
     Unseen,
     /// The next byte of the stream.
     Byte(u8),
-    /// The block's end.
+    /// The end of the stream.
     End,
 }
 
@@ -38,11 +38,11 @@ pub struct Pattern {
 /// How a pattern begins.
 #[derive(Debug, Default)]
 pub(crate) struct FirstBytes {
-    /// The bytes that a match can first_bytes with, whatever its assertions say: one bit each.
+    /// The bytes that a match can start with, ignoring assertions: one bit each.
     bytes: [u64; 4],
-    /// It can match without a byte where its assertions hold.
+    /// It can match the empty string where its assertions hold.
     asserts_only: bool,
-    /// It matches at any place without a byte and without an assertion.
+    /// It matches the empty string everywhere, without an assertion.
     empty: bool,
 }
 
@@ -50,7 +50,7 @@ impl Pattern {
     /// Compiles a condition of the rules' dialect.
     ///
     /// # Errors
-    /// It cannot be read, uses look-around or back-references, or is too large.
+    /// The condition is not valid, uses look-around or backreferences, or is too large.
     pub fn new(text: &str) -> Result<Self, PatternError> {
         let hir = dialect::parse(text)?;
         let nfa = nfa::compile(&hir).map_err(|_| PatternError {
@@ -67,29 +67,29 @@ impl Pattern {
         &self.text
     }
 
-    /// The most bytes of a match; none where there is no bound.
+    /// The maximum length of a match in bytes; `None` if there is no bound.
     pub fn max_len(&self) -> Option<u32> {
         (self.nfa.max_len != UNBOUNDED).then_some(self.nfa.max_len)
     }
 
-    /// How many states it has; at most 10,000.
+    /// The number of its NFA states; at most 10,000.
     pub fn states(&self) -> usize {
         self.nfa.states.len()
     }
 
-    /// Whether it matches at any place without a byte and without an assertion.
+    /// Whether it matches the empty string everywhere, without an assertion.
     pub fn matches_empty(&self) -> bool {
         self.first_bytes.empty
     }
 
-    /// Whether it matches somewhere without a byte because an assertion holds there: `^`, `$`, `\b`. That it matches an
+    /// Whether it matches the empty string somewhere because an assertion holds there: `^`, `$`, `\b`. A match in an
     /// empty block does not count.
     pub fn matches_no_bytes(&self) -> bool {
         self.first_bytes.asserts_only && FirstBytes::somewhere(&self.nfa)
     }
 
-    /// The first start of a match that ends where `window` ends; `before` says what stood before the window, `next` what
-    /// comes after it. None: the match started before the window.
+    /// The first start of a match that ends where `window` ends; `before` is the context before the window, `next` is
+    /// what follows it. Returns `None` if the match started before the window.
     pub fn start_of_match(&self, window: &[u8], before: Context, next: Next) -> Option<usize> {
         let end = window.len();
         // Threads are kept in order of their start, so the first that reaches a state is the earliest.
@@ -137,7 +137,7 @@ impl FirstBytes {
         out
     }
 
-    /// Whether the nfa matches without a byte at any place of a text that is not empty.
+    /// Whether the NFA matches the empty string at some position of a text that is not empty.
     fn somewhere(nfa: &Nfa) -> bool {
         let mut closure = EpsilonClosure { nfa, seen: vec![usize::MAX; nfa.states.len()], stack: Vec::new() };
         let next = [None, Some(b'\n'), Some(b'\r'), Some(b'a'), Some(b' ')];
@@ -148,13 +148,13 @@ impl FirstBytes {
             .any(|(round, (before, next))| closure.close(nfa.start, round, |look| holds(look, before, next), |_| {}))
     }
 
-    /// Whether a match can first_bytes at a place that `next` follows; no byte = the block's end.
+    /// Whether a match can start at a position that `next` follows; no byte = the end of the stream.
     pub(crate) fn allows(&self, next: Option<u8>) -> bool {
         self.asserts_only || next.is_some_and(|byte| self.bytes[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1)
     }
 }
 
-/// A closure over states that need no byte, each once a round.
+/// Computes epsilon closures; each state is visited once per round.
 struct EpsilonClosure<'a> {
     nfa: &'a Nfa,
     seen: Vec<usize>,
@@ -162,7 +162,7 @@ struct EpsilonClosure<'a> {
 }
 
 impl EpsilonClosure<'_> {
-    /// Gives the states behind `state` that take a byte; tells whether the pattern has matched.
+    /// Adds the byte-consuming states in the epsilon closure of `state`; returns whether the pattern has matched.
     fn close(&mut self, state: u32, round: usize, allows: impl Fn(Look) -> bool, mut takes: impl FnMut(u32)) -> bool {
         let mut matched = false;
         self.stack.push(state);

@@ -9,7 +9,7 @@ use super::{Line, is_blank};
 pub(crate) struct Scalar {
     pub(crate) text: String,
     pub(crate) span: Range<usize>,
-    /// It stood in quotes.
+    /// The value was quoted.
     pub(crate) quoted: bool,
 }
 
@@ -35,7 +35,7 @@ impl Piece<'_> {
     }
 }
 
-/// A scalar that begins with `first` and goes on in the lines `below`.
+/// A scalar that begins with `first` and continues in the lines `below`.
 pub(super) fn scalar(first: Piece<'_>, below: &[Line<'_>]) -> Scalar {
     if let Some(fold) = block_head(first.text) {
         return block(first, fold, below);
@@ -62,13 +62,13 @@ pub(super) fn scalar(first: Piece<'_>, below: &[Line<'_>]) -> Scalar {
     Scalar { text, span, quoted: false }
 }
 
-/// What stands before a `#` after a blank.
+/// The text before a comment, which starts with a `#` after a blank.
 fn without_comment(text: &str) -> &str {
     let comment = text.match_indices('#').find(|(at, _)| text[..*at].ends_with([' ', '\t']));
     comment.map_or(text, |(at, _)| &text[..at]).trim_end()
 }
 
-/// What stands before a `#` after a blank, where neither is in quotes.
+/// The text before a comment, which starts with a `#` after a blank; quoted ones do not count.
 fn outside_quotes(text: &str) -> &str {
     let (mut quote, mut escaped, mut blank) = (None, false, true);
     for (at, c) in text.char_indices() {
@@ -130,7 +130,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
                 't' => out.push('\t'),
                 'r' => out.push('\r'),
                 c @ ('"' | '\\' | '/') => out.push(c),
-                // `"\b"` is a backspace in YAML and a word boundary to whoever wrote the rule.
+                // `"\b"` is a backspace in YAML and a word boundary for the author of the rule.
                 c => out.extend(['\\', c]),
             },
             c => out.push(c),
@@ -144,7 +144,7 @@ pub(super) fn flow_list(first: Piece<'_>, below: &[Line<'_>]) -> Option<Vec<Scal
     let mut pieces = vec![first];
     pieces.extend(below.iter().map(|line| Piece { at: line.at, text: line.text }.trimmed()));
     pieces.retain(|piece| !is_blank(piece.text));
-    // Where each piece begins in the joined text, and in the file.
+    // Where each segment begins in the joined text, and in the file.
     let (mut joined, mut places) = (String::new(), Vec::new());
     for piece in &pieces {
         places.push((joined.len(), piece.at));
