@@ -1,4 +1,4 @@
-//! Which arguments of a tool name files, where the tool's own schema says so.
+//! Which arguments of a tool name files, according to the tool's own schema.
 
 use serde_json::Value;
 

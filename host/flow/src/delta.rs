@@ -5,10 +5,10 @@ use crate::StreamKind;
 /// Numbers a block within one attempt: 0, 1, 2, … in order of their start.
 pub type BlockId = u32;
 
-/// One step of a model's answer. The pieces of one block, joined, are the block; a piece is never empty.
+/// One increment of a model's answer. The chunks of one block, joined, are the block; a chunk is never empty.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
-    /// The answer begins (or begins anew: what came before in this attempt is void).
+    /// The answer begins (or restarts: everything received before in this attempt is void).
     Start {
         /// The model's name as the provider reports it.
         model: Option<String>,
@@ -27,11 +27,11 @@ pub enum Delta {
         /// The received bytes, decoded: never half a character.
         text: String,
     },
-    /// Opaque data that must go back with a thinking block; pieces are appended.
+    /// Opaque data that must go back with a thinking block; chunks are appended.
     Signature {
         /// Which thinking block.
         block: BlockId,
-        /// A piece of the signature.
+        /// A chunk of the signature.
         data: String,
         /// The block has this instead of words.
         redacted: bool,
@@ -102,7 +102,7 @@ pub enum StopReason {
     Refusal,
     /// It paused and wants to be asked again with the same conversation.
     Pause,
-    /// The conversation no longer fits.
+    /// The conversation exceeds the model's context window.
     ContextFull,
     /// A word of the provider's that we do not know.
     Other(String),

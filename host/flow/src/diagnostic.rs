@@ -1,7 +1,7 @@
 //! Diagnostics: what is wrong with a file or a rule, where, and what to do about it.
 //!
 //! One type from the crate that finds a problem to the terminal and to JSON. A diagnostic is plain data: who shows it
-//! reads its fields, and nobody reads its message. Rendering with the source line and a caret is the job of `config`.
+//! reads its fields; its message is never parsed. Rendering with the source line and a caret is the job of `config`.
 
 mod code;
 mod source;

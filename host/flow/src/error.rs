@@ -27,7 +27,7 @@ pub struct ModelError {
 }
 
 impl ModelError {
-    /// An error with nothing known beside its class and message.
+    /// An error with nothing but its class and message.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
         Self { class, message: message.into(), status: None, code: None, retry_after_ms: None }
     }

@@ -85,7 +85,7 @@ impl From<TextUnit> for TextOptions {
     }
 }
 
-/// Whether `on_llm_output` may change the output. A rewriter makes the host hold the answer until it is complete.
+/// Whether `on_llm_output` may change the output. A rewriter makes the host hold the answer back until it is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutputMode {
     /// It only looks; the answer streams live.
@@ -104,7 +104,7 @@ pub enum TagPattern {
 }
 
 impl TagPattern {
-    /// Whether a tag of this name fits.
+    /// Whether a tag of this name matches.
     pub fn matches(&self, name: &str) -> bool {
         match self {
             Self::Exact(exact) => exact == name,
@@ -146,7 +146,7 @@ impl Callback {
 pub struct Registration {
     /// The extension that registered them.
     pub plugin: PluginId,
-    /// Its version, as its manifest says.
+    /// Its version, from its manifest.
     pub version: String,
     /// The callbacks, in the order in which they were registered.
     pub callbacks: Vec<Registered>,
@@ -213,7 +213,7 @@ pub enum InputAnswer {
     Reply(String),
     /// The turn ends; the reason reaches the user.
     Reject(String),
-    /// It answered something that cannot be used (why); what it was given goes on.
+    /// Its answer is not valid (the reason); its input is passed on.
     Ignored(String),
 }
 
@@ -224,7 +224,7 @@ pub enum TextAnswer {
     Pass,
     /// This instead of the unit.
     Replace(String),
-    /// It answered something that cannot be used (why); what it was given goes on.
+    /// Its answer is not valid (the reason); its input is passed on.
     Ignored(String),
 }
 
@@ -237,7 +237,7 @@ pub enum TagAnswer {
     Content(String),
     /// This instead of the whole section; no further extension is asked.
     Replace(String),
-    /// It answered something that cannot be used (why); what it was given goes on.
+    /// Its answer is not valid (the reason); its input is passed on.
     Ignored(String),
 }
 
@@ -250,14 +250,15 @@ pub struct OutputAnswer {
     pub annotations: Vec<Annotation>,
     /// Why what it returned for the text cannot be used; `replace` is `None` then.
     pub unusable: Option<String>,
-    /// What else of its answer cannot be used, each with its reason: a `replace` of an observer, a note that is no JSON.
+    /// Other invalid parts of its answer, each with its reason: a `replace` of an observer, an annotation that is not
+    /// JSON.
     pub ignored: Vec<String>,
 }
 
 /// How a call into an extension failed. Each has its own words; none is ever silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureCause {
-    /// The extension said so itself.
+    /// The extension returned an error.
     Returned,
     /// It panicked, with a message.
     Panic,
@@ -297,7 +298,7 @@ impl FailureCause {
 /// Why a call of a callback gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// The callback was not called; the reason says why: a circuit breaker is open, the turn's budget is spent.
+    /// The callback was not called; the string gives the reason: a circuit breaker is open, the turn's budget is spent.
     Skipped(String),
     /// The call failed.
     Failed(CallFailure),

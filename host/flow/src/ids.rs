@@ -70,7 +70,7 @@ pub enum InvalidPluginId {
         /// Its length in characters.
         len: usize,
     },
-    /// A character that is no letter, digit or hyphen.
+    /// A character other than a letter, digit or hyphen.
     #[error("a plugin id is made of letters, digits and hyphens; found {found:?} at character {at}")]
     Character {
         /// The first character that is not allowed.

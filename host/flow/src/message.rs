@@ -40,7 +40,7 @@ pub enum Origin {
     Plugin(PluginId),
 }
 
-/// One piece of a message.
+/// One part of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// Text of the author.
@@ -49,7 +49,7 @@ pub enum Part {
     Thinking {
         /// The words; may be empty where the provider hides them.
         text: String,
-        /// What the provider wants back beside the words.
+        /// Opaque data that the provider requires back with the text.
         signature: Option<String>,
         /// The provider gave `signature` instead of words.
         redacted: bool,
@@ -67,7 +67,7 @@ pub struct Message {
     pub role: Role,
     /// Who wrote it.
     pub origin: Origin,
-    /// What it says, in order.
+    /// Its parts, in order.
     pub parts: Vec<Part>,
     /// Sent to the model, never shown to the user (reminders).
     pub hidden: bool,

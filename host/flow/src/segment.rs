@@ -1,9 +1,9 @@
 //! What accepted output is split into before it is shown.
 
-/// One piece of output, complete.
+/// One complete chunk of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// Text for `on_plain_text` handlers, or for nobody.
+    /// Text for the handlers of `on_plain_text`, if there are any.
     Text(String),
     /// A section whose tag has a handler.
     Tag(Tag),

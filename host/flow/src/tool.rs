@@ -2,7 +2,7 @@
 
 use crate::CallId;
 
-/// A tool as the model is told about it.
+/// The definition of a tool for the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     /// Its name, unique among the tools of a session.
@@ -31,7 +31,7 @@ pub struct ToolResult {
     pub call: CallId,
     /// Text blocks. Reminders of stream rules come before the tool's own, which are never altered.
     pub content: Vec<String>,
-    /// The call failed; `content` says why.
+    /// The call failed; `content` contains the reason.
     pub is_error: bool,
 }
 
@@ -40,9 +40,9 @@ pub struct ToolResult {
 pub struct ToolOutput {
     /// For the model.
     pub content: String,
-    /// For people: a unified diff of what was changed, where there is one.
+    /// Human-readable: a unified diff of the change, if there is one.
     pub diff: Option<String>,
-    /// The tool failed; `content` says why and what to do.
+    /// The tool failed; `content` contains the reason and the remedy.
     pub is_error: bool,
 }
 
@@ -58,7 +58,7 @@ pub enum Permission {
     },
     /// No; the reason goes to the model.
     Deny {
-        /// Why, and which setting says so.
+        /// The reason, with the setting.
         reason: String,
     },
 }

@@ -7,8 +7,8 @@ use crate::{Action, StreamKind};
 pub struct Evidence {
     /// The condition that matched, as written in the rule; empty where `unread` is set.
     pub pattern: String,
-    /// The matched text, at most 200 bytes of it, cut at a character; `[hidden]` where the rule says that its matches are
-    /// secret. Where `unread` is set, why the arguments could not be read.
+    /// The matched text, at most 200 bytes of it, cut at a character; `[hidden]` if the rule declares that its
+    /// matches are secret. Where `unread` is set, why the arguments could not be read.
     pub text: String,
     /// First byte of the match in its stream: the text blocks of the answer joined, its thinking blocks joined, or for
     /// tools the decoded value.
@@ -36,7 +36,7 @@ pub struct RuleMatch {
     pub evidence: Evidence,
 }
 
-/// A rule's reminder went to the model: what is kept of it, so that a resumed session goes on where this one was.
+/// The stored record of a reminder that went to the model, so that a resumed session continues where this one ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleRecord {
     /// The rule's name.
@@ -51,7 +51,7 @@ pub struct RuleRecord {
     pub evidence: Evidence,
     /// What was done.
     pub action: Action,
-    /// Tokens of the answer that were thrown away for this rule: of several that stopped one answer, the first has all.
+    /// Tokens of the answer that were discarded for this rule: of several that stopped one answer, the first has all.
     pub tokens_discarded: u64,
     /// The provider did not count them: they are a quarter of the bytes.
     pub tokens_estimated: bool,

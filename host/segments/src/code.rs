@@ -1,4 +1,4 @@
-//! Knows, byte by byte, whether a text stands in code: a fenced block or an inline span.
+//! Tracks, byte by byte, whether a text is inside code: a fenced block or an inline span.
 //!
 //! A fence opens with three or more backticks or tildes at the start of a line (up to three spaces before it) and closes
 //! with at least as many of the same, alone on a line. An inline span runs from a run of backticks to the next run of
@@ -15,7 +15,7 @@ pub(crate) struct Code {
     span: Option<u32>,
 }
 
-/// Where in its line the text stands, as far as fences and spans need to know.
+/// The position within the line, as far as fences and spans depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     /// At the start, after so many spaces.
@@ -41,7 +41,7 @@ impl Code {
             return true;
         }
         match self.line {
-            // The run just ended (a `<` is no backtick), so it opens or closes a span here.
+            // The run just ended (a `<` is not a backtick), so it opens or closes a span here.
             Line::Ticks(run) => self.after_ticks(run).is_some(),
             Line::Fence(b'`', run) if run < 3 => self.after_ticks(run).is_some(),
             // Three or more and then text: the fence's info string.

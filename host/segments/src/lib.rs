@@ -32,7 +32,7 @@ pub const MAX_SECTION: usize = 1 << 20;
 pub struct Segments<H> {
     handlers: Arc<H>,
     thinking: bool,
-    /// `None`: nobody handles tags.
+    /// `None`: no extension handles tags.
     parser: Option<TagParser>,
     found: Found,
     /// The message, and inside it each open tag that is handled.
@@ -113,7 +113,7 @@ impl<H: Handlers> Segments<H> {
         Ok(shown)
     }
 
-    /// Takes the next piece and gives what can be shown now.
+    /// Takes the next chunk and returns what can be shown now.
     ///
     /// # Errors
     /// A handler ends the turn.
@@ -318,7 +318,7 @@ impl<H: Handlers> Segments<H> {
     }
 
     async fn pipe(&mut self, text: &str, finish: bool) -> Result<String, H::Failure> {
-        // Most pieces complete no unit, and many tags may be open: the names are put together when they are asked for.
+        // Most chunks complete no unit, and many tags can be open: the names are joined on demand.
         let mut inside: Option<Vec<String>> = None;
         let mut carried = Vec::new();
         self.top().pipe[0].push(text);

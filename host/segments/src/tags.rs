@@ -1,4 +1,4 @@
-//! Finds registered tags in a text that arrives in pieces, the same for every way of cutting it.
+//! Finds registered tags in a text that arrives in chunks; the result does not depend on the chunking.
 //!
 //! Bytes are held back only while they can still become a registered tag. Whatever turns out not to be one is text, byte
 //! for byte: unknown tags, malformed tags, and everything in comments, CDATA and fenced or inline code. Names match
@@ -83,13 +83,14 @@ impl TagParser {
         Self { patterns, closed, held, syntax: Syntax::Begin, code: Code::new(), region: None }
     }
 
-    /// The opening of a tag that fits one of these patterns and that cannot be read is [`Mark::Broken`] instead of text.
+    /// The opening of a tag that matches one of these patterns and that cannot be read is [`Mark::Broken`] instead of
+    /// text.
     pub(crate) fn failing_closed(mut self, closed: Vec<Pattern>) -> Self {
         self.closed = closed;
         self
     }
 
-    /// Takes the next piece; what is now decided is appended to `found`.
+    /// Takes the next chunk; what is now decided is appended to `found`.
     pub(crate) fn push(&mut self, piece: &str, found: &mut Found) {
         let mut text = std::mem::take(&mut found.text).into_bytes();
         let mut rest = piece.as_bytes();

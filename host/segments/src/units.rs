@@ -9,12 +9,12 @@ use crate::Unit;
 pub(crate) struct UnitBuffer {
     unit: Unit,
     text: String,
-    /// Where in `text` the unit under way begins: what stands before it was given out. It is thrown away with the next
-    /// piece and not with each unit, which would move the rest of a long text once for every line.
+    /// The start of the current unit in `text`: the bytes before it were emitted. They are removed with the next
+    /// chunk and not with each unit, which would move the rest of a long text once for every line.
     start: usize,
-    /// Up to where `text` has been looked at and holds no end of a unit.
+    /// The position up to which `text` was searched and contains no end of a unit.
     scanned: usize,
-    /// Paragraphs: where the line being looked at begins, and whether a line with words came before it.
+    /// Paragraphs: the start of the current line, and whether a non-blank line precedes it.
     line: usize,
     words: bool,
 }
@@ -32,7 +32,7 @@ impl UnitBuffer {
         self.text.push_str(text);
     }
 
-    /// Bytes that are no whole unit yet.
+    /// Bytes that are not a complete unit yet.
     pub(crate) fn len(&self) -> usize {
         self.text.len() - self.start
     }

@@ -1,4 +1,4 @@
-//! A door for the benches: the stage that splits text, by itself. Not for use: it changes as the stage does.
+//! Access for the benches to the stage that splits text. Not a stable API.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::segments::{Segments, pattern};
 pub struct Splitter(Segments);
 
 impl Splitter {
-    /// A stage at the beginning of a message; nobody hears its events.
+    /// A stage at the start of a message, without subscribers.
     pub fn new(registrations: Vec<Registration>, extensions: Arc<dyn Extensions>, clock: Arc<dyn Clock>) -> Self {
         Self(Segments::new(Arc::new(Caller::new(registrations, extensions, Arc::new(Hub::new(clock))))))
     }
 
-    /// Takes the next piece and gives what can be shown now.
+    /// Takes the next chunk and returns what can be shown now.
     ///
     /// # Errors
     /// The failure of a required extension.

@@ -1,4 +1,4 @@
-//! Which extensions are asked, in which order, and the one way to ask them.
+//! Calls extensions: which ones, in which order, and what a failure means.
 //!
 //! Every call has a report: what became of it and how long it took. Where a callback fails, is skipped, or returns something
 //! that cannot be used, its policy decides: the caller continues with the last good value, or nothing of what was to be
@@ -72,7 +72,7 @@ impl Chains {
         self.output.iter().any(|(_, mode)| *mode == OutputMode::Rewrite)
     }
 
-    /// The handlers of a tag: those of its exact name, else those of the longest prefix that fits.
+    /// The handlers of a tag: those of its exact name, else those of the longest matching prefix.
     pub(crate) fn tag_handlers(&self, name: &str) -> Vec<usize> {
         let rank = |pattern: &TagPattern| match pattern {
             TagPattern::Exact(exact) if exact == name => Some(usize::MAX),
@@ -86,7 +86,7 @@ impl Chains {
     }
 }
 
-/// Asks the extensions of one session.
+/// Calls the extensions of one session.
 pub(crate) struct Caller {
     pub(crate) chains: Chains,
     pub(crate) registrations: Vec<Registration>,
@@ -96,14 +96,14 @@ pub(crate) struct Caller {
     reported: Vec<AtomicU8>,
 }
 
-/// What a caller has of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub(crate) enum Asked<T> {
-    /// The answer, which can be used.
+    /// A valid answer.
     Answer(T),
-    /// There is no answer, and the chain continues with what the callback was given.
+    /// No valid answer; the chain continues with the callback's input.
     Nothing,
-    /// There is no answer, and the callback fails closed: what it was given must not go further. The reason says why.
+    /// No valid answer, and the callback fails closed: its input must not pass. The string gives the reason.
     Closed(String),
 }
 
@@ -143,7 +143,7 @@ impl Caller {
         self.reported.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
     }
 
-    /// A turn ends: a callback that nothing called says so, and why.
+    /// A turn ends: callbacks that were never called are reported with the reason.
     pub(crate) fn end_turn(&self) {
         for (plugin, one) in self.registrations.iter().enumerate() {
             for callback in &one.callbacks {
@@ -155,14 +155,14 @@ impl Caller {
         }
     }
 
-    /// These are not called because of what `by` answered.
+    /// These are not called because of the answer of `by`.
     pub(crate) fn skip(&self, rest: &[usize], callback: CallbackKind, by: usize, what: &str) {
         for &plugin in rest {
             self.report(plugin, callback, CallbackOutcome::Skipped(format!("{} {what}", self.id(by))), 0);
         }
     }
 
-    /// Asks one extension.
+    /// Calls one extension.
     ///
     /// # Errors
     /// The failure of an extension that is `required`.
@@ -204,7 +204,7 @@ impl Caller {
         }
     }
 
-    /// There is no answer, and no failure either.
+    /// Neither an answer nor a failure.
     fn without<T>(
         &self,
         plugin: usize,
@@ -247,14 +247,14 @@ impl Caller {
         marker
     }
 
-    /// Says what became of a call.
+    /// Reports the outcome of a call.
     pub(crate) fn report(&self, plugin: usize, callback: CallbackKind, outcome: CallbackOutcome, nanos: u64) {
         self.reported[plugin].fetch_or(bit(callback), Ordering::Relaxed);
         let plugin = self.id(plugin);
         self.hub.emit(EventKind::ExtensionCallback(CallbackReport { plugin, callback, outcome, nanos }));
     }
 
-    /// Whose a place in the list of registrations is.
+    /// The plugin at an index of the list of registrations.
     pub(crate) fn id(&self, plugin: usize) -> PluginId {
         self.registrations[plugin].plugin.clone()
     }
@@ -264,7 +264,7 @@ fn bit(callback: CallbackKind) -> u8 {
     1 << callback as u8
 }
 
-/// Why nothing called a callback.
+/// The reason why a callback was never called.
 fn unused(callback: CallbackKind) -> &'static str {
     match callback {
         CallbackKind::InputMessages => "the turn ended before the input came to it",

@@ -1,7 +1,8 @@
 //! Gives events their place in the thread and hands them to any number of subscribers.
 //!
-//! Emitting never waits and loses nothing: each subscriber has a queue of its own. While one lags, neighbouring pieces of
-//! the same text are joined in its queue, so the queue is bounded by what was said and not by how finely it was cut.
+//! Emitting never waits and loses nothing: each subscriber has a queue of its own. While one lags, adjacent chunks of
+//! the same text are joined in its queue, so the queue is bounded by the length of the text and not by the number of
+//! chunks.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -15,7 +16,7 @@ use futures_core::Stream;
 
 use crate::ports::{Clock, EventSink};
 
-/// A queue longer than this joins neighbouring pieces of text.
+/// A queue longer than this joins adjacent chunks of text.
 const JOIN_ABOVE: usize = 64;
 
 /// Where a session's events are emitted.
@@ -176,7 +177,7 @@ fn wake(mut queued: MutexGuard<'_, Queued>) {
     }
 }
 
-/// Joins `next` to `last` where both are pieces of one text. The joined event has the number of the later one.
+/// Joins `next` to `last` where both are chunks of one text. The joined event has the number of the later one.
 fn join(last: &mut Event, next: &Event) -> bool {
     if last.place != next.place {
         return false;

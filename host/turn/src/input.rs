@@ -4,18 +4,19 @@ use flow::{CallFailure, CallbackKind, InputAnswer, Message, PluginId};
 
 use crate::chain::{Asked, Caller};
 
-/// What became of the input.
+/// The result of the input stage.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// Ask the model with these.
     Ask(Vec<Message>),
-    /// Do not ask the model: this is the answer, by this extension. The messages are what the input had become.
+    /// Do not ask the model: this is the answer, by this extension. The messages are the input after the extensions
+    /// before it.
     Reply { messages: Vec<Message>, by: PluginId, text: String },
     /// The turn ends.
     Reject { by: PluginId, reason: String },
 }
 
-/// Runs the chain. A failing extension is skipped, and the next gets what it was given; one that fails closed rejects the
+/// Runs the chain. A failing extension is skipped, and the next gets the same input; one that fails closed rejects the
 /// input.
 ///
 /// # Errors

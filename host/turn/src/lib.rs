@@ -8,8 +8,8 @@
 //!                      └──────────────────────────────────────────────┴───────────┘ next step
 //! ```
 //! An **attempt** is one request to the model; a **step** is one answer that was accepted; a **turn** is everything from
-//! one user input to idle. No stage calls back upstream: a stage says what it found, and only the loop in [`Session::run`]
-//! stops, goes back and starts again. Nothing is shown that would have to be un-shown.
+//! one user input to idle. No stage calls back upstream: a stage returns what it found, and only the loop in
+//! [`Session::run`] stops, goes back and starts again. Nothing is shown that would have to be un-shown.
 #![forbid(unsafe_code)]
 
 pub mod ports;

@@ -19,12 +19,12 @@ pub struct RuleMetrics {
     pub stops: u64,
     /// Matches that were let pass: a budget was spent, its reminder was on its way already, or it was used up (`again`).
     pub passes: u64,
-    /// Tokens of answers that were thrown away. Of several rules that stopped one answer together the first has all of
+    /// Tokens of discarded answers. Of several rules that stopped one answer together the first has all of
     /// it, so that the rules' sum is the session's.
     pub tokens_discarded: u64,
     /// Some of `tokens_discarded` were not counted by the provider: they are a quarter of the bytes.
     pub tokens_estimated: bool,
-    /// Milliseconds from the start of an attempt that was thrown away to the start of the next, summed; of several rules
+    /// Milliseconds from the start of a discarded attempt to the start of the next, summed; of several rules
     /// together the first has it.
     pub added_latency_ms: u64,
     /// Matches of it in a turn in which its reminder had been given before.

@@ -5,12 +5,12 @@ use flow::{Annotation, CallFailure, CallbackKind, EventKind, ModelOutput, Output
 use crate::chain::{Asked, Caller};
 use crate::ports::EventSink;
 
-/// What extensions made of an output.
+/// The output after the extensions.
 #[derive(Debug, Default)]
 pub(crate) struct Processed {
     /// Each change in order; the last is the text from here on.
     pub(crate) rewrites: Vec<(PluginId, String)>,
-    /// What was noted, by whom.
+    /// The annotations, each with the extension that made it.
     pub(crate) annotations: Vec<(PluginId, Annotation)>,
     /// The output is the marker of something withheld: it is shown as it is.
     pub(crate) withheld: bool,
@@ -45,7 +45,7 @@ pub(crate) async fn run(caller: &Caller, output: &mut ModelOutput) -> Result<Pro
             }
         };
         if answer.replace.is_some() && !answer.ignored.is_empty() {
-            // Its report says that it changed the output, and cannot say this as well.
+            // Its report is `changed`, which leaves no field for this reason.
             let message =
                 format!("{by}: part of its answer to on_llm_output was not used: {}", answer.ignored.join("; "));
             caller.hub.emit(EventKind::Notice { message });

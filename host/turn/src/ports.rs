@@ -1,4 +1,4 @@
-//! What a turn needs from outside, as traits. The rooms that own the outside things implement them.
+//! What a turn needs from outside, as traits, which other crates implement.
 
 mod files;
 
@@ -27,8 +27,8 @@ pub trait Model: Send + Sync {
     /// The model's name as it is asked for.
     fn name(&self) -> &str;
 
-    /// Whether the model goes on from a beginning of its answer: a last message of the assistant in the prompt, which
-    /// does not end in white space. Most models do not; those are told in words what stands.
+    /// Whether the model continues from the start of its answer (prefill): a last message of the assistant in the
+    /// prompt, which does not end in white space. Most models do not; their prompt states the kept text instead.
     fn prefill(&self) -> bool {
         false
     }
@@ -52,7 +52,7 @@ pub trait ModelStream: Send {
     }
 }
 
-/// Takes down what stream rules did with one answer. Its calls must not wait; the log is complete when it is dropped.
+/// Records what stream rules did with one answer. Its calls must not wait; the log is complete when it is dropped.
 pub trait AnswerLog: Send + Sync {
     /// Stream rules watch the answer. `prefix` is the text of an earlier attempt that it continues; empty where it
     /// continues none.
@@ -64,11 +64,11 @@ pub trait AnswerLog: Send + Sync {
 
 /// Where a session's rules come from. Asked at the start of each turn.
 pub trait RuleSource: Send + Sync {
-    /// The rules as they are now. Dropping the future stops the asking; nothing of it is lost for the next time.
+    /// The rules as they are now. Dropping the future cancels the request; no change is lost for the next one.
     ///
     /// # Errors
-    /// A rule that the operator requires is not in force: the turn must not begin. The text says which one, where it is
-    /// and what to do.
+    /// A rule that the operator requires is not in force: the turn must not begin. The string names the rule, its
+    /// location and the remedy.
     fn current<'a>(&'a self) -> BoxFuture<'a, Result<RuleUpdate, String>>;
 }
 
@@ -77,7 +77,7 @@ pub trait RuleSource: Send + Sync {
 pub struct RuleUpdate {
     /// The rules: the same `Arc` as before where nothing changed.
     pub set: Arc<rules::RuleSet>,
-    /// What was found on the way (a file that cannot be read, a rule that was refused), each once.
+    /// Problems found meanwhile (a file that cannot be read, a rule that was refused), each once.
     pub notices: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ pub trait RuleRecords: Send + Sync {
     /// A rule's reminder went to the model.
     ///
     /// # Errors
-    /// It could not be kept: why, and what to do. The turn goes on, and says so.
+    /// It could not be stored: the reason and the remedy. The turn continues and reports it.
     fn keep(&self, session: &SessionId, record: &RuleRecord) -> Result<(), String>;
 
     /// The reminder of this rule left the conversation: its record is void.
@@ -106,20 +106,20 @@ pub trait RuleRecords: Send + Sync {
     /// As [`RuleRecords::keep`].
     fn rearmed(&self, session: &SessionId, rule: &str) -> Result<(), String>;
 
-    /// So many turns of the session have been completed, whichever way; they are what gaps are counted in.
+    /// The number of completed turns of the session, however they ended; repeat gaps are counted in turns.
     ///
     /// # Errors
     /// As [`RuleRecords::keep`].
     fn completed(&self, session: &SessionId, turns: u64) -> Result<(), String>;
 
-    /// What was kept of a session; nothing for one that never was. Asked once, at the start of the first turn.
+    /// The stored records of a session; empty for an unknown one. Called once, at the start of the first turn.
     ///
     /// # Errors
-    /// It could not be read: why, and what to do. The session then begins without records, and says so.
+    /// They could not be read: the reason and the remedy. The session then starts without records and reports it.
     fn load<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<KeptRules, String>>;
 }
 
-/// What was kept of a session's rules.
+/// The stored rule records of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptRules {
     /// In the order in which they were kept.
@@ -186,20 +186,20 @@ pub trait Extensions: Send + Sync {
     fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>>;
 }
 
-/// What `ttsr_triggered` is told.
+/// The arguments of `ttsr_triggered`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TtsrEvent {
-    /// What matched, all of one delta.
+    /// The matches of one delta.
     pub matches: Vec<RuleMatch>,
-    /// What is done about it.
+    /// The action that is taken.
     pub action: Action,
-    /// Where in the run.
+    /// The position in the run.
     pub place: Place,
 }
 
 /// What extensions may see of their session, pulled when they ask.
 pub trait SessionView: Send + Sync {
-    /// Session, model, workspace, and where the run stands.
+    /// Session, model, workspace, and the position of the run.
     fn info(&self) -> SessionInfo;
 
     /// The number of messages of the conversation, hidden ones left out.
@@ -218,7 +218,7 @@ pub trait SessionView: Send + Sync {
 pub struct SessionInfo {
     /// The session's id.
     pub id: SessionId,
-    /// Where the run stands.
+    /// The position of the run.
     pub place: Place,
     /// The provider's name.
     pub provider: String,
@@ -234,11 +234,11 @@ pub trait Tools: Send + Sync {
     fn specs(&self) -> Vec<ToolSpec>;
 
     /// Decodes a call, once. Permission, question and execution all use the returned value, so what was approved is what
-    /// runs. Never fails: a call that cannot be decoded says so when it runs, and does nothing else.
+    /// runs. Never fails: a call that cannot be decoded returns an error when it runs, and does nothing else.
     fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a>;
 }
 
-/// Takes messages about how far a tool is, for people.
+/// Takes human-readable progress messages of a tool.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// A call as its tool has decoded it.
@@ -253,8 +253,8 @@ pub trait PreparedCall: Send {
     /// What a question about the call shows.
     fn preview(&mut self) -> BoxFuture<'_, Preview>;
 
-    /// Runs the call. Never fails as a future: a failing tool says so in its output. Dropping the future stops the tool
-    /// and everything it started.
+    /// Runs the call. Never fails as a future: a failing tool reports the failure in its output. Dropping the future
+    /// stops the tool and everything it started.
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput>;
 }
 
@@ -273,9 +273,10 @@ pub struct Question {
     pub preview: Preview,
 }
 
-/// Asks somebody whether a call is allowed to run.
+/// Asks the user whether a call is allowed to run.
 pub trait Confirm: Send + Sync {
-    /// Asks. Where nobody can be asked, the answer is a denial that says so. Several questions can be pending at once.
+    /// Asks. Where no user is available, the answer is a denial with that reason. Several questions can be pending at
+    /// once.
     fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation>;
 }
 
@@ -299,7 +300,7 @@ impl Inbox for NoInbox {
 
 /// Takes what happens. Never blocks.
 pub trait EventSink: Send + Sync {
-    /// Takes one event; its position and time are the sink's to give.
+    /// Takes one event; the sink sets its position and time.
     fn emit(&self, kind: EventKind);
 }
 

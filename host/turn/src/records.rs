@@ -1,4 +1,4 @@
-//! Records of injected rules that need no store: in memory, and as a transcript holds them.
+//! Records of injected rules without a store: in memory, and read from a transcript.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -64,7 +64,7 @@ impl Retry {
         Ok(delay)
     }
 
-    /// An answer came: says so where it took more than one try, and counts anew.
+    /// An answer was received: reports it if it took more than one try, and resets the count.
     pub(crate) fn succeeded(&mut self, hub: &Hub) {
         if let Some(original_error) = self.first_error.take() {
             let total_delay_ms = u64::try_from(self.waited.as_millis()).unwrap_or(u64::MAX);
@@ -74,7 +74,7 @@ impl Retry {
     }
 }
 
-/// A duration in its largest unit that says enough.
+/// A duration in the largest unit that is precise enough.
 fn words(time: Duration) -> String {
     match time.as_millis() {
         ms @ 1..1000 => format!("{ms} ms"),
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::ports::{BoxFuture, Clock};
 
-    /// A clock for events that nobody reads.
+    /// A clock for unused events.
     struct Still;
 
     impl Clock for Still {

@@ -1,6 +1,6 @@
 //! The loop of one turn: attempts until an answer is accepted, steps until the model asks for nothing more.
 //!
-//! Stages do their work and say what they found; only this loop stops, goes back and starts again.
+//! Stages return what they found; only this loop stops, goes back and starts again.
 
 mod calls;
 mod interrupt;
@@ -39,7 +39,7 @@ pub(crate) struct Turn<'a> {
     /// The attempt under way, or the one that was just accepted.
     attempt: Attempt,
     phase: Phase,
-    /// News to extensions that nobody waits for before the turn's end.
+    /// Notifications to extensions, which are awaited at the end of the turn only.
     news: JoinSet<()>,
     spending: Spending,
     /// What is kept of an answer that was stopped: where the next attempt begins.
@@ -121,7 +121,7 @@ impl<'a> Turn<'a> {
             tokio::select! {
                 biased;
                 told = self.news.join_next() => if told.is_none() { break },
-                // Only the answer was worth waiting for; who cancels now wants no more of the turn.
+                // Only the answer was worth waiting for; after a cancellation nothing more of the turn is needed.
                 () = self.cancel.cancelled(), if status != TurnStatus::Cancelled => break,
             }
         }
@@ -155,7 +155,7 @@ impl<'a> Turn<'a> {
         self.session.hub.emit(EventKind::TurnFinish { status });
     }
 
-    /// An answer that did not come to its end: its text stays, and says so.
+    /// An incomplete answer: its text is kept, with a note that it was interrupted.
     fn settle_answer(&mut self, status: &TurnStatus) {
         let answer = std::mem::take(&mut self.attempt).answer;
         if answer.blocks.is_empty() {
@@ -216,7 +216,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// One step: an accepted answer and the results of its calls. Tells whether the model is to be asked again.
+    /// One step: an accepted answer and the results of its calls. Returns whether the model is to be asked again.
     async fn step(&mut self) -> Result<bool, Stop> {
         self.place.step += 1;
         self.place.attempt = 0;
@@ -301,7 +301,7 @@ impl<'a> Turn<'a> {
         driver.run(stream, effects).await
     }
 
-    /// An attempt begins: what an attempt that was thrown away before it cost is known now.
+    /// An attempt begins: the cost of a discarded attempt before it is known now.
     fn begin_attempt(&mut self) {
         if let Some((rule, ms)) = self.spending.begin_attempt(self.session.parts.clock.now_ms()) {
             self.session.metrics.delayed(&rule, ms);
@@ -340,7 +340,7 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// An extension's own answer takes the way of a model's, without the gate.
+    /// An extension's own answer is processed like a model's, without the gate.
     async fn reply(&mut self, by: PluginId, text: String) -> Result<(), Stop> {
         self.place.step += 1;
         self.place.attempt = 0;
@@ -399,7 +399,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Tells extensions about rules that fired, without waiting for them: once per stream and rule and turn.
+/// Notifies extensions of rules that fired, without waiting for them: once per stream and rule and turn.
 fn notify_extensions(
     news: &mut JoinSet<()>,
     caller: &Arc<Caller>,
@@ -425,7 +425,8 @@ fn notify_extensions(
     });
 }
 
-/// Returns at once, or never if the turn is cancelled: its future is then dropped by whoever waits for the token.
+/// Returns at once, or never if the turn is cancelled: its future is then dropped by the caller that waits for the
+/// token.
 pub(crate) async fn checkpoint(cancel: &CancellationToken) {
     if cancel.is_cancelled() {
         std::future::pending::<()>().await;

@@ -35,7 +35,7 @@ pub struct Parts {
     pub extensions: Arc<dyn ExtensionHost>,
     /// The tools offered to the model.
     pub tools: Arc<dyn Tools>,
-    /// Who is asked where a tool's permission says `ask`.
+    /// The user to ask where a tool's permission is `ask`.
     pub confirm: Arc<dyn Confirm>,
     /// Where the rules come from; asked at the start of each turn.
     pub rules: Arc<dyn RuleSource>,
@@ -58,15 +58,15 @@ pub struct Settings {
     pub system: Vec<String>,
     /// What plugins add to the prompt.
     pub additions: Vec<PromptAddition>,
-    /// The most tokens of one answer; none = the provider's default.
+    /// The maximum number of tokens of one answer; `None` = the provider's default.
     pub max_tokens: Option<u32>,
-    /// The most steps of one turn; then it ends as [`TurnStatus::StepLimit`].
+    /// The maximum number of steps of one turn; then it ends as [`TurnStatus::StepLimit`].
     pub max_steps: u32,
     /// How often a request that failed before anything was shown is sent again.
     pub max_retries: u32,
     /// The workspace's folder, absolute; empty where there is none.
     pub workspace: String,
-    /// Whether anybody sees an answer while it streams. An attempt that breaks off after something was seen is not
+    /// Whether an answer is shown while it streams. An attempt that breaks off after something was seen is not
     /// repeated, because what was shown cannot be retracted.
     pub live: bool,
 }
@@ -97,7 +97,7 @@ pub struct TurnReport {
     pub stop: Option<StopReason>,
     /// Tokens of all its attempts.
     pub usage: Usage,
-    /// Where the run stood at its end.
+    /// The position of the run at its end.
     pub place: Place,
     /// How often a rule stopped the model.
     pub interrupts: u32,
@@ -198,7 +198,7 @@ impl Session {
 
     /// Nobody sees an answer before it is accepted, as where it goes to a file: an attempt that breaks off is repeated
     /// although some of it was emitted as events. A subscriber that keeps text drops it at [`flow::EventKind::RetryScheduled`],
-    /// down to what the partial answer that follows says is kept.
+    /// down to the kept bytes that the following partial answer states.
     #[must_use]
     pub fn accepted_only(mut self) -> Self {
         self.parts.settings.live = false;
@@ -215,7 +215,7 @@ impl Session {
         self.history.messages()
     }
 
-    /// The conversation itself, for whoever has to read it while a turn runs.
+    /// The conversation itself, for readers while a turn runs.
     pub fn shared_history(&self) -> History {
         self.history.clone()
     }
@@ -228,8 +228,8 @@ impl Session {
     /// Runs one turn: from this input to idle, tool calls included.
     ///
     /// Never fails as a function: what went wrong is the report's status, and an event. After a turn that was cancelled
-    /// or failed the session goes on: what was accepted stays in the history, and of a broken answer its text. Dropping
-    /// the future cancels the turn.
+    /// or failed the session continues: what was accepted remains in the history, and so does the text of an
+    /// incomplete answer. Dropping the future cancels the turn.
     pub async fn run(&mut self, input: Vec<Message>, cancel: &CancellationToken) -> TurnReport {
         self.begin_thread();
         self.turns += 1;

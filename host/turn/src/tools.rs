@@ -1,7 +1,7 @@
 //! Stage: runs the tool calls of an accepted answer, one after the other, and gives their results.
 //!
-//! A call that may not run has a result too: it says why, so that the model can do something else. Reminders of rules
-//! that do not interrupt stand before the tool's own content, which is not altered.
+//! A call that is not allowed to run has a result too: the reason, so that the model can do something else. Reminders
+//! of rules that do not interrupt precede the tool's own content, which is not altered.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,11 +22,11 @@ pub(crate) struct Runner<'a> {
     pub(crate) place: Place,
 }
 
-/// What stream rules say beside a call.
+/// The effect of stream rules on a call.
 pub(crate) struct Beside {
     /// The call does not run; this is its result.
     pub(crate) refusal: Option<String>,
-    /// This stands before its result.
+    /// This text precedes its result.
     pub(crate) reminder: Option<String>,
 }
 
@@ -62,7 +62,8 @@ impl Runner<'_> {
 
     /// Runs the call if it is allowed to run; otherwise gives the reason for the model.
     async fn decide_and_run(&self, call: &ToolCall) -> Result<ToolOutput, String> {
-        // Whoever decides about the call must see the value that runs, and readers differ in which of two values counts.
+        // The value that is approved must be the value that runs, and JSON parsers differ in which of two values they
+        // use.
         if let Err(ambiguous) = Preview::of_arguments(&call.arguments) {
             return Err(repeated(call, &ambiguous));
         }

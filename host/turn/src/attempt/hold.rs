@@ -14,9 +14,9 @@ pub(crate) struct Holds {
     count: u32,
     bytes_max: u64,
     ms_max: u64,
-    /// When the hold under way began.
+    /// The start of the current hold.
     since: Option<Duration>,
-    /// Asking who holds costs something: it is done when this much is held.
+    /// Determining the rules that hold is expensive: it is done when this many bytes are held.
     ask_at: u64,
     outcome: HoldOutcome,
 }

@@ -2,8 +2,8 @@
 //!
 //! [`Attempt`] is a state machine without I/O, clock and runtime. It owns the gate, the answer, the bytes that are held
 //! back and the matches that were noted so far. [`Attempt::delta`], [`Attempt::tick`] and [`Attempt::close`] return what
-//! is to be done as [`Effect`]s, in order: a turn performs them, a replay only looks at them, so what happens on a match
-//! is decided in one place.
+//! is to be done as [`Effect`]s, in order: a turn performs them, a replay only inspects them, so what happens on a
+//! match is decided in one place.
 //!
 //! Text blocks are one stream and thinking blocks another. Each keeps its own order; thinking may overtake text that is
 //! held back, so that nothing else waits while a match is undecided.
@@ -119,7 +119,8 @@ impl Stopped {
         noted.iter().cloned().chain(now.filter(|(_, again)| !**again).map(|(found, _)| found)).collect()
     }
 
-    /// Those reminders that use their rules up. That a call could not be read is no violation: its rules stay as they were.
+    /// Those reminders that use their rules up. A call that could not be read is not a violation: its rules remain
+    /// armed.
     pub fn injected(&self) -> Vec<(RuleMatch, Action)> {
         self.reminders().into_iter().filter(|(found, _)| !found.evidence.unread).collect()
     }

@@ -4,7 +4,7 @@ use flow::{CallbackOutcome, InputAnswer, OutputAnswer, TagAnswer, TextAnswer};
 
 /// The answer of a callback.
 pub(crate) trait Answered {
-    /// What the report says of it.
+    /// The outcome for the report.
     fn outcome(&self) -> CallbackOutcome;
 
     /// Why the answer cannot be used, which counts as no answer.

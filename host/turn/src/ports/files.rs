@@ -12,7 +12,7 @@ use super::BoxFuture;
 /// Paths are absolute, with links resolved, and inside the workspace. Which file a path of the model means, and whether it is guarded,
 /// is decided on the disk before the port is asked; the port decides what the file contains. Dropping a future stops the access.
 pub trait Files: Send + Sync {
-    /// What is at a path; `None` where there is nothing.
+    /// The metadata of a path; `None` if it does not exist.
     fn status<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, io::Result<Option<FileStatus>>>;
 
     /// The content of a file.
@@ -27,7 +27,7 @@ pub trait Files: Send + Sync {
     }
 }
 
-/// What is at a path.
+/// The metadata of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileStatus {
@@ -39,7 +39,7 @@ pub struct FileStatus {
     pub modified: Option<SystemTime>,
 }
 
-/// The kind of thing at a path.
+/// The type of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileKind {
@@ -52,7 +52,7 @@ pub enum FileKind {
 }
 
 impl FileStatus {
-    /// A regular file of so many bytes.
+    /// A regular file of this size.
     pub fn file(bytes: u64) -> Self {
         Self { kind: FileKind::File, bytes, modified: None }
     }

@@ -1,8 +1,7 @@
 //! The calls of an accepted answer: run, answered and put into the conversation; and the reminders that wait for them.
 //!
 //! No call runs before its answer is accepted. An answer that is stopped therefore leaves no results behind, and none of
-//! its calls stays in the conversation; a call that matched beside others is named by the reminder, and the others are
-//! not blamed.
+//! its calls stays in the conversation; the reminder names the call that matched, and not the other calls.
 
 use flow::{Action, Message, Origin, Part, Role, ToolCall};
 
@@ -60,7 +59,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Delivers reminders of rules that did not interrupt the text. Tells whether there were any.
+    /// Delivers reminders of rules that did not interrupt the text. Returns whether there were any.
     pub(super) async fn remind(&mut self) -> bool {
         let matches = self.attempt.noted.take_prose();
         if matches.is_empty() {

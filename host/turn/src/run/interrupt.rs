@@ -1,7 +1,7 @@
 //! What follows a match that stops the answer: what is kept of it, the reminder, and the records of both.
 //!
 //! The stream is dropped by now. Until the reminder is in the conversation nothing has happened that a later turn could
-//! see: a turn that is cancelled before leaves the rules as they were, and no retry runs. The session is the turn's alone
+//! see: a turn that is cancelled earlier leaves the rules unchanged, and no retry runs. The session is the turn's alone
 //! while it runs, so neither another turn nor its end can come between.
 
 use std::sync::Arc;
@@ -37,7 +37,7 @@ const LOST: &str = "Your partial answer was discarded. Start your answer again."
 /// What becomes of a stopped answer.
 enum Left {
     Nothing,
-    /// It stays in the conversation; the reminder says more.
+    /// It remains in the conversation; the reminder describes it.
     Message(String, &'static str),
     /// The next attempt continues from here.
     Prefilled(Box<Prefilled>),
@@ -57,7 +57,7 @@ impl Left {
 
 /// Reminders that went to the model.
 pub(super) struct Injection {
-    /// What was found and what was done about it; the first match that stopped the answer stands for all of its cost.
+    /// The matches and their actions; the whole cost is attributed to the first match that stopped the answer.
     pub(super) found: Vec<(RuleMatch, Action)>,
     pub(super) discarded_bytes: u64,
     /// Their tokens, and whether those are a guess.
@@ -181,7 +181,7 @@ impl Turn<'_> {
         Ok(answer.shown[..earlier + same].to_owned())
     }
 
-    /// Puts into the conversation what stays of a stopped answer; gives what the reminder says of it.
+    /// Adds what is kept of a stopped answer to the conversation; returns the text about it for the reminder.
     fn apply(&mut self, left: Left) -> &'static str {
         if let Beginning::Prefilled(_) = self.beginning {
             self.beginning = Beginning::None;
@@ -250,7 +250,7 @@ impl Turn<'_> {
         self.mark_injected(injection);
     }
 
-    /// Reminders went to the model: that is counted, kept and told.
+    /// Reminders went to the model: counts, stores and reports that.
     pub(super) fn mark_injected(&mut self, injection: Injection) {
         let Injection { found, discarded_bytes, tokens } = injection;
         let mut cost = Some(tokens);

@@ -1,4 +1,4 @@
-//! What a turn spends: the tokens of its steps, and the time of attempts that were thrown away.
+//! What a turn spends: the tokens of its steps, and the time of discarded attempts.
 
 use flow::Usage;
 
@@ -11,7 +11,7 @@ pub(super) struct Spending {
     began_ms: u64,
     /// The tokens of the last attempt are not counted yet.
     open: bool,
-    /// The rule for which the last attempt was thrown away.
+    /// The rule for which the last attempt was discarded.
     thrown_away_for: Option<String>,
 }
 
@@ -20,15 +20,15 @@ impl Spending {
         self.step = Usage::default();
     }
 
-    /// An attempt begins at this time of the clock. If the one before was thrown away: for which rule, and the milliseconds
-    /// since it began.
+    /// An attempt begins at this time of the clock. If the previous one was discarded: for which rule, and the
+    /// milliseconds since it began.
     pub(super) fn begin_attempt(&mut self, now_ms: u64) -> Option<(String, u64)> {
         let before = std::mem::replace(&mut self.began_ms, now_ms);
         self.open = true;
         self.thrown_away_for.take().map(|rule| (rule, now_ms.saturating_sub(before)))
     }
 
-    /// The rule stopped the attempt, and nobody gets its answer.
+    /// The rule stopped the attempt, and its answer is discarded.
     pub(super) fn thrown_away_for(&mut self, rule: String) {
         self.thrown_away_for = Some(rule);
     }

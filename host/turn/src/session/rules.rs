@@ -15,9 +15,9 @@ use crate::ports::{EventSink, KeptRules, RuleUpdate};
 pub(super) struct Asked {
     /// It has had rules: others are a reload.
     rules: bool,
-    /// It was told what is wrong with the memory of these rules.
+    /// The cache problems of these rules were reported to it.
     trouble: bool,
-    /// Its model refused to go on from a beginning.
+    /// Its model refused to continue from the start of an answer.
     no_prefill: bool,
 }
 
@@ -47,7 +47,7 @@ impl Session {
         gone
     }
 
-    /// Goes by the rules as they are now. What the source found on the way is told.
+    /// Switches to the current rules. Problems that the source found are reported.
     ///
     /// # Errors
     /// A required rule is not in force: the turn must not begin.
@@ -109,7 +109,7 @@ impl Session {
         }
     }
 
-    /// Whether an answer may be sent back as a beginning to go on from.
+    /// Whether an answer can be sent back as the start to continue from.
     pub(crate) fn goes_on(&self) -> bool {
         self.parts.model.prefill() && !self.asked.no_prefill
     }
@@ -127,7 +127,7 @@ impl Session {
     }
 }
 
-/// Whether a message of the conversation holds a reminder of the rule: alone, or before a tool's result.
+/// Whether a message of the conversation contains a reminder of the rule: alone, or before a tool's result.
 fn reminds_of(message: &Message, rule: &str) -> bool {
     if message.origin != Origin::Host {
         return false;

@@ -1,4 +1,4 @@
-//! Records of stream rules, and the way back: what a resumed session must know of them, out of a transcript.
+//! Writes records of stream rules, and reads them back from a transcript when a session is resumed.
 
 use flow::{Action, CallId, EventKind, Evidence, RuleRecord, StreamKind};
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::unknown;
 use crate::ports::KeptRules;
 
-/// What the records of a session's transcript say of its rules: enough to resume it. All of them, oldest first; where the
+/// Reads the rule records of a session's transcript: enough to resume it. All of them, oldest first; where the
 /// session was resumed before, those of the runs one after the other.
 ///
-/// Records that are not what they should be are left out, each with a word in the second list.
+/// Invalid records are skipped, each with a message in the second list.
 ///
 /// ```
 /// use serde_json::json;
@@ -124,7 +124,7 @@ fn write(record: &RuleRecord) -> Value {
     payload
 }
 
-/// Reads what [`write`] wrote; the error is the key that is not as it should be.
+/// Reads what [`write`] wrote; the error is the key that is missing or invalid.
 fn read(record: &Value) -> Result<RuleRecord, &'static str> {
     let text = |key: &'static str| record[key].as_str().ok_or(key);
     let number = |key: &'static str| record[key].as_u64().ok_or(key);
