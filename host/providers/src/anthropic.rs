@@ -279,7 +279,7 @@ enum DeltaKind {
 }
 
 impl BlockDelta<'_> {
-    /// Where the server leaves the type out, the field that is there says it.
+    /// If the server omits the type, the present field determines it.
     fn kind(&self) -> DeltaKind {
         match self.kind.as_str() {
             "text_delta" => DeltaKind::Text,

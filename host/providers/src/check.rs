@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// A setting cannot be used, the key is missing or refused, the server cannot be reached or does not know the model, or
-/// the recording cannot be read: each says what to do.
+/// the recording cannot be read: each with the remedy.
 pub async fn check(config: &ProviderConfig) -> Result<String, ProviderError> {
     match config {
         ProviderConfig::Recording(config) => {
@@ -59,7 +59,7 @@ fn known(model: &str, body: &[u8], place: &str) -> String {
         .and_then(|list| list.get("data")?.as_array())
         .map(|data| data.iter().filter_map(|entry| entry.get("id")?.as_str()).collect())
         .unwrap_or_default();
-    // A list has pages, and local servers answer to any name: absence proves nothing, so it is only said.
+    // A list has pages, and local servers answer to any name: absence proves nothing, so it is only a note.
     if ids.contains(&model) {
         format!("{place} answers and knows {model}")
     } else if ids.is_empty() {

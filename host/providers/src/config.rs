@@ -44,8 +44,8 @@ pub struct HttpConfig {
     pub thinking_budget: Option<u32>,
     /// How hard to reason: `low`, `medium`, `high` (OpenAI formats only).
     pub effort: Option<String>,
-    /// Whether the model can go on from a beginning of its answer (Anthropic's format only, and never with thinking). None
-    /// = known by the model's name: those up to Claude 4.5 can, later ones refuse it.
+    /// Whether the model can continue from the start of its answer (Anthropic's format only, and never with
+    /// thinking). None = known by the model's name: those up to Claude 4.5 can, later ones refuse it.
     pub prefill: Option<bool>,
     /// How long connecting may take.
     pub connect_timeout: Duration,
@@ -137,7 +137,7 @@ impl Wire {
         }
     }
 
-    /// The environment variable that usually holds the vendor's key.
+    /// The vendor's usual environment variable for the key.
     pub fn default_key_env(self) -> &'static str {
         match self {
             Self::Anthropic => "ANTHROPIC_API_KEY",
@@ -159,7 +159,7 @@ impl Wire {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProviderError {
-    /// The variable that should hold the key is not set, or empty.
+    /// The variable of the key is not set, or empty.
     #[error("there is no API key for {provider}: set the environment variable {variable}")]
     NoKey {
         /// The provider's name, as the operator writes it.
@@ -178,7 +178,7 @@ pub enum ProviderError {
     /// The recording cannot be used.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// The server cannot be reached, or says no. Only [`crate::check()`] finds out.
+    /// The server cannot be reached, or refuses. Only [`crate::check()`] detects this.
     #[error("{message}")]
     Unreachable {
         /// What happened and what to do.
@@ -218,7 +218,7 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ProviderError>
     }))
 }
 
-/// What a request needs beside its prompt.
+/// What a request needs in addition to its prompt.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) max_tokens: Option<u32>,
@@ -226,7 +226,7 @@ pub(crate) struct Options {
     pub(crate) effort: Option<String>,
     /// The server is the vendor's own, not one that imitates it.
     pub(crate) vendor: bool,
-    /// What is said of the model; none = what is known of it.
+    /// Overrides what is known of the model; `None` = by its name.
     pub(crate) prefill: Option<bool>,
 }
 
@@ -254,8 +254,8 @@ impl Secrets {
         self.0.iter().map(|secret| secret.0.as_str())
     }
 
-    /// What a server says about a request may repeat what it was sent: errors reach screens, logs and transcripts. As
-    /// in recordings, texts of fewer than 6 bytes are no secrets.
+    /// Error messages of a server can repeat the request, and they reach screens, logs and transcripts. As in
+    /// recordings, strings of fewer than 6 bytes are not treated as secrets.
     pub(crate) fn mask(&self, mut error: ModelError) -> ModelError {
         for secret in self.iter().filter(|secret| secret.len() >= LEAST_BYTES) {
             for spelled in spellings(secret) {

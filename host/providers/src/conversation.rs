@@ -3,7 +3,7 @@
 //! Providers differ in strictness: one refuses two user messages in a row, one refuses anything between calls and their
 //! results, chat templates of local models refuse a `system` or `developer` message in the middle. What all accept is
 //! one user turn of results and then words. So messages of the host in the middle of a conversation (reminders) go
-//! out as words of the user; their own text says who speaks.
+//! out under the user's role; their own text identifies the sender.
 
 use flow::{Message, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
@@ -56,7 +56,7 @@ pub(crate) fn arguments(call: &ToolCall) -> Value {
     }
 }
 
-/// The arguments as the model wrote them, or as [`arguments`] mends them.
+/// The arguments as the model wrote them, or as repaired by [`arguments`].
 pub(crate) fn arguments_text(call: &ToolCall) -> String {
     match serde_json::from_str::<Value>(&call.arguments) {
         Ok(Value::Object(_)) => call.arguments.clone(),

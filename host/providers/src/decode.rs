@@ -12,7 +12,7 @@ use crate::surrogates::Half;
 use crate::{Wire, anthropic, failure, openai_chat, openai_responses, surrogates};
 
 /// Decodes one answer. The deltas are the same for every way its bytes are cut into chunks, but for the cuts between
-/// pieces that the provider itself made.
+/// chunks of the provider.
 #[derive(Debug)]
 pub struct Decoder {
     sse: SseDecoder,
@@ -73,7 +73,7 @@ impl Decoder {
     /// The stream has ended.
     ///
     /// # Errors
-    /// The answer was not complete: what was missing is said, and the class is transient.
+    /// The answer was not complete: the error names what is missing, and its class is transient.
     pub fn finish(&mut self) -> Result<(), ModelError> {
         let (format, answer) = (&mut self.format, &mut self.answer);
         if !answer.stopped {
@@ -137,7 +137,7 @@ impl Format {
 }
 
 /// The deltas of one answer under construction. Keeps the promises of [`Delta`]: blocks numbered in order of their
-/// start, no empty piece, an end for every block, one stop; and no two calls of one id, none without.
+/// start, no empty chunk, an end for every block, one stop; and no two calls of one id, none without.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     out: VecDeque<Delta>,
@@ -151,7 +151,8 @@ pub(crate) struct Answer {
     /// Ids of the calls so far.
     calls: HashSet<CallId>,
     limits: Limits,
-    /// Blocks, calls and bytes so far. An answer that begins anew goes on counting: it may do so without end.
+    /// Blocks, calls and bytes so far. An answer that restarts continues the count, since it can restart any number
+    /// of times.
     counted: Counted,
     /// The first limit that was exceeded, or why the answer is none; nothing is given after it.
     over: Option<ModelError>,
@@ -177,7 +178,7 @@ struct Counted {
 }
 
 impl Answer {
-    /// The answer begins, or begins anew.
+    /// The answer begins or restarts.
     pub(crate) fn start(&mut self, model: Option<String>) {
         self.started = true;
         self.next = 0;
@@ -226,7 +227,7 @@ impl Answer {
         self.piece(block, text);
     }
 
-    /// What more text of a block makes of it; to be given with [`Answer::piece`].
+    /// Converts more text of a block; to be emitted with [`Answer::piece`].
     pub(crate) fn join<'t>(&mut self, block: BlockId, text: Text<'t>) -> Cow<'t, str> {
         self.half(block).map_or(Cow::Borrowed(""), |half| half.join(text))
     }
@@ -326,7 +327,7 @@ impl Answer {
         }
     }
 
-    /// Counts bytes of a block and says whether they may be given.
+    /// Counts bytes of a block and returns whether they are within the limits.
     fn fits(&mut self, block: BlockId, bytes: usize) -> bool {
         let most = self.limits.block_bytes;
         let open = self.open.iter_mut().find(|open| open.id == block);
@@ -371,7 +372,7 @@ pub(crate) fn parse<'de, T: serde::Deserialize<'de>>(event: &'de SseEvent<'_>) -
     })
 }
 
-/// The error of content that does not belong to anything: what came, where, and what is missing.
+/// The error of content that does not belong to anything: what was received, where, and what is missing.
 pub(crate) fn misplaced(what: impl std::fmt::Display) -> ModelError {
     ModelError::new(ErrorClass::Permanent, format!("the provider's stream is inconsistent: {what}"))
 }
@@ -384,7 +385,7 @@ pub(crate) fn ended_without(missing: &str) -> ModelError {
     )
 }
 
-/// The error of a body that is no stream of events.
+/// The error of a body that is not a stream of events.
 fn without_event(bytes: usize, first: &[u8]) -> ModelError {
     let message = match bytes {
         0 => "the provider answered with an empty body: 0 bytes".to_owned(),

@@ -1,11 +1,11 @@
-//! What a provider's failure means: HTTP status, error words and headers → a class and a message for people.
+//! What a provider's failure means: HTTP status, error codes and headers → a class and a human-readable message.
 
 use flow::{ErrorClass, ModelError};
 use serde_json::Value;
 
 use crate::model::compression;
 
-/// What is read of a response's headers when a request was refused.
+/// The headers that are read when a request was refused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hints {
     /// How long to wait, in milliseconds.
@@ -32,7 +32,7 @@ impl Hints {
     }
 }
 
-/// The error of a response whose status is no success.
+/// The error of a response without a success status.
 pub(crate) fn refused(status: u16, headers: &[(String, String)], body: &[u8]) -> ModelError {
     let hints = Hints::read(headers);
     let words = Words::of_body(body);
@@ -73,7 +73,7 @@ pub(crate) fn in_stream(data: &str) -> ModelError {
     }
 }
 
-/// The most characters of what a provider says about its failure; enough for any cause, and it reaches screens.
+/// The maximum number of characters of a provider's error message; enough for any cause, since it is printed.
 const MAX_SAID: usize = 2000;
 
 /// The most characters of a provider's word for a failure.
@@ -89,7 +89,7 @@ pub(crate) fn excerpt(body: &[u8]) -> String {
     if line.is_empty() { "(no body)".to_owned() } else { shortened(&line, 200) }
 }
 
-/// The text, or its beginning and `…`: by that mark, whoever masks secrets knows that one may have been cut there.
+/// The text, or its start and `…`: the mark tells the masking of secrets that one could be cut there.
 pub(crate) fn shortened(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -118,7 +118,7 @@ fn advice(status: u16, class: ErrorClass) -> &'static str {
     }
 }
 
-/// What an error body says, in the shapes in use: `{"error": {type, code, message}}`, `{"error": "…"}`,
+/// The message of an error body, in the shapes in use: `{"error": {type, code, message}}`, `{"error": "…"}`,
 /// `{"message": "…"}`, `{"detail": …}`, and the `error` event of the Responses format.
 #[derive(Debug, Default)]
 struct Words {

@@ -1,9 +1,9 @@
 //! Model vendors and their HTTP: the only crate that knows either.
 //!
-//! [`connect`] makes a model of a [`ProviderConfig`]; [`check`] says whether it can be reached. A request is encoded by
-//! the wire format's file (`anthropic`, `openai_chat`, `openai_responses`), sent over HTTP or answered from a recording
-//! (`recording`), and what comes back goes through the same [`Decoder`] in both cases. Nothing is tried again here:
-//! retries belong to the turn. Dropping an answer closes its connection.
+//! [`connect`] makes a model of a [`ProviderConfig`]; [`check`] tests whether it can be reached. A request is encoded
+//! by the wire format's file (`anthropic`, `openai_chat`, `openai_responses`), sent over HTTP or answered from a
+//! recording (`recording`), and what comes back goes through the same [`Decoder`] in both cases. Nothing is tried
+//! again here: retries belong to the turn. Dropping an answer closes its connection.
 #![forbid(unsafe_code)]
 
 mod anthropic;

@@ -2,11 +2,11 @@
 
 use flow::{ErrorClass, ModelError};
 
-/// The most that is taken of one answer. What is over a limit ends the answer with a permanent error, which names the
-/// limit and what was measured; what came before it has been given.
+/// The limits of one answer. Exceeding one ends the answer with a permanent error, which names the limit and the
+/// measured value; everything before it was emitted.
 ///
-/// The defaults are far above what any model says today (128,000 tokens of four bytes are 0.5 MiB) and far below what
-/// would hurt the host.
+/// The defaults are far above the answers of current models (128,000 tokens of four bytes are 0.5 MiB) and far below
+/// what would hurt the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one block: its text, its thinking, the arguments of its call, and signatures. Default 16 MiB.
@@ -18,7 +18,7 @@ pub struct Limits {
     /// Calls of tools in one answer. Default 1,024.
     pub calls: usize,
     /// Bytes of the body as they come over the wire: events, comments and keep-alives included. Default 512 MiB, since
-    /// the wrapping of a piece of text may be a hundred times as long as the text.
+    /// the wrapping of a chunk of text can be a hundred times as long as the text.
     pub wire_bytes: usize,
 }
 

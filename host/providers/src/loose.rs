@@ -1,7 +1,7 @@
 //! Text and numbers that a server may send as something else: what has another type counts as absent.
 //!
 //! Servers that imitate a wire format get details wrong (`"id": 7`, `"content": null`, `"index": "0"`); a strict type
-//! would throw a whole answer away for a field nobody needs.
+//! would discard a whole answer because of an unused field.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -86,9 +86,9 @@ pub(crate) enum Value<'a> {
     Text(Text<'a>),
     /// A whole number that is not negative.
     Number(u64),
-    /// An array; empty where nobody wants to know.
+    /// An array; its elements are skipped.
     List(Vec<Value<'a>>),
-    /// An object; empty where nobody wants to know.
+    /// An object; its members are skipped.
     Map(Vec<(String, Value<'a>)>),
     /// A number, a boolean or null.
     #[default]

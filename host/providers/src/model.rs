@@ -37,7 +37,7 @@ pub(crate) trait Transport: Send + Sync {
     fn send(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Reply, ModelError>>;
 }
 
-/// An answer whose body is still to come.
+/// An answer before its body.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
@@ -83,7 +83,7 @@ impl WireModel {
         }
     }
 
-    /// The same, and no error says any of these.
+    /// The same, with these strings masked in errors.
     pub(crate) fn hiding(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
     }
@@ -147,7 +147,7 @@ impl Model for WireModel {
     }
 }
 
-/// What is read of a body that is no stream: enough for any error report.
+/// The bytes that are read of a body that is not a stream: enough for any error report.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
 /// How long it is read: a body that drips is not worth a turn's time.
@@ -216,7 +216,7 @@ impl AnswerStream {
         polled
     }
 
-    /// The body of an answer that is no stream, as far as it is worth reading.
+    /// The body of an answer that is not a stream, up to the limit for error reports.
     async fn read_refusal(&mut self, read: &mut Vec<u8>) {
         while read.len() < MAX_REFUSAL_BYTES {
             let Some(Ok(bytes)) = std::future::poll_fn(|cx| self.poll_body(cx)).await else { return };
@@ -293,7 +293,7 @@ fn is_event_stream(headers: &[(String, String)]) -> bool {
     content_type(headers).is_none_or(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
 }
 
-/// The error of an answer that is no stream.
+/// The error of an answer that is not a stream.
 pub(crate) fn no_stream(status: u16, headers: &[(String, String)], body: &[u8]) -> ModelError {
     if status != 200 {
         return failure::refused(status, headers, body);

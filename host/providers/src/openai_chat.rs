@@ -15,9 +15,9 @@ use crate::surrogates::Half;
 /// Decodes one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Decode {
-    /// The block of text or thinking that goes on, if one does.
+    /// The open block of text or thinking, if there is one.
     prose: Option<(Prose, BlockId)>,
-    /// All calls so far. They end with the answer, because servers may send their pieces in turns.
+    /// All calls so far. They end with the answer, because servers can interleave their chunks.
     calls: Vec<Call>,
     refused: bool,
     reason: Option<StopReason>,
@@ -79,7 +79,7 @@ impl Decode {
             return Err(ModelError::new(flow::ErrorClass::Permanent, message));
         }
         answer.stop(match reason {
-            // Some servers say `stop` after tool calls; without the right reason nobody would run them.
+            // Some servers send `stop` after tool calls; without the right reason the calls would not run.
             StopReason::EndTurn if !self.calls.is_empty() => StopReason::ToolUse,
             StopReason::EndTurn if self.refused => StopReason::Refusal,
             reason => reason,
@@ -207,8 +207,8 @@ impl Decode {
         }
     }
 
-    /// Which call a piece belongs to, made where it is new. By index; but a server that gives every call the same index
-    /// (or none) tells them apart by id.
+    /// The call that a chunk belongs to, created if it is new. By index; but a server that gives every call the same
+    /// index (or none) distinguishes them by id.
     fn find_call(&mut self, piece: &ToolPiece<'_>) -> usize {
         let id = piece.id.as_str();
         let same_id = |call: &Call| id.is_empty() || call.id == id || call.minted;
@@ -236,7 +236,7 @@ impl Call {
         Self { index, id, minted: true, name: String::new(), block: None, early: String::new(), half: Half::default() }
     }
 
-    /// More of the name: most servers send it once, some with each piece, some what it is so far, some in parts.
+    /// More of the name: most servers send it once, some with each chunk, some the name so far, some in parts.
     fn name(&mut self, more: &str) -> Result<(), ModelError> {
         if more.is_empty() || more == self.name {
             return Ok(());

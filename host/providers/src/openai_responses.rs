@@ -44,7 +44,7 @@ impl Decode {
         let kind = if wire.kind.is_empty() { event.name.as_ref() } else { wire.kind.as_str() };
         match kind {
             "response.created" => {
-                // A second one: a gateway asked again, and what came before is void.
+                // A second one: a gateway retried, and everything received before is void.
                 if !self.items.is_empty() {
                     *self = Self::default();
                     answer.start(wire.response.model.given().map(str::to_owned));
@@ -113,7 +113,7 @@ impl Decode {
         self.items.len() - 1
     }
 
-    /// The item that more of it has come for: one that was announced, one that goes on after its end, or a new one.
+    /// The item that received more content: one that was announced, one that continues after its end, or a new one.
     /// Arguments of an item that is passed over belong to none; text is text whatever it is in.
     fn item_for(&mut self, kind: ItemKind, wire: &Event<'_>, answer: &mut Answer) -> Result<Option<usize>, ModelError> {
         if let Some(at) = self.position(kind, wire) {
@@ -206,7 +206,7 @@ impl Decode {
         }
     }
 
-    /// Takes what the finished item holds beyond what was streamed of it, and ends it.
+    /// Takes what the finished item contains in addition to its streamed content, and ends it.
     fn finish_item(&mut self, at: usize, whole: &WireItem<'_>, answer: &mut Answer) {
         let item = &mut self.items[at];
         item.name(whole.name.as_str(), whole.call_id.as_str(), answer);
@@ -225,8 +225,9 @@ impl Decode {
         answer.end(block);
     }
 
-    /// The end of the answer repeats all of its items. What was not told before is taken, and nothing twice: an item is
-    /// new only where more of its kind are there than were told, since some servers give other ids in the end.
+    /// The end of the answer repeats all of its items. Content that was not streamed is taken, and nothing twice: an
+    /// item is new only if there are more of its kind than were streamed, since some servers give other ids in the
+    /// end.
     fn fill_in(&mut self, data: &str, answer: &mut Answer) -> Result<(), ModelError> {
         let output = match surrogates::from_str::<Finished<'_>>(data) {
             Ok(finished) => finished.response.output,
@@ -258,7 +259,7 @@ impl Decode {
         Ok(())
     }
 
-    /// Which of the items told so far bears this one's id.
+    /// The known item with the same id.
     fn told_as(&self, item: &WireItem<'_>, told: &mut [bool]) -> Option<usize> {
         let same = |at: &usize| {
             let known = &self.items[*at];
@@ -282,7 +283,7 @@ impl Decode {
         });
     }
 
-    /// The item an event speaks of: by id, else by index, else the latest of its kind that goes on.
+    /// The item that an event refers to: by id, else by index, else the latest open one of its kind.
     fn position(&self, kind: ItemKind, wire: &Event<'_>) -> Option<usize> {
         let named = |id: &str| {
             let same = |item: &Item| !item.done && item.kind == kind && (item.id == id || item.call_id == id);

@@ -28,7 +28,7 @@ pub struct TooLarge;
 /// The decoder of one stream. After [`TooLarge`] it must not be used again.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
-    /// The beginning of a line whose end has not come.
+    /// The start of an incomplete line.
     line: Vec<u8>,
     name: Vec<u8>,
     data: Vec<u8>,
@@ -83,7 +83,7 @@ impl SseDecoder {
 
     /// Gives the event that the end of the stream left without its blank line, if there is one.
     ///
-    /// The standard throws such an event away. Some servers end with `data: [DONE]` and nothing after it, so whoever
+    /// The standard discards such an event. Some servers end with `data: [DONE]` and nothing after it, so whoever
     /// reads decides: it may also be an event that was cut off.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result
 }
 
 /// The value of a JSON text that contains unpaired surrogates, with its strings marked; `None` where there is none, or
-/// the text is no JSON for another reason.
+/// the text is invalid JSON for another reason.
 fn marked(json: &str) -> Option<Value> {
     let mut out = String::new();
     let (mut copied, mut at, mut unpaired) = (0, 0, false);
@@ -150,7 +150,7 @@ impl Half {
         }
     }
 
-    /// The other half does not come: what stands for the one that did.
+    /// The other half is missing: the replacement of the received one.
     pub(crate) fn give_up(&mut self) -> &'static str {
         if self.0.take().is_some() { "\u{FFFD}" } else { "" }
     }
@@ -238,7 +238,7 @@ mod tests {
         other: Value,
     }
 
-    /// The pieces as a stream gives them, and what is left at its end.
+    /// The chunks of a stream, and the rest at its end.
     fn join(pieces: &[&str]) -> (Vec<String>, &'static str) {
         let mut half = Half::default();
         let given = pieces.iter().map(|piece| {

@@ -1,4 +1,4 @@
-//! Keeps a plugin that fails again and again out of the way, with back-off, and says so.
+//! A circuit breaker: skips a plugin that fails repeatedly, with back-off, and reports it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,8 +44,8 @@ pub(crate) struct Admitted<'a> {
 }
 
 impl Breaker {
-    /// Lets a call through, or says why it is skipped; the time is asked for only where it matters. After the back-off one
-    /// call is let through, and no other until that one has ended.
+    /// Lets a call through, or returns the reason why it is skipped; the clock is only read when needed. After the
+    /// back-off one call is let through, and no other until that one has ended.
     pub(crate) fn admit(&self, now: impl Fn() -> u64) -> Result<Admitted<'_>, String> {
         if !self.open.load(Ordering::Acquire) {
             return Ok(Admitted { breaker: self, trial: false });
@@ -79,7 +79,7 @@ impl Admitted<'_> {
         state.failures.push_back(now);
         let opened = |back_off| Some(Open { until: now + back_off, back_off, trial: false });
         if let Some(open) = state.open {
-            // A call that was let through before the breaker opened says nothing new.
+            // A call that was let through before the breaker opened does not change its state.
             if self.trial {
                 state.open = opened((open.back_off * 2).min(BACK_OFF_MAX_MS));
             }

@@ -1,7 +1,7 @@
 //! Compiled components on disk, so that a second start compiles nothing.
 //!
 //! A file of the cache is native code. It is loaded only where the folder belongs to the user and to nobody else, and
-//! where the file carries a code (HMAC-SHA-256) made with a key that lives in that folder. Whatever does not fit is
+//! where the file carries a code (HMAC-SHA-256) made with a key that lives in that folder. Whatever does not match is
 //! compiled again and replaced; the cache never makes a load fail.
 
 mod native;
@@ -29,7 +29,7 @@ const KEY_FILE: &str = "key";
 pub(crate) struct Cache {
     dir: PathBuf,
     key: [u8; KEY_BYTES],
-    /// Digest of what decides whether compiled code fits: engine settings, versions, schema.
+    /// Digest of what determines whether compiled code is compatible: engine settings, versions, schema.
     fits: [u8; 32],
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Cache {
-    /// Opens the folder, making it and its key where they are missing. The error says why it cannot be used.
+    /// Opens the folder, creating it and its key if they are missing. The error is the reason why it cannot be used.
     pub(crate) fn open(dir: &Path, engine: &Engine) -> Result<Self, String> {
         let told = |error: io::Error| format!("{}: {error}", dir.display());
         make_private(dir).map_err(told)?;
@@ -68,7 +68,7 @@ impl Cache {
 }
 
 impl Entry<'_> {
-    /// The compiled component, where there is one that is whole, ours and fits.
+    /// The compiled component, if there is one that is complete, authentic and compatible.
     pub(crate) fn load(&self, engine: &Engine) -> Option<Component> {
         let file = fs::read(&self.path).ok()?;
         let Some(code) = self.verified(&file) else {
@@ -96,7 +96,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Written beside and renamed: another process sees the whole file or none.
+    /// Written next to it and renamed: another process sees the whole file or none.
     fn write(&self, code: &[u8]) -> io::Result<()> {
         let mac = self.cache.mac(&self.name, code).ok_or_else(|| io::Error::other("no key"))?;
         let beside = self.cache.dir.join(own_name(&self.name));

@@ -11,7 +11,7 @@ use crate::interface::Interface;
 use crate::limits::COMPONENT_MAX_BYTES;
 use crate::v0_1;
 
-/// Looks at the first bytes: a component, and none too large to be looked at further.
+/// Looks at the first bytes: whether it is a component, and not too large.
 pub(crate) fn header(bytes: &[u8]) -> Result<(), LoadProblem> {
     if bytes.len() as u64 > COMPONENT_MAX_BYTES {
         return Err(LoadProblem::TooLarge { bytes: bytes.len() as u64, max: COMPONENT_MAX_BYTES });
@@ -105,7 +105,7 @@ fn newer(own: &str, found: &str) -> bool {
     parts(own).zip(parts(found)).is_some_and(|(own, found)| found > own)
 }
 
-/// The three numbers of a version. Anything else, such as a pre-release, is no version of the contract.
+/// The three numbers of a version. Anything else, such as a pre-release, is not a version of the contract.
 fn parts(version: &str) -> Option<[u32; 3]> {
     let number = |part: &str| part.parse().ok().filter(|number: &u32| number.to_string() == part);
     let parts: Vec<u32> = version.split('.').map(number).collect::<Option<_>>()?;
@@ -138,7 +138,7 @@ pub(crate) fn powers(
     Ok(())
 }
 
-/// Exports, registration and (where it says something) the manifest must name the same callbacks.
+/// Exports, registration and (if it declares callbacks) the manifest must name the same callbacks.
 pub(crate) fn callbacks(
     exported: &BTreeSet<CallbackKind>,
     registered: &BTreeSet<CallbackKind>,

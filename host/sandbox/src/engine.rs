@@ -32,12 +32,12 @@ const UNUSED: WasmFeatures = WasmFeatures::MEMORY64
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// Where compiled components are kept. `None`: every start compiles. The folder is made where it does not exist; it
-    /// must belong to the user and be closed to everybody else, or it is not used and [`Report::cache`] says why.
+    /// must belong to the user and be closed to everybody else, or it is not used and [`Report::cache`] has the reason.
     pub cache_dir: Option<PathBuf>,
     /// How many instances there may be at once: sessions times plugins. Address space is set aside for them, about
     /// 4 GiB each; where the system refuses it, memory is taken as it is needed, which is slower, and
-    /// [`Report::pooling`] says so. Each also has a stack that is set up at start, 4 µs each: ask for no more than will be
-    /// used where a process must start fast.
+    /// [`Report::pooling`] reports this. Each also has a stack that is set up at start, 4 µs each: ask for no more
+    /// than will be used where a process must start fast.
     pub max_instances: u32,
 }
 
@@ -189,7 +189,7 @@ fn config(pool: Option<u32>) -> Config {
     // What Rust, JavaScript and Python guests are made of stays on: simd, bulk memory, reference types, several values.
     config.wasm_component_model(true);
     config.wasm_features(UNUSED, false);
-    // A name for each frame of a trap; files and lines would need debug information that nobody ships.
+    // A name for each frame of a trap; files and lines would need debug information, which is not shipped.
     config.wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20));
     config.memory_init_cow(true);
     if let Some(instances) = pool {

@@ -15,7 +15,7 @@ pub struct LoadError {
     pub problem: LoadProblem,
 }
 
-/// Why a plugin was refused. The text goes on from "plugin `id` …".
+/// Why a plugin was refused. The message continues "plugin `id` …".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadProblem {
@@ -24,10 +24,10 @@ pub enum LoadProblem {
     Read {
         /// The path of the component.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: std::io::Error,
     },
-    /// Its component is too large to be looked at.
+    /// Its component is too large to be read.
     #[error("cannot be loaded: its component has {bytes} bytes, at most {max} are read")]
     TooLarge {
         /// The component's size in bytes.
@@ -165,7 +165,7 @@ pub enum LoadProblem {
         callback: CallbackKind,
         /// What the operator wrote.
         priority: u8,
-        /// What is wrong with the priority.
+        /// The reason why the priority is invalid.
         why: &'static str,
     },
 }

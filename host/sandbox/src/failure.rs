@@ -17,13 +17,13 @@ use crate::meter::Meter;
 pub(crate) enum Fault {
     /// The engine ended it: a trap, a limit, a value that does not lift.
     Engine(wasmtime::Error),
-    /// The guest said so itself.
+    /// The guest returned an error.
     Returned(String),
     /// What it returned is too large.
     Size { bytes: usize, max: usize },
     /// The host panicked while it served the call.
     HostPanic(String),
-    /// There is no such export.
+    /// The export does not exist.
     Missing,
 }
 
@@ -99,7 +99,7 @@ fn memory_words(bytes: usize, guest: &Guest) -> String {
     format!("wanted {bytes} bytes of memory, it may have {}", guest.plugin.limits.memory_bytes)
 }
 
-/// The engine has no type for this error that could be named here; a test holds its words.
+/// The engine has no type for this error that could be named here; a test pins its message.
 fn is_crossing_limit(error: &wasmtime::Error) -> bool {
     error.root_cause().to_string().contains("fuel allocated for hostcalls has been exhausted")
 }
@@ -129,7 +129,7 @@ fn frames(error: &wasmtime::Error) -> Vec<String> {
 const PANIC_MACHINERY: [&str; 5] =
     ["__rustc::", "std::panicking::", "std::sys::backtrace::", "core::panicking::", "core::result::unwrap_failed"];
 
-/// An instance could not be made: too little room, a start function that fails, a limit at birth.
+/// An instance could not be created: too little memory, a failing start function, a limit during instantiation.
 pub(crate) fn describe_start(error: &wasmtime::Error, store: &mut Store<Guest>, millis: u128) -> Described {
     let guest = store.data_mut();
     // Memory that an instance is born with is refused without a trap.

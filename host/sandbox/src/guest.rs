@@ -1,4 +1,4 @@
-//! What belongs to one instance: whose it is, what it may see, and the call it is in.
+//! The data of one instance: its plugin and session, what it is allowed to see, and its current call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(crate) enum Scene {
     Session(Arc<Session>, Transaction),
 }
 
-/// A panic that the guest told about before it trapped.
+/// A panic that the guest reported before it trapped.
 #[derive(Debug)]
 pub(crate) struct Panic {
     pub(crate) message: String,
@@ -93,8 +93,8 @@ impl Guest {
         store.set_epoch_deadline(1);
     }
 
-    /// The epoch has moved while the guest ran. A guest that has just been resumed goes on: every yield lets other tasks
-    /// run for as long as they like before it is resumed again.
+    /// The epoch has moved while the guest ran. A guest that has just been resumed continues: every yield lets other
+    /// tasks run for as long as they like before it is resumed again.
     fn tick(&mut self) -> UpdateDeadline {
         let used = self.meter.tick();
         if used.call >= self.call.budget {

@@ -1,10 +1,10 @@
 //! The sandbox: plugins as WebAssembly components, and the only crate that names their engine.
 //!
-//! [`Sandbox::load`] turns a file into a [`Plugin`], or says why not: what it imports must be asked for and granted, what
-//! it exports must be what it registers. [`SandboxHost`] gives the loaded plugins to a turn: each session gets its own
-//! instance of each plugin, made when it is first needed and replaced after a failure. Every call has limits of time,
-//! memory and size, and every failure has a cause of its own; a callback's writes to the `state` power are applied when
-//! it succeeds.
+//! [`Sandbox::load`] turns a file into a [`Plugin`], or returns the reason why not: what it imports must be asked for
+//! and granted, what it exports must be what it registers. [`SandboxHost`] gives the loaded plugins to a turn: each
+//! session gets its own instance of each plugin, made when it is first needed and replaced after a failure. Every
+//! call has limits of time, memory and size, and every failure has a cause of its own; a callback's writes to the
+//! `state` power are applied when it succeeds.
 //!
 //! | file | what it is for |
 //! |---|---|

@@ -13,7 +13,7 @@ pub const COMPONENT_MAX_BYTES: u64 = 32 << 20;
 pub(crate) const LOG_LINES: u32 = 64;
 /// Bytes of one line that are kept.
 pub(crate) const LOG_LINE_BYTES: usize = 4 << 10;
-/// Bytes kept of what a plugin says about its own failure.
+/// The maximum length of a plugin's own error message in bytes.
 pub(crate) const MESSAGE_BYTES: usize = 4 << 10;
 /// Messages that one call of `history.messages` returns at most.
 pub(crate) const HISTORY_MESSAGES: u32 = 256;
@@ -154,7 +154,7 @@ impl ResourceLimiter for Limiter {
     }
 }
 
-/// The beginning of `text` that fits in `max` bytes, cut at a character.
+/// The longest prefix of `text` of at most `max` bytes, cut at a character boundary.
 pub(crate) fn cut(text: &str, max: usize) -> &str {
     text.get(..text.floor_char_boundary(max)).unwrap_or(text)
 }

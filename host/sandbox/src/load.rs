@@ -35,12 +35,12 @@ pub enum ComponentSource {
     File(PathBuf),
 }
 
-/// A plugin before it is loaded: what its manifest says and what the operator says.
+/// A plugin before it is loaded: its manifest and the operator's settings.
 #[derive(Clone, Debug)]
 pub struct PluginSource {
     /// The plugin's id, unique in the host.
     pub id: PluginId,
-    /// Its version, for people.
+    /// Its version, human-readable.
     pub version: String,
     /// The component's file or bytes.
     pub component: ComponentSource,
@@ -58,9 +58,10 @@ pub struct PluginSource {
     pub required: bool,
     /// Priorities that the operator gives instead of those it registers (0 to 100).
     pub priorities: BTreeMap<CallbackKind, u8>,
-    /// Whether callbacks for which it registers nothing else fail closed (true) or are skipped (false), as its manifest says.
+    /// Whether callbacks for which it registers nothing else fail closed (true) or are skipped (false), according to
+    /// its manifest.
     pub fails_closed: Option<bool>,
-    /// Whether all callbacks that can fail closed do (true), or none does (false), as the operator says.
+    /// Whether all callbacks that can fail closed do (true), or none does (false), according to the operator.
     pub operator_fails_closed: Option<bool>,
 }
 
@@ -167,7 +168,7 @@ impl Sandbox {
         linker.instantiate_pre(component).map_err(types)
     }
 
-    /// Calls `register` in an instance that is thrown away, and checks the types of all callbacks on the way.
+    /// Calls `register` in a temporary instance, and checks the types of all callbacks on the way.
     fn register(
         &self,
         identity: &Arc<Identity>,
@@ -199,7 +200,7 @@ fn refused(described: Described) -> LoadProblem {
     LoadProblem::Register { cause, message, frames }
 }
 
-/// Reads a component, but not more of it than may be looked at.
+/// Reads a component up to the size limit.
 fn read(source: &ComponentSource) -> Result<Arc<[u8]>, LoadProblem> {
     match source {
         ComponentSource::Bytes(bytes) => Ok(Arc::clone(bytes)),
@@ -211,7 +212,7 @@ fn read_file(path: &Path) -> Result<Arc<[u8]>, LoadProblem> {
     let told = |error| LoadProblem::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(told)?;
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too large; its real size is asked for to be shown.
+    // One byte more than allowed reveals a file that is too large; its real size is read for the message.
     let size = file.metadata().map_err(told)?.len();
     file.take(COMPONENT_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(told)?;
     if bytes.len() as u64 > COMPONENT_MAX_BYTES {
@@ -244,7 +245,7 @@ fn decide_on_failure(callbacks: &mut [Registered], manifest: Option<bool>, opera
             (None, _, _) => continue,
         };
         let policy = OnFailure::closed(&one.callback).filter(|_| closed);
-        // What cannot fail closed is skipped by its nature, whoever demands otherwise.
+        // A callback that cannot fail closed is always skipped.
         one.decided_by = if closed && policy.is_none() { DecidedBy::Default } else { by };
         one.on_failure = policy.unwrap_or(OnFailure::Skip);
     }
@@ -256,7 +257,7 @@ impl Plugin {
         &self.loaded.identity.id
     }
 
-    /// Its version, for people.
+    /// Its version, human-readable.
     pub fn version(&self) -> &str {
         &self.loaded.registration.version
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::ticker::TICK;
 
-/// The own time of the calls of one instance, one call after the other. Shared by whoever polls a call and by the
+/// The own time of the calls of one instance, one call after the other. Shared by the task that polls a call and by the
 /// epoch's callback, which both run on the thread that polls; the atomics only let the value move between threads.
 #[derive(Debug)]
 pub(crate) struct Meter {
@@ -84,7 +84,7 @@ impl Meter {
         Duration::from_nanos(self.spent.load(Ordering::Relaxed))
     }
 
-    /// A guest that has seen no tick ran for less than one, whatever the wall clock says.
+    /// A guest that has seen no tick ran for less than one, whatever the wall clock shows.
     fn before_first_tick(&self) -> u64 {
         self.now().saturating_sub(self.resumed.load(Ordering::Relaxed)).min(nanos(TICK))
     }

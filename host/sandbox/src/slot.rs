@@ -131,7 +131,7 @@ impl Spent {
         self.unasked += used;
     }
 
-    /// What is left of `max`, or `None` where nothing is.
+    /// The rest of `max`, or `None` if it is used up.
     fn left(&mut self, view: &dyn SessionView, max: Duration) -> Option<Duration> {
         if self.unasked >= max / 16 {
             let turn = view.info().place.turn;

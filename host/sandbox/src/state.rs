@@ -97,7 +97,7 @@ impl Area {
         true
     }
 
-    /// What is past its time goes. It is gone for everybody already, whatever becomes of a transaction.
+    /// Removes expired values. They are already invisible to everybody, whatever the outcome of a transaction.
     fn drop_dead(&mut self, now: u64) {
         self.entries.retain(|_, entry| entry.alive(now));
         self.size = self.entries.iter().map(|(key, entry)| weight(key, entry)).sum();
@@ -164,7 +164,7 @@ impl Transaction {
         Self { area, cleared: false, writes: BTreeMap::new(), size: None }
     }
 
-    /// The value under `key`; reading starts its time anew.
+    /// The value under `key`; reading restarts its lifetime.
     pub(crate) fn get(&mut self, key: &str, now: u64, limits: &Limits) -> Result<Option<Vec<u8>>, Refusal> {
         check_key(key, limits)?;
         if let Some(written) = self.writes.get_mut(key) {
@@ -207,7 +207,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Removes `key`; tells whether it was there.
+    /// Removes `key`; returns whether it existed.
     pub(crate) fn delete(&mut self, key: &str, now: u64, limits: &Limits) -> Result<bool, Refusal> {
         check_key(key, limits)?;
         let there = self.get(key, now, limits)?.is_some();
@@ -218,7 +218,7 @@ impl Transaction {
         Ok(there)
     }
 
-    /// Removes everything; tells how many keys there were.
+    /// Removes everything; returns the number of keys.
     pub(crate) fn clear(&mut self, now: u64) -> u32 {
         let count = self.keys("", now).len();
         self.cleared = true;
@@ -247,7 +247,7 @@ impl Transaction {
         self.cleared || !self.writes.is_empty()
     }
 
-    /// Applies what was written and tells what changed; the transaction is empty afterwards.
+    /// Applies the writes and returns the changes; the transaction is empty afterwards.
     pub(crate) fn commit(&mut self) -> Vec<Change> {
         if !self.has_written() {
             return Vec::new();
@@ -294,7 +294,7 @@ impl Transaction {
         self.sum(now, Some(key)).saturating_add(weight(key, entry))
     }
 
-    /// Bytes that `key` has now. What is past its time has none: an exact sum has not counted it.
+    /// Bytes that `key` has now. An expired value has none: an exact sum has not counted it.
     fn weight_of(&self, key: &str, now: u64) -> u64 {
         let of_alive = |entry: &Entry| if entry.alive(now) { weight(key, entry) } else { 0 };
         match self.writes.get(key) {

@@ -31,7 +31,7 @@ struct Shared {
 pub(crate) struct Ticking<'a>(&'a Shared);
 
 impl Ticker {
-    /// Starts the thread; `tick` moves the epoch and says whether there still is one.
+    /// Starts the thread; `tick` advances the epoch and returns whether the engine still exists.
     pub(crate) fn start(tick: impl Fn() -> bool + Send + 'static) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);

@@ -34,7 +34,7 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, arguments: &st
     })
 }
 
-/// The JSON Schema of a tool's arguments, in one piece and without what a provider may not know.
+/// The JSON Schema of a tool's arguments, without references and without keywords that providers do not support.
 pub(crate) fn schema<T: JsonSchema>() -> Value {
     let mut settings = SchemaSettings::draft07().for_deserialize();
     settings.inline_subschemas = true;
@@ -54,7 +54,7 @@ fn plain(schema: &mut Schema) {
         }
     }
     for key in ["title", "format", "default"] {
-        // `properties` may hold an argument of such a name; only annotations are texts or plain values.
+        // `properties` can contain an argument of such a name; only annotations are texts or plain values.
         if schema.get(key).is_some_and(|value| !value.is_object()) {
             schema.remove(key);
         }

@@ -1,4 +1,4 @@
-//! Work on files off the async threads, stopped when nobody waits for it any more.
+//! Work on files off the async threads, stopped when its result is no longer needed.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};

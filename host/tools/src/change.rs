@@ -33,15 +33,15 @@ pub(crate) enum Before {
     Missing,
     /// A text file with this content.
     Text(String),
-    /// A file that is no text or too large to be compared: its size, and when it was last written.
+    /// A file that is not text or too large to be compared: its size, and when it was last written.
     Other(u64, Option<SystemTime>),
 }
 
 impl Before {
-    /// What is at a path now.
+    /// The current state of a path.
     ///
     /// # Errors
-    /// It is a folder, a device or the like, or cannot be looked at.
+    /// It is a folder, a device or the like, or its metadata cannot be read.
     pub(crate) fn of(file: &Inside, access: &Access) -> Result<Self, Failure> {
         let name = &file.relative;
         let failed = |error| Failure(format!("`{name}` cannot be read: {error}"));
@@ -111,7 +111,7 @@ impl Change {
         let size = format!("{}, {}", count(self.after.lines().count(), "line"), count(self.after.len(), "byte"));
         let verb = if self.before == Before::Missing { "created" } else { "replaced" };
         let mut output = said(self.done.clone().unwrap_or_else(|| format!("{verb} `{name}` ({size})")));
-        // Of what was no text before, or too large, there is no difference to show.
+        // If the old content was not text, or too large, there is no diff to show.
         output.diff = self.before.text().and_then(|before| text::diff(name, before, &self.after));
         Ok(output)
     }

@@ -1,11 +1,11 @@
-//! Globs that somebody else wrote, the model or the operator: compiling one must not fail half-way.
+//! Globs of the model or the operator: limits make sure that compiling one cannot exhaust the host.
 
 use globset::{GlobBuilder, GlobMatcher};
 
 /// Compiles a glob. With `separated`, `*` stops at `/`.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The error message.
 pub(crate) fn compile(pattern: &str, separated: bool) -> Result<GlobMatcher, String> {
     flow::text::check_glob(pattern)?;
     let glob = GlobBuilder::new(pattern).literal_separator(separated).build();

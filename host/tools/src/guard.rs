@@ -93,7 +93,7 @@ pub(crate) struct Hit {
 enum Key {
     /// A path component of exactly this name.
     Exactly(String),
-    /// Each component that fits the glob; `fixed` is the longest part of the glob without a wildcard.
+    /// Each component that matches the glob; `fixed` is the longest part of the glob without a wildcard.
     Like { glob: String, fixed: String },
 }
 
@@ -166,7 +166,7 @@ impl Key {
         if !component.contains(is_wildcard) {
             return Self::Exactly(component.to_owned());
         }
-        // Of two parts of the same length it is the first that tells the file from others: `mise.*.toml`.
+        // Of two parts of the same length it is the first that distinguishes the file from others: `mise.*.toml`.
         let longest = component.split(is_wildcard).rev().max_by_key(|part| part.len()).unwrap_or("");
         Self::Like { glob: component.to_owned(), fixed: longest.trim_end_matches('.').to_owned() }
     }

@@ -46,7 +46,8 @@ pub struct ToolSettings {
     pub shell_timeout: Duration,
     /// Bytes of a command's output that are kept: half from its beginning, half from its end.
     pub shell_output_bytes: usize,
-    /// Names of environment variables that commands do not get, beside all whose name or value looks like a secret.
+    /// Names of environment variables that commands do not get, in addition to all with a name or value that looks
+    /// like a secret.
     pub hidden_env: Vec<String>,
     /// Files and folders that the embedder trusts: writing one asks, as for the paths listed in `guarded.toml`.
     pub guarded: Vec<GuardedPath>,
@@ -68,7 +69,7 @@ impl Default for ToolSettings {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolsError {
-    /// The workspace is not there, or is no folder.
+    /// The workspace does not exist, or is not a folder.
     #[error("the workspace `{}` cannot be used: {cause}; name a folder that exists", .path.display())]
     Workspace {
         /// The path as it was given.
@@ -86,14 +87,14 @@ pub enum ToolsError {
         /// Names of all tools.
         known: String,
     },
-    /// A permission's pattern is no glob.
+    /// A permission's pattern is not a valid glob.
     #[error("the permission `{key}` has an unusable pattern ({origin}): {cause}")]
     Pattern {
         /// The permission's key.
         key: String,
         /// Where it was set.
         origin: String,
-        /// What is wrong with it.
+        /// The error message.
         cause: String,
     },
 }
@@ -127,7 +128,7 @@ impl BuiltinTools {
     /// Sets the tools up for a workspace, which must be an existing folder.
     ///
     /// # Errors
-    /// The folder cannot be used, or a permission is about no tool or has a pattern that is no glob.
+    /// The folder cannot be used, or a permission names no tool or has a pattern that is not a valid glob.
     pub fn new(workspace: impl AsRef<Path>, settings: ToolSettings) -> Result<Self, ToolsError> {
         let path = workspace.as_ref();
         let failed = |cause| ToolsError::Workspace { path: path.to_owned(), cause };

@@ -1,7 +1,7 @@
 //! Who may run what. An entry is a tool (`shell`), a tool and a glob (`shell(git status*)`), or `*`.
 //!
-//! An entry with a glob that fits beats one without, that beats `*`, that beats the tool's default; of several globs
-//! that fit, the strictest decides. So the order of entries means nothing.
+//! An entry with a matching glob beats one without, that beats `*`, that beats the tool's default; of several
+//! matching globs, the strictest decides. So the order of entries is irrelevant.
 //!
 //! Paths that other programs execute or trust (`guard`) ask where they would be allowed, unless a glob that allows them names
 //! them on purpose: `write_file(**)` does not, `write_file(.git/hooks/*)` does.
@@ -9,10 +9,11 @@
 //! Globs are held against the path of a call, relative to the workspace: the path as written and the place it really
 //! is. (`*` stops at `/`, `**` does not.) For `shell` they are held against the command. A shell can hide a command in
 //! many ways, so the two directions differ:
-//! - an `allow` fits only a command that has no other shell characters (`; & | < > $ ( )`, backquote, backslash, line
-//!   ends, invisible characters) than the glob itself, in the same order: `shell(git status*)` never allows `git status; rm -r .`;
-//! - `ask` and `deny` fit when the whole command or any part of it between such characters fits. That catches what is
-//!   done by habit, not what is hidden on purpose: to be sure, set `shell` itself to `ask` or `deny`.
+//! - an `allow` matches only a command that has no other shell characters (`; & | < > $ ( )`, backquote, backslash,
+//!   line   ends, invisible characters) than the glob itself, in the same order: `shell(git status*)` never allows
+//!   `git status; rm -r .`;
+//! - `ask` and `deny` match when the whole command or any part of it between such characters matches. That catches
+//!   what is   done by habit, not what is hidden on purpose: to be sure, set `shell` itself to `ask` or `deny`.
 
 use flow::{Permission, PermissionMode, ToolCall};
 use globset::GlobMatcher;
@@ -82,7 +83,7 @@ impl Policy {
         self.permission(tool, &forms(workspace, subject))
     }
 
-    /// The permission of a call that no tool could decode. It fails before it does anything, so nobody needs to be asked.
+    /// The permission of a call that no tool could decode. It fails before it does anything, so no question is needed.
     pub(crate) fn undecoded(&self, call: &ToolCall) -> Permission {
         match Builtin::of_name(&call.name) {
             Some(_) => Permission::Allow,
@@ -148,7 +149,7 @@ fn of_rule(tool: Builtin, rule: &PermissionRule) -> Permission {
     }
 }
 
-/// The ways to see what a call is about.
+/// The forms of a call's subject that patterns are matched with.
 enum Forms {
     /// A path: as written, and where it really is.
     Path(Vec<String>),
@@ -176,7 +177,7 @@ impl Forms {
 
     fn fits(&self, rule: &PermissionRule, glob: &GlobMatcher) -> bool {
         match (self, rule.mode) {
-            // To allow, every way to see it must fit: a link must not carry a permission to another place.
+            // To allow, every form of it must match: a link must not carry a permission to another place.
             (Self::Path(forms), PermissionMode::Allow) => {
                 !forms.is_empty() && forms.iter().all(|form| glob.is_match(form))
             }
@@ -197,7 +198,7 @@ fn is_shell_character(c: char) -> bool {
     matches!(c, ';' | '&' | '|' | '<' | '>' | '$' | '(' | ')' | '`' | '\\') || (c != '\t' && is_invisible(c))
 }
 
-/// Characters that no harmless command contains, line ends among them: whoever wrote one hides something.
+/// Characters that no harmless command contains, line ends among them: they can hide something.
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

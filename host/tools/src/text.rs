@@ -10,7 +10,7 @@ use crate::workspace::Inside;
 /// The largest file that is read whole: 16 MiB. A larger one is for `shell`.
 pub(crate) const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The most bytes of a diff; a longer one is cut. It is for people, who stop reading before that.
+/// The maximum length of a diff in bytes; a longer one is cut.
 const MAX_DIFF_BYTES: usize = 64 << 10;
 
 /// Lines shown around a change.
@@ -18,9 +18,9 @@ const DIFF_CONTEXT: usize = 3;
 
 /// Why a file is not text.
 pub(crate) enum NotText {
-    /// It holds NUL bytes.
+    /// It contains NUL bytes.
     Binary,
-    /// Its bytes are no UTF-8.
+    /// Its bytes are not UTF-8.
     Encoding,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn read(file: &Inside, access: &Access) -> Result<String, Failure> {
     })
 }
 
-/// The change as a unified diff, for people; `None` where nothing changed. A long one is cut.
+/// The change as a human-readable unified diff; `None` if nothing changed. A long one is cut.
 pub(crate) fn diff(name: &str, before: &str, after: &str) -> Option<String> {
     let whole = whole_diff(name, before, after)?;
     Some(cut(whole, MAX_DIFF_BYTES, "[the rest of the diff is left out]"))

@@ -1,7 +1,7 @@
-//! Which models go on from a beginning of their answer, a last message of the assistant in the request.
+//! Which models continue from the start of their answer (prefill), a last message of the assistant in the request.
 //!
-//! The format always had it, with thinking switched off; models after Claude 4.5 refuse it. Of a model that nobody has
-//! said anything about, a refusal would cost a request, so what is not known to work is not tried.
+//! The format always had it, with thinking switched off; models after Claude 4.5 refuse it. With an unknown model a
+//! refusal would cost a request, so prefill is only used where it is known to work.
 
 use super::request::MIN_THINKING;
 use crate::Options;
@@ -9,7 +9,7 @@ use crate::Options;
 /// The last models that take a beginning, as major and minor version.
 const LAST: (u32, u32) = (4, 5);
 
-/// Whether this model goes on from a beginning.
+/// Whether this model supports prefill.
 pub(crate) fn goes_on(model: &str, options: &Options) -> bool {
     let thinks = options.thinking_budget.is_some_and(|budget| budget >= MIN_THINKING);
     !thinks && options.prefill.unwrap_or_else(|| version(model).is_some_and(|version| version <= LAST))

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::Options;
 use crate::conversation::{Exchange, arguments, exchanges, is_blank};
 
-/// What is asked for when nobody says: the format demands a number.
+/// The default, since the format requires a number.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 /// The least the provider accepts for thinking.
 pub(super) const MIN_THINKING: u32 = 1024;
@@ -97,7 +97,7 @@ fn tool_result(result: &ToolResult) -> Block<'_> {
     }
 }
 
-/// Ids of calls that another provider made may hold what this one refuses.
+/// Ids of calls of another provider can contain characters that this one refuses.
 fn call_id(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
 }

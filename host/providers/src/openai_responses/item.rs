@@ -25,7 +25,7 @@ pub(super) struct Item {
     half: Half,
     /// What was given of its parts, the latest last: what is repeated whole at their end is not taken again.
     parts: Vec<Part>,
-    /// Every event told which part it speaks of.
+    /// Every event so far named the part that it refers to.
     pub(super) numbered: bool,
     /// The item has ended, but for what only the end of the answer may bring.
     pub(super) done: bool,
@@ -108,7 +108,7 @@ impl Item {
         self.block = Some(block);
     }
 
-    /// Whether an event says that it is about this item: by id, or by index where it has no id.
+    /// Whether an event refers to this item: by id, or by index where it has no id.
     pub(super) fn is_named_by(&self, wire: &Event<'_>) -> bool {
         let ids = [wire.item_id.given(), wire.item.id.given(), wire.item.call_id.given()];
         let mut ids = ids.into_iter().flatten().peekable();
@@ -123,7 +123,7 @@ impl Item {
         item.id.given().is_some_and(|id| self.id == id) || item.call_id.given().is_some_and(|id| self.call_id == id)
     }
 
-    /// The block that more of it goes to. A call whose tool is not known has none; reasoning that goes on after its end
+    /// The block for further content. A call of an unknown tool has none; reasoning that continues after its end
     /// and a part of a message begin one.
     pub(super) fn block(&mut self, answer: &mut Answer) -> Option<BlockId> {
         if self.block.is_none() {
@@ -168,7 +168,7 @@ impl Item {
         }
     }
 
-    /// Gives what a whole part has beyond what was given of it; says whether all of it has been given then.
+    /// Emits the rest of a complete part; returns whether all of it was emitted.
     pub(super) fn give_rest(&mut self, number: u64, whole: &str, answer: &mut Answer) -> bool {
         let Some(part) = self.parts.iter().find(|part| part.number == number) else {
             // An earlier part than the one under way had its time.
@@ -194,14 +194,14 @@ impl Item {
         }
     }
 
-    /// Gives what the finished item has beyond what was streamed of it; says whether that is a refusal.
+    /// Emits the rest of the finished item; returns whether it is a refusal.
     pub(super) fn fill(&mut self, whole: &WireItem<'_>, answer: &mut Answer) -> bool {
         let parts = match self.kind {
             ItemKind::Call => {
                 self.give_rest(0, whole.arguments.as_str(), answer);
                 return false;
             }
-            // Summary and full text are told by the same numbers: which part was streamed is not known.
+            // Summary and full text use the same indexes: which part was streamed is not known.
             ItemKind::Reasoning if self.streamed() => return false,
             ItemKind::Reasoning if whole.summary.is_empty() => &whole.content,
             ItemKind::Reasoning => &whole.summary,

@@ -56,7 +56,7 @@ fn assistant_item(part: &Part) -> Option<Item<'_>> {
     match part {
         Part::Text(text) if is_blank(text) => None,
         Part::Text(text) => Some(Item::Message { role: "assistant", content: vec![Content::Output { text }] }),
-        // Reasoning goes back only with its seal; another provider's is no JSON and stays at home.
+        // Reasoning goes back only with its signature; that of another provider is not JSON and is not sent.
         Part::Thinking { text, signature, .. } => {
             let sealed: Sealed = serde_json::from_str(signature.as_deref()?).ok()?;
             let summary = (!text.is_empty()).then_some(Content::Summary { text });

@@ -1,13 +1,13 @@
-//! The texts of a recorded stream, each with its place in the body: string values of its events, and what is no event.
+//! The texts of a recorded stream, each with its place in the body: string values of its events, and everything else.
 //!
 //! Unlike [`crate::SseDecoder`] it never fails and keeps places; it knows how server-sent events and JSON are written, and
-//! no wire format but for the names that tell texts apart.
+//! no wire format except for the names that distinguish texts.
 
 use std::ops::Range;
 
 use memchr::memchr2;
 
-/// Finds the texts of a stream that arrives in pieces.
+/// Finds the texts of a stream that arrives in chunks.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     /// The event under way, and the place of its first byte in the body.
@@ -21,35 +21,35 @@ pub(super) struct Events {
     data: Vec<Range<usize>>,
 }
 
-/// A piece of some text. Pieces of the same `name` belong together.
+/// A segment of a text. Segments with the same `name` belong together.
 #[derive(Debug)]
 pub(super) struct Piece<'b> {
     pub(super) name: Name,
-    /// As it stands in the body.
+    /// The bytes in the body.
     pub(super) bytes: &'b [u8],
-    /// Where it stands.
+    /// Its position in the body.
     pub(super) place: usize,
-    /// How it goes on.
+    /// How it continues.
     pub(super) kind: PieceKind,
 }
 
-/// What a piece is a piece of.
+/// The text that a segment belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PieceKind {
-    /// The inside of a JSON string that goes on in another event.
+    /// The content of a JSON string that continues in another event.
     Part,
     /// The inside of a JSON string, whole.
     Whole,
-    /// A line that is no JSON.
+    /// A line that is not JSON.
     Line,
 }
 
 /// What a text is known by.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Name {
-    /// The key it stands under, and what its event says of the block it belongs to.
+    /// Its key, and the block that its event names.
     pub(super) base: Vec<u8>,
-    /// The id of the object it stands in: servers tell it once, with a call's first piece.
+    /// The id of its object: servers send it once, with the first chunk of a call.
     pub(super) id: Vec<u8>,
 }
 
@@ -71,7 +71,7 @@ const PARTS: [&[u8]; 10] = [
     b"token",
 ];
 
-/// Members that tell which block an event speaks of.
+/// Members that identify the block of an event.
 const OWNERS: [&[u8]; 5] = [b"index", b"output_index", b"content_index", b"summary_index", b"item_id"];
 
 /// An event with more objects than these is read to its end, but those beyond are taken for one.
@@ -172,14 +172,14 @@ impl Events {
 #[derive(Default)]
 struct Part {
     parent: usize,
-    /// The key it stands under.
+    /// The key under which the string is in its object.
     key: Range<usize>,
     owners: Vec<(usize, Range<usize>)>,
     kind: Range<usize>,
     id: Range<usize>,
 }
 
-/// Every string value in a JSON text, by what it is known by. What is no JSON gives no error.
+/// Every string value in a JSON text, with its name. Invalid JSON is not an error.
 fn strings(data: &[u8]) -> Vec<(Name, PieceKind, Range<usize>)> {
     let mut parts = vec![Part::default()];
     let mut inside = vec![0];
@@ -258,7 +258,7 @@ fn name(data: &[u8], parts: &[Part], mut part: usize, key: Range<usize>) -> Name
             name.base.push(b'0' + owner as u8);
             name.base.extend_from_slice(&data[value]);
         }
-        // The whole event: its id is the answer's. Text and arguments of one item are told apart by its type.
+        // The whole event: its id is the answer's. The type distinguishes text and arguments of one item.
         if *parent == 0 {
             if data[kind.clone()].starts_with(b"response.") {
                 name.base.extend_from_slice(&data[kind.clone()]);

@@ -82,7 +82,7 @@ pub struct RecordingError {
     pub path: PathBuf,
     /// The line, counted from 1, where one is to blame.
     pub line: Option<usize>,
-    /// What is wrong and what to do.
+    /// The problem and the remedy.
     pub message: String,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct Head {
     pub(crate) headers: Vec<(String, String)>,
 }
 
-/// Any line: what is there tells which. Absent parts are not written.
+/// Any line: the present members determine its kind. Absent members are not written.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Line {
@@ -251,7 +251,7 @@ impl Recording {
 
     /// Reads a recording's bytes; an error names its line.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, (Option<usize>, String)> {
-        // What a killed program left of its last line is no line.
+        // A last line that a killed program left incomplete is ignored.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let torn = &bytes[whole..];
         let take_torn = serde_json::from_slice::<Line>(torn).is_ok();

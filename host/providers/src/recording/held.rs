@@ -1,4 +1,5 @@
-//! The chunks of one body on their way to the disk: those that may hold a part of a secret wait, and are masked in place.
+//! The chunks of one body on their way to the disk: those that can contain a part of a secret wait, and are masked in
+//! place.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -27,10 +28,10 @@ pub(super) struct Held {
     chunks: VecDeque<(usize, Chunk)>,
     /// How long the body is.
     end: usize,
-    /// It is no stream of events.
+    /// It is not a stream of events.
     plain: bool,
     events: Events,
-    /// A body that is no stream of events, as one text.
+    /// A body that is not a stream of events, as one text.
     rest: Watch,
     texts: HashMap<Name, Watch>,
     /// The last id that each kind of text was known by.
@@ -38,7 +39,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// The body is no stream of events: it is looked through as it comes.
+    /// The body is not a stream of events: it is searched as it arrives.
     pub(super) fn is_plain(&mut self) {
         self.plain = true;
     }

@@ -1,4 +1,4 @@
-//! Reads a recording answer by answer, decoded: for whoever wants to know what a model said and not to hear it again.
+//! Reads a recording answer by answer, decoded, without replaying it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,7 +17,7 @@ use crate::{Decoder, Wire};
 /// The most bytes one line may have: 64 MiB, far above the largest request there is.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 
-/// The most bytes that are kept of a body that is no stream: enough to say what the server said.
+/// The maximum number of bytes kept of a body that is not a stream: enough for the server's message.
 const MAX_REFUSAL_BYTES: usize = 64 << 10;
 
 /// One recorded request and what its answer decodes to.
@@ -25,7 +25,7 @@ const MAX_REFUSAL_BYTES: usize = 64 << 10;
 pub struct RecordedAnswer {
     /// The request's number, from 1.
     pub number: usize,
-    /// The line that the request stands on, from 1.
+    /// The line of the request, from 1.
     pub line: usize,
     /// Every text in the last message of the request; none where the request was not written down.
     pub last_texts: Vec<String>,
@@ -35,7 +35,7 @@ pub struct RecordedAnswer {
     pub last_chunk: usize,
     /// How the answer ended.
     pub end: End,
-    /// Why there is no whole answer, where that was not our own doing: refused, broken, or not to be decoded.
+    /// Why there is no complete answer, unless the host stopped it: refused, broken, or undecodable.
     pub error: Option<ModelError>,
     /// What stream rules did with it. `None` where that was not recorded: by a program that wrote version 1 of the
     /// format, by one that was killed, or by hand.
@@ -61,7 +61,7 @@ struct Pending {
     answer: RecordedAnswer,
     decoder: Decoder,
     head: Option<Head>,
-    /// Of a body that is no stream.
+    /// Of a body that is not a stream.
     refusal: Vec<u8>,
 }
 
@@ -77,7 +77,7 @@ impl RecordingReader {
         while let Some(at) = lines.next()? {
             let line = match lines.parse(at) {
                 Ok(line) => line,
-                // What a killed program left of its last line is no line.
+                // A last line that a killed program left incomplete is ignored.
                 Err(_) if !lines.ended => {
                     torn = Some(at);
                     break;
@@ -109,7 +109,7 @@ impl RecordingReader {
         Ok(Self { lines, wire: head.wire, model: head.model, last_lines, torn, begun: 0, open: BTreeMap::new() })
     }
 
-    /// The model's name, as the recording says it.
+    /// The model's name in the recording.
     pub fn model(&self) -> &str {
         &self.model
     }

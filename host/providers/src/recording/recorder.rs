@@ -20,7 +20,7 @@ use crate::Wire;
 /// The most bytes that wait for the disk: 64 MiB, minutes of the fastest answers. Beyond, the recording ends.
 const LONGEST_QUEUE: usize = 64 << 20;
 
-/// How long whoever drops a recorder waits for the disk to take the rest.
+/// How long dropping a recorder waits for the disk to take the rest.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The recorder of a model's requests. Dropping the last of it and its requests waits until all is written.
@@ -39,7 +39,7 @@ pub(crate) struct Request {
     queue: Arc<Queue>,
     key: usize,
     begun: Instant,
-    /// `None` while nobody has said that rules watch the answer.
+    /// `None` until rules are reported to watch the answer.
     rules: Mutex<Option<RecordedRules>>,
 }
 
@@ -70,7 +70,7 @@ enum What {
     Response(u16, Vec<(String, String)>),
     Chunk(Vec<u8>),
     End(End),
-    /// Nothing more comes of this request.
+    /// This request has ended.
     Over(Option<RecordedRules>),
 }
 
@@ -211,7 +211,7 @@ impl Queue {
             }
             return;
         }
-        // Where the thread has ended, it has said why.
+        // If the thread has ended, it has reported the reason.
         if self.notes.as_ref().is_none_or(|notes| notes.send(note).is_err()) {
             self.over.store(true, Ordering::Relaxed);
         }
@@ -229,7 +229,7 @@ impl Drop for Queue {
     }
 }
 
-/// The thread: writes until nobody is left to tell anything, or until it cannot.
+/// The thread: writes until all senders are gone, or until writing fails.
 fn write_all(mut writer: RecordingWriter, notes: &Receiver<Note>, waiting: &AtomicUsize, path: &Path) {
     let mut numbers = HashMap::new();
     for note in notes {
@@ -342,7 +342,7 @@ mod tests {
         fn exit(&self, _: &span::Id) {}
     }
 
-    /// Records on this disk; gives the errors that were told.
+    /// Records on this disk; returns the reported errors.
     fn record(disk: &Disk, most: usize, session: impl FnOnce(&Recorder)) -> Vec<String> {
         let log = Log::default();
         tracing::subscriber::with_default(log.clone(), || {

@@ -1,10 +1,10 @@
 //! What counts as a secret: texts that were named, and shapes that keys are known to have. Finds them in bytes that may
 //! go on.
 
-/// A named text of fewer bytes is no secret: it would be found in ordinary words.
+/// A named text of fewer bytes is not treated as a secret: it would be found in ordinary words.
 pub(crate) const LEAST_BYTES: usize = 6;
 
-/// A run of more characters is no key; what lies beyond is left as it is.
+/// A run of more characters is not a key; the rest is left unchanged.
 const LONGEST_RUN: usize = 8192;
 
 /// Texts and shapes to mask.
@@ -19,7 +19,7 @@ pub(super) struct Found {
     pub(super) hits: Vec<Hit>,
     /// From here on something may be the beginning of a secret; the text's length where nothing may.
     pub(super) unsure: usize,
-    /// From here on the text must be seen again when more comes: as `unsure`, or where a secret goes on.
+    /// From here on the text must be searched again when more arrives: as `unsure`, or where a secret continues.
     pub(super) open: usize,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Hit {
     pub(super) fill: Fill,
 }
 
-/// What is written in a secret's place, a byte for a byte.
+/// The replacement of a secret, byte for byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fill {
     /// An asterisk: nothing of a named secret is left.
@@ -41,7 +41,7 @@ pub(super) enum Fill {
 }
 
 impl Fill {
-    /// What stands for this byte.
+    /// The replacement of this byte.
     pub(super) fn of(self, byte: u8) -> u8 {
         match (self, byte) {
             (Self::Star, _) => b'*',
@@ -118,7 +118,7 @@ impl Masks {
         }
     }
 
-    /// Finds every secret in `text`, which follows `before` and may go on.
+    /// Finds every secret in `text`, which follows `before` and may continue.
     pub(super) fn find(&self, text: &[u8], before: Option<u8>) -> Found {
         let mut found = Found { hits: Vec::new(), unsure: text.len(), open: text.len() };
         for secret in &self.named {
@@ -158,7 +158,7 @@ impl Found {
 impl Shape {
     fn find(&self, text: &[u8], before: Option<u8>, found: &mut Found) {
         let prefix = self.prefix.as_bytes();
-        // A key stands by itself: `task-…` holds none.
+        // A key starts at a word boundary: `task-…` contains none.
         let stands_alone = |at: usize| {
             let before = at.checked_sub(1).map_or(before, |at| Some(text[at]));
             !word(prefix[0]) || !before.is_some_and(word)

@@ -1,6 +1,6 @@
-//! One text that arrives in pieces, each byte with its place in the body; what of it must be masked.
+//! Finds what must be masked in one text that arrives in chunks, each byte with its position in the body.
 //!
-//! The text is looked at twice: as it is, and with JSON's escapes undone once more, because the arguments of a call are
+//! The text is searched twice: as it is, and with JSON's escapes decoded once more, because the arguments of a call are
 //! JSON inside of JSON and an error's body may be read raw.
 
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub(super) struct Patch {
 }
 
 impl Patch {
-    /// Writes over one byte. What is left of a named secret is nothing, also where it has a known shape.
+    /// Masks one byte. Nothing of a named secret remains, even if it has a known shape.
     pub(super) fn apply(fill: u8, byte: &mut u8) {
         if *byte != b'*' {
             *byte = fill;
@@ -92,7 +92,7 @@ impl Watch {
 pub(super) struct Unescaped {
     pub(super) bytes: Vec<u8>,
     pub(super) places: Vec<Range<usize>>,
-    /// Up to here the text was read: an escape that is not complete stands at its end.
+    /// The text was read up to here: its end can be an incomplete escape.
     pub(super) end: usize,
 }
 
@@ -139,7 +139,7 @@ fn simple(escape: u8) -> u8 {
         b't' => b'\t',
         b'b' => 8,
         b'f' => 12,
-        // A letter that is not ASCII is no escape; it stands for something that is in no secret.
+        // A letter that is not ASCII is not an escape; secrets do not contain such characters.
         other if other.is_ascii() => other,
         _ => b'?',
     }

@@ -1,6 +1,6 @@
 //! Writes a recording, line by line, each flushed; secrets are masked before they reach the disk.
 //!
-//! What is masked, and what waits for that, is told in the documentation of `recording`.
+//! The documentation of `recording` describes what is masked, and what waits for that.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -16,7 +16,7 @@ use super::secrets::Masks;
 use crate::Wire;
 use crate::model::is_stream;
 
-/// Headers of an answer that are written down; no other can hold back a reader, and none of these holds a secret.
+/// Headers of an answer that are written down; no other can hold back a reader, and none of these contains a secret.
 const HEADERS: [&str; 8] = [
     "content-encoding",
     "content-type",
@@ -33,7 +33,7 @@ pub struct RecordingWriter {
     out: Box<dyn Write + Send>,
     begun: usize,
     masks: Masks,
-    /// By request: the last chunks, kept back while they may hold a part of a secret.
+    /// By request: the last chunks, held back while they can contain a part of a secret.
     held: HashMap<usize, Held>,
 }
 
@@ -49,7 +49,7 @@ impl RecordingWriter {
     pub fn create(path: &Path, wire: Wire, model: &str) -> io::Result<Self> {
         let mut options = File::options();
         options.write(true).create_new(true);
-        // What was said to a model is nobody else's business.
+        // The conversation is private: only the user may read the file.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         Self::new(options.open(path)?, wire, model)
@@ -71,7 +71,8 @@ impl RecordingWriter {
     }
 
     /// From now on this text is masked with asterisks wherever it appears, in requests and answers, also where a model
-    /// spells it over many pieces. Texts of fewer than 6 bytes are no secrets. Known shapes of keys are always masked.
+    /// splits it over many chunks. Strings of fewer than 6 bytes are not treated as secrets. Known shapes of keys are
+    /// always masked.
     pub fn hide(&mut self, secret: &str) {
         self.masks.name(secret);
     }

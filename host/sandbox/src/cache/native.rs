@@ -1,4 +1,4 @@
-//! The only hand-written unsafe code of the house: handing authenticated native code to the engine.
+//! The only hand-written unsafe code of the host: handing authenticated native code to the engine.
 
 use wasmtime::Engine;
 use wasmtime::component::Component;

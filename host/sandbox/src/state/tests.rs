@@ -95,7 +95,7 @@ fn keys_past_their_time_make_no_room_beyond_the_limit() {
         it.set(key.into(), vec![0; 9], Some(1), 0, &limits).unwrap();
     }
     it.commit();
-    // All three are over. Each may be written anew, but no more than fit.
+    // All three are over. Each can be rewritten, but only within the limit.
     let set = |it: &mut Transaction, key: &str| it.set(key.into(), vec![0; 9], None, 100, &limits);
     set(&mut it, "x").unwrap();
     set(&mut it, "a").unwrap();
@@ -149,7 +149,7 @@ fn a_key_that_was_cleared_has_no_weight_left() {
     assert!(matches!(it.set("k".into(), vec![0; 19], None, 0, &limits), Err(Refusal::Limit(_))), "11 + 20 > 30");
     it.set("k".into(), vec![0; 18], None, 0, &limits).unwrap();
     it.commit();
-    // A value that is written anew gives back what the old one had.
+    // Overwriting a value releases the bytes of the old one.
     it.set("k".into(), vec![0; 17], None, 0, &limits).unwrap();
     it.delete("a", 0, &limits).unwrap();
     it.set("k".into(), vec![0; 29], None, 0, &limits).unwrap();

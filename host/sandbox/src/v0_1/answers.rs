@@ -1,6 +1,6 @@
 //! What guests of contract 0.1.0 answer, made into what the turn understands.
 //!
-//! An answer that cannot be used (`other`, a `replace` of an observer, a role nobody knows) becomes `Ignored` with its
+//! An answer that cannot be used (`other`, a `replace` of an observer, an unknown role) becomes `Ignored` with its
 //! reason. Messages that come back unchanged become the original messages again, with everything that the
 //! contract does not show: signatures of reasoning, origin.
 

@@ -15,7 +15,7 @@ use imports::types::{
 
 /// Names the extension that wrote a message.
 const PLUGIN_ATTRIBUTE: &str = "tidegate.plugin";
-/// The number of bytes of a message whose text was cut.
+/// The number of bytes of a message with cut text.
 const CUT_ATTRIBUTE: &str = "tidegate.cut";
 /// The kind of a part of reasoning that the provider encrypted.
 pub(super) const REDACTED: &str = "redacted-thinking";
@@ -52,7 +52,7 @@ impl<'a> Borrowed<'a> {
         Self { contents, messages }
     }
 
-    /// The pieces of each message.
+    /// The parts of each message.
     pub(super) fn parts(&self) -> Vec<Vec<PartParam<'_>>> {
         let each = self.messages.iter().zip(&self.contents);
         each.map(|(message, contents)| message.parts.iter().zip(contents).map(|(p, c)| part(p, c)).collect()).collect()
@@ -232,7 +232,7 @@ pub(super) fn session_info(extension: String, info: SessionInfo) -> imports::ses
     }
 }
 
-/// What `session.info` says while registering.
+/// The result of `session.info` while registering.
 pub(super) fn no_session(extension: String) -> imports::session::SessionInfo {
     let none = String::new;
     imports::session::SessionInfo {

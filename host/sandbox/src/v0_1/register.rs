@@ -21,7 +21,7 @@ use crate::setting::Setting;
 pub(crate) enum RegisterFault {
     /// The call failed.
     Call(Fault),
-    /// It gave something that makes no sense; the sentence says what.
+    /// It returned something invalid; the string describes it.
     Bad(String),
 }
 

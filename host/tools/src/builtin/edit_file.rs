@@ -1,4 +1,4 @@
-//! `edit_file`: exchanges one piece of a file for another. The piece must be there exactly once.
+//! `edit_file`: replaces one part of a file by another. The part must occur exactly once.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub(crate) const ABOUT: &str = "Changes a part of a text file: old_text, which m
 
 /// How many places are named in an error.
 const MAX_PLACES: usize = 10;
-/// Lines of a file that are looked at for what was probably meant.
+/// The number of lines that are searched for the probably intended one.
 const MAX_NEAR_LINES: usize = 20_000;
 /// From which likeness (0 to 1) a line is worth naming.
 const NEAR: f32 = 0.6;
@@ -135,7 +135,7 @@ fn same_but_for_space(file: &str, old: &str) -> Option<usize> {
     lines.windows(wanted.len()).position(|window| window == wanted.as_slice()).map(|index| index + 1)
 }
 
-/// The line most like the first line of the text that says something.
+/// The line most similar to the first non-blank line of the text.
 fn nearest(file: &str, old: &str) -> Option<(usize, String)> {
     let wanted: String = old.lines().map(str::trim).find(|line| !line.is_empty())?.chars().take(200).collect();
     let like = |line: &str| -> f32 {

@@ -1,4 +1,4 @@
-//! `grep`: lines that a regular expression fits.
+//! `grep`: lines that match a regular expression.
 
 use std::io;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// The file or folder to look in, relative to the workspace; all of the workspace when left out.
     #[serde(default = "here")]
     pub(crate) path: String,
-    /// Look only at files that fit this glob, such as `*.rs`.
+    /// Search only files that match this glob, such as `*.rs`.
     #[serde(default)]
     glob: Option<String>,
     /// Upper and lower case are the same.

@@ -113,7 +113,7 @@ pub(crate) fn decode(call: &ToolCall) -> Result<(Builtin, Decoded), Failure> {
     Ok((tool, decoded))
 }
 
-/// Says that there is no such tool.
+/// Reports an unknown tool.
 pub(crate) fn unknown(name: &str) -> String {
     format!("there is no tool `{name}`; the tools are {}", Builtin::names())
 }

@@ -1,8 +1,9 @@
 //! `shell`: runs a command in the workspace.
 //!
 //! The command gets a process group of its own. The group is killed when the command has ended (nothing is left in the
-//! background), when its time is over, when nobody waits for it any more, and when the host itself is killed (`watchdog`). A
-//! process that makes itself a new session leaves the group and is not found; such a process needs intent.
+//! background), when its time is over, when its result is no longer needed, and when the host itself is killed
+//! (`watchdog`). A process that makes itself a new session leaves the group and is not found; such a process needs
+//! intent.
 
 mod group;
 mod output;

@@ -8,7 +8,7 @@ use ignore::WalkBuilder;
 
 use crate::blocking::Access;
 
-/// The most files one walk looks at.
+/// The maximum number of files that one walk visits.
 pub(crate) const MAX_FILES: usize = 200_000;
 
 /// A place that could not be read.
@@ -25,7 +25,8 @@ pub(crate) fn files(
         .standard_filters(!ignored)
         // Hidden files are part of a project (`.github`); only the store of git is not for reading.
         .hidden(false)
-        // Rules hold without a repository too; those of the person's own machine do not make two machines differ.
+        // Ignore files apply without a repository too; global ones of the machine do not, so that two machines do not
+        // differ.
         .require_git(false)
         .git_global(false)
         .follow_links(false)

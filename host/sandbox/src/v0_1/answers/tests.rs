@@ -1,4 +1,4 @@
-//! What becomes of messages on their way through a guest, without a guest.
+//! Tests the conversion of messages through a guest, without a guest.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use super::output::Kept;
 use super::watchdog::{GATED, Watchdog};
 
-/// How long the pipe is read after the group is dead: only a process that left the group can still hold it.
+/// How long the pipe is read after the group is dead: only a process that left the group can still have it open.
 const DRAIN: Duration = Duration::from_millis(200);
 /// The least time between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
@@ -68,7 +68,7 @@ pub(super) fn start(command: &str, folder: &Path, environment: Vec<(OsString, Os
     let watched = group.clone();
     let watcher = std::thread::Builder::new().name("tidegate-shell".to_owned());
     let spawned = watcher.spawn(move || {
-        // Nobody listens when the future was dropped; then the group is being killed, and there is nobody to tell.
+        // There is no receiver when the future was dropped; then the group is being killed, and no report is needed.
         let _ = tell.send(watch(child, leader, &watched, watchdog));
     });
     if let Err(error) = begun.and(spawned) {
@@ -130,7 +130,7 @@ impl Running {
                 kept.push(&buffer[..bytes]);
             }
         });
-        // Too late means that a process outside of the group holds the pipe; its output is not ours.
+        // Too late means that a process outside of the group has the pipe open; its output is not ours.
         let _ = drained.await;
     }
 }
@@ -141,7 +141,7 @@ impl Drop for Running {
     }
 }
 
-/// Tells the last line of what came.
+/// Reports the last received line.
 fn report(bytes: &[u8], progress: &(dyn Fn(&str) + Send + Sync)) {
     let text = String::from_utf8_lossy(bytes);
     if let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) {

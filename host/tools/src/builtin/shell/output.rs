@@ -1,4 +1,4 @@
-//! What is kept of a command's output: its beginning and its end, within a bound, and how much lies between.
+//! What is kept of a command's output: its start and its end, within a limit, and the number of bytes in between.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ impl Kept {
         self.cut_bytes += over as u64;
     }
 
-    /// The output as text. Bytes that are no UTF-8 become U+FFFD; what was cut is said where it was.
+    /// The output as text. Bytes that are not UTF-8 become U+FFFD; a note replaces omitted bytes.
     pub(super) fn text(&self) -> String {
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         if self.cut_bytes == 0 {
@@ -46,7 +46,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the pieces: the beginning, the end and the count of what lies between are those of the whole.
+        /// For any chunking: the start, the end and the count of what lies between are those of the whole.
         #[test]
         fn pieces_do_not_matter(whole in "[a-z]{0,80}", most in 2_usize..40, cuts in prop::collection::vec(0_usize..80, 0..8)) {
             let mut kept = Kept::new(most);

@@ -1,8 +1,8 @@
 //! Kills a command's process group when this process dies without having been able to: by `kill -9`, or for lack of memory.
 //!
-//! The watchdog is a small `sh` in a process group of its own. It reads from a pipe that only this process holds open for
-//! writing; when the pipe ends without a word, this process is gone. The command waits until its watchdog knows its group, so
-//! no moment is left in which it runs unwatched.
+//! The watchdog is a small `sh` in a process group of its own. It reads from a pipe that only this process keeps open
+//! for writing; when the pipe ends without a word, this process is gone. The command waits until its watchdog knows
+//! its group, so no moment is left in which it runs unwatched.
 
 use std::io::{self, PipeWriter, Write};
 use std::os::unix::process::CommandExt;
@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::Pid;
 
-/// Reads the group's id, then waits. A second line dismisses it; the end of the pipe means that nobody is left to kill the
-/// group.
+/// Reads the group's id, then waits. A second line dismisses it; the end of the pipe means that no process is left to
+/// kill the group.
 const SCRIPT: &str =
     r#"trap '' HUP INT TERM; read -r group || exit 0; read -r _ || kill -s KILL -- "-$group" 2>/dev/null"#;
 
