@@ -1,5 +1,5 @@
-//! Asks at the terminal whether a tool is allowed to run. Without a terminal nobody is asked: the answer is no, with the
-//! reason.
+//! Asks at the terminal whether a tool is allowed to run. Without a terminal no question is asked: the answer is no,
+//! with the reason.
 
 mod page;
 
@@ -51,7 +51,7 @@ impl Confirm for Terminal {
 async fn ask(question: &Question) -> Option<String> {
     let (answer, asked) = oneshot::channel();
     let question = question.clone();
-    // An answer after a cancel is for nobody.
+    // An answer after a cancel is ignored.
     let reader = std::thread::Builder::new().spawn(move || drop(answer.send(put(&question))));
     // Nobody could be asked, or the reader is gone: that is a no.
     if reader.is_err() { None } else { asked.await.ok().flatten() }

@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
 use crate::{open, screen, style};
 
-/// Runs all checks; the exit code says whether all were good.
+/// Runs all checks; the exit code tells whether all passed.
 ///
 /// JSON is one object: `{"checks": [{"what": "provider", "health": "good", "detail": "…"}], "bad": 0, "warnings": 1}`; `health`
 /// is `good`, `warning` or `bad`.

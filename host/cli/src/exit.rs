@@ -38,7 +38,7 @@ impl Exit {
             Self::Rejected => 3,
             Self::StoppedByRule => 4,
             Self::StepLimit => 5,
-            // As a shell tells a program that was stopped with Ctrl-C.
+            // The exit code of a program that was stopped with Ctrl-C, as shells report it.
             Self::Cancelled => 130,
         }
     }
@@ -89,7 +89,7 @@ impl From<Diagnostics> for Failure {
     }
 }
 
-/// Standard output is gone. A reader that had enough, such as `head`, is no failure.
+/// Standard output is gone. A reader that closes early, such as `head`, is not a failure.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {

@@ -21,7 +21,7 @@ pub(crate) fn new(folder: &Path, sdk: Option<&Path>) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// Builds the plugin in `folder` and says where the component is.
+/// Builds the plugin in `folder` and prints the path of the component.
 pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
     let options = tidegate_build::Options::default();
     let built = tidegate_build::build(folder, &options, &mut |line| say::note(line)).map_err(Failure::setup)?;

@@ -17,7 +17,7 @@ use crate::trouble::Troubles;
 pub(crate) struct Printer {
     /// Standard output is a terminal.
     live: bool,
-    /// Input is repeated: there are several turns to tell apart.
+    /// Input is echoed, because there are several turns.
     echo: bool,
     shown: Shown,
     answer: Answer,

@@ -51,7 +51,7 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         let report = turn(&session, prompt, &cancel).await;
         let completed = report.status == TurnStatus::Completed;
         reports.push(report.clone());
-        // Where printing has ended there is nobody to report to; how it ended is looked at below.
+        // If printing has ended no report is possible; the cause is handled below.
         let _ended = finished.send(Ended { report, rules: session.loaded().rule_problem_lines() });
         if !completed {
             break;
@@ -72,7 +72,7 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Runs one turn; whoever cancels cancels it, and what follows.
+/// Runs one turn; a cancellation ends it and the following ones.
 async fn turn(session: &Session, prompt: String, cancel: &CancellationToken) -> TurnReport {
     let turn = session.prompt(prompt);
     let report = turn.report();
@@ -87,7 +87,7 @@ async fn turn(session: &Session, prompt: String, cancel: &CancellationToken) -> 
     }
 }
 
-/// What became of printing; `None` where whoever read the output has gone: nothing more can be said there.
+/// The result of printing; `None` if the output was closed: nothing more can be printed.
 fn printed(result: Result<std::io::Result<Summary>, tokio::task::JoinError>) -> Result<Option<Summary>, Failure> {
     match result {
         Ok(Ok(summary)) => Ok(Some(summary)),
@@ -120,7 +120,7 @@ struct Ended {
 
 impl Show {
     /// Prints events until the session is closed, and counts them. Where nothing can be printed any more, the turn is
-    /// cancelled: nobody would see what it does.
+    /// cancelled: its effects would be invisible.
     async fn all(mut self, mut events: Subscription) -> std::io::Result<Summary> {
         let mut printer = Printer::new(self.echo && self.output == Output::Text);
         let (mut summary, mut shown) = (Summary::default(), Shown::default());

@@ -27,7 +27,7 @@ const fn bold(colour: AnsiColor) -> Style {
     Style::new().bold().fg_color(Some(Color::Ansi(colour)))
 }
 
-/// What `--color` says.
+/// The value of `--color`.
 static WHEN: OnceLock<ColorWhen> = OnceLock::new();
 
 /// Follows `--color` from now on.
@@ -52,7 +52,7 @@ pub(crate) fn wanted(is_terminal: bool) -> bool {
 /// Begins a mark. It is not a character, so no text has a use for it.
 const MARK: char = '\u{10ffff}';
 
-/// The mark's key, which nobody outside can know.
+/// The random key of the marks.
 static KEY: LazyLock<String> = LazyLock::new(|| format!("{MARK}{:016x}", RandomState::new().build_hasher().finish()));
 
 /// `text`, a part of one line, in a style.

@@ -64,7 +64,7 @@ impl Files for Buffers {
     }
 }
 
-/// A tool of the editor: what its language server says about the project.
+/// A tool of the editor: the diagnostics of its language server.
 struct Diagnostics;
 
 impl Tools for Diagnostics {

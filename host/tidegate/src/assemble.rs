@@ -1,4 +1,4 @@
-//! From what the operator decided to what each room is given. One function a room; nothing is decided here.
+//! Converts the operator's settings to the configuration of each crate: one function per crate, no decisions.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ pub(crate) fn tools(
 /// The tools that a host offers to the model in this workspace, as the operator has set them up.
 ///
 /// # Errors
-/// The workspace is no folder, or a permission is wrong.
+/// The workspace is not a folder, or a permission is not valid.
 pub fn tool_specs(operator: &Operator, workspace: &Path) -> Result<Vec<ToolSpec>, HostError> {
     let mut settings = tools(operator, &[], &[]);
     rulebook::permission(&mut settings)?;

@@ -1,9 +1,9 @@
-//! Who is asked when a tool's permission says `ask` and the embedder has set nobody.
+//! The default handler of questions, when a tool's permission is `ask` and the embedder has set none.
 
 use flow::Confirmation;
 use turn::ports::{BoxFuture, Confirm, Question};
 
-/// Nobody can be asked: every question is denied, and the model is told so.
+/// No user is available: every question is denied, and the model gets that as the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nobody;
 

@@ -22,7 +22,7 @@ use crate::{Host, HostBuilder, HostError, Loaded, SessionOptions};
 pub enum Health {
     /// As it should be.
     Good,
-    /// It works, and somebody should look.
+    /// It works, with a warning.
     Warning,
     /// It does not work.
     Bad,
@@ -42,7 +42,7 @@ pub struct Check {
 
 impl HostBuilder {
     /// Runs all checks for a workspace, whatever is wrong: a plugin that cannot be loaded is reported and left out, and no provider
-    /// need be chosen. What [`Host::doctor`] says applies to the rest.
+    /// need be chosen. The documentation of [`Host::doctor`] applies to the rest.
     pub async fn doctor(self, workspace: impl AsRef<Path>) -> Vec<Check> {
         let wanted = Wanted::of(&SessionOptions::new(workspace));
         let loading = blocking(move || {
@@ -229,7 +229,7 @@ fn sample_event() -> TtsrEvent {
     TtsrEvent { matches: vec![found], action: Action::Pass, place: Place { turn: 1, step: 1, attempt: 1 } }
 }
 
-/// A session in which nothing has happened and nobody listens.
+/// An empty session without subscribers.
 struct Nothing;
 
 impl EventSink for Nothing {

@@ -1,4 +1,4 @@
-//! The WebAssembly engine as embedders hold it.
+//! The WebAssembly engine, as a handle for embedders.
 
 use sandbox::{Counts, EngineError, EngineOptions, Report, Sandbox};
 

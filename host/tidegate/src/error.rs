@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use config::Diagnostics;
 use flow::PluginId;
 
-/// Why a host or a session cannot be opened. The variants are the kinds that a front end can act upon: each says what failed, and
-/// [`HostError::hint`] what to do.
+/// Why a host or a session cannot be opened. The variants are the kinds that a front end can act upon: each names
+/// what failed, and [`HostError::hint`] what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
@@ -19,14 +19,14 @@ pub enum HostError {
     /// The component of a plugin cannot be loaded.
     #[error(transparent)]
     Plugin(#[from] sandbox::LoadError),
-    /// A plugin has no component where its manifest says; it is probably not built yet.
+    /// A plugin has no component at the path of its manifest; it is probably not built yet.
     #[error("plugin `{plugin}` has no component at {}", .component.display())]
     ComponentMissing {
         /// The id of the plugin.
         plugin: PluginId,
         /// Where the component should be.
         component: PathBuf,
-        /// The folder of its source, where the manifest says how it is built.
+        /// The folder of its source, if the manifest states how it is built.
         source_folder: Option<PathBuf>,
     },
     /// Two plugins have one id.
@@ -49,7 +49,7 @@ pub enum HostError {
     /// A session with this id is open.
     #[error(transparent)]
     SessionInUse(#[from] flow::SessionInUse),
-    /// The workspace is no folder, or a permission of a built-in tool cannot be used.
+    /// The workspace is not a folder, or a permission of a built-in tool is not valid.
     #[error(transparent)]
     Tools(#[from] tools::ToolsError),
     /// A permission has a pattern, and its tool takes none.

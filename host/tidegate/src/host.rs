@@ -69,7 +69,7 @@ impl HostBuilder {
         self
     }
 
-    /// Who is asked where a tool's permission says `ask`. Default: [`Nobody`], every question is denied.
+    /// The handler of questions where a tool's permission is `ask`. Default: [`Nobody`], every question is denied.
     #[must_use]
     pub fn confirm(mut self, confirm: Arc<dyn Confirm>) -> Self {
         self.confirm = confirm;
@@ -199,8 +199,8 @@ impl Host {
 
     /// Opens a session. Sessions share nothing but what is loaded; any number of them can run at once.
     ///
-    /// When a turn of it begins, the rule folders are looked at: edited rule files count from that turn on, without
-    /// anything to call. The session says so with the event `rules_reloaded`.
+    /// When a turn of it begins, the rule folders are checked: edited rule files take effect from that turn on,
+    /// without any call. The session reports it with the event `rules_reloaded`.
     ///
     /// # Errors
     /// A session with this id is open, the workspace cannot be used, a required rule is not in force, a plugin is unknown, or

@@ -1,4 +1,4 @@
-//! The rules of a host, which follow their files: looked at when a turn begins, compiled again where they changed.
+//! The rules of a host, which follow their files: checked when a turn begins, recompiled if they changed.
 //!
 //! Where nothing was touched, a look costs one question to the system for each folder and file, and the set stays the
 //! same. A session goes by its set until its next turn, whatever happens on the disk.
@@ -25,7 +25,7 @@ const MAX_NEWS: usize = 64;
 /// The rules of a host.
 pub(crate) struct LiveRules {
     sources: Sources,
-    /// One look at a time.
+    /// One check at a time.
     files: Arc<Turnstile<RuleFiles>>,
     published: Mutex<Published>,
 }
@@ -121,7 +121,7 @@ impl LiveRules {
 pub(crate) struct SessionRules {
     live: Arc<LiveRules>,
     set: Mutex<Arc<RuleSet>>,
-    /// The edition whose news the session has had.
+    /// The edition whose changes were reported to the session.
     seen: AtomicU64,
 }
 

@@ -221,7 +221,7 @@ fn component(engine: Option<&Engine>, plugin: &Plugin) -> Result<Option<sandbox:
     Ok(Some(engine.ok_or(HostError::NoEngine)?.0.load(source)?))
 }
 
-/// A component that is not there yet is the first thing an author meets: the error says how it is made.
+/// A missing component is the first error that an author meets: the error states how to build it.
 fn missing_component(plugin: &Plugin) -> Result<(), HostError> {
     let manifest = &plugin.manifest;
     let Some(component) = manifest.component.as_ref().filter(|component| !component.exists()) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What is loaded, to be looked at: plugins, their order, rules, and what is not as it should be.
+//! The loaded plugins, their order, rules, and diagnostics, for inspection.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     pub(crate) permissions: Vec<PermissionRule>,
     pub(crate) user_rules: Option<PathBuf>,
     pub(crate) extensions: SandboxHost,
-    /// `None` only where a check goes on without one.
+    /// `None` only if a check continues without one.
     pub(crate) engine: Option<Engine>,
     pub(crate) plugins: Vec<config::Plugin>,
     /// What is wrong with plugins and does not keep them from being used.
@@ -59,7 +59,7 @@ impl Shared {
     }
 }
 
-/// Plugins and rules for one workspace, loaded and checked; enough to look at, not to run.
+/// Plugins and rules for one workspace, loaded and checked, for inspection; running needs a host.
 pub struct Loaded {
     pub(crate) shared: Arc<Shared>,
     pub(crate) extensions: Arc<SandboxHost>,
@@ -82,9 +82,9 @@ pub struct Loaded {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PluginInfo {
-    /// The plugin's id, as its manifest says.
+    /// The plugin's id, from its manifest.
     pub id: PluginId,
-    /// The plugin's version, as its manifest says.
+    /// The plugin's version, from its manifest.
     pub version: String,
     /// What it is, in one line.
     pub description: String,
@@ -137,8 +137,8 @@ impl Loaded {
         self.built.warnings().into_iter().chain(self.other_warnings()).collect()
     }
 
-    /// Rules that are not in force as written, as of the last look at their files: refused, in part or as a whole, or never
-    /// able to fire. A front end shows them with every turn's result.
+    /// Rules that are not in force as written, as of the last check of their files: refused, in part or as a whole,
+    /// or never able to fire. A front end shows them with every turn's result.
     pub fn rule_problems(&self) -> Vec<Diagnostic> {
         self.live.built().problems()
     }

@@ -105,7 +105,7 @@ impl SessionOptions {
         self
     }
 
-    /// Who is asked where a tool's permission says `ask`, instead of the host's handler.
+    /// The handler of questions where a tool's permission is `ask`, instead of the host's handler.
     #[must_use]
     pub fn confirm(mut self, confirm: Arc<dyn Confirm>) -> Self {
         self.confirm = Some(confirm);
@@ -129,7 +129,7 @@ impl SessionOptions {
 
     /// Nobody sees an answer before it is accepted, as where it goes to a file: an attempt that breaks off is repeated although
     /// some of it was emitted as events. A subscriber that keeps text drops it at [`EventKind::RetryScheduled`], down to what
-    /// the partial answer that follows says is kept.
+    /// the following partial answer states as kept.
     ///
     /// [`EventKind::RetryScheduled`]: crate::EventKind::RetryScheduled
     #[must_use]

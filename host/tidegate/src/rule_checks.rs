@@ -14,9 +14,9 @@ pub(crate) fn rule_checks(loaded: &Loaded) -> Vec<Check> {
     checks.extend(loaded.unread.iter().map(|(shown, detail)| Check::good(format!("rule folder {shown}"), detail)));
     checks.extend(built.about_files.iter().map(|one| Check::of("rules", one)));
     checks.extend(built.unmet.iter().map(|one| Check::of("required rules", one)));
-    // A rule that another of its name shadows is told of with that other.
+    // A shadowed rule is reported with the rule that shadows it.
     let told = built.set.rules().filter(|info| !matches!(info.state, RuleState::Shadowed(_)));
-    // A pack that is off as a whole is told of as a whole.
+    // A pack that is disabled as a whole is reported as a whole.
     let pack = built.set.settings().builtin_rules;
     let told = told.filter(|info| pack || info.rule.source.layer != Layer::Builtin);
     checks.extend(told.map(|info| rule(&built, &info)));
@@ -64,7 +64,7 @@ fn rule(built: &Built, info: &RuleInfo<'_>) -> Check {
     let of_this = |one: &&Diagnostic| one.is_about_rule(&info.rule.name, &info.rule.source);
     let more: Vec<&Diagnostic> = built.about_set.iter().filter(of_this).collect();
     for one in &more {
-        // Of a rule that can never fire it is what was said already.
+        // For a rule that can never fire this was reported already.
         if !detail.contains(&one.message) {
             detail = format!("{detail}; {}", one.message);
         }
@@ -74,7 +74,7 @@ fn rule(built: &Built, info: &RuleInfo<'_>) -> Check {
     Check { what: format!("rule {}", info.rule.name), health, detail: format!("{detail} ({})", info.rule.source) }
 }
 
-/// What the automata hold by now. A host that has just been opened has seen no text yet.
+/// The current size of the automata. A host that has just been opened has processed no text yet.
 fn engine(built: &Built) -> Check {
     let engines = built.set.engines();
     let bytes: usize = engines.iter().map(|engine| engine.bytes).sum();

@@ -10,7 +10,7 @@ use crate::HostError;
 use crate::live::SessionRules;
 use crate::toolbox::Decisions;
 
-/// What the model is told of the tool.
+/// The description of the tool for the model.
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
         name: READ_RULE.to_owned(),
@@ -93,7 +93,7 @@ fn name_in(arguments: &str) -> Result<String, String> {
 /// there, so it is allowed where neither they nor one about `*` say otherwise.
 ///
 /// # Errors
-/// One has a pattern, and there is nothing to hold it against.
+/// One has a pattern, and the tool has nothing to match it with.
 pub(crate) fn permission(settings: &mut tools::ToolSettings) -> Result<Permission, HostError> {
     let decisions = Decisions::take(settings, &[READ_RULE.to_owned()], |_| false)?;
     Ok(decisions.decide(READ_RULE, Permission::Allow))

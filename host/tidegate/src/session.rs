@@ -1,7 +1,8 @@
 //! The handle of a session: prompts, steering, cancelling and history, none of which waits for a running turn.
 //!
-//! The session itself is with whoever works on it: with the handle while it is idle, with a task while turns run. That task takes
-//! one prompt after the other until none is left. All that the handle needs meanwhile is shared: events, history, inbox.
+//! The session itself has one owner at a time: the handle while it is idle, with a task while turns run. That task
+//! takes one prompt after the other until none is left. All that the handle needs meanwhile is shared: events,
+//! history, inbox.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -175,7 +176,7 @@ impl Session {
         self.0.history.messages()
     }
 
-    /// Puts another conversation in the place of this one, such as one that was compacted. Rules whose reminders were in the old
+    /// Replaces the conversation by another one, such as one that was compacted. Rules whose reminders were in the old
     /// one and are not in the new can fire again; their names are returned.
     ///
     /// # Errors
@@ -241,7 +242,7 @@ impl std::fmt::Debug for Session {
 }
 
 impl Job {
-    /// A turn that nobody waits for.
+    /// A detached turn.
     fn unheard(input: Vec<Message>) -> Self {
         Self { input, cancel: CancellationToken::new(), feed: None, report: None }
     }
@@ -311,7 +312,7 @@ impl Drop for Runner {
     }
 }
 
-/// What the user says: a text, one message, or several.
+/// The user's input: a string, one message, or several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input(Vec<Message>);
 

@@ -9,7 +9,7 @@ use flow::{Diagnostic, DiagnosticCode as Code};
 /// Folders within folders of source that are looked into.
 const MAX_DEPTH: u32 = 8;
 
-/// A warning for a plugin whose component is older than its source. What cannot be read is not judged.
+/// A warning for a plugin whose component is older than its source. Unreadable files are ignored.
 pub(crate) fn warning(plugin: &Plugin) -> Option<Diagnostic> {
     let manifest = &plugin.manifest;
     manifest.build.as_ref()?;

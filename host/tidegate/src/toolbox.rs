@@ -106,7 +106,7 @@ impl PreparedCall for Decided<'_> {
     }
 }
 
-/// A call of a tool that nobody offers.
+/// A call of an unknown tool.
 struct Unknown<'a> {
     call: &'a ToolCall,
     offered: Vec<ToolSpec>,

@@ -1,4 +1,4 @@
-//! A turn under way, as whoever asked for it sees it.
+//! A running turn, as its caller sees it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,8 +11,9 @@ use turn::{CancellationToken, Subscription, TurnReport};
 /// A turn that was started with [`Session::prompt`](crate::Session::prompt): a stream of its events, which ends with the turn,
 /// and then its report.
 ///
-/// The turn runs on its own and waits for nobody: events that are not read are queued. Dropping the value cancels the turn, because
-/// a turn whose result nobody wants must not go on spending tokens and changing files; [`Turn::detach`] lets it run on.
+/// The turn runs in a task of its own and does not wait for its reader: events that are not read are queued. Dropping
+/// the value cancels the turn, because a turn whose result is not needed must not continue to spend tokens or change
+/// files; [`Turn::detach`] lets it continue.
 #[must_use = "dropping it cancels the turn"]
 #[derive(Debug)]
 pub struct Turn {
@@ -47,7 +48,7 @@ impl Turn {
         report.unwrap_or_else(|| TurnReport::failed("the session is closed: open another one"))
     }
 
-    /// Stops the turn. Its report says so.
+    /// Cancels the turn, which its report states.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }

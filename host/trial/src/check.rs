@@ -44,7 +44,7 @@ impl Checked {
     }
 }
 
-/// Checks rule files, manifests (`plugin.toml`) and folders that hold either. `texts` are rule files that are at hand
+/// Checks rule files, manifests (`plugin.toml`) and folders that contain either. `texts` are rule files in memory
 /// already, each with the name to show for it.
 pub fn check(catalogue: &Catalogue, paths: &[PathBuf], texts: &[(String, String)]) -> Checked {
     let mut all = Checks { catalogue, out: Checked::default(), names: BTreeMap::new() };
@@ -113,7 +113,7 @@ impl Checks<'_> {
         };
         match String::from_utf8(bytes) {
             Ok(text) if text.len() as u64 <= MAX_RULE_BYTES => self.source(&SourceFile::new(path, text)),
-            // It says what is wrong.
+            // It reports the problem itself.
             _ => {
                 let RuleFile { findings, .. } = RuleFile::read(path, &Layer::Project, &path.display().to_string());
                 self.out.files += 1;
@@ -148,7 +148,7 @@ impl Checks<'_> {
         }
     }
 
-    /// What can be said of a rule that can be used.
+    /// The diagnostics of a valid rule.
     fn rule(&mut self, rule: &Rule, source: &Arc<SourceFile>) {
         self.out.rules.push(rule.name.clone());
         self.out.examples += rule.examples.len();
@@ -180,7 +180,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Tools among others that nobody offers: the rule fires, but not where its author thinks.
+    /// Unknown tools among known ones: the rule fires, but not where its author expects.
     fn tools_not_offered(&mut self, rule: &Rule) {
         let offered = self.catalogue.tools();
         let missing = rule.scopes.iter().filter_map(|scope| match scope {

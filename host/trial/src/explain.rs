@@ -1,4 +1,4 @@
-//! Everything about one rule: what it looks for, where, what it does, where each value comes from, what the model is told.
+//! Everything about one rule: its conditions, scopes and action, the origin of each value, and its reminder.
 
 use rules::{Bucket, Rule, Scope, Source};
 
@@ -20,9 +20,9 @@ pub struct Explanation {
     pub values: Vec<Value>,
     /// The most bytes of text that can wait because of it; none where the settings alone bound it, 0 where none wait.
     pub longest_hold: Option<u64>,
-    /// What the model is told.
+    /// The text for the model.
     pub explained: Explained,
-    /// Its examples, and whether each holds.
+    /// Its examples, and whether each passes.
     pub examples: Vec<ExampleResult>,
 }
 
@@ -33,7 +33,7 @@ pub struct Part {
     pub role: &'static str,
     /// The condition as written in the rule.
     pub pattern: String,
-    /// The most bytes of a match; none where there is no bound.
+    /// The maximum length of a match in bytes; `None` if there is no bound.
     pub longest: Option<u32>,
     /// It matches where there is nothing.
     pub matches_empty: bool,
@@ -57,31 +57,31 @@ pub struct Value {
     pub key: &'static str,
     /// The value that is used.
     pub value: String,
-    /// The rule says so; else it is the operator's setting of this name.
+    /// `None` if the rule sets it; else the name of the operator's setting.
     pub setting: Option<&'static str>,
 }
 
-/// What the model is told.
+/// The text for the model.
 #[derive(Clone, Debug)]
 pub enum Explained {
     /// The whole reminder, as it was rendered for the rule's first example that fires.
     Reminder(String),
     /// The body alone: there is no example to render it with.
     Body(String),
-    /// The rule is no stream rule: the words that join the prompt, or are read on demand.
+    /// The rule is not a stream rule: the text that joins the prompt, or is read on demand.
     Prompt(String),
 }
 
 /// An example of a rule file.
 #[derive(Clone, Debug)]
 pub struct ExampleResult {
-    /// Whether the file says that the rule fires on it.
+    /// Whether the rule is expected to fire on it.
     pub fires: bool,
     /// The stream, as written.
     pub stream: String,
     /// The text of the example.
     pub text: String,
-    /// The rule does as the file says.
+    /// Whether the rule behaves as expected.
     pub holds: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Feeds one input to one rule, whole and cut into single characters, and tells what fired and what was held.
+//! Feeds one input to one rule, whole and cut into single characters, and returns what fired and what was held back.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct Held {
     pub at: u64,
     /// Bytes that had come and had not been shown when the rule fired: they never would be.
     pub when_fired: u64,
-    /// Bytes let go because `hold_max_bytes` was reached.
+    /// Bytes released because `hold_max_bytes` was reached.
     pub released: u64,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn alone(rule: &Rule, settings: &Settings, workspace: &str) -> Arc<Ru
     RuleSet::build(vec![rule], settings, workspace).0
 }
 
-/// Feeds the input as one piece.
+/// Feeds the input as one chunk.
 pub(super) fn whole(session: &Session, input: &Input) -> Fired {
     feed(session, input, std::iter::once(input.text()))
 }

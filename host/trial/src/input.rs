@@ -18,7 +18,7 @@ pub enum Input {
     },
 }
 
-/// Arguments of a call that cannot be used; the text says why.
+/// Arguments of a call that are not valid; the string gives the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadInput(String);
@@ -44,7 +44,7 @@ impl Input {
     /// A call with arguments in JSON.
     ///
     /// # Errors
-    /// It is no JSON object.
+    /// It is not a JSON object.
     pub fn json_call(tool: &str, arguments: &str) -> Result<Self, BadInput> {
         match serde_json::from_str::<serde_json::Value>(arguments) {
             Ok(serde_json::Value::Object(_)) => {
@@ -67,7 +67,7 @@ impl Input {
         ]
     }
 
-    /// What the fence of an example says: `text`, `thinking`, or `tool:NAME KEY=VALUE … FIELD`.
+    /// The stream in the fence of an example: `text`, `thinking`, or `tool:NAME KEY=VALUE … FIELD`.
     pub(super) fn of_example(example: &rules::Example) -> Self {
         let mut words = example.stream.split_whitespace();
         match words.next() {
@@ -115,7 +115,7 @@ impl Input {
     }
 }
 
-/// A stream, as people read it.
+/// A stream, human-readable.
 pub(super) fn stream_words(stream: &StreamKind) -> String {
     match stream {
         StreamKind::Tool { name, .. } => format!("tool:{name}"),

@@ -21,7 +21,7 @@ pub struct Probe {
     pub would_fire: Option<RuleMatch>,
     /// What is done about the match.
     pub action: Option<Action>,
-    /// What the model is told then.
+    /// The reminder for the model.
     pub reminder: Option<String>,
     /// What was held on the way.
     pub held: Held,
@@ -54,11 +54,11 @@ pub enum Why {
     },
     /// The call is about no file that the rule asks for; the globs of its scopes and its `globs`.
     File(Vec<String>),
-    /// What it looks for is in another argument than those it looks at.
+    /// Its condition matches in another argument than those of `field`.
     Field {
         /// The argument that was watched instead, if any.
         found: Option<String>,
-        /// Those the rule looks at.
+        /// The arguments of `field`.
         fields: Vec<String>,
     },
     /// An `unless` had matched.
@@ -74,7 +74,7 @@ pub enum Why {
     Condition(Vec<String>),
     /// Everything it asks for is there, but never in one argument.
     Apart,
-    /// The arguments are no JSON from some place on.
+    /// The arguments are not valid JSON from some position on.
     Unreadable(String),
 }
 
@@ -234,7 +234,7 @@ impl Bench<'_> {
     }
 }
 
-/// The globs that a call's file has to fit: those of the scopes, and `globs`.
+/// The globs that a call's file has to match: those of the scopes, and `globs`.
 fn file_globs(rule: &Rule) -> Vec<String> {
     let scoped = rule.scopes.iter().filter_map(|scope| match scope {
         Scope::Tool { glob: Some(glob), .. } => Some(glob.as_str().to_owned()),

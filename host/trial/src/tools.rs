@@ -1,4 +1,4 @@
-//! Tools that a trial names and nobody offers here.
+//! Tools that a trial names and this host does not offer.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use rules::Scope;
 
 use super::Catalogue;
 
-/// A tool that nobody offers here. A rule is tried on it all the same: it may be one of another host.
+/// A tool that this host does not offer. A rule is tested with it anyway: it can be a tool of another host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownTool {
     /// Its name, as given.
@@ -29,8 +29,8 @@ impl fmt::Display for UnknownTool {
 }
 
 impl Catalogue {
-    /// What to know of a tool that nobody offers here; `None` where it is offered, under this name or under one that rule
-    /// files write for it.
+    /// A note about a tool that this host does not offer; `None` where it is offered, under this name or under one
+    /// that rule files write for it.
     pub fn unknown_tool(&self, tool: &str) -> Option<UnknownTool> {
         let named = Scope::Tool { name: Some(tool.to_lowercase()), glob: None };
         if self.tools().iter().any(|offered| named.takes_tool(offered)) {

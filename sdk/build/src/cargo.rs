@@ -104,12 +104,13 @@ fn profile(manifest: &toml::Table) -> Vec<(&'static str, &'static str)> {
     PROFILE.into_iter().filter(|(key, _)| own.is_none_or(|own| own.get(key).is_none())).collect()
 }
 
-/// Reads both outputs to their end: cargo's messages, and what is for people, whose lines of progress are handed on.
+/// Reads both outputs to their end: cargo's messages, and the human-readable output, whose progress lines are passed
+/// on.
 fn listen(child: &mut Child, progress: &mut dyn FnMut(&str)) -> (String, String) {
     let stdout = child.stdout.take();
     let messages = std::thread::spawn(move || {
         let mut text = Vec::new();
-        // A pipe that breaks ends the messages; how the program ended tells the rest.
+        // A pipe that breaks ends the messages; the exit status tells the rest.
         let _ = stdout.map(|mut stdout| stdout.read_to_end(&mut text));
         String::from_utf8_lossy(&text).into_owned()
     });
@@ -134,7 +135,7 @@ fn is_progress(line: &str) -> bool {
     line.starts_with(' ') && line.len() - line.trim_start().len() + verb.len() == 12
 }
 
-/// The module among cargo's messages: the one of this package that is no dependency's.
+/// The module among cargo's messages: that of this package, not of a dependency.
 fn module(dir: &Path, messages: &str) -> Option<PathBuf> {
     let manifest = dir.join("Cargo.toml");
     messages

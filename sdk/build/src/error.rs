@@ -6,13 +6,13 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The folder holds no Rust package.
+    /// The folder contains no Rust package.
     #[error("{} holds no `Cargo.toml`: an extension is built from the folder of its package", .dir.display())]
     NoPackage {
         /// The folder that has no package.
         dir: PathBuf,
     },
-    /// The package's manifest is no TOML.
+    /// The package's manifest is not valid TOML.
     #[error("{}: {problem}", .path.display())]
     BadManifest {
         /// The path of the `Cargo.toml`.
@@ -41,7 +41,7 @@ pub enum BuildError {
         dir: PathBuf,
         /// How cargo ended.
         status: String,
-        /// What cargo and the compiler said.
+        /// The output of cargo and the compiler.
         stderr: String,
     },
     /// The package does not compile into a module. Found before anything is compiled.
@@ -50,7 +50,7 @@ pub enum BuildError {
         /// The package's folder.
         dir: PathBuf,
     },
-    /// The module is no extension.
+    /// The module is not an extension.
     #[error("{} is no extension: nothing in it calls `tidegate_sdk::export!`", .dir.display())]
     NoExport {
         /// The package's folder.

@@ -46,7 +46,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
     fs::read(path).map_err(|source| BuildError::File { doing: "read", path: path.to_owned(), source })
 }
 
-/// Writes a file so that nobody ever sees half of it: under another name first, then renamed.
+/// Writes a file atomically: under another name first, then renamed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     let error = |source| BuildError::File { doing: "write", path: path.to_owned(), source };
     if let Some(dir) = path.parent() {
@@ -66,7 +66,8 @@ pub(crate) fn touch(path: &Path) -> Result<(), BuildError> {
     file.set_modified(std::time::SystemTime::now()).map_err(error)
 }
 
-/// Waits until nobody else builds in this folder. Dropping the file, or the end of the process, lets the next one in.
+/// Waits until no other process builds in this folder. Dropping the file, or the end of the process, lets the next
+/// one in.
 pub(crate) fn lock(target_dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, BuildError> {
     let path = target_dir.join("build.lock");
     let error = |source| BuildError::File { doing: "lock", path: path.clone(), source };

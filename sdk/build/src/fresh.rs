@@ -1,4 +1,4 @@
-//! Whether a component is still what its sources make: a list of everything that went in, with digests, beside it.
+//! Whether a component is up to date: a list of all inputs with their digests is stored next to it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place of one package in a target folder: named after its folder, told apart by its whole path.
+    /// The place of one package in a target folder: named after its folder, made unique by its whole path.
     pub(crate) fn new(package: &Path, target_dir: &Path, way: Option<&Way>) -> Self {
         let name = package.file_name().unwrap_or_default().to_string_lossy();
         let stem = target_dir.join("components").join(format!("{name}-{}", path_digest(package)));
@@ -104,7 +104,7 @@ fn prerequisites(rule: &str) -> impl Iterator<Item = PathBuf> + '_ {
     names.into_iter().filter(|name| !name.is_empty()).map(PathBuf::from)
 }
 
-/// Eight digits that tell packages apart by their folder.
+/// Eight digits that identify a package by its folder.
 pub(crate) fn path_digest(package: &Path) -> String {
     hex(&Sha256::digest(package.as_os_str().as_encoded_bytes())[..4])
 }

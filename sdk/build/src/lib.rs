@@ -36,7 +36,7 @@ pub struct Options {
     /// The folder for everything made on the way; give all guests one, they share what they have in common. `None`:
     /// `target/guests` of the workspace around the plugin's folder, else `tidegate/guests` in the user's cache folder.
     pub target_dir: Option<PathBuf>,
-    /// Where to take the wasm target from. `None`: as [`TOOLCHAIN_VARIABLE`] says, or each [`Way`] in order.
+    /// Where to take the wasm target from. `None`: as [`TOOLCHAIN_VARIABLE`] sets, or each [`Way`] in order.
     pub way: Option<Way>,
 }
 
@@ -64,12 +64,12 @@ impl fmt::Debug for Built {
     }
 }
 
-/// The name under which a manifest that says how to build, and no more, expects its component: beside itself.
+/// The default file name of the component, next to a manifest with a `[build]` table.
 pub const COMPONENT_FILE: &str = "component.wasm";
 
 impl Built {
-    /// Puts the component beside its manifest, where hosts look for it; the same one that is there already is only dated
-    /// anew, so that it does not look older than its source. Gives its place.
+    /// Puts the component next to its manifest, where hosts look for it; if it is there already, only its
+    /// modification time is updated, so that it does not look older than its source. Returns its path.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -87,12 +87,12 @@ impl Built {
 /// Builds the extension whose `Cargo.toml` is in `plugin_dir`, if it or anything it is made of has changed.
 ///
 /// What it is made of: every file that cargo compiled in, path dependencies included, their manifests, the lock file and
-/// the toolchain file. A build script that reads other files has to be run by hand. `progress` gets lines for people.
-/// Any number of threads and processes may build in one target folder; they wait for one another.
+/// the toolchain file. A build script that reads other files has to be run by hand. `progress` gets human-readable
+/// lines. Any number of threads and processes may build in one target folder; they wait for one another.
 ///
 /// # Errors
-/// There is no package in the folder, no toolchain for wasm, the package does not compile or is no extension, or a file
-/// cannot be read or written. The message says which, with cargo's words where it was cargo.
+/// There is no package in the folder, no toolchain for wasm, the package does not compile or is not an extension, or
+/// a file cannot be read or written. The message names the cause, with cargo's output if cargo failed.
 pub fn build(plugin_dir: &Path, options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Built, BuildError> {
     let dir = files::package_dir(plugin_dir)?;
     let target_dir = match &options.target_dir {
@@ -119,10 +119,11 @@ pub fn build(plugin_dir: &Path, options: &Options, progress: &mut dyn FnMut(&str
     Ok(Built { component: place.component, bytes, digest, fresh: false })
 }
 
-/// A subcommand of cargo (`check`, `build`) for the wasm target, started in a folder: for crates that are no extensions.
+/// A subcommand of cargo (`check`, `build`) for the wasm target, started in a folder: for crates that are not
+/// extensions.
 ///
 /// # Errors
-/// There is no toolchain for wasm; the message tells each way that was tried.
+/// There is no toolchain for wasm; the message lists each attempt.
 pub fn wasm_cargo(dir: &Path, subcommand: &str, progress: &mut dyn FnMut(&str)) -> Result<Command, BuildError> {
     let toolchain = toolchain::find(dir, Way::from_environment().as_ref(), progress)?;
     let mut command = Command::new(&toolchain.cargo);

@@ -13,7 +13,7 @@ const FILES: [(&str, &str); 5] = [
     (RECORDING, include_str!("../template/hello.jsonl")),
 ];
 
-/// The recorded answer in a new plugin's folder: it stands in for a model, so that the plugin can be tried without a key.
+/// The recorded answer in a new plugin's folder: it replaces a model, so that the plugin can be tried without a key.
 pub const RECORDING: &str = "hello.jsonl";
 
 /// Words that cargo or Rust refuse as the name of a package.

@@ -12,7 +12,7 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The environment variable that names the way: `sysroot`, `rustup`, `system`, or the folder of a toolchain.
 pub const TOOLCHAIN_VARIABLE: &str = "TIDEGATE_WASM_TOOLCHAIN";
 
-/// Debian's packages that can compile for wasm beside any other toolchain.
+/// Debian's packages that can compile for wasm next to any other toolchain.
 const DEBIAN_INSTALL: &str =
     "apt-get update && apt-get install -y --no-install-recommends rustc-web cargo-web rust-web-src";
 
@@ -31,7 +31,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// What [`TOOLCHAIN_VARIABLE`] says.
+    /// The value of [`TOOLCHAIN_VARIABLE`].
     pub(crate) fn from_environment() -> Option<Self> {
         let value = std::env::var_os(TOOLCHAIN_VARIABLE).filter(|value| !value.is_empty())?;
         Some(match value.to_str() {
@@ -64,7 +64,7 @@ impl fmt::Display for Way {
     }
 }
 
-/// A toolchain, and what cargo must be told to compile for wasm with it.
+/// A toolchain, and the environment for cargo to compile for wasm with it.
 #[derive(Debug)]
 pub(crate) struct Toolchain {
     /// The toolchain's name in messages.
@@ -135,7 +135,7 @@ fn folder(dir: &Path, folder: &Path) -> Result<Toolchain, String> {
     }
     let linker = linker(dir, &sysroot)?;
     environment.push(("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER".to_owned(), linker.display().to_string()));
-    // A stable compiler builds its own library only when told that it may.
+    // A stable compiler builds its own library only with `RUSTC_BOOTSTRAP`.
     environment.push(("RUSTC_BOOTSTRAP".to_owned(), "1".to_owned()));
     let name = format!("{name}, building its library");
     Ok(Toolchain { name, cargo, arguments: vec!["-Zbuild-std=std,panic_abort"], environment })

@@ -98,7 +98,7 @@ impl OutputAnswer {
     /// The same answer with one more note.
     ///
     /// # Errors
-    /// `value` cannot be written as JSON, such as a map whose keys are not texts.
+    /// `value` cannot be written as JSON, such as a map with keys that are not strings.
     pub fn annotate(mut self, key: impl Into<String>, value: impl Serialize) -> Result<Self> {
         self.annotations.push((key.into(), serde_json::to_string(&value)?));
         Ok(self)

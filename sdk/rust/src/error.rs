@@ -1,4 +1,4 @@
-//! How a callback says that it cannot do its work.
+//! The error type of callbacks.
 
 use std::fmt;
 

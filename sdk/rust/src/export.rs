@@ -70,7 +70,7 @@ pub fn registration<E: Exported>(settings: &Settings) -> Result<Vec<Callback>> {
 }
 
 /// How `export!` finds the constructor of a type: of two traits with the same method, the one whose receiver needs no extra
-/// reference is preferred, so that a type with `Default` and an own `Extension::new` is no conflict.
+/// reference is preferred, so that a type with `Default` and an own `Extension::new` does not conflict.
 #[doc(hidden)]
 pub mod make {
     use std::marker::PhantomData;
@@ -283,6 +283,6 @@ macro_rules! __export_callback {
     (TtsrTriggered, $guest:ident) => {
         $crate::__guest::ttsr_triggered::export_ttsr_triggered!($guest);
     };
-    // `__entry!` has already said what is wrong.
+    // `__entry!` has already reported the error.
     ($other:ident, $guest:ident) => {};
 }

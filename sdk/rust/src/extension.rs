@@ -1,7 +1,8 @@
 //! The traits an author implements: one for each callback, and [`Extension`] for a type that is made from settings.
 //!
 //! Name the implemented callbacks in [`export!`](crate::export); that is all the registration there is. The method
-//! `*_options` of a trait says how its callback is registered; it can depend on settings, through the extension's fields.
+//! `*_options` of a trait sets how its callback is registered; it can depend on settings, through the extension's
+//! fields.
 
 use crate::{
     InputAnswer, InputOptions, LlmOutput, Message, OutputAnswer, OutputOptions, Result, Settings, Tag, TagAnswer,
@@ -32,7 +33,7 @@ pub trait OnInputMessages: Sized + 'static {
     /// Handles the messages of one input (not the history), in order.
     ///
     /// # Errors
-    /// As its failure policy says: the next extension gets the messages unchanged, or the turn is rejected.
+    /// According to its failure policy: the next extension gets the messages unchanged, or the turn is rejected.
     fn on_input_messages(&mut self, messages: Vec<Message>) -> Result<InputAnswer>;
 }
 
@@ -46,7 +47,7 @@ pub trait OnPlainText: Sized + 'static {
     /// Handles one whole unit, never a network chunk. Code, fenced or inline, and tags without a handler are plain text.
     ///
     /// # Errors
-    /// As its failure policy says: the unit stays as it is, or is withheld.
+    /// According to its failure policy: the unit remains unchanged, or is withheld.
     fn on_plain_text(&mut self, text: &str, place: &TextPlace) -> Result<TextAnswer>;
 }
 
@@ -58,7 +59,7 @@ pub trait OnTag: Sized + 'static {
     /// Handles one complete section, innermost first.
     ///
     /// # Errors
-    /// As its failure policy says: the section stays as it is, or is withheld.
+    /// According to its failure policy: the section remains unchanged, or is withheld.
     fn on_tag(&mut self, tag: &Tag, place: &TagPlace) -> Result<TagAnswer>;
 }
 
@@ -72,7 +73,7 @@ pub trait OnLlmOutput: Sized + 'static {
     /// Handles each accepted answer once, before it is split into segments.
     ///
     /// # Errors
-    /// As its failure policy says: the output stays as it is, or is withheld.
+    /// According to its failure policy: the output remains unchanged, or is withheld.
     fn on_llm_output(&mut self, output: &LlmOutput) -> Result<OutputAnswer>;
 }
 

@@ -153,7 +153,8 @@ fn failure(error: Error) -> Failure {
     Failure { message: error.into_message(), attributes: Vec::new() }
 }
 
-/// Once in an instance: panics tell the host what and where before they trap, since the trap itself has no words.
+/// Once in an instance: panics report message and location to the host before they trap, since the trap itself has no
+/// message.
 fn hook_panics() {
     thread_local! {
         static HOOKED: Cell<bool> = const { Cell::new(false) };

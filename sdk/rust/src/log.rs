@@ -9,11 +9,11 @@ use crate::host;
 /// How much a line matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// For whoever follows every step.
+    /// Every step, for tracing.
     Trace,
-    /// For whoever looks for a fault.
+    /// Details for debugging.
     Debug,
-    /// For whoever wants to know what happened.
+    /// What happened in normal operation.
     Info,
     /// Something is not as it should be.
     Warn,
@@ -21,22 +21,22 @@ pub enum Level {
     Error,
 }
 
-/// Writes a line with named values beside it.
+/// Writes a line with named values.
 pub fn write(level: Level, message: impl Display, fields: &[(&str, &str)]) {
     host::log(level, &message.to_string(), fields);
 }
 
-/// Writes a line for whoever follows every step: `log::trace(format_args!("saw {n}"))`.
+/// Writes a line at level trace: `log::trace(format_args!("saw {n}"))`.
 pub fn trace(message: impl Display) {
     write(Level::Trace, message, &[]);
 }
 
-/// Writes a line for whoever looks for a fault.
+/// Writes a line at level debug.
 pub fn debug(message: impl Display) {
     write(Level::Debug, message, &[]);
 }
 
-/// Writes a line for whoever wants to know what happened.
+/// Writes a line at level info.
 pub fn info(message: impl Display) {
     write(Level::Info, message, &[]);
 }

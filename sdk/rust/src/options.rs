@@ -46,7 +46,7 @@ pub enum OutputMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnFailure {
-    /// What `on_failure` in `plugin.toml` says, else [`OnFailure::Skip`].
+    /// The value of `on_failure` in `plugin.toml`, else [`OnFailure::Skip`].
     #[default]
     Unspecified,
     /// The chain continues with the value that the callback was given.

@@ -88,7 +88,7 @@ impl std::error::Error for SettingError {}
 
 /// A type that a setting can be read as: `String`, `f64`, `u32`, `bool`, `Vec<String>`.
 pub trait FromSetting: Sized {
-    /// Reads the value; an error says what it should be: `must be a text`.
+    /// Reads the value; an error states the expected type: `must be a text`.
     ///
     /// # Errors
     /// The value is of another kind, or out of range.

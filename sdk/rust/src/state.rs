@@ -18,9 +18,9 @@ use crate::host;
 pub enum StateError {
     /// The key is empty or longer than 512 bytes.
     BadKey(String),
-    /// The value, or all values together, would be larger than allowed; the text says which limit and its size.
+    /// The value, or all values together, would be larger than allowed; the string names the limit and the size.
     Limit(String),
-    /// Not now: called while registering, or the store is away; the text says which.
+    /// Not now: called while registering, or the store is not available; the string says which.
     Unavailable(String),
     /// The stored value cannot be read as the type asked for. It is still there.
     WrongType {
@@ -31,7 +31,7 @@ pub enum StateError {
         /// What the stored value has instead.
         found: String,
     },
-    /// A value that cannot be written as JSON, such as a map whose keys are not texts.
+    /// A value that cannot be written as JSON, such as a map with keys that are not strings.
     NotJson(String),
     /// A refusal this version does not know.
     Other(String),

@@ -53,7 +53,7 @@ pub struct Blob {
     pub id: String,
     /// The media type, such as `image/png`.
     pub media_type: String,
-    /// The number of bytes; `u32::MAX` also stands for any larger number.
+    /// The number of bytes; `u32::MAX` also represents any larger number.
     pub size: u32,
     /// Reserved for additions; unknown keys must be ignored.
     pub attributes: Vec<Attribute>,

@@ -23,7 +23,7 @@ use crate::{screen, style};
 ///  "longest_hold": 0, "told": {"kind": "reminder", "text": "…"},
 ///  "example_results": [{"fires": true, "stream": "tool:edit_file path=a.ts new_text", "text": "…", "holds": true}]}
 /// ```
-/// `setting` is `null` where the rule itself says the value; `longest_hold` is `null` where there is no bound but that of
+/// `setting` is `null` if the rule itself sets the value; `longest_hold` is `null` where there is no bound but that of
 /// the settings; `told` is a `reminder`, a `body` (there is no example to render a reminder with) or a `prompt`.
 pub(super) fn run(catalogue: &Catalogue, args: &RulesExplain) -> Result<Exit, Failure> {
     let subject = find(catalogue, &args.rule)?;

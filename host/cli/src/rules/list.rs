@@ -19,8 +19,8 @@ const SCOPES: usize = 60;
 
 /// Prints the rules.
 ///
-/// JSON is one object; `reason` says why a rule cannot fire, and `findings` at the top are all that were made, those about
-/// rules that were refused included:
+/// JSON is one object; `reason` is why a rule cannot fire, and `findings` at the top are all that were made, those
+/// about rules that were refused included:
 /// ```json
 /// {"rules": [{"name": "ts-as-any", "description": "…", "state": "active", "reason": null, "bucket": "stream",
 ///   "source": {"layer": "builtin", "path": "rules/builtin/ts-as-any.md"}, "scope": ["tool(*.ts)"], "globs": [],
@@ -124,7 +124,7 @@ fn look(standing: &Standing) -> anstyle::Style {
     }
 }
 
-/// What every longer account of a rule begins with: its name, where it stands and why, and what it is.
+/// Prints the head of every detailed description of a rule: its name, its state with the reason, and its description.
 pub(super) fn heading(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
     let rule = &entry.rule;
     let state = style::out(look(&entry.standing), entry.standing.as_str());

@@ -17,9 +17,9 @@ const MAX_INPUT: u64 = 16 << 20;
 
 /// Tries a rule.
 ///
-/// JSON is one object; `match` is the match, also that of a rule which its state alone keeps from firing, and `why` says
-/// what keeps it from firing; `unknown_tool` says so where nobody offers the tool that `--tool` names. With `--file` there
-/// is a trial for each tool that writes:
+/// JSON is one object; `match` is the match, also that of a rule which its state alone keeps from firing, and `why`
+/// is the reason that keeps it from firing; `unknown_tool` is set if this host does not offer the tool that `--tool`
+/// names. With `--file` there is a trial for each tool that writes:
 /// ```json
 /// {"rule": "ts-as-any", "fired": true, "unknown_tool": null, "trials": [{"stream": "tool:edit_file", "fired": true, "action": "remind",
 ///   "match": {"stream": "tool", "tool": "edit_file", "field": "new_text", "path": "src/main.ts",

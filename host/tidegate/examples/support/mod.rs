@@ -19,7 +19,7 @@ pub(crate) enum Answer {
     Call(&'static str, String),
 }
 
-/// Gives its answers one after the other; when none is left, it repeats what the user said.
+/// Returns its answers one after the other; when none is left, it echoes the user's input.
 pub(crate) struct Prepared {
     answers: Mutex<VecDeque<Answer>>,
     /// The time between two words.

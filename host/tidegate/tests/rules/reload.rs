@@ -45,7 +45,7 @@ async fn a_rule_that_an_edit_broke_stays_in_force_and_it_is_said_once_with_its_l
     let first = "rules reloaded: 1 refused, their last good rule stays in force (.tidegate/rules/word.md)";
     assert_eq!(said[0], first);
     assert!(said[1].contains(".tidegate/rules/word.md:2)") && said[1].contains("`al(pha` is not usable"), "{said:?}");
-    // Nothing was touched: nothing is said. The rule fired once and is spent.
+    // Nothing has changed: nothing is reported. The rule fired once and is used up.
     let (text, events) = talk.turn().await;
     assert_eq!((text.as_str(), notices(&events)), ("an alpha", vec![]));
 }

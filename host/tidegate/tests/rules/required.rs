@@ -1,4 +1,4 @@
-//! Required rules: a host that was told to run with a guard does not run without it.
+//! Required rules: a host does not run without a guard that it requires.
 
 use tidegate::{EventKind, TurnStatus};
 
@@ -8,7 +8,7 @@ fn guard(keys: &str, condition: &str) -> String {
     format!("+++\nrequired = true\ncondition = {condition}\nscope = 'text'\n{keys}+++\nDo not say it.\n")
 }
 
-/// What the host says that does not open with these settings; paths are relative to the test's folder.
+/// The error of opening a host with these settings; paths are relative to the test's folder.
 async fn refusal(place: &Place, toml: &str) -> String {
     let error = place.try_host(&[], toml).await.expect_err("the host opened").to_string();
     error.replace(&format!("{}/", place.path("").display()).replace("//", "/"), "")

@@ -14,7 +14,7 @@ pub(crate) struct Step {
     pub(crate) contains: Vec<&'static str>,
     /// What it must not say.
     pub(crate) absent: Vec<&'static str>,
-    /// The answer's text, where it is no call.
+    /// The answer's text, unless it is a call.
     pub(crate) text: &'static str,
     /// The tool called and its arguments.
     pub(crate) call: Option<(&'static str, Value)>,
@@ -116,7 +116,7 @@ pub(crate) fn fired(events: &[Event]) -> Vec<&str> {
     names
 }
 
-/// What was said of rules that were read again, and other notices.
+/// Notices, among them those about reloaded rules.
 pub(crate) fn notices(events: &[Event]) -> Vec<&str> {
     let mut said = Vec::new();
     for event in events {

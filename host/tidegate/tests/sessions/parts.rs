@@ -10,7 +10,7 @@ use tidegate::{
 
 use crate::support::{Answer, Scripted, builder, texts};
 
-/// One tool of the embedder, which says that it ran.
+/// One tool of the embedder, which records that it ran.
 struct Own(&'static str, Permission);
 
 impl Tools for Own {
@@ -49,7 +49,7 @@ impl Confirm for Answers {
     }
 }
 
-/// A session with this tool, whose model calls it once; what the model was told, and what was asked.
+/// A session with this tool, whose model calls it once; the model's input, and the questions.
 async fn call(tool: &'static str, own: Permission, toml: &str) -> (String, Vec<String>) {
     let folder = TempDir::new().unwrap();
     let model = Scripted::new([Answer::Call(tool, "{}"), Answer::Text("done")]);

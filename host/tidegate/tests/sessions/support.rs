@@ -11,7 +11,7 @@ use tidegate::{
 };
 use tokio::sync::mpsc;
 
-/// One answer: text, or the call of a tool; or one that the test gives piece by piece.
+/// One answer: text, or the call of a tool; or one that the test sends chunk by chunk.
 pub(crate) enum Answer {
     Text(&'static str),
     Call(&'static str, &'static str),
@@ -99,7 +99,7 @@ pub(crate) fn builder(toml: &str) -> HostBuilder {
     Host::builder(operator).cache_dir(None).max_instances(4).user_rules(None)
 }
 
-/// A session in a folder of its own, whose model gives these answers.
+/// A session in a folder of its own, with these answers of the model.
 pub(crate) async fn session(model: &Arc<Scripted>) -> (Session, TempDir) {
     let folder = TempDir::new().unwrap();
     let host = builder("").open().await.unwrap();

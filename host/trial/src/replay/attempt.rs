@@ -1,4 +1,4 @@
-//! One recorded attempt, whatever it was recorded in: what the model said, and what was done about it then.
+//! One recorded attempt, from a recording or a transcript: the model's answer, and the actions taken then.
 
 use flow::{Delta, StreamKind};
 
@@ -54,7 +54,7 @@ pub(super) struct PastFire {
     pub(super) action: String,
     /// The end of the match in its block, where the blocks are known.
     pub(super) end: Option<u64>,
-    /// What was thrown away because of it, where it was written down.
+    /// The tokens discarded because of it, if recorded.
     pub(super) tokens: Option<Tokens>,
 }
 

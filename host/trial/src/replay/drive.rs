@@ -1,5 +1,5 @@
-//! Drives the rules of one thread through its recorded attempts with the attempt core of a turn, whose effects are only
-//! looked at.
+//! Drives the rules of one thread through its recorded attempts with the attempt core of a turn, whose effects are
+//! only inspected.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(super) struct Driver<'a> {
     turn: u64,
 }
 
-/// An interrupt whose reminder waits for the retry.
+/// An interrupt with a reminder that waits for the retry.
 struct Interrupted {
     /// Rules that are used up when the reminder goes out.
     injected: Vec<String>,

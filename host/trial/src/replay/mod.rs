@@ -1,12 +1,12 @@
 //! What rules would have done in old sessions: recordings of wire bytes (`--record`) and transcripts
-//! (`--output stream-json`), beside what was done then.
+//! (`--output stream-json`), compared with what was done then.
 //!
 //! Each attempt goes through [`rules::Session`] and [`rules::Gate`] as in a turn: repeat policies, gaps, budgets and the
-//! ends of turns count. What was said is fixed: where a rule stops an answer now that went on then, the rest of that
-//! answer is left out, and the session goes on with what was said next. A rule with `context = "rewind"` is judged anew
-//! on what stood of a stopped answer.
+//! ends of turns count. The recorded text is fixed: where a rule stops an answer now that continued then, the rest of
+//! that answer is ignored, and the session continues with the next answer. A rule with `context = "rewind"` is
+//! evaluated again on the kept prefix of a stopped answer.
 //!
-//! A recording says which rules fired since version 2 of its format; where it does not, nothing is compared. Where a turn
+//! A recording contains the fired rules since version 2 of its format; without them nothing is compared. Where a turn
 //! ended it does not say: a turn is over when an answer asks for no tool and no reminder comes after it.
 
 mod attempt;
@@ -134,7 +134,7 @@ impl Trial {
 ///
 /// # Errors
 /// A file cannot be read, is neither a recording nor a transcript, or has a line that is wrong. Nothing is passed over:
-/// what a killed program left of a last line is told in the notes.
+/// an incomplete last line of a killed program is reported in the notes.
 pub fn replay(trial: &Trial, files: &[PathBuf]) -> Result<Replay, ReplayError> {
     let mut report = Replay::new(trial);
     report.notes = trial.notes();

@@ -64,7 +64,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Where the recorded session stands.
+/// The position in the recorded session.
 #[derive(Debug)]
 struct At {
     turn: u32,
@@ -98,7 +98,7 @@ impl At {
     }
 }
 
-/// The host's own words at the end of a request: the turn goes on.
+/// The host's own message at the end of a request: the turn continues.
 fn is_reminder(text: &str) -> bool {
     ["<system-interrupt reason=", "<system-reminder reason="].iter().any(|element| text.contains(element))
 }

@@ -59,7 +59,7 @@ pub struct Fire {
     pub found: RuleMatch,
     /// What would be done about it.
     pub action: Action,
-    /// What is thrown away because of it; of several rules that stop an answer together the first has all.
+    /// The tokens discarded because of it; of several rules that stop an answer together the first has all.
     pub tokens: Option<Tokens>,
     /// What happened then.
     pub agreement: Agreement,
@@ -150,11 +150,11 @@ pub struct RuleTally {
     pub fires: u64,
     /// Matches that would stop an answer or end a turn.
     pub interrupts: u64,
-    /// Matches that would have the model told, or a call refused, and stop nothing.
+    /// Matches that would remind the model or block a call, without stopping an answer.
     pub reminders: u64,
     /// Matches that would be let pass.
     pub passes: u64,
-    /// What would be thrown away because of it.
+    /// The tokens that would be discarded because of it.
     pub tokens: Tokens,
     /// By agreement: how many matches of now and then.
     pub agreement: BTreeMap<Agreement, u64>,
@@ -215,7 +215,7 @@ impl Replay {
         self.rules.iter().map(|tally| tally.interrupts).sum()
     }
 
-    /// What would be thrown away in all.
+    /// All tokens that would be discarded.
     pub fn tokens(&self) -> Tokens {
         let mut all = Tokens::default();
         self.rules.iter().for_each(|tally| all.add(tally.tokens));

@@ -1,4 +1,4 @@
-//! A transcript as attempts: the records of one attempt, put together to what the model said and what was done about it.
+//! A transcript as attempts: the records of one attempt, assembled into the model's answer and the actions taken.
 //!
 //! Where the record of an answer lists its blocks they are rebuilt exactly. In older ones they are not: then the texts
 //! of an answer are one block and come before its calls, and the arguments of a call that was stopped are not known.
@@ -159,7 +159,7 @@ impl Thread {
             }
             "step_finish" => self.flush(record.payload["tokens"]["output_tokens"].as_u64(), report, take),
             "rule_fired" | "cognition_reasoning" | "cognition_out" | "tool_call_start" | "ttsr_injection" => {
-                // What an extension answers in the model's place is no attempt, and no rule watches it.
+                // An extension's answer in the model's place is not an attempt, and no rule watches it.
                 if record.at.2 > 0 {
                     self.part(record, report, take)?;
                 }
@@ -173,7 +173,7 @@ impl Thread {
     fn part(&mut self, record: &Record<'_>, report: &mut Replay, take: &mut Take<'_>) -> Result<(), String> {
         let begins = matches!(record.kind, "cognition_reasoning" | "cognition_out" | "rule_fired");
         let done = |pending: &Pending| {
-            // After its text an answer is over: the provider began it anew, and the first is void.
+            // An answer is over after its text: the provider restarted it, and the first is void.
             pending.at != record.at || (begins && pending.text.is_some())
         };
         if self.pending.as_ref().is_some_and(done) {
@@ -220,7 +220,7 @@ impl Pending {
         }
     }
 
-    /// What was thrown away, rule by rule, where that was written down.
+    /// The tokens discarded, rule by rule, if recorded.
     fn injected(&mut self, record: &Record<'_>) {
         for one in record.payload["records"].as_array().into_iter().flatten() {
             let Some(count) = one["tokens_discarded"].as_u64() else { continue };
@@ -246,7 +246,7 @@ impl Pending {
         (deltas, prefix, self.fires)
     }
 
-    /// The blocks of an answer whose record does not list them: its reasoning, its text, its calls.
+    /// The blocks of an answer with a record that does not list them: its reasoning, its text, its calls.
     fn guessed(&mut self) -> Vec<Piece> {
         let complete = self.outcome() == Outcome::Complete;
         let text = self.text.take().map(|(text, _)| text).unwrap_or_default();
@@ -278,7 +278,7 @@ fn named_call(record: &Record<'_>) -> Result<(CallId, String), String> {
 /// A call that was run.
 fn call(record: &Record<'_>) -> Result<Piece, String> {
     let input = record.payload.get("input").ok_or("`input` of `tool_call_start` is missing")?;
-    // Arguments that are no object are kept as they were.
+    // Arguments that are not an object are kept unchanged.
     let raw = input.as_object().filter(|input| input.len() == 1).and_then(|input| input.get("raw")?.as_str());
     let text = raw.map_or_else(|| input.to_string(), str::to_owned);
     let (call, name) = named_call(record)?;
