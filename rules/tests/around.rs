@@ -1,5 +1,5 @@
-//! Look-around that is translated against a judge that has it: the same texts match, and a rule never fires before all
-//! ways to go on would match.
+//! Translated look-around against an oracle that supports it: the same texts match, and a rule never fires before all
+//! continuations would match.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use std::cell::Cell;
@@ -25,7 +25,7 @@ fn plain() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a judge with look-behind of one length can judge.
+/// What an oracle with look-behind of fixed length can check.
 fn fixed() -> impl Strategy<Value = String> {
     let one = prop::sample::select(vec!["a", "b", "ab", "[ab]", "[^a]", "ca", "·", "c"]);
     prop::collection::vec(one, 1..3).prop_map(|parts| parts.concat())

@@ -27,8 +27,8 @@ fn automaton(patterns: &[String], budget: usize) -> Arc<Automaton> {
     Automaton::with_cache_bytes(patterns.iter().map(|text| Arc::new(Pattern::new(text).unwrap())).collect(), budget)
 }
 
-/// Runs half a text and the whole, with little budget and with much: verdicts are the judge's, twice the text takes about
-/// twice the work, and no more than the bound is used.
+/// Runs half a text and the whole, with little budget and with much: verdicts are those of the oracle, twice the text
+/// takes about twice the work, and no more than the bound is used.
 fn holds_up(patterns: &[String], text: &[u8]) -> EngineStats {
     let expected: Vec<_> = patterns.iter().map(|pattern| Judge::new(pattern).first_end(text)).collect();
     for budget in [1 << 17, 1 << 24] {

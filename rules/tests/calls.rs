@@ -1,4 +1,4 @@
-//! Tool calls beyond the bounds of what is read: what rules see of them, and that it is said.
+//! Tool calls beyond the bounds of what is read: what rules see of them, and that it is reported.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use flow::{CallId, StreamKind};
@@ -21,7 +21,7 @@ fn gate() -> Gate {
     gate
 }
 
-/// Whether the rule fires on the arguments, and what is said of them, for pieces of `size` bytes.
+/// Whether the rule fires on the arguments, and the diagnostics, for chunks of `size` bytes.
 fn run(json: &str, size: usize) -> (bool, Option<String>) {
     let mut gate = gate();
     let pieces = json.as_bytes().chunks(size).map(|piece| std::str::from_utf8(piece).unwrap());

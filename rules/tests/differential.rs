@@ -1,5 +1,5 @@
-//! The engine against a judge that searches the whole text: the byte at which each pattern fires, evidence, and that no
-//! byte of a match is let go before the verdict, for every way to cut the text.
+//! The engine against an oracle that searches the whole text: the byte at which each pattern fires, evidence, and
+//! that no byte of a match is released before the verdict, for every chunking.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 mod judge;
@@ -119,12 +119,12 @@ fn fires(automaton: &Arc<Automaton>, bytes: &[u8], cut: &[usize]) -> (Vec<Option
     (out, held)
 }
 
-/// Notes a hit if it is the pattern's first; the answer tells whether it was of use.
+/// Notes a hit if it is the pattern's first; returns whether it was of use.
 fn first(found: &mut [Option<u64>], hit: Match) -> bool {
     found[hit.pattern as usize].is_none() && found[hit.pattern as usize].replace(hit.end).is_none()
 }
 
-/// The judge sees a match whose bytes contain a place where another alternative matches without a byte.
+/// The oracle finds a match that contains a position where another alternative matches the empty string.
 #[test]
 fn the_judge_sees_a_match_around_an_empty_one() {
     let judge = Judge::new(r"(?:(?-u:\B)|(?:é))");
@@ -246,7 +246,7 @@ proptest! {
         hold in prop::sample::select(vec![Hold::Match, Hold::Block]),
         quiet in any::<prop::sample::Index>(),
     ) {
-        // A stream without a byte is no stream: nothing can fire in it.
+        // Nothing can fire in an empty stream.
         prop_assume!(!text.is_empty());
         // One rule of several may be a quiet one: it fires, and nothing waits for it.
         let quiet = if pairs.len() > 1 { Some(quiet.index(pairs.len())) } else { None };
@@ -368,7 +368,7 @@ fn rule(name: &str, spec: RuleSpec) -> Rule {
     let source = Source { layer: Layer::Project, path: "test".into() };
     let spec = RuleSpec { scope: ["text"].into_iter().collect(), body: Some("Do not.".into()), ..spec };
     let (rule, mut found) = Rule::from_spec(name, &source, &spec, None);
-    // Some of the patterns match without a byte, which is told.
+    // Some of the patterns match the empty string, which is reported.
     found.retain(|one| {
         let told = ["matches the empty text", "matches without a character", "with a blank"];
         !told.iter().any(|part| one.message.contains(part))

@@ -199,7 +199,7 @@ fn every_setting_is_told_with_its_default() {
     assert_eq!(toml::from_str::<Settings>(&text.concat()).unwrap(), Settings::default());
 }
 
-/// Compares what stands in a page between the marks of `name` with `wanted`, or writes it there.
+/// Compares the text of a page between the marks of `name` with `wanted`, or writes it there.
 fn hold_table(page_name: &str, name: &str, wanted: &str) {
     let (path, text) = page(page_name);
     let begin = text.find(&format!("<!-- {name}: ")).unwrap();
@@ -297,7 +297,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// What somebody is told who writes it all the same.
+/// The diagnostic for it.
 fn refusal(entry: &Construct) -> String {
     let spec = RuleSpec {
         condition: [entry.condition.as_str()].into_iter().collect(),

@@ -1,4 +1,4 @@
-//! Loads every rule file under `tests/corpus/rules/files` and holds it against `expected.toml` beside them.
+//! Loads every rule file under `tests/corpus/rules/files` and compares it with `expected.toml` next to them.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use std::collections::BTreeMap;

@@ -461,7 +461,7 @@ fn a_reminder_is_known_by_the_rules_whole_name() {
     assert!(!Session::holds_reminder("rule=\"other\"", "other"));
 }
 
-/// Records of sessions keep this number: a rule that nobody edited must be the same rule in the next version, too.
+/// Records of sessions keep this number: an unchanged rule must be the same rule in the next version, too.
 #[test]
 fn the_hash_of_a_rules_content_never_changes() {
     let rule =

@@ -1,5 +1,6 @@
-//! What watching a stream costs: nanoseconds per byte by number of rules and size of the text, beside a scan of the whole
-//! buffer at each delta and Hyperscan's streaming mode; the longest that a single delta takes; time and memory to begin with.
+//! What watching a stream costs: nanoseconds per byte by number of rules and size of the text, compared with a scan
+//! of the whole buffer at each delta and Hyperscan's streaming mode; the longest that a single delta takes; time and
+//! memory to begin with.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod support;
@@ -167,7 +168,7 @@ fn worst(table: &mut Table, what: &str, aim: Aim, pieces: &[&str], set: impl Fn(
 }
 
 /// What a host without an engine for streams does: every regular expression over the whole buffer, at each delta. A scan is
-/// timed at eight lengths of the buffer and the scans of all other deltas are reckoned from them.
+/// timed at eight lengths of the buffer and the scans of all other deltas are interpolated from them.
 fn rescan(table: &mut Table, count: usize, patterns: &[String], text: &str, warm: f64) {
     let regexes = regexes(patterns);
     let scan = |bytes: usize| {

@@ -39,7 +39,7 @@ fn tags(table: &mut Table, plugin: &Plugin) {
     let text = with_tags(&text(BYTES));
     let (four, whole) = (pieces(&text), [text.as_str()]);
     let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
-    // A plugin that asks for no callback: the tags are found, and nobody handles one.
+    // A plugin that asks for no callback: the tags are found, and none is handled.
     let lonely = Registration { callbacks: vec![Callback::Tag(noted()).into()], ..plugin.registration().clone() };
     let find = |pieces: &[&str]| {
         let mut finder = TagFinder::new(noted());
@@ -76,7 +76,7 @@ fn tags(table: &mut Table, plugin: &Plugin) {
 /// A tag this often.
 const EVERY: usize = 2_000;
 
-/// The text with a tag in every [`EVERY`] bytes, of the same length. Code and comments are taken out: what stands in them is
+/// The text with a tag in every [`EVERY`] bytes, of the same length. Code and comments are removed: text in them is
 /// no tag.
 fn with_tags(text: &str) -> String {
     let mut out = text.replace(['`', '~'], "'").replace("<!", "< ").into_bytes();
@@ -149,7 +149,7 @@ fn stream(set: &Arc<RuleSet>, mut splitter: Splitter, pieces: &[&str]) {
     black_box(ready(splitter.finish()).unwrap());
 }
 
-/// A clock that nobody reads.
+/// A clock that is not read.
 struct Stopped;
 
 impl Clock for Stopped {

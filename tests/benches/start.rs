@@ -68,7 +68,7 @@ fn operator() -> String {
     PLUGINS.map(entry).concat()
 }
 
-/// The program, built as shipped: beside the folder that cargo gives benches for their files.
+/// The program, built as shipped: next to the folder of cargo for files of benches.
 fn program() -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("release/tidegate");
     assert!(program.is_file(), "there is no {}: cargo build --release --package tidegate-cli", program.display());

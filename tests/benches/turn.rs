@@ -1,5 +1,5 @@
-//! What a turn costs where nobody has anything to say: recorded bytes through a decoder and a turn without plugins, rules
-//! and subscribers, beside decoding alone.
+//! The cost of a turn without work: recorded bytes through a decoder and a turn without plugins, rules
+//! and subscribers, compared with decoding alone.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod support;
@@ -195,7 +195,7 @@ mod responses {
     }
 }
 
-/// No tools, nobody to ask, no time: none of them is needed.
+/// No tools, no questions, no clock: none of them is needed.
 struct Nothing;
 
 impl Tools for Nothing {

@@ -90,7 +90,8 @@ const PASSING: [&str; 14] = [
     "usage",
 ];
 
-/// Events as records, without what is passing. What extensions say of rules nobody waits for, so it stands at the end.
+/// Events as records, without what is passing. Reports of extensions about rules are not awaited, so they are at the
+/// end.
 fn story(events: &[Event]) -> Vec<Value> {
     let (mut story, mut unawaited): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
     for event in events {

@@ -80,7 +80,7 @@ fn a_transcript_agrees_with_the_rules_it_was_made_with() {
     assert_eq!(agreement(&report, "no-ai"), json!({"only_then": 1}));
     assert_eq!(report["then"][0]["agreement"], "only_then");
 
-    // The recording itself was written by hand: it does not say what fired.
+    // The recording itself was written by hand: it does not record what fired.
     let report = place.json(&["rules", "replay", "demo.jsonl", "--json"]);
     assert_eq!(agreement(&report, "no-unwrap"), json!({"unknown": 1}));
 }
@@ -196,7 +196,7 @@ fn repeat_limits_count_unless_every_match_is_asked_for() {
 fn a_recording_without_rules_is_not_compared() {
     let place = Place::with(&[("no-ai", AN_AI)]);
     let whole = recording(&[&[Say::Text("Well, as an AI I cannot know.")], &[Say::Text("It is 42.")]]);
-    // Our side dropped the answer in the middle: for a rule, or because somebody cancelled.
+    // Our side dropped the answer in the middle: for a rule, or because of a cancellation.
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();
     let middle = lines.iter().position(|line| line.contains("cannot")).unwrap();
     let end = lines.iter().position(|line| line.contains("\"end\"")).unwrap();
@@ -260,7 +260,7 @@ fn a_recording_agrees_with_the_rules_it_was_made_with() {
             assert!(agreement(&report, rule)["same"].as_u64() >= Some(1), "{context}, {rule}: {report:#}");
         }
         assert_eq!(agreement(&report, "seam") == json!({"same": 1}), prefill, "{report:#}");
-        // The transcript of the same run tells the same.
+        // The transcript of the same run has the same result.
         let transcript = place.json(&["rules", "replay", "t.jsonl", "--json"]);
         for rule in ["prose", "tool", "block", "end", "seam", "stop"] {
             assert_eq!(agreement(&report, rule), agreement(&transcript, rule), "{context}, {rule}");

@@ -154,7 +154,7 @@ error[rule-example-failed]: rule `wrong`: does not fire on its own example (text
 ";
     assert_eq!((code(&output), out(&output).as_str()), (1, expected));
 
-    // Warnings alone are no failure, unless they are to be.
+    // Warnings alone are not a failure, unless they are denied.
     place.write("name/ts-as-any.md", "+++\ncondition = 'x*'\nscope = \"tool\"\n+++\nB.\n");
     let checked = place.json(&["rules", "check", "name/ts-as-any.md", "--json"]);
     assert_eq!((&checked["errors"], &checked["warnings"]), (&json!(0), &json!(2)), "{checked}");

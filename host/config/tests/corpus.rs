@@ -1,4 +1,4 @@
-//! Runs the files of `tests/corpus/config` (its README tells the format) through the readers.
+//! Runs the files of `tests/corpus/config` (its README describes the format) through the readers.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;

@@ -32,7 +32,7 @@ fn said(files: &RuleFiles) -> String {
     files.findings().map(|one| tidegate_config::render(one, false)).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The cases of `tests/corpus/config/rule-folders`: first the rules that are read, then what is said.
+/// The cases of `tests/corpus/config/rule-folders`: first the rules that are read, then the diagnostics.
 #[test]
 fn folders_are_read_and_refused_in_these_words() {
     let cases = fs::read_dir(corpus().join("rule-folders")).unwrap().map(|entry| entry.unwrap().path());
@@ -351,7 +351,7 @@ fn an_edit_takes_no_part_of_a_required_rule_away() {
     desk.write("a.md", required("'three'"));
     assert_eq!(desk.look(), ["edited rules/a.md"]);
     assert_eq!((in_force(&desk), desk.condition("a").as_deref()), (vec![1], Some("three")));
-    // A rule that nobody requires goes by what is left of it.
+    // A rule that is not required is used without its invalid parts.
     let mut desk = Desk::new();
     desk.write("a.md", required("['one', 'two']").replace("true", "false"));
     desk.look();

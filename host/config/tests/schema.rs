@@ -26,7 +26,7 @@ fn manifest_schema_is_up_to_date() {
     up_to_date("plugin.schema.json", &tidegate_config::manifest_schema());
 }
 
-/// A key without words is a key nobody can use.
+/// A key without a description is useless in an editor.
 #[test]
 fn every_key_is_described() {
     let mut keys = 0;

@@ -15,7 +15,7 @@ fn event(value: &serde_json::Value) -> String {
     format!("data: {value}\n\n")
 }
 
-/// A block begins: text, or a call; where the format has no such event, the first piece does it.
+/// A block begins: text, or a call; where the format has no such event, the first chunk does it.
 fn begin(wire: Wire, at: usize, call: bool) -> String {
     match wire {
         Wire::Anthropic if call => event(&json!({"type": "content_block_start", "index": at,
@@ -106,7 +106,7 @@ fn a_body_without_end_is_ended() {
         assert!(message.contains("and 20000 is the most (`wire_bytes`"), "{wire:?}: {message}");
         assert_eq!(given, 0);
     }
-    // An answer that begins anew, again and again.
+    // An answer that restarts repeatedly.
     let anew = event(&json!({"type": "message_start", "message": {}})) + &begin(Wire::Anthropic, 0, false);
     assert!(refused(Wire::Anthropic, &anew.repeat(9)).1.contains("`blocks`"));
 }

@@ -247,7 +247,7 @@ fn with_key(config: HttpConfig, variable: &str) -> HttpConfig {
 
 #[tokio::test]
 async fn a_key_goes_where_it_should_and_nowhere_else() {
-    // `CARGO_PKG_NAME` is set in every test process; it stands for a key here.
+    // `CARGO_PKG_NAME` is set in every test process; it represents a key here.
     let key = std::env::var("CARGO_PKG_NAME").unwrap();
     let refused = || Script::plain(401, "application/json", r#"{"error":{"message":"bad key"}}"#);
     let server = Fixture::start([refused(), refused(), refused()]).await;
@@ -301,7 +301,7 @@ async fn a_server_that_repeats_the_key_does_not_get_it_into_an_error() {
     assert!(error.contains("no such key: *** (***)"), "{error}");
 }
 
-/// What is told of a long body is its beginning: a secret that is cut there is no less a secret.
+/// Errors contain the start of a long body: a secret that is cut there is masked as well.
 #[tokio::test]
 async fn an_excerpt_holds_no_part_of_a_key() {
     let key = std::env::var("CARGO_PKG_NAME").unwrap();

@@ -123,7 +123,7 @@ fn event(data: &str) -> String {
     format!("event: e\ndata: {data}\n\n")
 }
 
-/// The events of an answer with two blocks, whose pieces come by turns.
+/// The events of an answer with two blocks of interleaved chunks.
 fn answer(wire: Wire, kind: Kind, pieces: &[&str], spelled: Spelled) -> Vec<String> {
     let begin = |at: usize| match (wire, kind) {
         (Wire::Anthropic, Kind::Text) => {
@@ -152,7 +152,7 @@ fn answer(wire: Wire, kind: Kind, pieces: &[&str], spelled: Spelled) -> Vec<Stri
     let piece = |at: usize, text: &str| {
         let text = string(text, spelled);
         match (wire, kind) {
-            // What tells the block comes after the text, too.
+            // The block is identified after the text, too.
             (Wire::Anthropic, Kind::Text) => format!(
                 r#"{{"delta":{{"text":{text},"type":"text_delta"}},"index":{at},"type":"content_block_delta"}}"#
             ),
@@ -219,7 +219,7 @@ fn own_block(wire: Wire, secret: &str, events: &[String]) -> String {
     own.concat()
 }
 
-/// The same, and the network's cuts change nothing: whole, and in pieces of three bytes.
+/// The same, and the network's cuts change nothing: whole, and in chunks of three bytes.
 fn own_block_at_any_cut(wire: Wire, secret: &str, events: &[String]) -> String {
     let body = events.concat();
     let by_event: Vec<&[u8]> = events.iter().map(String::as_bytes).collect();

@@ -1,4 +1,4 @@
-//! The recording format: written by hand and by code, read strictly, replayed in time and only where it fits.
+//! The recording format: written by hand and by code, read strictly, replayed in time and only if the requests match.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::PathBuf;
@@ -278,7 +278,7 @@ fn secrets_are_masked_wherever_a_chunk_ends() {
     }
 }
 
-/// What a reader gives: the text of each answer, and why there is no whole one.
+/// The result of a reader: the text of each answer, and why there is no complete one.
 fn read(text: &str) -> Result<Vec<(String, Option<String>)>, String> {
     let file = file(text);
     let reader = RecordingReader::open(&file.path).map_err(|error| error.to_string())?;

@@ -117,7 +117,7 @@ fn kept() -> Prompt {
     ])
 }
 
-/// An answer that was stopped, the reminder before what stands of it, from which the model goes on.
+/// An answer that was stopped, the reminder before its kept prefix, from which the model continues.
 fn rewound() -> Prompt {
     prompt(vec![
         Message::user("Tell me."),
@@ -151,7 +151,7 @@ fn interleaved() -> Prompt {
     ])
 }
 
-/// What providers refuse: blank words, arguments that are no object, ids and seals of another provider.
+/// What providers refuse: blank text, arguments that are not an object, ids and signatures of another provider.
 fn odd() -> Prompt {
     prompt(vec![
         Message::user(" \n"),

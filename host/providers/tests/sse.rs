@@ -67,7 +67,7 @@ fn the_last_event_may_lack_its_blank_line() {
     }
 }
 
-/// Pushes `bytes` in pieces of `cut`; how many events came before it was too much, if it was.
+/// Pushes `bytes` in chunks of `cut`; returns the number of events before the limit was exceeded, if it was.
 fn until_too_large(bytes: &[u8], cut: usize) -> (usize, bool) {
     let (mut decoder, mut events) = (SseDecoder::new(), 0);
     for chunk in bytes.chunks(cut) {

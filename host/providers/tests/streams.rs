@@ -1,5 +1,5 @@
-//! Answers as providers send them (`tests/corpus/providers/streams`) decode to the deltas written beside them, for every
-//! way the bytes may be cut.
+//! Answers as providers send them (`tests/corpus/providers/streams`) decode to the deltas stored next to them, for
+//! every way the bytes may be cut.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -145,7 +145,7 @@ fn a_beginning_of_the_bytes_gives_a_beginning_of_the_deltas() {
         for end in 0..bytes.len() {
             let part = decode(wire, [&bytes[..end]], false);
             assert!(whole.starts_with(&part), "{} cut at {end}: {part:?}", path.display());
-            // Whatever is missing, the end is told and nothing panics.
+            // Whatever is missing, the end is reported and nothing panics.
             let told = decode(wire, [&bytes[..end]], true);
             let last = told.last().map(String::as_str).unwrap_or_default();
             assert!(last.starts_with("stop") || last.starts_with("error"), "{} cut at {end}: {last}", path.display());

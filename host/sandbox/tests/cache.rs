@@ -19,7 +19,7 @@ fn counts(compiled: u64, loaded: u64) -> Counts {
     Counts { compiled, loaded, shared: 0 }
 }
 
-/// Starts, loads `component`, and tells what that took.
+/// Starts, loads `component`, and returns the time and the work.
 fn load(dir: &Path, component: &[u8]) -> Counts {
     let sandbox = start(dir);
     assert_eq!(sandbox.report().cache, None);

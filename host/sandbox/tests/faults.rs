@@ -51,7 +51,7 @@ enum Variant {
     Named(Other),
 }
 
-/// The case of every answer that stands for what a version of the contract does not know.
+/// The variant case that represents a value unknown to a version of the contract.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Other {
@@ -208,7 +208,7 @@ impl Scene {
         Self { session, model, events }
     }
 
-    /// Runs a turn and describes what came of it for one callback.
+    /// Runs a turn and describes its result for one callback.
     async fn turn(&mut self, kind: CallbackKind, input: &str, answer: &str) -> String {
         while self.events.try_next().is_some() {}
         self.model.asked.lock().unwrap().clear();

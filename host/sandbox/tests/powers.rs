@@ -52,7 +52,7 @@ struct Step {
     advance_ms: Option<u64>,
 }
 
-/// What a call of `on_plain_text` said, or the message of its failure.
+/// The result of a call of `on_plain_text`, or the message of its failure.
 type Said = Result<String, String>;
 
 struct Real {

@@ -156,7 +156,7 @@ async fn buffers_open_no_way_out_of_the_workspace() {
     }
 }
 
-/// Files of an editor that does not answer; tells when somebody stopped waiting.
+/// Files of an editor that does not answer; reports when the caller stopped waiting.
 struct Silent(Arc<tokio::sync::Notify>);
 
 struct Waits(Arc<tokio::sync::Notify>);

@@ -135,7 +135,7 @@ async fn a_process_that_left_the_group_does_not_hold_the_answer() {
 async fn the_last_line_is_progress() {
     let world = world(30_000, 1 << 16);
     let lines = Mutex::new(Vec::new());
-    // The command goes on when it sees that a line was reported, so no clock decides.
+    // The command continues when it sees that a line was reported, so no clock decides.
     let folder = world.tools.workspace().to_owned();
     let progress = |line: &str| {
         lines.lock().unwrap().push(line.to_owned());

@@ -22,7 +22,7 @@ use turn::attempt::{Attempt, Context, Effect, Ending, Kept, Prefix};
 /// Rule sets that the cases share.
 const SETS: usize = 500;
 
-/// One rule of a set, as the judge sees it.
+/// One rule of a set, as the oracle sees it.
 struct Known {
     judge: Judge,
     text: bool,
@@ -51,7 +51,8 @@ fn pick<'a>(random: &mut Random, list: &[&'a str]) -> &'a str {
     list[random.below(list.len())]
 }
 
-/// A condition of bounded length that matches no empty text: in the rules' dialect, and in that of the judge.
+/// A condition of bounded length that does not match the empty string: in the rules' dialect, and in that of the
+/// oracle.
 fn condition(random: &mut Random) -> (String, String) {
     let mut out = String::new();
     for at in 0..1 + random.below(4) {
@@ -150,7 +151,7 @@ impl Cut {
 /// One step of an attempt.
 enum Step {
     Delta(Delta),
-    /// Time passes, and the core is told what time it is.
+    /// Time passes, and the core gets the current time.
     Pause(Duration),
 }
 
@@ -244,7 +245,7 @@ fn joined(blocks: &[(StreamKind, String)], wanted: &StreamKind) -> String {
     blocks.iter().filter(|(kind, _)| kind == wanted).map(|(_, words)| words.as_str()).collect()
 }
 
-/// Holds an outcome against the judge.
+/// Compares an outcome with the oracle.
 fn judge(set: &Set, blocks: &[(StreamKind, String)], outcome: &Outcome) -> Result<(), String> {
     let (text, thinking) = (joined(blocks, &StreamKind::Text), joined(blocks, &StreamKind::Thinking));
     let calls: Vec<&str> = blocks.iter().filter(|(kind, _)| kind.is_tool()).map(|(_, words)| words.as_str()).collect();

@@ -1,5 +1,5 @@
 //! A turn may be cancelled at any event, or its future dropped at any point: nothing is left running, nothing more is
-//! started, the conversation stays valid, and the session goes on.
+//! started, the conversation stays valid, and the session continues.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod support;
@@ -20,7 +20,7 @@ use tidegate_turn as turn;
 use turn::ports::{BoxFuture, Clock};
 use turn::{CancellationToken, Session};
 
-/// A clock that goes on by one whenever it is read (for each event and each attempt), and cancels at one of its times.
+/// A clock that advances by one whenever it is read (for each event and each attempt), and cancels at one of its times.
 struct Trigger {
     reads: AtomicUsize,
     at: usize,
@@ -186,7 +186,7 @@ async fn a_turn_may_be_cancelled_at_any_event() {
     }
 }
 
-/// Whether an injection is told for the result of a call that ended at the time of the cancel, or just before.
+/// Whether an injection is reported for the result of a call that ended at the time of the cancel, or just before.
 fn belongs(events: &[Event], injection: &Event, at: usize) -> bool {
     let told = matches!(injection.kind, EventKind::TtsrInjection { .. });
     let begin = at.saturating_sub(1) as u64;

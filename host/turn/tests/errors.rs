@@ -81,7 +81,7 @@ async fn after_the_last_retry_the_error_is_the_turns() {
     }
 }
 
-/// A wait that is too long is no retry, and the error says so.
+/// A wait that is too long prevents a retry, and the error states that.
 #[tokio::test(start_paused = true)]
 async fn a_wait_without_end_is_told() {
     let asked = ModelError { retry_after_ms: Some(86_400_000), class: ErrorClass::RateLimited, ..transient("slow") };
@@ -92,7 +92,7 @@ async fn a_wait_without_end_is_told() {
     assert!(find(&events, |kind| matches!(kind, EventKind::RetryScheduled { .. }).then_some(())).is_empty());
 }
 
-/// Retries are counted by error: an answer in between, even one that a rule stopped, starts the count anew.
+/// Retries are counted by error: an answer in between, even one that a rule stopped, restarts the count.
 #[tokio::test(start_paused = true)]
 async fn an_answer_starts_the_count_anew() {
     let rules = rule_set(&[("r", "+++\ncondition = \"BAD\"\n+++\nNo.")], |_| {});
@@ -106,7 +106,7 @@ async fn an_answer_starts_the_count_anew() {
     assert_eq!(retries(&events), [("away".to_owned(), 3, 7000), ("again".to_owned(), 3, 7000)]);
 }
 
-/// Cut after every delta: nothing shown is ever said again, and the transcript has exactly what came.
+/// Cut after every delta: nothing shown is ever repeated, and the transcript has exactly the received text.
 #[tokio::test(start_paused = true)]
 async fn a_stream_may_break_after_every_delta() {
     let answer = blocks(
@@ -154,7 +154,7 @@ async fn what_is_held_for_a_rewriter_may_be_asked_for_again() {
     assert_eq!(partials(&events), [("Half o".to_owned(), 0)]);
 }
 
-/// Where nobody sees an answer before it is accepted, what was emitted of it does not keep it from being repeated.
+/// If answers are shown only when accepted, emitted events do not prevent a retry.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_nobody_saw_may_be_asked_for_again() {
     let answer = blocks(&[(StreamKind::Thinking, "Hm."), (StreamKind::Text, "Half of it")], 3, StopReason::EndTurn);
@@ -219,7 +219,7 @@ async fn a_stream_without_its_stop_is_broken() {
     assert!(matches!(report.status, TurnStatus::Failed { class: ErrorClass::Transient, .. }), "{report:?}");
 }
 
-/// A provider that begins its answer anew: what came is void for the conversation, the extensions and the rules.
+/// A provider that restarts its answer: the received part is void for the conversation, the extensions and the rules.
 #[tokio::test]
 async fn an_answer_may_begin_anew() {
     let rules = rule_set(&[("r", "+++\ncondition = \"BAD\"\ninterrupt = \"never\"\n+++\nNo.")], |_| {});

@@ -78,7 +78,8 @@ async fn all_subscribers_see_the_same() {
     assert_eq!(drain(&mut late), second);
 }
 
-/// One subscriber reads as it comes, one only at the end: the same text, and a queue that does not grow with the pieces.
+/// One subscriber reads at once, one only at the end: the same text, and a queue that does not grow with the number
+/// of chunks.
 #[tokio::test(start_paused = true)]
 async fn a_subscriber_that_lags_loses_no_text_and_is_bounded() {
     let words = "é and more, ".repeat(2_000);

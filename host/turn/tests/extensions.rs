@@ -89,7 +89,7 @@ async fn equal_priorities_run_in_order_of_registration() {
     assert_eq!(reports(&events)[3], "d on_input_messages ignored: no such role");
 }
 
-/// Who ends the chain, how the turn goes on, and who is skipped because of whom.
+/// Which extension ends the chain, how the turn continues, and which extensions are skipped.
 #[tokio::test]
 async fn short_circuits() {
     type Case = (fn(String) -> Result<InputAnswer, String>, &'static str, usize, TurnStatus, &'static str);
@@ -418,7 +418,7 @@ async fn an_input_that_was_not_checked_is_rejected_and_not_sent() {
     assert_eq!(events.iter().filter(|event| withheld(event)).count(), 1);
 }
 
-/// An answer that cannot be used is no answer of a plugin that must work.
+/// An invalid answer of a required plugin is a failure.
 #[tokio::test]
 async fn an_unusable_answer_of_a_required_extension_ends_the_turn() {
     let odd = Plugin { required: true, ..input("odd", 50, |_| Ok(InputAnswer::Ignored("shrug".into()))) };

@@ -44,7 +44,7 @@ fn slow(words: &[(u64, &str)]) -> Script {
     Script::Slow(deltas)
 }
 
-/// Pieces shown and bytes let go, each with its time.
+/// Chunks shown and bytes released, each with its time.
 fn timeline(events: &[Event]) -> Vec<(u64, String)> {
     let told = |event: &Event| match &event.kind {
         EventKind::CognitionOutDelta { text, .. } => Some((event.at_ms, text.clone())),
@@ -98,7 +98,7 @@ async fn bytes_are_let_go_when_they_have_waited_long_enough() {
     let script = slow(&[(0, "x A"), (1000, "b"), (1000, "c"), (1000, "d!")]);
     let mut scene = Scene::new([script], vec![], patterns(&["A[a-z]*Z"], |_| {}));
     let (_, events) = scene.turn("go").await;
-    // "c" came after the others had been let go, so its own time runs to 3500; "!" rules the match out before.
+    // "c" arrived after the others had been released, so its own time runs to 3500; "!" rules the match out before.
     assert_eq!(timeline(&events), [at(0, "x "), at(1500, "hold_max_ms: 2"), at(1500, "Ab"), at(3000, "cd!")]);
 }
 
@@ -129,7 +129,7 @@ async fn no_more_bytes_are_held_than_may_be() {
         let mut scene = Scene::new([text("x Abcdefghijklm done", cut)], vec![], rules);
         let (_, events) = scene.turn("go").await;
         assert_eq!(shown(&events), "x Abcdefghijklm done");
-        // Where one piece brings the whole, nothing is held when it has been seen.
+        // If one chunk contains everything, nothing is held back afterwards.
         if cut == 1 {
             assert!(timeline(&events).contains(&at(0, "hold_max_bytes: 9")), "{:?}", timeline(&events));
         }

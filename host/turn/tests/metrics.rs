@@ -62,7 +62,7 @@ async fn tokens_are_the_providers_where_it_counted_all_and_a_part_where_some_sta
         deltas.insert(count_after, Delta::Usage(usage));
         Script::Say(deltas, Some(Ok(())))
     };
-    // The piece of text is the third delta; what was counted before it is not known to be all.
+    // The chunk of text is the third delta; what was counted before it is not known to be all.
     for (count_after, context, tokens) in [(2, ContextMode::Discard, (4, true)), (2, ContextMode::Rewind, (3, true))] {
         let change = |settings: &mut rules::Settings| settings.context_mode = context;
         let found = metrics(scene([counted(count_after), text("Fine.", 1)], "", change)).await;

@@ -1,4 +1,4 @@
-//! Questions about tool calls: what they carry, and calls about which nobody may be asked. A turn without input.
+//! Questions about tool calls: what they carry, and calls that need no question. A turn without input.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod support;

@@ -78,7 +78,7 @@ async fn everything_that_a_resumed_session_needs_is_kept() {
     assert_eq!(told, kept, "events tell what is kept");
 }
 
-/// Case 19, in whole sessions: the gap goes on where it stood, wherever the first run ended.
+/// Case 19, in whole sessions: the gap continues where it was, wherever the first run ended.
 #[tokio::test]
 async fn a_resumed_session_goes_on_in_the_gap() {
     for (lines, whole) in [

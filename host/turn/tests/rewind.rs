@@ -1,5 +1,5 @@
-//! `rewind`: what stands before the line of a match is the beginning of the answer, sent to a model that can go on from it
-//! and told to one that cannot; at every chunking, with every way of handling the text.
+//! `rewind`: the text before the line of a match is kept as the start of the answer, sent to a model that can
+//! continue from it and described to one that cannot; at every chunking, with every way of handling the text.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod support;
@@ -80,7 +80,7 @@ async fn a_model_that_cannot_is_told_what_stands() {
     }
 }
 
-/// Where nothing was shown before the match, what stands is shown with what follows it, or before.
+/// If nothing was shown before the match, the kept prefix is shown with what follows it, or before.
 #[tokio::test]
 async fn what_stands_is_shown_once_also_where_all_was_held() {
     for hold in [Hold::Block, Hold::Match, Hold::Off] {
@@ -211,7 +211,7 @@ fn handlers(mode: OutputMode) -> Vec<Plugin> {
     }]
 }
 
-/// Extensions that handle text and tags see the beginning once more, and what they make of it stands.
+/// Extensions that handle text and tags process the kept prefix once more, and their result is kept.
 #[tokio::test]
 async fn what_extensions_make_of_the_beginning_stands() {
     let wrong = "One line <t>x</t>.\nA line,\n<t>half\nThen FORBIDDEN words.";
@@ -231,7 +231,7 @@ async fn what_extensions_make_of_the_beginning_stands() {
         let mut scene = Scene::new([text(wrong, cut), text("Done.", cut)], handlers(OutputMode::Observe), plain());
         let (report, _) = scene.turn("go").await;
         assert_eq!(report.text, "One LINE <t>X</t>.\nA LINE,\n<t>half\nDone.", "in pieces of {cut}");
-        // Nothing of it was seen where outputs are rewritten whole: there is nothing to go on from in words.
+        // Nothing of it was seen where outputs are rewritten whole: there is no text to continue from.
         let mut scene = Scene::new([text(wrong, cut), text("Done.", cut)], handlers(OutputMode::Rewrite), plain());
         assert_eq!(scene.turn("go").await.0.text, "Done.");
     }
@@ -250,7 +250,7 @@ async fn a_broken_attempt_is_tried_again_from_the_same_beginning() {
     assert_eq!(report.text, "One line.\nFine.");
     assert_eq!(scene.model.request(1), scene.model.request(2));
 
-    // Something was shown: the turn fails, and the conversation has what was said, once.
+    // Something was shown: the turn fails, and the conversation contains the text once.
     let mut scene = going_on([text(WRONG, 3), cut_off("\nFine")], vec![], plain());
     let (report, events) = scene.turn("go").await;
     assert!(matches!(report.status, TurnStatus::Failed { .. }), "{report:?}");
@@ -276,7 +276,7 @@ async fn a_model_that_refuses_a_beginning_is_told_from_then_on() {
     assert_eq!(scene.turn("again").await.0.text, "One line.\n\nFine.");
     assert_eq!(scene.model.request(4).last().unwrap().0, Role::User, "it is sent none any more");
 
-    // Where outputs are rewritten whole the user has seen nothing of it, and the answer begins anew.
+    // Where outputs are rewritten whole the user has seen nothing of it, and the answer restarts.
     let refusal = ModelError { status: Some(400), ..ModelError::new(ErrorClass::Permanent, "no prefill here") };
     let scripts = [text(WRONG, 3), Script::Refuse(refusal), text("Fine.", 3)];
     let mut scene = going_on(scripts, handlers(OutputMode::Rewrite), plain());
@@ -298,7 +298,7 @@ async fn an_answer_that_begins_anew_has_its_beginning_again() {
     }
 }
 
-/// Interrupts one after the other: what stands grows line by line, or is thrown away by a rule that says so.
+/// Consecutive interrupts: the kept prefix grows line by line, or is discarded by a rule with that mode.
 #[tokio::test]
 async fn an_answer_may_be_stopped_again() {
     for cut in CUTS {
@@ -323,7 +323,7 @@ async fn an_answer_may_be_stopped_again() {
         assert!(!scene.model.request(3).iter().any(|(_, words)| words.contains("One.")), "discarded with the answer");
         let kept = scene.model.request(5);
         assert!(kept[kept.len() - 2].1.starts_with("Four.\nFive.\nKEEP"), "{kept:#?}");
-        // A model that is told keeps what stood as messages of their own.
+        // For a model without prefill the kept prefixes remain messages of their own.
         let mut scene = Scene::new(scripts(), vec![], rules());
         let (report, _) = scene.turn("go").await;
         assert_eq!(report.text, "One.\n\nTwo.\nFour.\nSix.", "in pieces of {cut}");

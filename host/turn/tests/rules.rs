@@ -166,7 +166,7 @@ async fn case_30_context_modes() {
     }
 }
 
-/// An answer that goes on from a beginning that nobody saw would be half an answer.
+/// An answer that continues from a prefix that was not shown would be incomplete.
 #[tokio::test]
 async fn rewind_with_a_rewriter_starts_over() {
     let rewriter =
@@ -263,7 +263,7 @@ async fn reminders_are_told_to_extensions_once_per_stream_and_rule() {
     );
 }
 
-/// The retry waits for no extension. The turn's end does, until somebody cancels; the answer stands all the same.
+/// The retry waits for no extension. The turn's end does, until a cancellation; the answer is kept anyway.
 #[tokio::test(start_paused = true)]
 async fn a_notice_that_hangs_delays_no_retry() {
     let plugin = Plugin { hangs: Some(flow::CallbackKind::TtsrTriggered), ..teller(&Arc::default()) };
@@ -356,7 +356,7 @@ async fn reminders_of_an_answer_that_broke_are_rolled_back() {
     let (report, events) = scene.turn("go").await;
     assert!(matches!(report.status, TurnStatus::Failed { .. }) && injections(&events) == 0);
     assert_eq!(injections(&scene.turn("again").await.1), 1);
-    // Nothing was shown: it is tried again, and what the second answer does is judged anew.
+    // Nothing was shown: it is tried again, and the second answer is judged again.
     let mut scene = Scene::new([cut_off(""), calls(&[("1", "write", WRITE)], 4), text("Done.", 4)], vec![], rules);
     let (report, events) = scene.turn("go").await;
     assert_eq!(

@@ -31,7 +31,7 @@ struct Case {
 
 type Calls = Arc<Mutex<Vec<String>>>;
 
-/// Runs a turn whose answer comes in pieces of `cut` characters; returns what was shown.
+/// Runs a turn with an answer in chunks of `cut` characters; returns what was shown.
 fn run(plugins: Vec<Plugin>, words: &str, cut: usize) -> String {
     run_all(plugins, words, cut).0
 }

@@ -1,5 +1,5 @@
-//! The judge of the engine: what the `regex` crate wraps, on the whole text, told where a search may end while it still
-//! sees what follows.
+//! The oracle of the engine: the automata of the `regex` crate, on the whole text, with a limit where a search can
+//! end while it still sees what follows.
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 

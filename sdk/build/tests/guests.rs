@@ -1,4 +1,4 @@
-//! Builds real guests: what comes out, when it is built again, and what is said when it cannot be.
+//! Builds real guests: the component, when it is rebuilt, and the errors.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its files has failed")]
 

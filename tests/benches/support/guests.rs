@@ -18,7 +18,7 @@ pub(crate) fn build(folder: &str) -> Vec<u8> {
     tidegate_build::build(&folder, &tidegate_build::Options::default(), &mut |_| {}).unwrap().bytes
 }
 
-/// An engine that has room for `instances`, with a pool: what is measured without one is something else.
+/// An engine with capacity for `instances`, with a pool: what is measured without one is something else.
 pub(crate) fn sandbox(instances: u32) -> Sandbox {
     let sandbox = Sandbox::new(&EngineOptions { max_instances: instances, ..EngineOptions::default() }).unwrap();
     assert_eq!(sandbox.report(), &sandbox::Report::default(), "address space for the pool is there");

@@ -66,7 +66,7 @@ pub(crate) fn cpu_time() -> Duration {
 /// How long a contender's slice of a round is, if its work is not longer.
 const SLICE: Duration = Duration::from_millis(2);
 
-/// What came of a race, by contender: nanoseconds of one piece of work, in each round.
+/// The result of a race, by contender: nanoseconds of one unit of work, in each round.
 pub(crate) struct Times(Vec<Vec<f64>>);
 
 impl Times {
@@ -98,7 +98,7 @@ pub(crate) fn race(criterion: &mut Criterion, group: &str, rounds: usize, mut la
     Times(nanos)
 }
 
-/// Warms a contender up and finds how often its work fits into a slice.
+/// Warms a contender up and measures how often its work fits into a slice.
 fn calibrate(lane: &mut Lane<'_>) -> u64 {
     let mut times = 1;
     loop {

@@ -9,7 +9,7 @@ use rules::{Layer, Rule, RuleSet, RuleSpec, Settings, Source, Strings};
 
 use super::guests::root;
 
-/// Code that models write too often, as patterns. `@` stands for a name of [`NAMES`].
+/// Code that models write too often, as patterns. `@` is replaced by a name of [`NAMES`].
 const SHAPES: [&str; 30] = [
     r"\b@\.(?:unwrap_all|expectOne)\s*\(",
     r"\bconsole\.@\s*\(",
@@ -123,7 +123,7 @@ fn collect(folder: &Path, text: &mut String) {
     }
 }
 
-/// The text in pieces of four bytes.
+/// The text in chunks of four bytes.
 pub(crate) fn pieces(text: &str) -> Vec<&str> {
     text.as_bytes().chunks(4).map(|piece| std::str::from_utf8(piece).unwrap()).collect()
 }

@@ -1,5 +1,5 @@
-//! Conditions as people write them: each is usable or refused with a place, and usable ones fire at the same byte however
-//! the text is cut.
+//! Conditions as authors write them: each is valid or refused with a position, and valid ones fire at the same byte
+//! however the text is cut.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ pub(crate) fn run(bytes: &[u8]) {
     }
 }
 
-/// The first hit, with the text fed in pieces of `size` bytes.
+/// The first hit, with the text fed in chunks of `size` bytes.
 fn first(automaton: &Arc<Automaton>, text: &[u8], size: usize) -> Option<Match> {
     let mut cursor = Cursor::new(automaton);
     let mut found = None;

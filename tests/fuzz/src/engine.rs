@@ -111,7 +111,7 @@ fn first_end(pattern: &str, text: &[u8]) -> Option<usize> {
     (0..=text.len()).find(|end| judge.is_match(Input::new(text).span(0..*end)))
 }
 
-/// Where each pattern fires first, with the text fed in pieces of the sizes `cuts`, over and over.
+/// Where each pattern fires first, with the text fed in chunks of the sizes `cuts`, cyclically.
 fn ends(automaton: &Arc<Automaton>, text: &[u8], cuts: &[usize]) -> Vec<Option<usize>> {
     let mut found = vec![None; automaton.patterns().len()];
     let mut cursor = Cursor::new(automaton);

@@ -1,4 +1,4 @@
-//! Rule files: whatever stands in one, it is a rule or something is said, and all that is said has a place in the text.
+//! Rule files: for any content, the result is a rule or a diagnostic, and every diagnostic has a position in the text.
 
 use rules::{Bucket, Diagnostic, Layer, Rule, Severity, Source, parse_rule_file};
 

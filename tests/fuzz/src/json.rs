@@ -35,7 +35,7 @@ pub(crate) const WORDS: &[&str] = &[
 /// A value: its place, by number and by kind, and its text.
 type Found = (String, String, String);
 
-/// What the judge notes for a number or a boolean: it does not know how it was written.
+/// What the oracle notes for a number or a boolean: it does not know the spelling.
 const LITERAL: &str = "\0literal";
 
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/rules")
 }
 
-/// The contents of a folder's files in the order of their names; nothing where there is no such folder.
+/// The contents of a folder's files in the order of their names; empty if there is no such folder.
 fn folder(path: &Path) -> Vec<Vec<u8>> {
     let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();

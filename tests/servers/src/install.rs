@@ -1,7 +1,8 @@
 //! Installs the servers into `target/servers`, once per state of their lock files.
 //!
-//! A stamp beside each folder holds the lock file it was installed from, and is written last: a half-made or outdated folder
-//! has no fitting stamp and is made anew. Processes that need the same folder wait for each other.
+//! A stamp next to each folder contains the lock file it was installed from, and is written last: a half-made or
+//! outdated folder has no matching stamp and is installed again. Processes that need the same folder wait for each
+//! other.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

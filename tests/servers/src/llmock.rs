@@ -1,4 +1,5 @@
-//! `llmock` (Python): faults on demand, and a record of requests that tells a whole stream from an aborted one.
+//! `llmock` (Python): faults on demand, and a record of requests that distinguishes a complete stream from an aborted
+//! one.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};

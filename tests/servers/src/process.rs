@@ -14,10 +14,10 @@ use crate::http;
 
 /// How long a server may take to answer. The real model loads in about 2 seconds on a quiet machine.
 const START: Duration = Duration::from_secs(120);
-/// A free port may be taken by somebody else before the server binds it; then another is tried.
+/// A free port can be taken by another process before the server binds it; then another is tried.
 const TRIES: u32 = 3;
 
-/// Becomes the server (`exec`) and leaves a watcher beside it that reads our end of a pipe. When that end closes, however
+/// Becomes the server (`exec`) and leaves a watcher process that reads our end of a pipe. When that end closes, however
 /// this process came to its end, the watcher kills the group of both.
 const LAUNCHER: &str = r#"exec 3<&0; (read -r _ <&3; kill -s KILL -- "-$$") & exec 3<&-; exec "$@" </dev/null"#;
 

@@ -12,7 +12,7 @@ const QUIET: Duration = Duration::from_secs(20);
 /// But at least this often.
 const MOST_QUIET: Duration = Duration::from_secs(300);
 
-/// Writes one line to standard error. A closed standard error is nobody's loss: the line is dropped.
+/// Writes one line to standard error. If standard error is closed, the line is dropped.
 pub fn say(line: &str) {
     let mut line = line.to_owned();
     line.push('\n');

@@ -167,7 +167,7 @@ fn check_report(label: &str, turn: &Turn, report: &TurnReport) {
         TurnStatus::Failed { message, .. } => format!("failed: {message}"),
         other => format!("{other:?}"),
     };
-    // Providers put words of their own around what the server said.
+    // Providers wrap the server's message in text of their own.
     assert!(
         status == turn.status || turn.status.strip_prefix("failed: ").is_some_and(|words| status.contains(words)),
         "{label}: {status}, expected {}",
@@ -221,7 +221,7 @@ fn strings(value: &Value, out: &mut String) {
 
 /// Case 34: of an attempt that a rule stopped in its text, no byte of the match was shown.
 fn nothing_of_a_match_is_shown(label: &str, goes_on: bool, events: &[Event]) {
-    // Shown in this attempt; what stood at its beginning; where the first match begins.
+    // Shown in this attempt; its kept prefix; the start of the first match.
     let (mut shown, mut stood, mut first) = (0_u64, 0_u64, None::<u64>);
     for event in events {
         match &event.kind {
@@ -234,8 +234,8 @@ fn nothing_of_a_match_is_shown(label: &str, goes_on: bool, events: &[Event]) {
             EventKind::CognitionOut { partial, .. } => {
                 if let (Some(first), Some(partial)) = (first, partial) {
                     assert_eq!(partial.shown_bytes, stood + shown, "{label}");
-                    // A model that goes on from what stands writes on in the same block. What stands had been shown when
-                    // nothing forbade it: of a match that begins there only the rest can be kept back.
+                    // A model that continues from the kept prefix writes in the same block. The prefix had been shown
+                    // when nothing forbade it: of a match that begins there only the rest can be kept back.
                     let (shown, first) = if goes_on { (stood + shown, first.max(stood)) } else { (shown, first) };
                     assert!(shown <= first, "{label}: {shown} bytes were shown, a match begins at {first}");
                 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::case::{Answer, Block};
 
-/// How an answer is cut: into pieces of text by the server, and into chunks of bytes by the network.
+/// How an answer is cut: into chunks of text by the server, and into chunks of bytes by the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     Whole,
@@ -32,7 +32,7 @@ impl Lengths {
     }
 }
 
-/// A text in the pieces that the server sends.
+/// A text in the chunks that the server sends.
 fn pieces(text: &str, cut: Cut) -> Vec<String> {
     let (mut lengths, mut chars, mut out) = (Lengths(cut), text.chars().peekable(), Vec::new());
     while chars.peek().is_some() {

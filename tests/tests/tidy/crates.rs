@@ -136,8 +136,8 @@ fn strangers(packages: &[Package], sdk: &Path) -> Vec<String> {
     findings
 }
 
-/// Roots that must hold another line than [`FORBID`], and why: one room loads its own compiled code, and what the generator of
-/// guests' bindings writes is unsafe.
+/// Roots that must hold another line than [`FORBID`], and why: one crate loads its own compiled code, and what the
+/// generator of guests' bindings writes is unsafe.
 const UNSAFE: [(&str, &str); 2] = [
     ("host/sandbox/src/lib.rs", "#![deny(unsafe_code)]"),
     ("sdk/rust/src/lib.rs", "#![cfg_attr(not(target_arch = \"wasm32\"), forbid(unsafe_code))]"),

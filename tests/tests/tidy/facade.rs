@@ -84,7 +84,7 @@ impl<'ast> Visit<'ast> for Types<'_> {
         visit::visit_path(self, path);
     }
 
-    // Bodies are nobody's signature.
+    // Bodies are not part of a signature.
     fn visit_block(&mut self, _: &'ast syn::Block) {}
 
     fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}

@@ -1,4 +1,4 @@
-//! The rules of the house, held by a test. Each rule is a function from what it reads to what it found wrong, is shown to
+//! The rules of this repository, enforced by a test. Each rule is a function from files to findings, is shown to
 //! bite on a sample, and says how much it read, so that a rule that reads nothing fails.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]

@@ -9,7 +9,7 @@ use crate::bites;
 use crate::tree::{File, files};
 
 /// Released versions of `sdk/wit` and the digests of their folders. A version is added here when `CHANGELOG.md` says that it
-/// is released (a heading `## VERSION`); the failing test tells its digest.
+/// is released (a heading `## VERSION`); the failing test prints its digest.
 const RELEASED: &[(&str, &str)] = &[];
 
 /// The files of each version of the contract.

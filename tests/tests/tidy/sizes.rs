@@ -3,7 +3,7 @@
 use crate::tree::{File, files};
 use crate::{bites, hold};
 
-/// The most net lines of a file. There is no list of exceptions: split the file.
+/// The maximum number of net lines of a file. There is no list of exceptions: split the file.
 const MOST: usize = 500;
 
 fn sizes(files: &[File]) -> (usize, Vec<String>) {

@@ -1,11 +1,11 @@
-//! The top level of the repository is fixed: a new room or a stray file there is a decision, not an accident.
+//! The top level of the repository is fixed: a new folder or a stray file there is a decision, not an accident.
 
 use std::collections::BTreeSet;
 
 use crate::tree::{File, files};
 use crate::{bites, hold};
 
-/// All that the top folder may hold, beside files and folders whose name begins with a dot.
+/// The allowed entries of the top folder, in addition to names that begin with a dot.
 const TOP: [&str; 15] = [
     "ARCHITECTURE.md",
     "CHANGELOG.md",

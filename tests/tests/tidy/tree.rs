@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file; where it is no text, `text` is empty.
+/// A file; `text` is empty if it is not text.
 #[derive(Debug)]
 pub(crate) struct File {
     /// From the top folder, with `/`.
@@ -32,7 +32,7 @@ pub(crate) fn files() -> Vec<File> {
     assert!(output.status.success(), "git ls-files: {}", String::from_utf8_lossy(&output.stderr));
     let names = String::from_utf8(output.stdout).unwrap();
     let read = |path: &str| {
-        // A file that git still lists and somebody has just removed is no file.
+        // A file that git still lists and that has just been removed is ignored.
         let bytes = std::fs::read(root().join(path)).ok()?;
         Some(File { path: path.to_owned(), text: String::from_utf8(bytes).unwrap_or_default() })
     };

@@ -1,5 +1,5 @@
-//! Words that belong to one room or to none: paths of somebody's machine, addresses of registries, names of vendors and
-//! engines outside the room that owns them.
+//! Words that belong to one crate or to none: paths of a developer's machine, addresses of registries, names of
+//! vendors and engines outside the crate that owns them.
 
 use crate::tree::{File, files};
 use crate::{bites, hold};
@@ -23,7 +23,7 @@ const NOWHERE: [&str; 11] = [
 const ALLOWED: [&str; 2] =
     [concat!("registry+https://github.com/rust-lang/crates", ".io-index"), concat!("\"/ho", "me/me\"")];
 
-/// Words of the host's sources and the one room that may use them.
+/// Words of the host's sources and the one crate that is allowed to use them.
 const OWNED: [(&str, &str); 7] = [
     ("wasmtime::", "host/sandbox/"),
     ("reqwest::", "host/providers/"),

@@ -12,7 +12,7 @@ use crate::{guests, run};
 pub(crate) fn test(filters: &[String]) -> Result<()> {
     prepare()?;
     let mut counts = Counts::default();
-    // The plugins' own tests run first and also where others fail: one run tells all.
+    // The plugins' own tests run first and also where others fail: one run reports all failures.
     let plugins = guests::packages("plugins")?;
     let of_plugins: Vec<Result<()>> = plugins.iter().map(|plugin| test_plugin(plugin, filters, &mut counts)).collect();
     let mut workspace = run::cargo(&["test", "--workspace", "--locked", "--no-fail-fast", "--"]);

@@ -8,7 +8,7 @@ use tidegate_servers::say;
 
 use crate::run;
 
-/// Debian's packages that bring one beside rustup's.
+/// Debian's packages that provide one independent of rustup.
 const PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
 
 /// Makes sure that guests can be compiled. Where neither the toolchain at hand nor rustup has the target, Debian's packages

@@ -220,7 +220,7 @@ impl Server {
         let url = format!("http://{}", listener.local_addr().unwrap());
         std::thread::spawn(move || {
             for answer in answers {
-                // A client that has what it wants closes: that is no failure here.
+                // A client that closes early is not a failure here.
                 drop(Self::answer(&listener, &answer));
             }
         });

@@ -1,4 +1,4 @@
-//! A server that sends exactly the bytes it is told to, at the times it is told to, and notes what its client does.
+//! A server that sends exactly the given bytes, at the given times, and notes what its client does.
 //!
 //! For what independent servers cannot do: errors inside a stream, chunks that end inside a character, silence, sockets
 //! that close in the middle. Plain TCP, so that nothing between the script and the wire smooths anything.
@@ -63,7 +63,7 @@ impl Script {
         self
     }
 
-    /// An answer that is no stream.
+    /// An answer that is not a stream.
     pub(crate) fn plain(status: u16, kind: &str, body: &str) -> Self {
         let steps = vec![Step::Send(body.into())];
         Self { status, headers: vec![("content-type".into(), kind.into())], steps }
@@ -185,7 +185,8 @@ async fn play(socket: &mut TcpStream, script: &Script, seen: &Mutex<Vec<Seen>>, 
     if socket.write_all(b"0\r\n\r\n").await.is_err() { Played::Dropped } else { Played::Whole }
 }
 
-/// Waits, and says whether the client closed meanwhile. It sends nothing before its answer is whole, so any read tells.
+/// Waits, and returns whether the client closed meanwhile. It sends nothing before its answer is complete, so any
+/// read reveals it.
 async fn went_away(socket: &mut TcpStream, time: Duration) -> bool {
     let mut byte = [0; 1];
     matches!(tokio::time::timeout(time, socket.read(&mut byte)).await, Ok(Ok(0) | Err(_)))

@@ -176,7 +176,7 @@ impl Guest {
         )
     }
 
-    /// A function that leaves an address; the room taken by its parameters is given back.
+    /// A function that leaves an address; the memory of its parameters is released.
     fn function(&self, interface: &str, name: &str, parameters: usize, body: &str) -> String {
         let version = self.version;
         let parameters: String = (0..parameters).map(|n| format!("(param $a{n} i32)")).collect();

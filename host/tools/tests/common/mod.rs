@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tidegate_tools::{BuiltinTools, PermissionRule, ToolSettings};
 use turn::ports::Tools;
 
-/// A folder that holds the workspace `inside` and the file `outside.txt` beside it.
+/// A folder that contains the workspace `inside` and the file `outside.txt`.
 pub struct World {
     pub folder: TempDir,
     pub tools: BuiltinTools,
@@ -71,7 +71,7 @@ impl World {
         let output = self.call(tool, arguments.clone()).await;
         assert!(output.is_error, "{tool} {arguments} went well: {}", output.content);
         assert!(output.diff.is_none());
-        // What a model is told names no path of the machine.
+        // Messages for a model contain no path of the machine.
         let folder = self.folder.path().display().to_string();
         let given = arguments["path"].as_str().unwrap_or_default().contains(&folder);
         assert!(given || !output.content.contains(&folder), "{}", output.content);
