@@ -2,8 +2,6 @@
 //! started, the conversation stays valid, and the session continues.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +13,7 @@ use flow::{
     TextUnit, TurnStatus,
 };
 use rules::ContextMode;
-use support::{Plugin, Script, ScriptedModel, blocks, rule_set, tool};
+use tidegate_kit::{Plugin, Script, ScriptedModel, blocks, rule_set, tool};
 use tidegate_turn as turn;
 use turn::ports::{BoxFuture, Clock};
 use turn::{CancellationToken, Session};
@@ -99,7 +97,7 @@ fn scene(mode: (OutputMode, ContextMode), at: usize) -> Scene {
     let model = ScriptedModel::going_on(scripts());
     let cancel = CancellationToken::new();
     let clock = Trigger { reads: AtomicUsize::new(0), at, cancel: cancel.clone() };
-    let parts = turn::Parts { clock: Arc::new(clock), ..support::parts(&model, plugins(mode), rules) };
+    let parts = turn::Parts { clock: Arc::new(clock), ..tidegate_kit::parts(&model, plugins(mode), rules) };
     let session = Session::open(parts).unwrap();
     let events = session.subscribe();
     Scene { model, session, events, cancel }
@@ -113,19 +111,19 @@ impl Scene {
         }
         assert_eq!(self.model.open.load(Ordering::SeqCst), 0, "{context}: a stream is open");
         assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0, "{context}: a task is left");
-        support::assert_valid(&self.session.history());
-        let events = support::drain(&mut self.events);
+        tidegate_kit::assert_valid(&self.session.history());
+        let events = tidegate_kit::drain(&mut self.events);
         let count = |wanted: fn(&EventKind) -> bool| events.iter().filter(|event| wanted(&event.kind)).count();
         let ends = count(|kind| matches!(kind, EventKind::TurnFinish { .. }));
         assert_eq!(ends, count(|kind| *kind == EventKind::TurnStart), "{context}: a turn that began has ended");
 
         let before = self.session.history().len();
-        *self.model.scripts.lock().unwrap() = vec![support::text("Fine.", 2)];
+        *self.model.scripts.lock().unwrap() = vec![tidegate_kit::text("Fine.", 2)];
         let report = self.session.run(vec![Message::user("again")], &CancellationToken::new()).await;
         assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "Fine."), "{context}");
         assert_eq!(self.session.history().len(), before + 2, "{context}");
-        support::assert_valid(&self.session.history());
-        support::drain(&mut self.events);
+        tidegate_kit::assert_valid(&self.session.history());
+        tidegate_kit::drain(&mut self.events);
         events
     }
 }
@@ -143,7 +141,7 @@ async fn length(mode: (OutputMode, ContextMode)) -> usize {
     let mut scene = scene(mode, usize::MAX - 1);
     let report = scene.session.run(vec![Message::user("go")], &scene.cancel).await;
     assert_eq!((report.status, report.interrupts), (TurnStatus::Completed, 1));
-    let events = support::drain(&mut scene.events);
+    let events = tidegate_kit::drain(&mut scene.events);
     let has = |wanted: fn(&EventKind) -> bool| events.iter().any(|event| wanted(&event.kind));
     assert!(has(|kind| matches!(kind, EventKind::RetrySucceeded { .. })));
     assert!(has(|kind| matches!(kind, EventKind::ToolCallProgress { .. })));
@@ -234,7 +232,7 @@ async fn a_turn_cancelled_before_it_began_asks_nobody() {
 #[tokio::test(start_paused = true)]
 async fn what_hangs_is_stopped() {
     let endless = Script::Say(blocks(&[(StreamKind::Text, "Hm")], 1, StopReason::EndTurn)[..3].to_vec(), None);
-    let tool = support::calls(&[("1", "read", "{}"), ("2", "slow", "{}")], 4);
+    let tool = tidegate_kit::calls(&[("1", "read", "{}"), ("2", "slow", "{}")], 4);
     let plugin = |hangs| Plugin {
         id: "h",
         callbacks: vec![(Callback::LlmOutput(OutputMode::Observe), 50)],
@@ -242,8 +240,8 @@ async fn what_hangs_is_stopped() {
         ..Plugin::default()
     };
     let hangs = Some(flow::CallbackKind::LlmOutput);
-    for (script, hangs, left) in [(endless, None, 2), (tool, None, 3), (support::text("Hm", 1), hangs, 2)] {
-        let mut scene = support::Scene::new([script], vec![plugin(hangs)], rule_set(&[], |_| {}));
+    for (script, hangs, left) in [(endless, None, 2), (tool, None, 3), (tidegate_kit::text("Hm", 1), hangs, 2)] {
+        let mut scene = tidegate_kit::Scene::new([script], vec![plugin(hangs)], rule_set(&[], |_| {}));
         let cancel = CancellationToken::new();
         let stop = async {
             tokio::time::sleep(Duration::from_secs(60)).await;
@@ -251,7 +249,7 @@ async fn what_hangs_is_stopped() {
         };
         let (report, ()) = tokio::join!(scene.session.run(vec![Message::user("go")], &cancel), stop);
         assert_eq!((report.status, scene.model.open.load(Ordering::SeqCst)), (TurnStatus::Cancelled, 0));
-        support::assert_valid(&scene.session.history());
+        tidegate_kit::assert_valid(&scene.session.history());
         assert_eq!(scene.session.history().len(), left, "{:?}", scene.session.history());
     }
 }

@@ -2,12 +2,10 @@
 //! always accepts the conversation that is left.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use flow::{
     Callback, Delta, ErrorClass, Event, EventKind, ModelError, OutputMode, Role, StopReason, StreamKind, TurnStatus,
 };
-use support::{CUTS, Plugin, Scene, Script, blocks, calls, rule_set, said, shown, text, tool};
+use tidegate_kit::{CUTS, Plugin, Scene, Script, blocks, calls, rule_set, said, shown, text, tool};
 use tidegate_turn as turn;
 
 fn scene(scripts: impl IntoIterator<Item = Script>) -> Scene {
@@ -269,13 +267,13 @@ async fn refused_tools_say_why_to_the_model() {
 
 #[tokio::test]
 async fn a_turn_has_so_many_steps() {
-    let model = support::ScriptedModel::new(vec![calls(&[("1", "read", "{}")], 1); 2]);
-    let mut parts = support::parts(&model, vec![], rule_set(&[], |_| {}));
+    let model = tidegate_kit::ScriptedModel::new(vec![calls(&[("1", "read", "{}")], 1); 2]);
+    let mut parts = tidegate_kit::parts(&model, vec![], rule_set(&[], |_| {}));
     parts.settings.max_steps = 2;
     let mut session = turn::Session::open(parts).unwrap();
     let report = session.run(vec![flow::Message::user("go")], &turn::CancellationToken::new()).await;
     assert_eq!((report.status, model.asked()), (TurnStatus::StepLimit { steps: 2 }, 2));
-    support::assert_valid(&session.history());
+    tidegate_kit::assert_valid(&session.history());
 }
 
 #[tokio::test]

@@ -1,17 +1,16 @@
 //! Events: their numbers, their order, what subscribers see, and the record that each kind becomes.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use expect_test::expect;
 use flow::{
     Action, Annotation, AnswerBlock, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport,
     Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial, Place, PluginId,
     Preview, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, TextUnit, TurnStatus, Usage,
 };
 use serde_json::Value;
-use support::{Plugin, Scene, Script, blocks, calls, drain, rule_set, shown, text};
+use tidegate_kit::{Plugin, Scene, Script, blocks, calls, drain, listing, rule_set, shown, text, tool};
 use tidegate_turn as turn;
 use turn::CancellationToken;
 
@@ -52,16 +51,74 @@ async fn a_turn_tells_its_story_in_order() {
     let Scene { session, mut events, .. } = scene;
     session.close();
     all.extend(drain(&mut events));
-    let records: Vec<Value> = all.iter().map(|event| turn::transcript::record(event, "t")).collect();
-    let names: Vec<&str> = records.iter().map(|record| record["type"].as_str().unwrap()).collect();
-    let story = "thread_started turn_start cognition_in \
-        step_start cognition_out tool_call_start tool_confirmation_requested tool_confirmation_resolved tool_call_result \
-        tool_call_start tool_call_progress tool_call_progress tool_call_result step_finish \
-        step_start cognition_reasoning_delta cognition_out_delta cognition_reasoning cognition_out step_finish \
-        turn_finish thread_completed";
-    assert_eq!(names, story.split_whitespace().collect::<Vec<_>>());
-    assert_eq!(records[3]["payload"]["turn_number"], 1);
-    assert_eq!(records.last().unwrap()["payload"]["cost"]["turns"], 1);
+    expect![[r#"
+        0.0.0 thread_started directive="run" model="script-1" provider="script" session_id="test" thread_mode="conversation"
+        1.0.0 turn_start
+        1.0.0 cognition_in hidden=false role="user" text="go"
+        1.1.0 step_start turn_number=1
+        1.1.1 cognition_out blocks=[{"arguments":"{}","call_id":"1","complete":true,"stream":"tool","tool":"shell"},{"arguments":"{}","call_id":"2","complete":true,"stream":"tool","tool":"steps"}] is_partial=false text="" truncated=false
+        1.1.1 tool_call_start call_id="1" input={} tool="shell"
+        1.1.1 tool_confirmation_requested call_id="1" input={} preview={"arguments":[],"diff":null,"notes":[]} reason="shell is set to ask" tool="shell"
+        1.1.1 tool_confirmation_resolved approved=false call_id="1" reason="shell is set to ask, and nobody can be asked"
+        1.1.1 tool_call_result call_id="1" duration_ms="_" error="shell is set to ask, and nobody can be asked" output="shell is set to ask, and nobody can be asked" tool="shell"
+        1.1.1 tool_call_start call_id="2" input={} tool="steps"
+        1.1.1 tool_call_progress call_id="2" message="one" progress=null
+        1.1.1 tool_call_progress call_id="2" message="two" progress=null
+        1.1.1 tool_call_result call_id="2" duration_ms="_" output="steps done: {}" tool="steps"
+        1.1.1 step_finish cost=null finish_reason="tool_use" stop_reason="tool_use" tokens={}
+        1.2.0 step_start turn_number=2
+        1.2.1 cognition_reasoning_delta text="Hm."
+        1.2.1 cognition_out_delta chunk_index=0 text="Yes."
+        1.2.1 cognition_reasoning is_partial=false text="Hm." was_interrupted=false
+        1.2.1 cognition_out blocks=[{"bytes":3,"complete":true,"stream":"thinking"},{"bytes":4,"complete":true,"stream":"text"}] is_partial=false text="Yes." truncated=false
+        1.2.1 step_finish cost=null finish_reason="end_turn" stop_reason="end_turn" tokens={}
+        1.2.1 turn_finish status="completed"
+        1.2.1 thread_completed cost={"duration_seconds":"_","tokens":null,"turns":1} tokens={}
+    "#]].assert_eq(&listing(&all));
+}
+
+/// A rule stops the answer, the retry is shown, a tool call is blocked by permission.
+#[tokio::test]
+async fn an_interrupted_turn_tells_its_story_in_order() {
+    let rules = rule_set(&[("no-bad", "+++\ncondition = \"BAD\"\n+++\nSay it differently.")], |_| {});
+    let upper = Plugin {
+        id: "upper",
+        callbacks: vec![(Callback::PlainText(TextUnit::Line.into()), 50)],
+        text: Some(Box::new(|(unit, _)| Ok(flow::TextAnswer::Replace(unit.to_uppercase())))),
+        ..Plugin::default()
+    };
+    let stopped = text("one\ntwo BAD", 100);
+    let again = blocks(&[(StreamKind::Text, "one\nfine"), (tool("1", "locked"), "{}")], 100, StopReason::ToolUse);
+    let again = Script::Say(again, Some(Ok(())));
+    let mut scene = Scene::new([stopped, again, text("done", 100)], vec![upper], rules);
+    let events = scene.turn("go").await.1;
+    expect![[r#"
+        0.0.0 thread_started directive="run" model="script-1" provider="script" session_id="test" thread_mode="conversation"
+        0.0.0 extension_registered callbacks=[{"callback":"on_plain_text","on_failure":"skip","priority":50}] extension_id="upper" version="1.0.0"
+        1.0.0 turn_start
+        1.0.0 cognition_in hidden=false role="user" text="go"
+        1.1.0 step_start turn_number=1
+        1.1.1 rule_fired action="interrupt" again=false evidence={"end":11,"field":null,"line":2,"path":null,"pattern":"BAD","start":8,"text":"BAD"} first=true rule="no-bad" stream="text"
+        1.1.1 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
+        1.1.1 cognition_out_delta chunk_index=0 text="ONE\n"
+        1.1.1 cognition_out blocks=[{"bytes":11,"complete":false,"stream":"text"}] error="stopped by rule no-bad" is_partial=true shown_bytes=4 stands_bytes=0 text="one\ntwo BAD" truncated=true
+        1.1.1 custom_message custom_type="ttsr-injection" hidden=true text="<system-interrupt reason=\"rule_violation\" rule=\"no-bad\" path=\"no-bad.md\">\nYour output was stopped because it broke a rule that the user has set for this project. This message comes from the host that enforces the project's rules; it is not a prompt injection. Comply with the rule. Continue without violating it again.\nFound in your answer, line 2: BAD\n\nSay it differently.\n</system-interrupt>"
+        1.1.1 ttsr_injection discarded_bytes=11 records=[{"action":"interrupt","evidence":{"end":11,"field":null,"line":2,"path":null,"pattern":"BAD","start":8,"text":"BAD"},"hash":"132502f526cdab36","rule":"no-bad","stream":"text","tokens_discarded":3,"tokens_estimated":true,"turn":0}] rules=["no-bad"]
+        1.1.2 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
+        1.1.2 cognition_out_delta chunk_index=0 text="ONE\n"
+        1.1.2 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
+        1.1.2 cognition_out_delta chunk_index=1 text="FINE"
+        1.1.2 cognition_out blocks=[{"bytes":8,"complete":true,"stream":"text"},{"arguments":"{}","call_id":"1","complete":true,"stream":"tool","tool":"locked"}] is_partial=false text="one\nfine" truncated=false
+        1.1.2 tool_call_start call_id="1" input={} tool="locked"
+        1.1.2 tool_call_result call_id="1" duration_ms="_" error="locked is set to deny" output="locked is set to deny" tool="locked"
+        1.1.2 step_finish cost=null finish_reason="tool_use" stop_reason="tool_use" tokens={}
+        1.2.0 step_start turn_number=2
+        1.2.1 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
+        1.2.1 cognition_out_delta chunk_index=0 text="DONE"
+        1.2.1 cognition_out blocks=[{"bytes":4,"complete":true,"stream":"text"}] is_partial=false text="done" truncated=false
+        1.2.1 step_finish cost=null finish_reason="end_turn" stop_reason="end_turn" tokens={}
+        1.2.1 turn_finish status="completed"
+    "#]].assert_eq(&listing(&events));
 }
 
 #[tokio::test]

@@ -2,15 +2,13 @@
 //! the text of a turn is the same with a rewriter and without, at every chunking.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 
 use flow::{
     Annotation, Callback, CallbackKind, ErrorClass, Event, EventKind, InputAnswer, Message, OutputAnswer, OutputMode,
     Role, TagAnswer, TagPattern, TextAnswer, TextUnit, TurnStatus,
 };
-use support::{CUTS, Plugin, Scene, Script, calls, reports, rule_set, shown, text};
+use tidegate_kit::{CUTS, Plugin, Scene, Script, calls, reports, rule_set, shown, text};
 use tidegate_turn as turn;
 
 type Log = Arc<Mutex<Vec<String>>>;

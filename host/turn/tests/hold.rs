@@ -2,14 +2,12 @@
 //! the bounds of holding, on a clock that the tests own.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::sync::Arc;
 
 use flow::{Delta, Event, EventKind, HoldOutcome, StopReason, StreamKind};
 use proptest::prelude::*;
 use rules::{Hold, RepeatMode, RuleSet};
-use support::{CUTS, RANDOM, Scene, Script, blocks, rule_set, shown, text};
+use tidegate_kit::{CUTS, RANDOM, Scene, Script, blocks, rule_set, shown, text};
 
 /// One rule a pattern, all interrupting.
 fn patterns(patterns: &[&str], change: impl FnOnce(&mut rules::Settings)) -> Arc<RuleSet> {

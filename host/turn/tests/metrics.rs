@@ -1,11 +1,9 @@
 //! What each rule did, in numbers, with the definitions of `RuleMetrics`.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use flow::{Delta, StopReason, StreamKind, Usage};
 use rules::{ContextMode, OnBudget};
-use support::{Scene, Script, blocks, calls, rule_set, text};
+use tidegate_kit::{Scene, Script, blocks, calls, rule_set, text};
 use tidegate_turn as turn;
 use turn::RuleMetrics;
 

@@ -1,12 +1,10 @@
 //! Questions about tool calls: what they carry, and calls that need no question. A turn without input.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::sync::Arc;
 
 use flow::{Confirmation, ErrorClass, Event, EventKind, Message, Place, TurnStatus};
-use support::{Scene, Script, calls, rule_set, text};
+use tidegate_kit::{Scene, Script, calls, rule_set, text};
 use tidegate_turn as turn;
 use turn::ports::{BoxFuture, Confirm, Question};
 use turn::{CancellationToken, Session};
@@ -33,9 +31,9 @@ impl Confirm for Asked {
 #[tokio::test]
 async fn a_question_carries_its_session_position_call_and_preview() {
     let arguments = r#"{"command":"ls\r","n":1}"#;
-    let model = support::ScriptedModel::new(vec![calls(&[("1", "shell", arguments)], 1), text("ok", 1)]);
+    let model = tidegate_kit::ScriptedModel::new(vec![calls(&[("1", "shell", arguments)], 1), text("ok", 1)]);
     let asked = Arc::new(Asked::default());
-    let mut parts = support::parts(&model, vec![], rule_set(&[], |_| {}));
+    let mut parts = tidegate_kit::parts(&model, vec![], rule_set(&[], |_| {}));
     parts.confirm = Arc::<Asked>::clone(&asked);
     let id = parts.id.clone();
     let report = Session::open(parts).unwrap().run(vec![Message::user("go")], &CancellationToken::new()).await;

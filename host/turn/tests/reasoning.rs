@@ -1,12 +1,10 @@
 //! Reasoning on its way to the user: extensions that register for it see it in whole units, at every chunking.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 
 use flow::{Callback, Event, EventKind, Part, StopReason, StreamKind, TextAnswer, TextOptions, TextStream, TextUnit};
-use support::{CUTS, Plugin, Scene, Script, blocks, rule_set, shown};
+use tidegate_kit::{CUTS, Plugin, Scene, Script, blocks, rule_set, shown};
 
 /// Two blocks of reasoning around text, and one that ends without a line end. `for|bidden` reaches over two blocks.
 const BLOCKS: [(StreamKind, &str); 5] = [

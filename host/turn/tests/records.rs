@@ -2,15 +2,13 @@
 //! transcript; what becomes of it when rules are edited, when a conversation is compacted, and when keeping fails.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 
 use flow::{Action, Event, EventKind, Message, RuleRecord, SessionId, StreamKind};
 use rules::RuleSet;
-use support::{Scene, ScriptedModel, calls, drain, rule_set, text};
+use tidegate_kit::{Edited, Scene, ScriptedModel, calls, drain, rule_set, text};
 use tidegate_turn as turn;
-use turn::ports::{BoxFuture, KeptRules, RuleRecords, RuleSource, RuleUpdate};
+use turn::ports::{BoxFuture, KeptRules, RuleRecords, RuleUpdate};
 use turn::{CancellationToken, MemoryRecords, Session};
 
 const WRITE: &str = r#"{"path":"src/a.ts","content":"a FORBIDDEN thing"}"#;
@@ -25,7 +23,7 @@ fn id() -> SessionId {
 }
 
 fn open(model: &Arc<ScriptedModel>, rules: &Arc<RuleSet>, records: &Arc<MemoryRecords>) -> Session {
-    support::session(model, vec![], Arc::clone(rules)).with_records(Arc::<MemoryRecords>::clone(records))
+    tidegate_kit::session(model, vec![], Arc::clone(rules)).with_records(Arc::<MemoryRecords>::clone(records))
 }
 
 async fn run(session: &mut Session) -> turn::TurnReport {
@@ -133,17 +131,6 @@ fn a_damaged_transcript_says_what_is_left_out() {
     assert_eq!(problems, ["record 7 is left out: a rule's `stream` is missing, or not what it should be"]);
 }
 
-/// Rules that may be exchanged, as files that are edited.
-struct Edited(Mutex<RuleUpdate>);
-
-impl RuleSource for Edited {
-    fn current<'a>(&'a self) -> BoxFuture<'a, Result<RuleUpdate, String>> {
-        let mut update = self.0.lock().unwrap();
-        let (set, notices) = (Arc::clone(&update.set), std::mem::take(&mut update.notices));
-        Box::pin(async move { Ok(RuleUpdate { set, notices }) })
-    }
-}
-
 #[tokio::test]
 async fn edited_rules_count_from_the_next_turn_on() {
     let set = |condition: &str, body: &str| {
@@ -159,7 +146,8 @@ async fn edited_rules_count_from_the_next_turn_on() {
     let model = ScriptedModel::new(
         ["say one", "ok", "say one", "say one", "say two", "ok", "say two"].map(|words| text(words, 2)),
     );
-    let parts = turn::Parts { rules: Arc::<Edited>::clone(&source), ..support::parts(&model, vec![], forbidden("")) };
+    let parts =
+        turn::Parts { rules: Arc::<Edited>::clone(&source), ..tidegate_kit::parts(&model, vec![], forbidden("")) };
     let mut session = Session::open(parts).unwrap();
     let mut events = session.subscribe();
     let told = |events: &mut turn::Subscription| -> Vec<EventKind> {
@@ -219,7 +207,7 @@ async fn a_reminder_with_a_result_is_in_the_conversation() {
     });
     let (reminder, output) = reminder.unwrap();
     assert!(reminder.starts_with("<system-reminder") && output.starts_with("write done"), "{reminder}");
-    assert!(support::said(&scene.session.history()[2]).contains(&format!("{reminder:?}, {output:?}")));
+    assert!(tidegate_kit::said(&scene.session.history()[2]).contains(&format!("{reminder:?}, {output:?}")));
     let history = scene.session.history();
     assert_eq!(scene.session.replace_history(history.clone()), Vec::<String>::new());
     assert_eq!(scene.session.replace_history(history[..1].to_vec()), ["no-forbidden"]);
@@ -249,7 +237,7 @@ impl RuleRecords for Broken {
 #[tokio::test]
 async fn what_cannot_be_kept_or_read_is_told_and_stops_nothing() {
     let model = answers("!.");
-    let mut session = support::session(&model, vec![], forbidden("")).with_records(Arc::new(Broken));
+    let mut session = tidegate_kit::session(&model, vec![], forbidden("")).with_records(Arc::new(Broken));
     let mut events = session.subscribe();
     assert_eq!(play(&mut session, &model).await, "!.");
     session.replace_history(vec![]);

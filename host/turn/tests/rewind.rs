@@ -2,8 +2,6 @@
 //! continue from it and described to one that cannot; at every chunking, with every way of handling the text.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::sync::Arc;
 
 use flow::{
@@ -11,7 +9,7 @@ use flow::{
     TextUnit, TurnStatus,
 };
 use rules::{ContextMode, Hold, RuleSet, Settings};
-use support::{CUTS, Plugin, Scene, Script, ScriptedModel, blocks, calls, rule_set, said, shown, text, tool};
+use tidegate_kit::{CUTS, Plugin, Scene, Script, ScriptedModel, blocks, calls, rule_set, said, shown, text, tool};
 
 const WRONG: &str = "One line.\n\nThen FORBIDDEN words.\nMore.";
 

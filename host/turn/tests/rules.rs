@@ -2,13 +2,11 @@
 //! at every chunking.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 
 use flow::{Action, Callback, ErrorClass, Event, EventKind, ModelError, Role, StopReason, StreamKind, TurnStatus};
 use rules::{ContextMode, OnBudget, RepeatMode, RuleSet};
-use support::{CUTS, Plugin, Scene, Script, blocks, calls, rule_set, shown, text, tool};
+use tidegate_kit::{CUTS, Plugin, Scene, Script, blocks, calls, rule_set, shown, text, tool};
 use tidegate_turn as turn;
 
 const WRONG: &str = "Say FORBIDDEN words.";
@@ -196,7 +194,7 @@ async fn case_31_a_cancel_before_the_retry_injects_nothing() {
         let rules = forbidden("", |settings| settings.retry_delay_ms = 50);
         let mut scene = Scene::new([text(WRONG, cut), text(WRONG, cut), text("Fine.", cut)], vec![plugin], rules);
         let report = scene.session.run(vec![flow::Message::user("go")], &cancel).await;
-        let events = support::drain(&mut scene.events);
+        let events = tidegate_kit::drain(&mut scene.events);
         assert_eq!((report.status, scene.model.asked(), injections(&events)), (TurnStatus::Cancelled, 1, 0));
         assert_eq!(scene.session.history().len(), 1, "the input alone stays");
         let (report, events) = scene.turn("again").await;
@@ -278,10 +276,10 @@ async fn a_notice_that_hangs_delays_no_retry() {
     };
     let (report, ()) = tokio::join!(run, stop);
     assert!(began.elapsed() == hour && report.status == TurnStatus::Completed && report.text == "Fine.");
-    let events = support::drain(&mut scene.events);
+    let events = tidegate_kit::drain(&mut scene.events);
     let answered = events.iter().find(|e| matches!(e.kind, EventKind::StepFinish { .. })).unwrap().at_ms;
     assert_eq!(answered, 0, "the answer waited for nothing");
-    assert_eq!(support::reports(&events), ["teller ttsr_triggered ignored: it was stopped with the turn"]);
+    assert_eq!(tidegate_kit::reports(&events), ["teller ttsr_triggered ignored: it was stopped with the turn"]);
     assert!(matches!(events.last().unwrap().kind, EventKind::TurnFinish { .. }));
 }
 

@@ -1,14 +1,12 @@
 //! The corpus of `tests/corpus/segments`, each case at every chunking, and the law that pass-through changes no byte.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 
 use flow::{Callback, Message, TagAnswer, TagPattern, TextAnswer, TextUnit};
 use proptest::prelude::*;
 use serde::Deserialize;
-use support::{Plugin, ScriptedModel, drain, rule_set, session, text};
+use tidegate_kit::{Plugin, ScriptedModel, drain, rule_set, session, text};
 use tidegate_turn as turn;
 use turn::CancellationToken;
 
@@ -44,7 +42,7 @@ fn run_all(plugins: Vec<Plugin>, words: &str, cut: usize) -> (String, Vec<String
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let report = runtime.block_on(session.run(vec![Message::user("go")], &CancellationToken::new()));
     let events = drain(&mut events);
-    let shown = support::shown(&events);
+    let shown = tidegate_kit::shown(&events);
     assert_eq!(report.text, shown, "the report and the events have the same text");
     let withheld = events.iter().filter_map(|event| match &event.kind {
         flow::EventKind::ExtensionWithheld { plugin, callback, bytes, reason } => {
@@ -142,7 +140,7 @@ fn a_section_that_is_too_large_is_shown_unhandled_and_reported() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(session.run(vec![Message::user("go")], &CancellationToken::new()));
     let events = drain(&mut events);
-    assert_eq!(support::shown(&events), words.replace("<a>y</a>", "A"));
+    assert_eq!(tidegate_kit::shown(&events), words.replace("<a>y</a>", "A"));
     assert!(
         events
             .iter()

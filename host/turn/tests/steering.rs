@@ -1,13 +1,11 @@
 //! Messages that arrive while a turn runs: when they reach the model, and that no end of a turn loses one.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-mod support;
-
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use flow::{Callback, EventKind, InputAnswer, Message, TurnStatus};
-use support::{Plugin, ScriptedModel, calls, drain, rule_set, said, text};
+use tidegate_kit::{Plugin, ScriptedModel, calls, drain, rule_set, said, text};
 use tidegate_turn as turn;
 use turn::ports::Inbox;
 use turn::{CancellationToken, Session};
@@ -29,7 +27,7 @@ impl Inbox for Mailbox {
 }
 
 fn session(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, inbox: Arc<Mailbox>) -> Session {
-    support::session(model, plugins, rule_set(&[], |_| {})).with_inbox(inbox)
+    tidegate_kit::session(model, plugins, rule_set(&[], |_| {})).with_inbox(inbox)
 }
 
 fn conversation(session: &Session) -> Vec<String> {
@@ -115,7 +113,7 @@ async fn a_turn_that_is_cancelled_while_it_delivers_loses_no_message() {
     let slow = Plugin { id: "slow", callbacks: vec![(Callback::InputMessages, 50)], yields: true, ..Plugin::default() };
     let cancel = CancellationToken::new();
     let inbox = Arc::new(Cancelling(Mutex::new(vec![Message::user("wait")]), cancel.clone()));
-    let mut session = support::session(&model, vec![slow], rule_set(&[], |_| {})).with_inbox(inbox.clone());
+    let mut session = tidegate_kit::session(&model, vec![slow], rule_set(&[], |_| {})).with_inbox(inbox.clone());
     assert_eq!(session.run(vec![Message::user("go")], &cancel).await.status, TurnStatus::Cancelled);
     assert!(inbox.0.lock().unwrap().is_empty(), "it was taken");
     assert_eq!(conversation(&session), ["go"], "and not delivered");

@@ -1,0 +1,25 @@
+//! The test kit: the ports of a turn as tests play them.
+//!
+//! These stand in for the real parts only where exact timing, exact chunking or a fault is wanted. Everything here panics
+//! where a test uses it wrongly. The crate depends on no sandbox and no HTTP, so that the light crates can use it.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    missing_debug_implementations,
+    reason = "a test fails by panicking; closures have no debug form"
+)]
+
+mod clock;
+mod events;
+mod model;
+mod plugins;
+mod scene;
+mod tools;
+
+pub use clock::{Leaping, Still, TokioClock};
+pub use events::{assert_valid, drain, kept_on_screen, listing, reports, said, shown};
+pub use model::{CUTS, RANDOM, Script, ScriptedModel, blocks, calls, live, pieces, say, text, tool};
+pub use plugins::{Plugin, Plugins};
+pub use scene::{Edited, Scene, parts, rule_set, session};
+pub use tools::{EchoTools, Nobody};

@@ -1,0 +1,144 @@
+//! Extensions made of closures.
+
+use std::sync::Arc;
+
+use flow::{
+    CallFailure, Callback, CallbackKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer,
+    Registered, Registration, SessionId, SessionInUse, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
+};
+use turn::ports::{BoxFuture, EventSink, ExtensionHost, Extensions, SessionView, TtsrEvent};
+
+type Answer<A, R> = Box<dyn Fn(A) -> Result<R, String> + Send + Sync>;
+
+/// One extension made of closures; what is not set passes.
+#[derive(Default)]
+pub struct Plugin {
+    pub id: &'static str,
+    pub callbacks: Vec<(Callback, u8)>,
+    pub required: bool,
+    /// Callbacks that can fail closed do.
+    pub closed: bool,
+    pub input: Option<Answer<Vec<Message>, InputAnswer>>,
+    pub text: Option<Answer<(String, TextPlace), TextAnswer>>,
+    pub tag: Option<Answer<(Tag, TagPlace), TagAnswer>>,
+    pub output: Option<Answer<ModelOutput, OutputAnswer>>,
+    pub ttsr: Option<Answer<TtsrEvent, ()>>,
+    /// This callback never answers.
+    pub hangs: Option<CallbackKind>,
+    /// Calls are not made, for this reason.
+    pub skipped: Option<&'static str>,
+    /// Every call is waited for.
+    pub yields: bool,
+}
+
+#[derive(Clone, Default)]
+pub struct Plugins(Arc<Vec<Plugin>>);
+
+impl Plugins {
+    pub fn new(plugins: Vec<Plugin>) -> Arc<Self> {
+        Arc::new(Self(Arc::new(plugins)))
+    }
+
+    fn call<A, R: Send + 'static>(
+        &self,
+        plugin: usize,
+        callback: CallbackKind,
+        answer: Option<&Answer<A, R>>,
+        value: A,
+        pass: R,
+    ) -> BoxFuture<'static, Result<R, NoAnswer>> {
+        if let Some(why) = self.0[plugin].skipped {
+            return Box::pin(std::future::ready(Err(NoAnswer::Skipped(why.to_owned()))));
+        }
+        if self.0[plugin].hangs == Some(callback) {
+            return Box::pin(std::future::pending());
+        }
+        let result = answer.map_or(Ok(pass), |answer| answer(value)).map_err(|message| {
+            let (cause, frames) = (FailureCause::Returned, Vec::new());
+            CallFailure { plugin: self.0[plugin].id.parse().unwrap(), callback, cause, message, frames }.into()
+        });
+        let yields = self.0[plugin].yields;
+        Box::pin(async move {
+            if yields {
+                tokio::task::yield_now().await;
+            }
+            result
+        })
+    }
+}
+
+impl ExtensionHost for Plugins {
+    fn registrations(&self) -> Vec<Registration> {
+        let one = |plugin: &Plugin| Registration {
+            plugin: plugin.id.parse().unwrap(),
+            version: "1.0.0".into(),
+            callbacks: plugin
+                .callbacks
+                .iter()
+                .cloned()
+                .map(Registered::from)
+                .map(|one| if plugin.closed { one.closed() } else { one })
+                .collect(),
+            required: plugin.required,
+        };
+        self.0.iter().map(one).collect()
+    }
+
+    fn open(
+        &self,
+        _: SessionId,
+        _: Arc<dyn SessionView>,
+        _: Arc<dyn EventSink>,
+    ) -> Result<Arc<dyn Extensions>, SessionInUse> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl Extensions for Plugins {
+    fn input_messages<'a>(
+        &'a self,
+        plugin: usize,
+        messages: &'a [Message],
+    ) -> BoxFuture<'a, Result<InputAnswer, NoAnswer>> {
+        self.call(
+            plugin,
+            CallbackKind::InputMessages,
+            self.0[plugin].input.as_ref(),
+            messages.to_vec(),
+            InputAnswer::Pass,
+        )
+    }
+
+    fn plain_text<'a>(
+        &'a self,
+        plugin: usize,
+        text: &'a str,
+        place: &'a TextPlace,
+    ) -> BoxFuture<'a, Result<TextAnswer, NoAnswer>> {
+        let value = (text.to_owned(), place.clone());
+        self.call(plugin, CallbackKind::PlainText, self.0[plugin].text.as_ref(), value, TextAnswer::Pass)
+    }
+
+    fn tag<'a>(
+        &'a self,
+        plugin: usize,
+        tag: &'a Tag,
+        place: &'a TagPlace,
+    ) -> BoxFuture<'a, Result<TagAnswer, NoAnswer>> {
+        let value = (tag.clone(), place.clone());
+        self.call(plugin, CallbackKind::Tag, self.0[plugin].tag.as_ref(), value, TagAnswer::Keep)
+    }
+
+    fn llm_output<'a>(
+        &'a self,
+        plugin: usize,
+        output: &'a ModelOutput,
+    ) -> BoxFuture<'a, Result<OutputAnswer, NoAnswer>> {
+        let answer = self.0[plugin].output.as_ref();
+        self.call(plugin, CallbackKind::LlmOutput, answer, output.clone(), OutputAnswer::default())
+    }
+
+    fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>> {
+        self.call(plugin, CallbackKind::TtsrTriggered, self.0[plugin].ttsr.as_ref(), event.clone(), ())
+    }
+}

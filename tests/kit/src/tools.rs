@@ -1,0 +1,61 @@
+//! Tools that echo, and a person who is not there.
+
+use flow::{Confirmation, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
+use turn::ports::{BoxFuture, Confirm, PreparedCall, Progress, Question, Tools};
+
+/// Tools that say what they were called with; `slow` never ends, `shell` asks, `locked` is denied, `steps` tells progress.
+pub struct EchoTools;
+
+impl Tools for EchoTools {
+    fn specs(&self) -> Vec<ToolSpec> {
+        let spec = |name: &str| ToolSpec {
+            name: name.into(),
+            description: String::new(),
+            parameters: serde_json::json!({"type": "object"}),
+        };
+        ["read", "write", "edit", "slow", "shell", "locked", "steps"].map(spec).into()
+    }
+
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        Box::new(EchoCall(call))
+    }
+}
+
+struct EchoCall<'a>(&'a ToolCall);
+
+impl PreparedCall for EchoCall<'_> {
+    fn permission(&self) -> Permission {
+        match self.0.name.as_str() {
+            "shell" => Permission::Ask { reason: "shell is set to ask".into() },
+            "locked" => Permission::Deny { reason: "locked is set to deny".into() },
+            _ => Permission::Allow,
+        }
+    }
+
+    fn preview(&mut self) -> BoxFuture<'_, Preview> {
+        Box::pin(std::future::ready(Preview::of_arguments(&self.0.arguments).unwrap()))
+    }
+
+    fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
+        let call = self.0;
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            match call.name.as_str() {
+                "slow" => std::future::pending::<()>().await,
+                "steps" => ["one", "two"].into_iter().for_each(progress),
+                _ => {}
+            }
+            ToolOutput { content: format!("{} done: {}", call.name, call.arguments), diff: None, is_error: false }
+        })
+    }
+}
+
+/// Nobody can be asked.
+pub struct Nobody;
+
+impl Confirm for Nobody {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+        let reason = format!("{}, and nobody can be asked", question.reason);
+        Box::pin(async move { Confirmation::Denied { reason } })
+    }
+}
