@@ -208,48 +208,6 @@ async fn a_session_that_is_dropped_ends_them_too() {
     assert!(events.next().await.is_none());
 }
 
-/// The type of each kind's record. A new kind does not compile before it has a line here.
-fn name(kind: &EventKind) -> &'static str {
-    match kind {
-        EventKind::ThreadStarted { .. } => "thread_started",
-        EventKind::ThreadCompleted { .. } => "thread_completed",
-        EventKind::ThreadError { .. } => "thread_error",
-        EventKind::ThreadCancelled { .. } => "thread_cancelled",
-        EventKind::TurnStart => "turn_start",
-        EventKind::TurnFinish { .. } => "turn_finish",
-        EventKind::StepStart => "step_start",
-        EventKind::StepFinish { .. } => "step_finish",
-        EventKind::CognitionIn { .. } => "cognition_in",
-        EventKind::CognitionOut { .. } => "cognition_out",
-        EventKind::CognitionOutDelta { .. } => "cognition_out_delta",
-        EventKind::CognitionReasoning { .. } => "cognition_reasoning",
-        EventKind::CognitionReasoningDelta { .. } => "cognition_reasoning_delta",
-        EventKind::ToolCallStart { .. } => "tool_call_start",
-        EventKind::ToolCallProgress { .. } => "tool_call_progress",
-        EventKind::ToolCallResult { .. } => "tool_call_result",
-        EventKind::ToolConfirmationRequested { .. } => "tool_confirmation_requested",
-        EventKind::ToolConfirmationResolved { .. } => "tool_confirmation_resolved",
-        EventKind::ErrorClassified { .. } => "error_classified",
-        EventKind::RetryScheduled { .. } => "retry_scheduled",
-        EventKind::RetrySucceeded { .. } => "retry_succeeded",
-        EventKind::RuleFired { .. } => "rule_fired",
-        EventKind::RuleHoldReleased { .. } => "rule_hold_released",
-        EventKind::RuleHeld { .. } => "rule_held",
-        EventKind::TtsrInjection { .. } => "ttsr_injection",
-        EventKind::TtsrRearmed { .. } => "ttsr_rearmed",
-        EventKind::RulesReloaded { .. } => "rules_reloaded",
-        EventKind::SteeringMessage { .. } => "steering_message",
-        EventKind::CustomMessage { .. } => "custom_message",
-        EventKind::ExtensionRegistered { .. } => "extension_registered",
-        EventKind::ExtensionUnregistered { .. } => "extension_unregistered",
-        EventKind::ExtensionCallback(_) => "extension_callback",
-        EventKind::ExtensionWithheld { .. } => "extension_withheld",
-        EventKind::ExtensionState { .. } => "extension_state",
-        EventKind::ExtensionLog { .. } => "extension_log",
-        EventKind::Notice { .. } => "notice",
-    }
-}
-
 /// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
 const REQUIRED: [(&str, &[&str]); 36] = [
     ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
@@ -435,7 +393,7 @@ fn every_kind_has_its_record_with_what_it_must_have() {
     for (seq, kind) in (5..).zip(samples()) {
         let event = Event { seq, at_ms: 9, place, kind };
         let record = turn::transcript::record(&event, "thread-1");
-        let name = name(&event.kind);
+        let name = event.kind.name();
         assert_eq!(record["type"], name);
         for (field, value) in [("seq", seq), ("ts", 9), ("turn", 1), ("step", 2), ("attempt", 3)] {
             assert_eq!(record[field], value, "{name}: {field}");
@@ -448,7 +406,8 @@ fn every_kind_has_its_record_with_what_it_must_have() {
         }
         seen.insert(name);
     }
-    assert_eq!(seen, REQUIRED.iter().map(|(name, _)| *name).collect(), "a sample for each type");
+    assert_eq!(seen, EventKind::NAMES.iter().copied().collect(), "a sample for each kind");
+    assert_eq!(seen.len(), REQUIRED.len());
 }
 
 #[test]
@@ -458,7 +417,7 @@ fn records_say_what_their_event_says() {
     };
     let payloads: Vec<Value> = samples().into_iter().map(record).collect();
     let of = |name: &str, field: &str| -> Vec<Value> {
-        let with = samples().into_iter().zip(&payloads).filter(|(kind, _)| self::name(kind) == name);
+        let with = samples().into_iter().zip(&payloads).filter(|(kind, _)| kind.name() == name);
         with.map(|(_, payload)| payload[field].clone()).collect()
     };
     assert_eq!(

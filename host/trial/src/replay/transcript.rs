@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use flow::{CallId, Delta, StreamKind};
+use flow::{CallId, Delta, EventKind, StreamKind};
 use serde_json::Value;
 
 use super::BadLine;
@@ -16,39 +16,9 @@ use super::report::{Replay, Tokens, Where};
 
 type Take<'t> = dyn FnMut(&str, Step, &mut Replay) + 't;
 
-/// Types of records that say nothing about what the model wrote or what rules did.
-const OTHERS: [&str; 30] = [
-    "steering_message",
-    "thread_started",
-    "thread_completed",
-    "thread_error",
-    "thread_cancelled",
-    "step_start",
-    "cognition_in",
-    "cognition_out_delta",
-    "cognition_reasoning_delta",
-    "tool_call_progress",
-    "tool_call_result",
-    "tool_confirmation_requested",
-    "tool_confirmation_resolved",
-    "error_classified",
-    "retry_scheduled",
-    "retry_succeeded",
-    "rule_held",
-    "rule_hold_released",
-    "rules_reloaded",
-    "rule_metrics",
-    "ttsr_rearmed",
-    "custom_message",
-    "extension_registered",
-    "extension_unregistered",
-    "extension_callback",
-    "extension_state",
-    "extension_log",
-    "notice",
-    "rulebook_read",
-    "ttsr_triggered",
-];
+/// Types of records that other programs write about rules. Like those of [`EventKind::NAMES`] that are not read here, they say
+/// nothing about what the model wrote or what rules did.
+const OTHERS: [&str; 3] = ["rule_metrics", "rulebook_read", "ttsr_triggered"];
 
 /// Reads a transcript and gives its steps, thread by thread.
 pub(super) fn read(mut lines: Lines, report: &mut Replay, take: &mut Take<'_>) -> Result<(), BadLine> {
@@ -164,7 +134,7 @@ impl Thread {
                     self.part(record, report, take)?;
                 }
             }
-            other => return Ok(OTHERS.contains(&other)),
+            other => return Ok(EventKind::NAMES.contains(&other) || OTHERS.contains(&other)),
         }
         Ok(true)
     }

@@ -1,9 +1,8 @@
 //! Writes records of stream rules, and reads them back from a transcript when a session is resumed.
 
-use flow::{Action, CallId, EventKind, Evidence, RuleRecord, StreamKind};
+use flow::{Action, CallId, Evidence, RuleMatch, RuleRecord, StreamKind};
 use serde_json::{Value, json};
 
-use super::unknown;
 use crate::ports::KeptRules;
 
 /// Reads the rule records of a session's transcript: enough to resume it. All of them, oldest first; where the
@@ -53,41 +52,18 @@ pub fn kept_rules<'a>(records: impl IntoIterator<Item = &'a Value>) -> (KeptRule
     (kept, problems)
 }
 
-/// The records of events about rules.
-pub(super) fn describe(kind: &EventKind) -> (&'static str, Value) {
-    match kind {
-        EventKind::RuleFired { found, action, first, again } => {
-            let mut payload = json!({
-                "rule": found.rule,
-                "stream": found.stream.as_str(),
-                "action": action.as_str(),
-                "first": first,
-                "again": again,
-                "evidence": evidence(&found.evidence),
-            });
-            name_call(&mut payload, &found.stream);
-            ("rule_fired", payload)
-        }
-        EventKind::RuleHoldReleased { stream, bytes, bound } => {
-            ("rule_hold_released", json!({"stream": stream.as_str(), "bytes": bytes, "bound": bound}))
-        }
-        EventKind::RuleHeld { stream, rules, holds, bytes_max, ms_max, outcome } => (
-            "rule_held",
-            json!({
-                "stream": stream.as_str(), "rules": rules, "holds": holds, "bytes_max": bytes_max, "ms_max": ms_max,
-                "outcome": outcome.as_str(),
-            }),
-        ),
-        EventKind::TtsrInjection { rules, discarded_bytes, records } => {
-            let records: Vec<Value> = records.iter().map(write).collect();
-            ("ttsr_injection", json!({"rules": rules, "discarded_bytes": discarded_bytes, "records": records}))
-        }
-        EventKind::TtsrRearmed { rules } => ("ttsr_rearmed", json!({"rules": rules})),
-        EventKind::RulesReloaded { active, notices } => {
-            ("rules_reloaded", json!({"active": active, "notices": notices}))
-        }
-        _ => unknown(),
-    }
+/// The payload of `rule_fired`.
+pub(super) fn fired(found: &RuleMatch, action: Action, first: bool, again: bool) -> Value {
+    let mut payload = json!({
+        "rule": found.rule,
+        "stream": found.stream.as_str(),
+        "action": action.as_str(),
+        "first": first,
+        "again": again,
+        "evidence": evidence(&found.evidence),
+    });
+    name_call(&mut payload, &found.stream);
+    payload
 }
 
 fn evidence(evidence: &Evidence) -> Value {
@@ -108,7 +84,7 @@ fn name_call(payload: &mut Value, stream: &StreamKind) {
     }
 }
 
-fn write(record: &RuleRecord) -> Value {
+pub(super) fn write(record: &RuleRecord) -> Value {
     let mut payload = json!({
         "rule": record.rule,
         // Not every reader of JSON keeps 64 bits of a number.

@@ -1,0 +1,361 @@
+//! The kinds of events.
+
+use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, TurnStatus};
+use crate::{
+    Action, Annotation, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Preview, Registered, Role, RuleMatch,
+    RuleRecord, SessionId, StopReason, StreamKind, Usage,
+};
+
+/// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
+macro_rules! events {
+    ($(
+        $(#[$doc:meta])*
+        $kind:ident
+        $({ $($(#[$about:meta])* $field:ident: $type:ty,)+ })?
+        $(($inner:ident: $only:ty))?
+        = $name:literal,
+    )+) => {
+        /// What happened, with its payload. Kinds are added in minor versions.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum EventKind {
+            $(
+                $(#[$doc])*
+                $kind $({ $($(#[$about])* $field: $type,)+ })? $(($only))?,
+            )+
+        }
+
+        /// An [`EventKind`] for crates that must have an answer for every kind, such as the writer of records: a match on it
+        /// needs no wildcard, so that a kind that is added does not compile until it has its arm. It is not part of the facade.
+        #[derive(Clone, Copy, Debug)]
+        #[allow(missing_docs, reason = "the kinds and fields are those of `EventKind`")]
+        pub enum EventView<'e> {
+            $($kind $({ $($field: &'e $type,)+ })? $((&'e $only))?,)+
+        }
+
+        impl EventKind {
+            /// The names of all kinds, as the thread-event specification and records have them.
+            pub const NAMES: &[&str] = &[$($name),+];
+
+            /// Returns the name of the kind.
+            pub fn name(&self) -> &'static str {
+                match EventView::from(self) {
+                    $(EventView::$kind { .. } => $name,)+
+                }
+            }
+        }
+
+        impl<'e> From<&'e EventKind> for EventView<'e> {
+            fn from(kind: &'e EventKind) -> Self {
+                match kind {
+                    $(EventKind::$kind $({ $($field,)+ })? $(($inner))? => Self::$kind $({ $($field,)+ })? $(($inner))?,)+
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// `thread_started`: the session opened.
+    ThreadStarted {
+        /// The thread's session.
+        session: SessionId,
+        /// The provider's name.
+        provider: String,
+        /// The model's name.
+        model: String,
+    } = "thread_started",
+    /// `thread_completed`: the session closed.
+    ThreadCompleted {
+        /// The number of turns that were run.
+        turns: u32,
+        /// Tokens of all attempts.
+        usage: Usage,
+        /// Milliseconds since the thread started.
+        duration_ms: u64,
+    } = "thread_completed",
+    /// `thread_error`: a turn failed.
+    ThreadError {
+        /// What kind of failure.
+        class: ErrorClass,
+        /// The error in one sentence.
+        message: String,
+    } = "thread_error",
+    /// `thread_cancelled`: a turn was cancelled.
+    ThreadCancelled {
+        /// Who or what stopped it.
+        by: String,
+    } = "thread_cancelled",
+    /// `turn_start`: input was accepted for a turn.
+    TurnStart = "turn_start",
+    /// `turn_finish`: the turn is over, whatever its end.
+    TurnFinish {
+        /// How it ended.
+        status: TurnStatus,
+    } = "turn_finish",
+    /// `step_start`: the first request of a step is about to be sent.
+    StepStart = "step_start",
+    /// `step_finish`: an answer was accepted.
+    StepFinish {
+        /// Tokens of all attempts of the step.
+        usage: Usage,
+        /// Why the accepted answer ended.
+        stop: StopReason,
+    } = "step_finish",
+    /// `cognition_in`: something was sent to the model that was not there before.
+    CognitionIn {
+        /// Under which role.
+        role: Role,
+        /// The text of the message or delta.
+        text: String,
+        /// Not shown to the user.
+        hidden: bool,
+    } = "cognition_in",
+    /// `cognition_out`: the model's text, whole or as far as it came. This is the original, before extensions.
+    CognitionOut {
+        /// The text of the message or delta.
+        text: String,
+        /// The model's name.
+        model: Option<String>,
+        /// Set where the answer did not come to its end.
+        partial: Option<Partial>,
+        /// What it consisted of, in order; empty for an answer that no model gave.
+        blocks: Vec<AnswerBlock>,
+        /// What extensions noted, by their id.
+        annotations: Vec<(PluginId, Annotation)>,
+        /// What extensions made of the text, in order: each one's id and its result.
+        rewrites: Vec<(PluginId, String)>,
+    } = "cognition_out",
+    /// `cognition_out_delta`: text was shown, after the gate and the extensions. Joined, these are what the user saw.
+    CognitionOutDelta {
+        /// The text of the message or delta.
+        text: String,
+        /// Number of the delta within its attempt, 0 for the first also where a beginning stands.
+        index: u32,
+    } = "cognition_out_delta",
+    /// `cognition_reasoning`: the model's reasoning, whole or as far as it was received. This is the original, before rules and
+    /// extensions, for transcripts; front ends show [`EventKind::CognitionReasoningDelta`].
+    CognitionReasoning {
+        /// The text of the message or delta.
+        text: String,
+        /// It did not come to its end.
+        interrupted: bool,
+    } = "cognition_reasoning",
+    /// `cognition_reasoning_delta`: reasoning passed the gate.
+    CognitionReasoningDelta {
+        /// The text of the message or delta.
+        text: String,
+    } = "cognition_reasoning_delta",
+    /// `tool_call_start`: a call of the accepted answer is handled.
+    ToolCallStart {
+        /// The call's id.
+        call: CallId,
+        /// The tool's name.
+        tool: String,
+        /// Arguments as the model wrote them.
+        arguments: String,
+    } = "tool_call_start",
+    /// `tool_call_progress`: a running tool reports what it is doing.
+    ToolCallProgress {
+        /// The call's id.
+        call: CallId,
+        /// A human-readable line.
+        message: String,
+    } = "tool_call_progress",
+    /// `tool_call_result`: the call is over; its result goes to the model.
+    ToolCallResult {
+        /// The call's id.
+        call: CallId,
+        /// The tool's name.
+        tool: String,
+        /// What the tool gave; it goes to the model.
+        output: String,
+        /// What stands before it in the result that the model gets: reminders of stream rules.
+        reminder: Option<String>,
+        /// A unified diff, for people.
+        diff: Option<String>,
+        /// It failed; `output` says why.
+        is_error: bool,
+        /// How long it took.
+        duration_ms: u64,
+    } = "tool_call_result",
+    /// `tool_confirmation_requested`: a person is asked about a call.
+    ToolConfirmationRequested {
+        /// The call's id.
+        call: CallId,
+        /// The tool's name.
+        tool: String,
+        /// Arguments as the model wrote them.
+        arguments: String,
+        /// Which setting asks.
+        reason: String,
+        /// What the person is shown of the call.
+        preview: Preview,
+    } = "tool_confirmation_requested",
+    /// `tool_confirmation_resolved`: the question about a call was answered.
+    ToolConfirmationResolved {
+        /// The call's id.
+        call: CallId,
+        /// The person's decision, with a reason where it is no.
+        decision: Confirmation,
+    } = "tool_confirmation_resolved",
+    /// `error_classified`: an error of the provider, and what it means for a retry.
+    ErrorClassified {
+        /// The class, which decides whether the request is repeated.
+        class: ErrorClass,
+        /// The provider's word, or the HTTP status, or `unknown`.
+        code: String,
+        /// The error in one sentence.
+        message: String,
+    } = "error_classified",
+    /// `retry_scheduled`: the request is sent again after a delay.
+    RetryScheduled {
+        /// The number of this retry, from 1.
+        retry: u32,
+        /// The most retries there are.
+        max_retries: u32,
+        /// Milliseconds until the request is sent again.
+        delay_ms: u64,
+        /// Whether the provider asked for this delay.
+        asked: bool,
+    } = "retry_scheduled",
+    /// `retry_succeeded`: a repeated request was answered.
+    RetrySucceeded {
+        /// The error that made it necessary.
+        original_error: String,
+        /// How many times it was tried again.
+        retry_count: u32,
+        /// Milliseconds waited in all.
+        total_delay_ms: u64,
+    } = "retry_succeeded",
+    /// `rule_fired`: a stream rule matched.
+    RuleFired {
+        /// The rule, its stream and the evidence.
+        found: RuleMatch,
+        /// What is done about it.
+        action: Action,
+        /// The first of this (stream, rule) in the turn; later ones do not notify extensions again.
+        first: bool,
+        /// The rule was used before and its repeat mode does not let it act now: the violation is only reported.
+        again: bool,
+    } = "rule_fired",
+    /// `rule_hold_released`: bytes that were held back for conditions without a bounded length were released because a limit
+    /// was reached, not because a match was ruled out.
+    RuleHoldReleased {
+        /// On which stream.
+        stream: StreamKind,
+        /// How many bytes.
+        bytes: u64,
+        /// Which bound: `hold_max_bytes` or `hold_max_ms`.
+        bound: String,
+    } = "rule_hold_released",
+    /// `rule_held`: bytes were held back because they might have belonged to a match. One for each stream of an attempt in
+    /// which bytes were held back over more than one delta, at the attempt's end.
+    RuleHeld {
+        /// On which stream.
+        stream: StreamKind,
+        /// The rules that made them wait, as far as was looked: when holding began, and whenever twice as much was held.
+        /// Empty where the setting holds whole blocks.
+        rules: Vec<String>,
+        /// How often holding began.
+        holds: u32,
+        /// The most bytes that were held at once.
+        bytes_max: u64,
+        /// The longest that a byte was held, in milliseconds.
+        ms_max: u64,
+        /// How it ended.
+        outcome: HoldOutcome,
+    } = "rule_held",
+    /// `ttsr_injection`: reminders of these rules went to the model.
+    TtsrInjection {
+        /// Names of the rules, each once.
+        rules: Vec<String>,
+        /// Bytes of the answer that were thrown away (0 for reminders that stop nothing).
+        discarded_bytes: u64,
+        /// What a resumed session needs to know, one for each of `rules`.
+        records: Vec<RuleRecord>,
+    } = "ttsr_injection",
+    /// `ttsr_rearmed`: reminders of these rules left the conversation (by compaction); the rules may fire again.
+    TtsrRearmed {
+        /// Names of the rules, each once.
+        rules: Vec<String>,
+    } = "ttsr_rearmed",
+    /// `rules_reloaded`: the rules were edited; from this turn on others count.
+    RulesReloaded {
+        /// Rules in use now, of every kind.
+        active: usize,
+        /// What was found while they were read: a file that cannot be read, a rule that was refused.
+        notices: Vec<String>,
+    } = "rules_reloaded",
+    /// `steering_message`: a message that arrived while the turn ran reached the conversation.
+    SteeringMessage {
+        /// The role of its author.
+        role: Role,
+        /// The text before extensions changed it.
+        text: String,
+    } = "steering_message",
+    /// `custom_message`: the host put a message into the conversation.
+    CustomMessage {
+        /// What for: `ttsr-injection`.
+        custom_type: String,
+        /// The words, as the model sees them.
+        text: String,
+        /// Not shown to the user.
+        hidden: bool,
+    } = "custom_message",
+    /// `extension_registered`: a plugin was loaded for the session.
+    ExtensionRegistered {
+        /// The extension's id.
+        plugin: PluginId,
+        /// The plugin's version.
+        version: String,
+        /// What it registered, with the operator's priorities and policies.
+        callbacks: Vec<Registered>,
+    } = "extension_registered",
+    /// `extension_unregistered`: the plugin no longer belongs to the session.
+    ExtensionUnregistered {
+        /// The extension's id.
+        plugin: PluginId,
+        /// Why it was removed.
+        reason: String,
+    } = "extension_unregistered",
+    /// `extension_callback`: a callback was called, or skipped.
+    ExtensionCallback(report: CallbackReport) = "extension_callback",
+    /// `extension_withheld`: an extension that fails closed did not check something, so it was not shown, or for
+    /// `on_input_messages` not sent.
+    ExtensionWithheld {
+        /// Which extension was to check it.
+        plugin: PluginId,
+        /// In which callback.
+        callback: CallbackKind,
+        /// Bytes of text that were withheld.
+        bytes: u64,
+        /// Why it was not checked: the failure, why the call was skipped, or why the section could not be given to it.
+        reason: String,
+    } = "extension_withheld",
+    /// `extension_state`: a committed change of an extension's state, or an eviction.
+    ExtensionState {
+        /// The extension's id.
+        plugin: PluginId,
+        /// `set`, `delete`, `clear`, `evict`.
+        operation: String,
+        /// The key; empty for `clear`.
+        key: String,
+        /// Bytes of the extension's state afterwards.
+        size_bytes: u64,
+    } = "extension_state",
+    /// `extension_log`: a line a plugin wrote.
+    ExtensionLog {
+        /// The extension's id.
+        plugin: PluginId,
+        /// `trace`, `debug`, `info`, `warn`, `error`.
+        level: String,
+        /// The line as the plugin wrote it.
+        message: String,
+    } = "extension_log",
+    /// `notice`: something a person should know that is no event of its own, such as a section too large to handle.
+    Notice {
+        /// The sentence for the person.
+        message: String,
+    } = "notice",
+}
