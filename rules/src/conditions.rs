@@ -41,13 +41,20 @@ impl Reader<'_> {
     /// exactly as written; only line ends around it, as a multi-line string has them, are no part of it.
     pub(crate) fn written(&mut self, strings: &Strings, keys: &'static [&'static str]) -> (Vec<Written>, usize) {
         let (mut out, mut refused): (Vec<Written>, usize) = (Vec::new(), 0);
-        for text in strings.0.iter().map(|text| without_outer_lines(text)).filter(|text| !text.is_empty()) {
+        for text in strings.0.iter().map(|text| without_outer_lines(text)) {
+            if text.is_empty() {
+                let place = self.places.find_empty(keys).or_else(|| self.places.key(keys));
+                let message = "an empty condition is ignored".to_owned();
+                let help = Some("write a regular expression, or remove it".into());
+                self.report(Severity::Warning, Code::RuleEmptyCondition, message, help, place);
+                continue;
+            }
             if out.iter().any(|known| known.text == text) {
                 continue;
             }
             if text.trim().is_empty() {
                 let place = self.places.find(keys, text, 0..text.len());
-                let message = "a condition of nothing but blanks is not used".to_owned();
+                let message = "a condition of white space only is ignored".to_owned();
                 let help = Some("write `[ ]` to match a blank".into());
                 self.report(Severity::Warning, Code::RuleEmptyCondition, message, help, place);
                 continue;

@@ -11,7 +11,7 @@ use toml::de::DeTable;
 use crate::keys::{self, Takes};
 use crate::places::{Key, Places};
 use crate::yaml::{self, Entry, Scalar, Value};
-use crate::{Rule, RuleSpec};
+use crate::{Rule, RuleSpec, values};
 
 /// Reads the text of a rule file. `name` is the file's name without its extension. The diagnostics report what was refused;
 /// they name the file as `source` does.
@@ -77,28 +77,52 @@ impl File<'_> {
     }
 
     fn toml(&mut self, front: Range<usize>) -> Option<(RuleSpec, Places)> {
-        let places = Places::of_toml(self.file, front.clone()).whole_file();
-        let mut fine = true;
-        for key in places.keys() {
-            if keys::find(&key.name).is_none() {
-                let help = suggestion(&key.name).or_else(|| keys::of_other_hosts(&key.name).map(str::to_owned));
-                self.error(Code::RuleUnknownKey, format!("unknown key `{}`", key.name), help, Some(key.span.clone()));
-                fine = false;
+        let file = self.file;
+        let text = &file.text[front.clone()];
+        let place = |span: Range<usize>| front.start + span.start..front.start + span.end;
+        let table = match DeTable::parse(text) {
+            Ok(table) => table.into_inner(),
+            Err(error) => {
+                self.error(Code::RuleSyntax, error.message().to_owned(), None, error.span().map(place));
+                return None;
+            }
+        };
+        let mut given: Vec<&str> = Vec::new();
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_unstable_by_key(|(key, _)| key.span().start);
+        for (key, value) in entries {
+            let (name, span): (&str, _) = (key.get_ref(), place(key.span()));
+            let Some(info) = keys::find(name) else {
+                let help = keys::of_other_hosts(name).map(str::to_owned).or_else(|| suggestion(name));
+                self.error(Code::RuleUnknownKey, format!("unknown key `{name}`"), help, Some(span));
+                continue;
+            };
+            if given.contains(&info.name) {
+                let message = format!("`{name}` sets `{}`, which is set already", info.name);
+                self.error(Code::RuleDuplicateKey, message, Some("keep one of the two".into()), Some(span));
+            }
+            given.push(info.name);
+            for wrong in values::check_toml(name, info.takes, value) {
+                self.error(Code::RuleInvalidValue, wrong.message, wrong.help, wrong.span.map(place));
             }
         }
-        if !fine {
+        if self.is_refused() {
             return None;
         }
-        let text = &self.file.text[front.clone()];
+        let places = Places::of_toml(file, front.clone()).whole_file();
         match toml::from_str(text) {
             Ok(spec) => Some((spec, places)),
+            // The table of keys lets pass what `RuleSpec` takes and nothing else.
             Err(error) => {
-                let code = if DeTable::parse(text).is_ok() { Code::RuleInvalidValue } else { Code::RuleSyntax };
-                let place = error.span().map(|span| front.start + span.start..front.start + span.end);
-                self.error(code, error.message().to_owned(), None, place);
+                self.error(Code::RuleInvalidValue, error.message().to_owned(), None, error.span().map(place));
                 None
             }
         }
+    }
+
+    /// Whether something was found for which the file has no rule that can be used.
+    fn is_refused(&self) -> bool {
+        self.found.iter().any(Diagnostic::is_error)
     }
 
     /// Turns YAML entries into the keys they stand for. Keys that rules do not have are reported and passed over, so that
@@ -134,15 +158,18 @@ impl File<'_> {
                 self.warn(Code::RuleDuplicateKey, message, None, before.span);
                 table.remove(&before.name);
             }
-            match typed(name, info.takes, &value).and_then(|value| fits(name, value)) {
+            match values::from_yaml(name, info.takes, &value) {
                 Ok(value) => drop(table.insert(name.to_owned(), value)),
-                Err(message) => {
+                Err(wrong) => {
                     let at = key.values.first().map(|(_, span)| span.clone()).filter(|span| !span.is_empty());
-                    self.error(Code::RuleInvalidValue, message, None, at.or(Some(key.span)));
-                    return None;
+                    let at = at.unwrap_or_else(|| key.span.clone());
+                    self.error(Code::RuleInvalidValue, wrong.message, wrong.help, Some(at));
                 }
             }
             keys.push(key);
+        }
+        if self.is_refused() {
+            return None;
         }
         match RuleSpec::deserialize(table) {
             Ok(spec) => Some((spec, Places::of_file(self.file, keys))),
@@ -183,38 +210,9 @@ impl File<'_> {
     }
 }
 
-/// The value as the key takes it. `key` is its name as written.
-fn typed(key: &str, takes: Takes, value: &Value) -> Result<toml::Value, String> {
-    let text = match value {
-        Value::One(one) => one.text.clone(),
-        Value::Many(many) if takes == Takes::List => {
-            return Ok(many.iter().map(|one| one.text.clone()).collect::<Vec<_>>().into());
-        }
-        Value::Many(many) => many.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(", "),
-    };
-    Ok(match takes {
-        Takes::Flag => match text.to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" => true.into(),
-            "false" | "no" | "off" | "" => false.into(),
-            other => return Err(format!("`{key}` is true or false, not `{other}`")),
-        },
-        Takes::Number => {
-            let number = text.parse::<u32>().map_err(|_| format!("`{key}` is a number, not `{text}`"))?;
-            i64::from(number).into()
-        }
-        Takes::List | Takes::Word | Takes::ManifestOnly => text.into(),
-    })
-}
-
 /// The name that was probably meant.
 fn suggestion(key: &str) -> Option<String> {
     flow::text::nearest(key, keys::names()).map(|name| format!("did you mean `{name}`?"))
-}
-
-/// The value, where the key takes it.
-fn fits(key: &str, value: toml::Value) -> Result<toml::Value, String> {
-    let alone = toml::Table::from_iter([(key.to_owned(), value.clone())]);
-    RuleSpec::deserialize(alone).map(|_| value).map_err(|error| format!("`{key}`: {}", error.message()))
 }
 
 #[derive(Clone, Copy)]

@@ -10,8 +10,10 @@ pub(crate) enum Takes {
     Flag,
     /// A whole number.
     Number,
-    /// A string, of one of the key's words where it has words.
-    Word,
+    /// A string of any content.
+    Text,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
     /// A string, in a manifest only: in a rule file the file itself says it.
     ManifestOnly,
 }
@@ -37,18 +39,22 @@ static KEYS: [KeyInfo; 23] = [
     key("ttsrTrigger", &[], Takes::List),
     key("scope", &[], Takes::List),
     key("globs", &[], Takes::List),
-    key("interrupt", &["interruptMode", "interrupt_mode"], Takes::Word),
-    key("repeat", &["repeatMode", "repeat_mode"], Takes::Word),
+    key(
+        "interrupt",
+        &["interruptMode", "interrupt_mode"],
+        Takes::OneOf(&["always", "prose-only", "tool-only", "never"]),
+    ),
+    key("repeat", &["repeatMode", "repeat_mode"], Takes::OneOf(&["once", "after-gap", "always"])),
     key("gap", &["repeatGap", "repeat_gap"], Takes::Number),
-    key("context", &["contextMode", "context_mode"], Takes::Word),
-    key("action", &[], Takes::Word),
+    key("context", &["contextMode", "context_mode"], Takes::OneOf(&["discard", "keep", "rewind"])),
+    key("action", &[], Takes::OneOf(&["remind", "interrupt", "block", "stop"])),
     key("all", &[], Takes::List),
     key("unless", &[], Takes::List),
     key("field", &[], Takes::List),
     key("agents", &[], Takes::List),
     key("max_interrupts", &["maxInterrupts"], Takes::Number),
-    key("description", &[], Takes::Word),
-    key("reminder", &[], Takes::Word),
+    key("description", &[], Takes::Text),
+    key("reminder", &[], Takes::Text),
     key("always_apply", &["alwaysApply"], Takes::Flag),
     key("enabled", &[], Takes::Flag),
     key("required", &[], Takes::Flag),
@@ -76,6 +82,7 @@ pub(crate) fn of_other_hosts(key: &str) -> Option<&'static str> {
         "name" | "body" => "the name is the file's name, the body is what follows the front matter",
         "paths" | "files" | "glob" => "files are named by `globs`",
         "trigger" => "write `condition`, `globs` or `alwaysApply: true`",
+        "rule" => "a rule file is one rule: write its keys without `[[rule]]`",
         "level" | "severity" => "what a match does is said by `interruptMode` and `action`",
         _ => return None,
     })
@@ -88,7 +95,7 @@ mod tests {
 
     use serde::Deserialize;
 
-    use super::{find, names};
+    use super::{KEYS, Takes, find, names};
     use crate::RuleSpec;
 
     #[test]
@@ -100,5 +107,23 @@ mod tests {
         assert_eq!(names().collect::<BTreeSet<_>>(), read);
         assert_eq!(find("repeatGap").map(|key| key.name), Some("gap"));
         assert!(find("no such key").is_none());
+    }
+
+    #[test]
+    fn the_table_has_the_words_that_rules_are_read_with() {
+        let choices = KEYS.iter().filter_map(|key| match key.takes {
+            Takes::OneOf(words) => Some((key.name, words)),
+            _ => None,
+        });
+        let mut checked = 0;
+        for (name, words) in choices {
+            let error = RuleSpec::deserialize(toml::Table::from_iter([(name.to_owned(), "no such word".into())]));
+            let error = error.unwrap_err().to_string();
+            // unknown variant `no such word`, expected one of `…`, `…`.
+            let line = error.lines().find(|line| line.contains("no such word")).unwrap();
+            assert_eq!(line.split('`').skip(3).step_by(2).collect::<Vec<_>>(), words, "{name}");
+            checked += 1;
+        }
+        assert_eq!(checked, 4);
     }
 }

@@ -64,6 +64,7 @@ mod shadow;
 mod spec;
 mod tail;
 mod unread;
+mod values;
 mod watch;
 mod yaml;
 
@@ -82,3 +83,4 @@ pub use set::{RuleInfo, RuleSet, RuleState};
 pub use settings::{ContextMode, Hold, InterruptMode, OnBudget, RepeatMode, Settings};
 pub use shadow::Shadow;
 pub use spec::{RuleAction, RuleSpec, Strings};
+pub use values::toml_type;

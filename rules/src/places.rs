@@ -87,6 +87,13 @@ impl Places {
         Some(exact.unwrap_or(span))
     }
 
+    /// The first value of one of `keys` that is empty, where the file has quotes or the like for it.
+    pub(crate) fn find_empty(&self, keys: &[&str]) -> Option<Range<usize>> {
+        let known = self.keys.iter().filter(|key| keys.contains(&key.name.as_str()));
+        let mut values = known.flat_map(|key| &key.values);
+        values.find(|(text, span)| text.trim().is_empty() && !span.is_empty()).map(|(_, span)| span.clone())
+    }
+
     /// The bytes of a key's name.
     pub(crate) fn key(&self, keys: &[&str]) -> Option<Range<usize>> {
         self.keys.iter().find(|key| keys.contains(&key.name.as_str())).map(|key| key.span.clone())
@@ -106,10 +113,6 @@ impl Places {
             text[line_end..].starts_with(&example.text).then_some(line_end)
         })?;
         self.location(Some(at..at + text[at..].find('\n').unwrap_or(text.len() - at)))
-    }
-
-    pub(crate) fn keys(&self) -> &[Key] {
-        &self.keys
     }
 }
 

@@ -192,7 +192,7 @@ impl<'c> Check<'c> {
             Some((last, first)) => format!("{} or {last}", first.join(", ")),
             None => return,
         };
-        let message = format!("{} must be {words}, found {}", name.subject(), found(value.get_ref()));
+        let message = format!("{} must be {words}, found {}", name.subject(), rules::toml_type(value.get_ref()));
         let help = match (wanted, value.get_ref()) {
             (["object"], DeValue::Array(_)) => {
                 Some(format!("write `[{}]`, with one pair of brackets", name.keys.join(".")))
@@ -280,19 +280,6 @@ fn noun(word: &str) -> &str {
         "array" => "a list",
         "object" => "a table",
         other => other,
-    }
-}
-
-fn found(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) => "an integer",
-        DeValue::Float(_) => "a floating-point number",
-        DeValue::Boolean(true) => "true",
-        DeValue::Boolean(false) => "false",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
     }
 }
 
