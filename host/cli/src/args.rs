@@ -316,7 +316,7 @@ pub(crate) struct ProviderArgs {
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) api_key_env: Option<String>,
     /// Answer from this recording instead of a model
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "base_url", "api_key_env"])]
+    #[arg(long, value_name = "FILE")]
     pub(crate) recording: Option<PathBuf>,
 }
 

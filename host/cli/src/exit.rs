@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tidegate::{Diagnostics, HostError, TurnStatus};
+use tidegate::{DiagnosticCode, Diagnostics, HostError, TurnStatus};
 
 use crate::{say, style};
 
@@ -69,6 +69,14 @@ impl Failure {
         Self { lines: std::iter::once(first).chain(more.lines().map(indented)).collect(), exit: Exit::Wrong }
     }
 
+    /// Adds the code by which the failure is documented.
+    pub(crate) fn coded(mut self, code: Option<DiagnosticCode>) -> Self {
+        if let (Some(code), Some(first)) = (code, self.lines.first_mut()) {
+            *first = first.replacen("error:", &format!("error[{code}]:"), 1);
+        }
+        self
+    }
+
     /// A failure of what ran, in one sentence.
     pub(crate) fn late(message: impl std::fmt::Display) -> Self {
         Self { exit: Exit::Failed, ..Self::setup(message) }
@@ -105,7 +113,7 @@ impl From<HostError> for Failure {
             HostError::Config(diagnostics) => diagnostics.into(),
             other => match flag(&other) {
                 Some(flag) => Self::setup(format_args!("{}, or give {flag}", other.with_hint())),
-                None => Self::setup(other.with_hint()),
+                None => Self::setup(other.with_hint()).coded(other.code()),
             },
         }
     }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use tidegate::{KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, ProviderKind, SettingValue};
+use tidegate::{
+    DiagnosticCode, KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, ProviderKind, SettingValue,
+};
 
 use crate::args::{Common, ProviderArgs};
 use crate::exit::Failure;
@@ -55,11 +57,13 @@ fn set(plugins: &mut [PluginEntry], text: &str) -> Result<(), Failure> {
             let known: Vec<String> = manifest.settings.keys().map(|key| format!("`{key}`")).collect();
             let known =
                 if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
-            return Err(Failure::setup(format_args!("--set: plugin `{id}` has no setting `{key}`; {known}")));
+            let failure = Failure::setup(format_args!("--set: plugin `{id}` has no setting `{key}`; {known}"));
+            return Err(failure.coded(Some(DiagnosticCode::PluginUnknownSetting)));
         };
         let value = SettingValue::parse(declared.kind, value).ok_or_else(|| {
             let kind = declared.kind.noun();
             Failure::setup(format_args!("--set: `{key}` of plugin `{id}` must be {kind}; {}", declared.description))
+                .coded(Some(DiagnosticCode::PluginSettingType))
         })?;
         entry.settings.insert(key.to_owned(), (value, None));
         return Ok(());
@@ -86,8 +90,14 @@ pub(crate) fn choose_provider(operator: &mut Operator, args: &ProviderArgs) -> R
             KeySource::of_variable(variable).map_err(|wrong| Failure::setup(format_args!("--api-key-env: {wrong}")))?;
     }
     if let Some(file) = &args.recording {
-        if args.provider.is_some_and(|kind| kind != ProviderKind::Recording) {
-            return Err(Failure::setup("--recording answers in place of a provider: leave out --provider"));
+        let others = [
+            ("--provider", args.provider.is_some_and(|kind| kind != ProviderKind::Recording)),
+            ("--model", args.model.is_some()),
+            ("--base-url", args.base_url.is_some()),
+            ("--api-key-env", args.api_key_env.is_some()),
+        ];
+        if let Some((flag, _)) = others.iter().find(|(_, given)| *given) {
+            return Err(Failure::setup(format_args!("--recording answers in place of a provider: leave out {flag}")));
         }
         provider.kind = Some(ProviderKind::Recording);
         provider.recording = Some(file.clone());

@@ -470,6 +470,8 @@ fn what_makes_no_sense_is_refused() {
     let place = Place::new(&[&[Say::Text("hi")]], "");
     let both = place.run(&["run", "go", "--provider", "anthropic", "--recording", "recording.jsonl"]);
     assert!(both.status.code() == Some(2) && err(&both).contains("leave out --provider"), "{}", err(&both));
+    let both = place.run(&["run", "go", "--model", "m", "--recording", "recording.jsonl"]);
+    assert!(both.status.code() == Some(2) && err(&both).contains("leave out --model"), "{}", err(&both));
     for prompt in ["", "  "] {
         let output = place.run(&["run", prompt]);
         assert!(output.status.code() == Some(2) && err(&output).contains("a prompt is empty"), "{}", err(&output));

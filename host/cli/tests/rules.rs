@@ -312,10 +312,48 @@ fn wrong_use_is_refused_with_what_to_do() {
         (&["rules", "test", "no-unwrap", "--file", "gone"], "cannot read"),
         (&["rules", "check", "-", "-"], "`-` once only"),
         (&["rules", "replay", "gone.jsonl"], "gone.jsonl: cannot be read"),
+        (&["rules", "replay", ".tidegate"], ".tidegate: is a folder: name the files in it"),
+        (&["rules", "check", "gone.md"], "error[rule-file-unreadable]: cannot read `gone.md`"),
     ] {
         let output = place.run(arguments);
         assert!(code(&output) == 2 && err(&output).contains(said), "{arguments:?}: {}", err(&output));
     }
+}
+
+#[test]
+fn a_refused_rule_is_not_taken_for_one_that_does_not_exist() {
+    let place = Place::with(&[("guard", "+++\ncondition = '(open'\n+++\nB.\n")]);
+    for arguments in [&["rules", "explain", "guard"][..], &["rules", "test", "guard", "--text", "x"]] {
+        let output = place.run(arguments);
+        assert_eq!(code(&output), 2);
+        for part in ["the rule `guard` is refused", "error[rule-invalid-condition]", "guard.md:2:14", "unclosed group"]
+        {
+            assert!(err(&output).contains(part), "{part:?} is not in {}", err(&output));
+        }
+    }
+    let gone = place.run(&["rules", "check", "gone.md", "--json"]);
+    let read: Value = serde_json::from_str(&out(&gone)).unwrap();
+    assert_eq!(read["unreadable"][0]["code"], "rule-file-unreadable", "{read}");
+}
+
+#[test]
+fn list_tells_that_the_host_does_not_run_without_what_is_required() {
+    let off = "+++\ncondition = 'x'\nenabled = false\nrequired = true\n+++\nB.\n";
+    let place = Place::with(&[("guard", off)]);
+    let output = place.run(&["rules", "list"]);
+    for part in ["error[rule-required]: rule `guard`", "the host does not run: 1 required rule is not in force"] {
+        assert!(err(&output).contains(part), "{part:?} is not in {}", err(&output));
+    }
+    let all = place.json(&["rules", "list", "--json"]);
+    assert_eq!((&all["unmet"][0]["code"], &all["unmet"][0]["rule"]), (&json!("rule-required"), &json!("guard")));
+}
+
+#[test]
+fn a_misspelt_scope_is_named_at_its_place() {
+    let place = Place::with(&[("typo", "+++\ncondition = 'x'\nscope = ['txt']\n+++\nB.\n")]);
+    let found = place.json(&["rules", "check", ".tidegate/rules/typo.md", "--json"])["findings"][0].clone();
+    assert_eq!((&found["code"], &found["help"]), (&json!("rule-idle"), &json!("did you mean `text`?")), "{found}");
+    assert_eq!((&found["line"], &found["column"]), (&json!(3), &json!(11)), "{found}");
 }
 
 #[test]

@@ -216,16 +216,37 @@ fn check_provider(document: &mut Document<'_>, typed: &ProviderFile) {
         let message = "`api_key_env` is not the name of an environment variable";
         document.error(Code::ConfigInvalidVariable, &steps!["provider", "api_key_env"], message, help);
     }
-    let ours = |url: &str| url.starts_with("http://") || url.starts_with("https://");
-    if typed.base_url.as_deref().is_some_and(|url| !ours(url)) {
+    if let Some(why) = typed.base_url.as_deref().and_then(unusable_url) {
         let help = "write it as `http://HOST:PORT` or `https://HOST`";
-        document.error(
-            Code::ConfigInvalidUrl,
-            &steps!["provider", "base_url"],
-            "`base_url` is not an address of HTTP",
-            help,
-        );
+        let message = format!("`base_url` {why}");
+        document.error(Code::ConfigInvalidUrl, &steps!["provider", "base_url"], message, help);
     }
+}
+
+/// Why a string cannot be the base address of a provider. The provider itself checks what depends on its kind, such as the path.
+fn unusable_url(url: &str) -> Option<&'static str> {
+    let Some(rest) = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) else {
+        return Some("is not an address of HTTP");
+    };
+    if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Some("contains white space or control characters");
+    }
+    if rest.contains(['?', '#']) {
+        return Some("must not contain a query or a fragment");
+    }
+    let authority = rest.split('/').next().unwrap_or_default();
+    if authority.contains('@') {
+        return Some("must not contain a user or a password; `api_key_env` names the variable of a key");
+    }
+    // An IPv6 address is in brackets, and its colons are no beginning of a port.
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (authority, None),
+    };
+    if host.is_empty() {
+        return Some("names no host");
+    }
+    port.is_some_and(|port| port.parse::<u16>().is_err()).then_some("has a port that is not a number up to 65535")
 }
 
 fn system_prompt(document: &mut Document<'_>, typed: &typed::PromptFile, folder: &Path) -> Option<String> {
@@ -258,10 +279,10 @@ fn system_prompt(document: &mut Document<'_>, typed: &typed::PromptFile, folder:
 fn permissions(document: &mut Document<'_>, typed: &BTreeMap<String, PermissionMode>) -> Vec<PermissionRule> {
     let mut rules = Vec::new();
     for (key, mode) in typed {
+        let place = document.key_place(&steps!["tools", "permission", key.as_str()]);
         match PermissionRule::of_key(key, *mode) {
-            Ok(rule) => rules.push(rule),
+            Ok(rule) => rules.push(PermissionRule { place: Some(place), ..rule }),
             Err(bad) => {
-                let place = document.key_place(&steps!["tools", "permission", key.as_str()]);
                 document
                     .found
                     .push(Diagnostic::error(Code::ConfigInvalidPermission, bad.message).at(place, "").help(bad.help));

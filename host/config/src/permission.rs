@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use flow::PermissionMode;
+use flow::{Location, PermissionMode};
 
 use crate::check::suggest;
 
@@ -20,6 +20,8 @@ pub struct PermissionRule {
     pub pattern: Option<String>,
     /// What it decides.
     pub mode: PermissionMode,
+    /// Where it is written; `None` where a flag or an embedder gave it.
+    pub place: Option<Location>,
 }
 
 impl fmt::Display for PermissionRule {
@@ -86,7 +88,7 @@ impl PermissionRule {
                 let help = "`*`, `?`, `[…]` and `{a,b}` have a meaning; close what is opened, or put `\\` before it";
                 Err(bad(format!("`{glob}` is not a glob"), help))
             }
-            _ => Ok(Self { tool: tool.to_owned(), pattern: pattern.map(str::to_owned), mode }),
+            _ => Ok(Self { tool: tool.to_owned(), pattern: pattern.map(str::to_owned), mode, place: None }),
         }
     }
 }

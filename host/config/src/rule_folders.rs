@@ -21,6 +21,8 @@ pub struct RuleFolders {
     pub more: Vec<NamedFolder>,
     /// Where each name of `required` is written; the names themselves are in the settings of stream rules.
     pub required: Vec<(String, Location)>,
+    /// Where each name of `disabled_rules` is written.
+    pub disabled: Vec<(String, Location)>,
     /// What a rule that cannot be used as written does.
     pub on_problem: OnProblem,
 }
@@ -51,8 +53,8 @@ pub struct NamedFolder {
 
 impl Default for RuleFolders {
     fn default() -> Self {
-        let (required, on_problem) = (Vec::new(), OnProblem::Warn);
-        Self { project: true, user: true, more: Vec::new(), required, on_problem }
+        let (required, disabled, on_problem) = (Vec::new(), Vec::new(), OnProblem::Warn);
+        Self { project: true, user: true, more: Vec::new(), required, disabled, on_problem }
     }
 }
 
@@ -76,16 +78,19 @@ impl RuleFolders {
                 }
             }
         }
-        let required = settings.required.iter().enumerate();
-        let required: Vec<(String, Location)> = required
-            .map(|(index, name)| (name.trim().to_owned(), document.place(&steps!["rules", "required", index])))
-            .collect();
+        let written = |key: &str, names: &[String]| -> Vec<(String, Location)> {
+            let names = names.iter().enumerate();
+            names.map(|(index, name)| (name.trim().to_owned(), document.place(&steps!["rules", key, index]))).collect()
+        };
+        let required = written("required", &settings.required);
+        let disabled = written("disabled_rules", &settings.disabled_rules);
         for (name, place) in &required {
             if name.is_empty() {
                 let error = Diagnostic::error(Code::ConfigEmptyValue, "`required` contains an empty name");
                 document.found.push(error.at(place.clone(), "").help("remove it"));
             }
         }
-        Self { project: typed.project_rules, user: typed.user_rules, more, required, on_problem: typed.on_problem }
+        let (project, user, on_problem) = (typed.project_rules, typed.user_rules, typed.on_problem);
+        Self { project, user, more, required, disabled, on_problem }
     }
 }

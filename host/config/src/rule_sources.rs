@@ -145,6 +145,8 @@ pub struct Built {
     pub about_files: Vec<Diagnostic>,
     /// Rules that wait for what cannot come here, each with why.
     pub idle: Vec<(Rule, String)>,
+    /// Names of the tools that are offered.
+    pub tools: Vec<String>,
     /// Why the host must not run with these rules; empty where it may.
     pub unmet: Vec<Diagnostic>,
 }
@@ -186,7 +188,7 @@ impl Sources {
         let active = set.rules().filter(|info| *info.state == RuleState::Active && info.rule.bucket == Bucket::Stream);
         let idle = active.filter_map(|info| Some((info.rule.clone(), idle(info.rule, &tools)?))).collect();
         let about_files = self.about_files(files, &set);
-        let mut built = Built { set, about_set, about_files, idle, unmet: Vec::new() };
+        let mut built = Built { set, about_set, about_files, idle, tools, unmet: Vec::new() };
         built.unmet = self.unmet(files, &built);
         built
     }
@@ -252,9 +254,18 @@ impl Sources {
     fn unknown_rules(&self, set: &RuleSet) -> Vec<Diagnostic> {
         let named = self.settings.disabled_rules.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
         let unknown = named.filter(|name| !set.rules().any(|info| info.rule.name == *name));
-        let help = "`tidegate rules list` shows the names";
-        let message = |name| format!("`disabled_rules` names `{name}`, and there is no such rule");
-        unknown.map(|name| Diagnostic::warning(Code::ConfigUnknownRule, message(name)).help(help)).collect()
+        let warning = |name: &str| {
+            let near = flow::text::nearest(name, set.rules().map(|info| info.rule.name.as_str()));
+            let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+            let message = format!("`disabled_rules` names `{name}`, and there is no such rule");
+            let help = format!("{near}`tidegate rules list` shows the names");
+            let warning = Diagnostic::warning(Code::ConfigUnknownRule, message).help(help);
+            match self.wanted.disabled.iter().find(|(written, _)| written == name) {
+                Some((_, place)) => warning.at(place.clone(), ""),
+                None => warning,
+            }
+        };
+        unknown.map(warning).collect()
     }
 }
 
@@ -276,20 +287,14 @@ impl Built {
 
     /// All that is wrong, for people.
     pub fn warnings(&self) -> Vec<Diagnostic> {
-        let idle = self.idle.iter().map(|(rule, why)| idle_warning(rule, why));
+        let idle = self.idle.iter().map(|(rule, why)| idle_warning(rule, why, &self.tools));
         self.about_files.iter().chain(&self.about_set).cloned().chain(idle).collect()
     }
 }
 
 /// Why an active rule waits for what cannot come here: the tools it watches are not `offered`, or it names other agents.
 pub fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
-    let missing = |scope: &Scope| match scope {
-        Scope::Tool { name: Some(name), .. } if !offered.iter().any(|tool| scope.takes_tool(tool)) => {
-            Some(name.clone())
-        }
-        _ => None,
-    };
-    let missing: Option<Vec<String>> = rule.scopes.iter().map(missing).collect();
+    let missing: Option<Vec<&str>> = rule.scopes.iter().map(|scope| missing_tool(scope, offered)).collect();
     if let Some(names) = missing.filter(|names| !names.is_empty()) {
         return Some(format!("it watches the tool {}, and the tools are {}", names.join(", "), offered.join(", ")));
     }
@@ -297,11 +302,33 @@ pub fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
     elsewhere.then(|| format!("its `agents` leave out `{AGENT}`, the only agent there is"))
 }
 
-/// The warning for a rule that waits for what does not exist here, at the key that asks for it.
-pub fn idle_warning(rule: &Rule, why: &str) -> Diagnostic {
+/// The warning for a rule that waits for what does not exist here, at the value that asks for it; `offered` are the names of
+/// the tools.
+pub fn idle_warning(rule: &Rule, why: &str, offered: &[String]) -> Diagnostic {
+    let missing = rule.scopes.iter().find_map(|scope| missing_tool(scope, offered));
+    let location = missing.and_then(|tool| rule.location_of_value(&["scope"], tool));
+    let location = location.or_else(|| rule.location(&["scope", "agents"]));
     let warning = rule.diagnostic(Severity::Warning, Code::RuleIdle, format!("cannot fire here: {why}"));
-    match rule.location(&["scope", "agents"]) {
+    let warning = match missing.and_then(|tool| nearest_scope(tool, offered)) {
+        Some(help) => warning.help(help),
+        None => warning,
+    };
+    match location {
         Some(location) => warning.at(location, ""),
         None => warning,
     }
+}
+
+/// The name of the tool that the scope watches, if none of the offered tools is meant.
+pub fn missing_tool<'s>(scope: &'s Scope, offered: &[String]) -> Option<&'s str> {
+    match scope {
+        Scope::Tool { name: Some(name), .. } if !offered.iter().any(|tool| scope.takes_tool(tool)) => Some(name),
+        _ => None,
+    }
+}
+
+/// What was probably meant by a scope that names no offered tool: a tool, or a stream.
+pub fn nearest_scope(name: &str, offered: &[String]) -> Option<String> {
+    let known = offered.iter().map(String::as_str).chain(["text", "thinking", "tool"]);
+    flow::text::nearest(name, known).map(|near| format!("did you mean `{near}`?"))
 }

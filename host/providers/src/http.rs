@@ -178,7 +178,7 @@ fn base_url(wire: Wire, given: Option<&str>) -> Result<Url, ProviderError> {
     }
     if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
         return Err(bad(
-            "it may hold no user, password, query or fragment; use `headers` or the key's variable".to_owned()
+            "it must not contain a user, password, query or fragment; put a key into the variable that `api_key_env` names".to_owned()
         ));
     }
     let path = url.path().trim_end_matches('/').to_owned();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use config::Diagnostics;
-use flow::PluginId;
+use flow::{DiagnosticCode, PluginId};
 
 /// Why a host or a session cannot be opened. The variants are the kinds that a front end can act upon: each names
 /// what failed, and [`HostError::hint`] what to do.
@@ -118,6 +118,32 @@ impl HostError {
             | Self::Tools(_)
             | Self::CutOff(_) => return None,
         })
+    }
+
+    /// Returns the code of a fault in configuration or in a plugin that is not one of the [`Diagnostics`], which have their own.
+    pub fn code(&self) -> Option<DiagnosticCode> {
+        match self {
+            Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),
+            Self::Plugin(_) => Some(DiagnosticCode::PluginComponentRefused),
+            Self::DuplicatePlugin(_) => Some(DiagnosticCode::PluginDuplicateId),
+            Self::Permission { .. } | Self::Tools(tools::ToolsError::Pattern { .. }) => {
+                Some(DiagnosticCode::ConfigInvalidPermission)
+            }
+            Self::Tools(tools::ToolsError::UnknownTool { .. }) => Some(DiagnosticCode::ConfigUnknownTool),
+            Self::Config(_)
+            | Self::Provider(_)
+            | Self::UnknownPlugin { .. }
+            | Self::Engine(_)
+            | Self::NoEngine
+            | Self::SessionInUse(_)
+            | Self::Tools(_)
+            | Self::NoProvider { .. }
+            | Self::NoModel
+            | Self::NoRecording
+            | Self::RecordsRecording
+            | Self::NoRuntime
+            | Self::CutOff(_) => None,
+        }
     }
 
     /// The message and the hint in one line.

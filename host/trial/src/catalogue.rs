@@ -108,8 +108,16 @@ pub enum NotFound {
         /// The name that comes nearest.
         nearest: Option<String>,
     },
+    /// The host has read the rule and refused it; the findings say why.
+    #[error("the rule `{name}` is refused: it cannot be used as it is written")]
+    Refused {
+        /// What was asked for.
+        name: String,
+        /// What is wrong with it.
+        findings: Vec<Diagnostic>,
+    },
     /// The file has no rule that can be used; the findings say why.
-    #[error("`{path}` holds no rule that can be used")]
+    #[error("`{path}` contains no rule that can be used")]
     File {
         /// The path of the rule file.
         path: String,
@@ -176,6 +184,11 @@ impl Catalogue {
         self.built.warnings()
     }
 
+    /// Why the host does not run with these rules: what is required and not in force. Empty where it runs.
+    pub fn unmet(&self) -> &[Diagnostic] {
+        &self.built.unmet
+    }
+
     /// Every rule, used or not, highest layer first.
     pub fn entries(&self) -> Vec<Entry> {
         self.built.set.rules().map(|info| self.own_entry(&info)).collect()
@@ -208,6 +221,11 @@ impl Catalogue {
         let path = Path::new(wanted);
         if path.is_file() || wanted.contains('/') || path.extension().is_some_and(|e| e == "md" || e == "mdc") {
             return self.read(path);
+        }
+        let about = self.built.about_files.iter().filter(|finding| finding.rule() == Some(wanted));
+        let findings: Vec<Diagnostic> = about.cloned().collect();
+        if findings.iter().any(Diagnostic::is_error) {
+            return Err(NotFound::Refused { name: wanted.to_owned(), findings });
         }
         let nearest = nearest(wanted, self.built.set.rules().map(|info| info.rule.name.as_str())).map(str::to_owned);
         Err(NotFound::Name { name: wanted.to_owned(), nearest })

@@ -168,8 +168,10 @@ impl Checks<'_> {
         let rule = &entry.rule;
         match &entry.standing {
             Standing::Idle(why) => {
-                let help = "the names of tools are those of this host, and of its own tools the short names too";
-                self.out.findings.push(rule_sources::idle_warning(rule, why).help(help));
+                let mut warning = rule_sources::idle_warning(rule, why, self.catalogue.tools());
+                let known = "the names of tools are those of this host, and of its own tools the short names too";
+                warning.help.get_or_insert_with(|| known.to_owned());
+                self.out.findings.push(warning);
             }
             Standing::Active => self.tools_not_offered(rule),
             Standing::Disabled(why) if rule.enabled => {
@@ -183,18 +185,17 @@ impl Checks<'_> {
     /// Unknown tools among known ones: the rule fires, but not where its author expects.
     fn tools_not_offered(&mut self, rule: &Rule) {
         let offered = self.catalogue.tools();
-        let missing = rule.scopes.iter().filter_map(|scope| match scope {
-            Scope::Tool { name: Some(name), .. } if !offered.iter().any(|tool| scope.takes_tool(tool)) => Some(name),
-            _ => None,
-        });
+        let missing = rule.scopes.iter().filter_map(|scope| rule_sources::missing_tool(scope, offered));
         // Rules for several hosts name the tools of all of them: where one is there, that is as it should be.
         let named = rule.scopes.iter().filter(|scope| matches!(scope, Scope::Tool { name: Some(_), .. })).count();
-        let missing: Vec<&String> = missing.collect();
+        let missing: Vec<&str> = missing.collect();
         if named == missing.len() {
             for name in missing {
                 let message = format!("no tool `{name}` is offered here: the tools are {}", offered.join(", "));
                 let location = rule.location_of_value(&["scope"], name);
-                self.report(rule, location, Diagnostic::warning(Code::RuleUnknownTool, message));
+                let mut warning = Diagnostic::warning(Code::RuleUnknownTool, message);
+                warning.help = rule_sources::nearest_scope(name, offered);
+                self.report(rule, location, warning);
             }
         }
     }

@@ -4,6 +4,7 @@ use std::io::{Read, Write, stdin};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tidegate::DiagnosticCode;
 use trial::{Catalogue, Checked, check};
 
 use super::{count, json as shapes};
@@ -14,6 +15,9 @@ use crate::{say, screen, style};
 /// A rule file on standard input has at most this many bytes, as any rule file.
 const MAX_INPUT: u64 = 1 << 20;
 
+/// The code of files that are named and cannot be read.
+const UNREADABLE: DiagnosticCode = DiagnosticCode::RuleFileUnreadable;
+
 /// Checks rule files. Findings go to standard output: they are what was asked for.
 ///
 /// JSON is one object:
@@ -22,7 +26,7 @@ const MAX_INPUT: u64 = 1 << 20;
 ///  "findings": [{"code": "rule-unknown-key", "severity": "error", "rule": "no-print", "plugin": null, "message": "…",
 ///    "file": "rules/no-print.md", "line": 2, "column": 14, "help": "…",
 ///    "labels": [{"file": "rules/no-print.md", "line": 2, "column": 14, "start": 17, "end": 20, "text": ""}]}],
-///  "unreadable": [{"file": "rules/gone.md", "cause": "…"}]}
+///  "unreadable": [{"code": "rule-file-unreadable", "file": "rules/gone.md", "cause": "…"}]}
 /// ```
 pub(super) fn run(catalogue: &Catalogue, args: &RulesCheck) -> Result<Exit, Failure> {
     let (input, paths): (Vec<PathBuf>, Vec<PathBuf>) =
@@ -65,7 +69,7 @@ fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
     for one in &checked.unreadable {
         say::note(format_args!(
             "{} cannot read `{}`: {}",
-            style::err(style::BAD, "error:"),
+            style::err(style::BAD, &format!("error[{UNREADABLE}]:")),
             one.path.display(),
             one.cause
         ));
@@ -85,7 +89,7 @@ fn text(out: &mut impl Write, checked: &Checked) -> Result<(), Failure> {
 
 fn as_json(checked: &Checked) -> Value {
     let (errors, warnings) = checked.counts();
-    let unreadable = |one: &trial::Unreadable| json!({"file": one.path.display().to_string(), "cause": one.cause});
+    let unreadable = |one: &trial::Unreadable| json!({"code": UNREADABLE.as_str(), "file": one.path.display().to_string(), "cause": one.cause});
     json!({
         "files": checked.files,
         "rules": checked.rules,

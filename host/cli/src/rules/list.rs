@@ -12,7 +12,7 @@ use crate::args::RulesList;
 use crate::exit::{Exit, Failure};
 use crate::print::{shorten, tidy_path};
 use crate::screen::clean::flat;
-use crate::{screen, style};
+use crate::{say, screen, style};
 
 /// What is shown of a rule's scopes in the table, in characters.
 const SCOPES: usize = 60;
@@ -29,9 +29,10 @@ const SCOPES: usize = 60;
 ///   "conditions": 1, "all": 0, "unless": 0, "longest_match": 6, "examples": 2, "findings": []}],
 ///  "refused": [{"name": "broken", "code": "rule-unknown-key", "reason": "…"}],
 ///  "findings": [{"code": "rule-unknown-key", "severity": "error", "rule": "broken", "plugin": null, "message": "…",
-///    "file": "rules/a.md", "line": 2, "column": 14, "labels": […], "help": null}]}
+///    "file": "rules/a.md", "line": 2, "column": 14, "labels": […], "help": null}],
+///  "unmet": []}
 /// ```
-/// States: `active`, `idle` (what it watches is not here), `disabled`, `shadowed`, `unreachable`. Buckets: `stream`,
+/// `unmet` are findings for which the host does not run: a required rule is not in force. States: `active`, `idle` (what it watches is not here), `disabled`, `shadowed`, `unreachable`. Buckets: `stream`,
 /// `always_apply`, `rulebook`.
 pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failure> {
     let entries = catalogue.entries();
@@ -44,7 +45,8 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failu
             .iter()
             .map(|(name, finding)| json!({"name": name, "code": finding.code.as_str(), "reason": finding.message}))
             .collect();
-        screen::json(&json!({"rules": rules, "refused": refused, "findings": findings}))?;
+        let unmet: Vec<_> = catalogue.unmet().iter().map(shapes::finding).collect();
+        screen::json(&json!({"rules": rules, "refused": refused, "findings": findings, "unmet": unmet}))?;
         return Ok(Exit::Completed);
     }
     if args.verbose {
@@ -52,7 +54,14 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failu
     } else {
         short(&mut out, &entries, &catalogue.refused())?;
     }
-    warn(&catalogue.warnings());
+    let warnings = catalogue.warnings();
+    warn(&warnings);
+    let unmet = catalogue.unmet();
+    warn(&unmet.iter().filter(|one| !warnings.contains(one)).cloned().collect::<Vec<_>>());
+    if !unmet.is_empty() {
+        let what = count(unmet.len() as u64, "required rule is", "required rules are");
+        say::note(format_args!("the host does not run: {what} not in force"));
+    }
     Ok(Exit::Completed)
 }
 

@@ -43,7 +43,7 @@ fn find(catalogue: &Catalogue, wanted: &str) -> Result<Subject, Failure> {
             Ok(subject)
         }
         Err(error) => {
-            if let NotFound::File { findings, .. } = &error {
+            if let NotFound::File { findings, .. } | NotFound::Refused { findings, .. } = &error {
                 warn(findings);
             }
             Err(Failure::setup(error))

@@ -29,6 +29,10 @@ impl Lines {
             message: format!("cannot be read: {error}"),
         };
         let file = File::open(path).map_err(failed)?;
+        if path.is_dir() {
+            let message = format!("is a folder: name the files in it, such as {}/*.jsonl", path.display());
+            return Err(BadLine { path: path.to_owned(), line: None, message });
+        }
         Ok(Self { path: path.to_owned(), file: BufReader::new(file), text: Vec::new(), number: 0 })
     }
 
@@ -58,7 +62,7 @@ impl Lines {
 
     /// An error of the line at hand.
     pub(super) fn wrong(&self, message: impl Into<String>) -> BadLine {
-        BadLine { path: self.path.clone(), line: Some(self.number), message: message.into() }
+        BadLine { path: self.path.clone(), line: (self.number > 0).then_some(self.number), message: message.into() }
     }
 }
 
