@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use config::Diagnostics;
-use flow::{Diagnostic, DiagnosticCode as Code, ToolCall, ToolSpec};
+use flow::text::nearest;
+use flow::{Diagnostic, DiagnosticCode as Code, PluginId, ToolCall, ToolSpec};
 use turn::ports::{PreparedCall, Tools};
 
 /// What all plugins together say.
@@ -16,41 +16,34 @@ pub(crate) struct Guidance {
 }
 
 impl Guidance {
-    /// Collects what plugins say, in order of registration; who speaks first wins where two disagree.
-    ///
-    /// # Errors
-    /// A name is no tool of this host.
-    pub(crate) fn collect(plugins: &[config::Plugin], tools: &[ToolSpec]) -> Result<Self, Diagnostics> {
+    /// Collects what plugins say, in order of registration; who speaks first wins where two disagree. A tool that is not there can
+    /// be one that an embedder gives to other sessions: it is left out, with a warning in the second list.
+    pub(crate) fn collect(plugins: &[config::Plugin], tools: &[ToolSpec]) -> (Self, Vec<Diagnostic>) {
         let mut all = Self::default();
         let mut found = Vec::new();
         for plugin in plugins {
             let said = &plugin.manifest.guidance;
-            for name in said.preferred.iter().chain(&said.avoided).chain(&said.order) {
-                if !tools.iter().any(|tool| tool.name == *name) {
-                    let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-                    let message = format!("gives guidance on `{name}`, which is not a tool of this host");
-                    let error = Diagnostic::error(Code::PluginUnknownTool, message).about_plugin(&plugin.manifest.id);
-                    found.push(error.help(format!("the tools are {}", known.join(", "))));
-                }
-            }
+            let is_known = |name: &&String| tools.iter().any(|tool| tool.name == **name);
+            let named = || said.preferred.iter().chain(&said.avoided).chain(&said.order);
+            found.extend(named().filter(|name| !is_known(name)).map(|name| unknown(&plugin.manifest.id, name, tools)));
             let decided = |name: &String, all: &Self| all.preferred.contains(name) || all.avoided.contains(name);
-            for name in &said.preferred {
+            for name in said.preferred.iter().filter(is_known) {
                 if !decided(name, &all) {
                     all.preferred.push(name.clone());
                 }
             }
-            for name in &said.avoided {
+            for name in said.avoided.iter().filter(is_known) {
                 if !decided(name, &all) {
                     all.avoided.push(name.clone());
                 }
             }
-            for name in &said.order {
+            for name in said.order.iter().filter(is_known) {
                 if !all.order.contains(name) {
                     all.order.push(name.clone());
                 }
             }
         }
-        if found.is_empty() { Ok(all) } else { Err(Diagnostics(found)) }
+        (all, found)
     }
 
     /// The guidance as a block of the system prompt; `None` where there is none.
@@ -78,6 +71,16 @@ impl Guidance {
     }
 }
 
+fn unknown(plugin: &PluginId, name: &str, tools: &[ToolSpec]) -> Diagnostic {
+    let known = || tools.iter().map(|tool| tool.name.as_str());
+    let help = match nearest(name, known()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the tools are {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    let message = format!("gives guidance on `{name}`, which is not a tool of this session");
+    Diagnostic::warning(Code::PluginUnknownTool, message).about_plugin(plugin).help(help)
+}
+
 /// Tools in the order that plugins suggest.
 pub(crate) struct Ordered {
     pub(crate) tools: Arc<dyn Tools>,
@@ -100,9 +103,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn guidance_on_a_tool_that_does_not_exist_is_an_error() {
-        let manifest =
-            "id = \"a\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"A.\"\n[tools]\ntool_order = [\"b\"]\n";
+    fn guidance_on_a_tool_that_is_not_there_is_left_out_with_a_warning() {
+        let manifest = "id = \"a\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"A.\"\n[tools]\npreferred_tools = [\"grep\"]\ntool_order = [\"grap\", \"grep\"]\n";
         let manifest = config::Manifest::of_source(&flow::SourceFile::new("a/plugin.toml", manifest)).unwrap();
         let plugin = config::Plugin {
             manifest: Arc::new(manifest),
@@ -110,10 +112,14 @@ mod tests {
             limits: config::Operator::default().limits,
             settings: Default::default(),
         };
-        let error = Guidance::collect(&[plugin], &[]).unwrap_err();
+        let grep = ToolSpec { name: "grep".into(), description: String::new(), parameters: Default::default() };
+        let (guidance, found) = Guidance::collect(&[plugin], &[grep]);
+        assert_eq!((guidance.preferred, guidance.order), (vec!["grep".to_owned()], vec!["grep".to_owned()]));
+        let [warning] = found.as_slice() else { panic!("{found:?}") };
         let expected =
-            "error[plugin-unknown-tool]: plugin `a`: gives guidance on `b`, which is not a tool of this host";
-        assert!(error.to_string().starts_with(expected), "{error}");
+            "warning[plugin-unknown-tool]: plugin `a`: gives guidance on `grap`, which is not a tool of this session";
+        assert!(warning.to_string().starts_with(expected), "{warning}");
+        assert_eq!(warning.help.as_deref(), Some("did you mean `grep`?"));
     }
 
     #[test]

@@ -212,6 +212,10 @@ impl Host {
         };
         let shared = Arc::clone(&self.shared);
         let (loaded, options) = blocking(move || Ok((shared.open(&options)?, options))).await?;
+        // It can have been loaded for an earlier session, and a required rule can have been lost since. A look that fails is
+        // reported by the first turn, which looks again.
+        loaded.live.refresh().await;
+        loaded.refuse_unmet()?;
         let confirm = options.confirm.clone().unwrap_or_else(|| Arc::clone(&self.confirm));
         Session::open(loaded, options, model, confirm, Arc::clone(&self.clock))
     }

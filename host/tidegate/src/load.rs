@@ -14,7 +14,7 @@ use turn::ports::Tools;
 use crate::guidance::Guidance;
 use crate::live::LiveRules;
 use crate::loaded::Shared;
-use crate::toolbox::{Decisions, Toolbox};
+use crate::toolbox::{Decisions, Toolbox, take_absent};
 use crate::{Engine, HostBuilder, HostError, Loaded, SessionOptions, assemble, rulebook, stale};
 
 /// What becomes of a part that cannot be loaded.
@@ -101,11 +101,21 @@ pub(crate) fn workspace(
             (Decisions::default(), Permission::Allow)
         }
     };
+    let mut warnings = match take_absent(&mut settings, &wanted.own_tools, operator) {
+        Ok(warnings) => warnings,
+        Err(found) => {
+            faults.take("tools", found)?;
+            Vec::new()
+        }
+    };
     let builtin = Arc::new(builtin_tools(wanted, settings, faults)?);
     let workspace = builtin.workspace().to_owned();
     let toolbox = Toolbox { own, builtin: wanted.builtin_tools.then(|| Arc::clone(&builtin) as _), decisions };
     let specs = toolbox.specs();
-    let guidance = guidance(&plugins, &specs, faults)?;
+    // The rulebook comes and goes with the rules; a plugin is allowed to name it in any case.
+    let known: Vec<ToolSpec> = specs.iter().cloned().chain([rulebook::spec()]).collect();
+    let (guidance, unknown) = Guidance::collect(&plugins, &known);
+    warnings.extend(unknown);
     let names = specs.into_iter().map(|tool| tool.name).collect();
     let sources = Sources::new(operator, &plugins, &workspace, names);
     let user = shared.user_rules.as_deref();
@@ -119,6 +129,7 @@ pub(crate) fn workspace(
         decisions: toolbox.decisions,
         settings: assemble::turn(operator, &workspace, &plugins, guidance.text()),
         guidance: Arc::new(guidance),
+        warnings,
         unread: rule_sources::unread(operator, &wanted.workspace, user),
         read_rule,
         plugins,
@@ -164,18 +175,6 @@ fn builtin_tools(wanted: &Wanted, settings: ToolSettings, faults: &mut Faults) -
         Err(error) => {
             faults.take("tools", error)?;
             Ok(BuiltinTools::new(&wanted.workspace, ToolSettings::default())?)
-        }
-    }
-}
-
-fn guidance(plugins: &[Plugin], specs: &[ToolSpec], faults: &mut Faults) -> Result<Guidance, HostError> {
-    // The rulebook comes and goes with the rules; a plugin may speak of it in any case.
-    let known: Vec<ToolSpec> = specs.iter().cloned().chain([rulebook::spec()]).collect();
-    match Guidance::collect(plugins, &known) {
-        Ok(guidance) => Ok(guidance),
-        Err(error) => {
-            faults.take("guidance on tools", error)?;
-            Ok(Guidance::default())
         }
     }
 }

@@ -37,7 +37,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// What a session needs of its workspace: loaded for it, or for an open session that wants the same. Blocks on the disk.
+    /// What a session needs of its workspace: loaded for it, or for an open session that wants the same. Blocks on the disk. The
+    /// caller looks at the rules of what was loaded before, and refuses what is required and not in force.
     pub(crate) fn open(self: &Arc<Self>, options: &SessionOptions) -> Result<Arc<Loaded>, HostError> {
         let wanted = Wanted::of(options);
         let lock = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +47,6 @@ impl Shared {
         }
         // Not under the lock: a folder on a slow disk must not keep other sessions waiting.
         let loaded = load::workspace(self, &wanted, options.tools.clone(), &mut Faults::Refuse)?;
-        loaded.refuse_unmet()?;
         let mut opened = lock();
         opened.retain(|_, loaded| loaded.strong_count() > 0);
         // Another session may have been quicker; one of the two is used by all that follow.
@@ -71,6 +71,8 @@ pub struct Loaded {
     /// The operator's permissions of the embedder's tools.
     pub(crate) decisions: Decisions,
     pub(crate) guidance: Arc<Guidance>,
+    /// What names tools that its sessions do not have.
+    pub(crate) warnings: Vec<Diagnostic>,
     /// Rule folders that are there and not read, each with why.
     pub(crate) unread: Vec<(String, String)>,
     /// Who may read rules.
@@ -148,19 +150,19 @@ impl Loaded {
         self.rule_problems().iter().map(in_one_line).collect()
     }
 
-    /// The reasons for which the host must not run, all at once.
+    /// The reasons for which no session must be opened, all at once, as of the last look at the rule files.
     ///
     /// # Errors
     /// A required rule is not in force.
     pub(crate) fn refuse_unmet(&self) -> Result<(), Diagnostics> {
-        let unmet = self.built.unmet.clone();
+        let unmet = self.live.built().unmet.clone();
         if unmet.is_empty() { Ok(()) } else { Err(Diagnostics(unmet)) }
     }
 
     /// Those of them that no rule causes.
     pub(crate) fn other_warnings(&self) -> impl Iterator<Item = Diagnostic> {
         let report = self.shared.engine.as_ref().map(|engine| engine.report().clone()).unwrap_or_default();
-        self.shared.warnings.iter().cloned().chain(lacking(report))
+        self.shared.warnings.iter().chain(&self.warnings).cloned().chain(lacking(report))
     }
 
     /// The tools of a session that goes by these rules.

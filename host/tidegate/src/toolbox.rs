@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use flow::{Permission, PermissionMode, Preview, ToolCall, ToolOutput, ToolSpec};
+use config::{Diagnostics, Operator};
+use flow::text::nearest;
+use flow::{Diagnostic, DiagnosticCode as Code, Permission, PermissionMode, Preview, ToolCall, ToolOutput, ToolSpec};
 use tools::{PermissionRule, ToolSettings};
 use turn::ports::{BoxFuture, PreparedCall, Progress, Tools};
 
@@ -53,6 +55,42 @@ impl Decisions {
                 Permission::Deny { reason: format!("`{tool}` is denied here by {set}; {change}") }
             }
         }
+    }
+}
+
+/// Takes the permissions of tools that the session does not have out of `settings`, and returns a warning for each: the tool can
+/// be one that an embedder gives to other sessions.
+///
+/// # Errors
+/// A name is similar to that of a tool. It is taken for a misspelling, which would leave the tool without its permission.
+pub(crate) fn take_absent(
+    settings: &mut ToolSettings,
+    own: &[String],
+    operator: &Operator,
+) -> Result<Vec<Diagnostic>, Diagnostics> {
+    let is_known = |rule: &PermissionRule| rule.tool == "*" || tools::is_builtin(&rule.tool);
+    let found: Vec<Diagnostic> =
+        settings.permissions.iter().filter(|rule| !is_known(rule)).map(|rule| absent(rule, own, operator)).collect();
+    settings.permissions.retain(is_known);
+    if found.iter().any(Diagnostic::is_error) { Err(Diagnostics(found)) } else { Ok(found) }
+}
+
+fn absent(rule: &PermissionRule, own: &[String], operator: &Operator) -> Diagnostic {
+    let builtin: Vec<&str> = tools::builtin_names().collect();
+    let known = [own.iter().map(String::as_str).collect(), builtin, vec![rules::READ_RULE]].concat();
+    let message = format!("the permission `{}` is for a tool that is not offered here ({})", rule.tool, rule.origin);
+    let found = match nearest(&rule.tool, known.iter().copied()) {
+        Some(near) => Diagnostic::error(Code::ConfigUnknownTool, message).help(format!("did you mean `{near}`?")),
+        None => {
+            let tools = known.join(", ");
+            let help = format!("it is used in sessions whose embedder offers the tool; the tools here are {tools}");
+            Diagnostic::warning(Code::ConfigUnknownTool, message).help(help)
+        }
+    };
+    let same = |one: &&config::PermissionRule| (&one.tool, &one.pattern) == (&rule.tool, &rule.pattern);
+    match operator.tools.permissions.iter().find(same).and_then(|written| written.place.clone()) {
+        Some(place) => found.at(place, ""),
+        None => found,
     }
 }
 

@@ -111,6 +111,11 @@ impl std::fmt::Debug for BuiltinTools {
     }
 }
 
+/// Returns the names of all built-in tools.
+pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+    Builtin::ALL.into_iter().map(Builtin::name)
+}
+
 /// Whether there is a built-in tool of this name.
 pub fn is_builtin(name: &str) -> bool {
     Builtin::of_name(name).is_some()

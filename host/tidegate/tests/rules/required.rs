@@ -153,3 +153,16 @@ async fn broken_rules_are_problems_and_the_operator_can_refuse_them() {
     let said = refusal(&place, "[rules]\non_problem = \"refuse\"\n").await;
     assert!(said.contains("broken.md:2:20") && said.contains("it can never fire on text"), "{said}");
 }
+
+#[tokio::test]
+async fn a_session_is_refused_where_an_open_one_has_lost_its_guard() {
+    let place = Place::new();
+    place.rule("guard.md", &guard("", "'gamma'"));
+    let host = place.host(&[]).await;
+    let _open = place.session(&host, "first").await.unwrap();
+    place.remove_rule("guard.md");
+    let error = place.session(&host, "second").await.unwrap_err().to_string();
+    assert!(error.contains("error[rule-file-deleted]") && error.contains("its file was deleted"), "{error}");
+    place.rule("guard.md", &guard("", "'gamma'"));
+    assert!(place.session(&host, "second").await.is_ok());
+}

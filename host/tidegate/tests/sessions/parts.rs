@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use tidegate::{
     BoxFuture, Confirm, Confirmation, HostError, Message, Model, Permission, PreparedCall, Preview, Progress, Question,
-    Session, SessionId, SessionOptions, ToolCall, ToolOutput, ToolSpec, Tools, TurnStatus,
+    Session, SessionId, SessionOptions, ToolCall, ToolOutput, ToolSpec, Tools, TurnStatus, render_diagnostic,
 };
 
 use crate::support::{Answer, Scripted, builder, texts};
@@ -93,6 +93,26 @@ async fn a_pattern_for_a_tool_of_the_embedder_refuses_the_session() {
 }
 
 #[tokio::test]
+async fn a_permission_of_a_tool_that_a_session_does_not_have_is_a_warning_and_a_misspelt_one_an_error() {
+    let folder = TempDir::new().unwrap();
+    let options = || SessionOptions::new(folder.path()).model(Scripted::new([]));
+    let host = builder("[tools.permission]\nmine = \"deny\"\n").open().await.unwrap();
+    let session = host.session(options()).await.unwrap();
+    let warnings: Vec<String> = session.loaded().warnings().iter().map(|one| render_diagnostic(one, false)).collect();
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("warning[config-unknown-tool]: the permission `mine` is for a tool"), "{warning}");
+    assert!(warning.contains("tidegate.toml:4:1"), "{warning}");
+    let owner = host.session(options().tools(Arc::new(Own("mine", Permission::Allow)))).await.unwrap();
+    assert!(owner.loaded().warnings().is_empty());
+
+    let host = builder("[tools.permission]\n\"shel(rm *)\" = \"deny\"\n").open().await.unwrap();
+    let error = host.session(options()).await.unwrap_err().to_string();
+    for part in ["error[config-unknown-tool]", "`shel`", "did you mean `shell`?", "tidegate.toml:4:1"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn a_session_goes_on_from_a_conversation_that_was_given_to_it() {
     let folder = TempDir::new().unwrap();
     let model = Scripted::new([Answer::Text("third")]);
@@ -153,4 +173,8 @@ async fn what_keeps_a_session_from_opening_has_a_kind_and_a_hint() {
     let error = builder(&toml).open().await.unwrap_err();
     assert!(matches!(&error, HostError::ComponentMissing { plugin, .. } if plugin.as_str() == "p"), "{error}");
     assert!(error.hint().unwrap().contains("correct `path`"));
+    assert_eq!(error.code().unwrap().as_str(), "plugin-component-missing");
+    std::fs::write(folder.path().join("p.wasm"), "no component").unwrap();
+    let error = builder(&toml).open().await.unwrap_err();
+    assert_eq!(error.code().unwrap().as_str(), "plugin-component-refused", "{error}");
 }
