@@ -257,6 +257,7 @@ pub struct OutputAnswer {
 
 /// How a call into an extension failed. Each has its own words; none is ever silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FailureCause {
     /// The extension returned an error.
     Returned,

@@ -40,6 +40,7 @@ impl OnFailure {
 
 /// Who decided a callback's [`OnFailure`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum DecidedBy {
     /// Nobody: it is the default.
     #[default]
