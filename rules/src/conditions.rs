@@ -38,7 +38,7 @@ impl Written {
 
 impl Reader<'_> {
     /// The conditions under `keys` that can be compiled, and how many were refused before that. A condition is taken
-    /// exactly as written; only line ends around it, as a multi-line string has them, are no part of it.
+    /// exactly as written; only line ends around it, as a multi-line string has them, are not part of it.
     pub(crate) fn written(&mut self, strings: &Strings, keys: &'static [&'static str]) -> (Vec<Written>, usize) {
         let (mut out, mut refused): (Vec<Written>, usize) = (Vec::new(), 0);
         for text in strings.0.iter().map(|text| without_outer_lines(text)) {

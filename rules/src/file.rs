@@ -1,4 +1,4 @@
-//! Rule files: Markdown with front matter. The front matter holds the keys of [`RuleSpec`], in TOML between lines of
+//! Rule files: Markdown with front matter. The front matter contains the keys of [`RuleSpec`], in TOML between lines of
 //! `+++`, or in YAML between lines of `---` as other hosts write it; the rest is the body.
 
 use std::ops::Range;
@@ -29,8 +29,8 @@ pub fn parse_rule_source(name: &str, source: &RuleOrigin, file: &Arc<SourceFile>
     (rule, file.found)
 }
 
-/// Whether the text of a rule file asks to be required, also where it cannot be read as a rule: a line of it sets
-/// `required` to true. Of a file that can be read, [`Rule::required`] says it.
+/// Whether the text of a rule file sets `required`, even if it is not a valid rule: a line of it sets
+/// `required` to true. For a valid file, use [`Rule::required`].
 pub fn asks_to_be_required(text: &str) -> bool {
     text.lines().any(|line| {
         let value = line.trim().strip_prefix("required").map(str::trim_start);
@@ -125,7 +125,7 @@ impl File<'_> {
         self.found.iter().any(Diagnostic::is_error)
     }
 
-    /// Turns YAML entries into the keys they stand for. Keys that rules do not have are reported and passed over, so that
+    /// Converts YAML entries into keys. Unknown keys are reported and ignored, so that
     /// files written for other hosts load.
     fn yaml(&mut self, front: Range<usize>) -> Option<(RuleSpec, Places)> {
         let (entries, strange) = yaml::parse(&self.file.text[front.clone()]);

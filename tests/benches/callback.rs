@@ -1,5 +1,5 @@
-//! What a callback costs: `on_plain_text` through the whole host path, beside the bare engine, native code and a process
-//! hook; a new instance with its first call; and what a session's instances take in memory.
+//! What a callback costs: `on_plain_text` through the whole host path, compared with the bare engine, native code and
+//! a process hook; a new instance with its first call; and what a session's instances take in memory.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod support;

@@ -28,7 +28,7 @@ struct Check<'c> {
     found: Vec<Diagnostic>,
 }
 
-/// Where in the file, as people write it: `[tools.shell]`, `[[plugin]]`.
+/// The table in the file, as written: `[tools.shell]`, `[[plugin]]`.
 #[derive(Clone, Default)]
 struct Name {
     keys: Vec<String>,
@@ -234,7 +234,7 @@ impl<'c> Check<'c> {
     }
 }
 
-/// The words an enumeration of texts allows; `None` where the schema is no enumeration.
+/// The values of an enumeration of strings; `None` if the schema is not an enumeration.
 fn choices(schema: &Schema) -> Option<Vec<&str>> {
     if let Some(branches) = branches(schema) {
         return Some(branches.iter().map(choices).collect::<Option<Vec<_>>>()?.concat());

@@ -1,4 +1,4 @@
-//! Diagnostics as people read them: code, message, the source line with a caret, and help.
+//! Human-readable diagnostics: code, message, the source line with a caret, and help.
 
 use std::fmt;
 

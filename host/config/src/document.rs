@@ -1,4 +1,4 @@
-//! A TOML file as a tree that knows where everything stands, checked against the schema of its type.
+//! A TOML file as a tree with source spans, checked against the schema of its type.
 
 use std::ops::Range;
 use std::sync::Arc;

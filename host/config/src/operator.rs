@@ -28,20 +28,20 @@ pub struct Operator {
     pub plugins: Vec<PluginEntry>,
     /// Stream rules; the names in `disabled_rules` are as typed.
     pub rules: rules::Settings,
-    /// Where rule files are, beside those of plugins and the built-in ones.
+    /// Where rule files are, in addition to those of plugins and the built-in ones.
     pub rule_folders: RuleFolders,
     /// Which built-in tools the model is offered, and what each may do.
     pub tools: ToolSettings,
     /// The most that any plugin may take.
     pub limits: Limits,
-    /// How long a turn may go on.
+    /// The limits of a turn.
     pub turn: TurnSettings,
 }
 
 /// Which model answers, and how it is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
-    /// The wire format; `None`: nobody has chosen yet.
+    /// The wire format; `None`: not chosen yet.
     pub kind: Option<ProviderKind>,
     /// The model's name.
     pub model: Option<String>,
@@ -53,9 +53,9 @@ pub struct Provider {
     pub max_tokens: Option<u32>,
     /// How long a connection may take to come about.
     pub connect_timeout: Duration,
-    /// How long an answer may stand still.
+    /// The idle timeout of an answer.
     pub idle_timeout: Duration,
-    /// Whether the model can go on from a beginning of its answer; `None` = known by its name.
+    /// Whether the model supports prefill; `None` = known by its name.
     pub prefill: Option<bool>,
     /// The recording to replay; there is one exactly where `kind` is [`ProviderKind::Recording`].
     pub recording: Option<PathBuf>,
@@ -78,7 +78,7 @@ pub struct PluginEntry {
     pub limits: LimitRequests,
     /// Values for its settings, each with its place.
     pub settings: BTreeMap<String, (SettingValue, Option<Location>)>,
-    /// Where the entry stands; `None` where a flag made it.
+    /// The span of the entry; `None` if a flag created it.
     pub place: Option<Location>,
 }
 
@@ -127,7 +127,7 @@ pub struct Limits {
     pub state_ttl: Duration,
 }
 
-/// How long a turn may go on.
+/// The limits of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnSettings {
     /// Steps of one turn.
@@ -238,7 +238,7 @@ fn unusable_url(url: &str) -> Option<&'static str> {
     if authority.contains('@') {
         return Some("must not contain a user or a password; `api_key_env` names the variable of a key");
     }
-    // An IPv6 address is in brackets, and its colons are no beginning of a port.
+    // An IPv6 address is in brackets, and its colons do not start a port.
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (authority, None),

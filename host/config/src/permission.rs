@@ -35,7 +35,7 @@ impl fmt::Display for PermissionRule {
     }
 }
 
-/// Why a text is no permission; what is wrong and what to write instead, in one line.
+/// Why a string is not a permission: the error and the correction, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}; {help}")]
 pub struct BadPermission {
@@ -49,7 +49,7 @@ impl PermissionRule {
     /// Reads a flag: `shell=ask`, `shell(git status*)=allow`.
     ///
     /// # Errors
-    /// There is no `=`, the word after the last `=` is none of `allow`, `ask`, `deny`, or the key is malformed.
+    /// There is no `=`, the word after the last `=` is not one of `allow`, `ask`, `deny`, or the key is malformed.
     pub fn parse(text: &str) -> Result<Self, BadPermission> {
         let Some((key, word)) = text.rsplit_once('=') else {
             return Err(bad(format!("`{text}` sets no mode"), "write it as `TOOL=allow`, `TOOL=ask` or `TOOL=deny`"));

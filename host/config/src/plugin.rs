@@ -49,7 +49,7 @@ impl Operator {
     }
 
     /// As [`Operator::load_plugins`], but one plugin that is wrong does not cost the others: what is wrong comes back
-    /// beside them, each with the plugin's folder.
+    /// with them, each with the plugin's folder.
     pub fn load_each_plugin(&self) -> (Vec<Plugin>, Vec<(PathBuf, Diagnostics)>) {
         let (mut plugins, mut refused): (Vec<Plugin>, Vec<_>) = (Vec::new(), Vec::new());
         for entry in &self.plugins {

@@ -58,7 +58,7 @@ pub(crate) fn rules(document: &mut Document<'_>, id: &PluginId, typed: &Manifest
 /// The bytes of one `[[rule]]`: from its header to the next one.
 fn region(document: &Document<'_>, index: usize) -> Range<usize> {
     let start = document.place(&steps!["rule", index]).span.start;
-    // Where there is no next rule, the place is that of the whole list: it begins at or before this rule.
+    // If there is no next rule, the span is that of the whole list: it begins at or before this rule.
     let next = document.place(&steps!["rule", index + 1]).span.start;
     start..if next > start { next } else { document.source().text.len() }
 }

@@ -69,7 +69,7 @@ fn require_under_every_name(folders: &mut [RuleFolder]) {
     }
 }
 
-/// A path as people write it: with `~` for the user's own folder, whose name concerns nobody.
+/// A path for messages: with `~` in place of the user's own folder, which is not disclosed.
 fn from_home(path: &Path) -> String {
     let home = etcetera::home_dir().ok();
     match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
@@ -201,7 +201,7 @@ impl Sources {
                 .about(&unmet.rule)
                 .chain(self.found.iter().filter(|one| one.is_error() && one.rule() == Some(unmet.rule.as_str())))
                 .collect();
-            // What is wrong with the rule's file says more than that there is no such rule.
+            // The error of the rule's file is more precise than that there is no such rule.
             if !errors.is_empty() && errors.iter().all(|error| all.contains(error)) {
                 continue;
             }
@@ -270,7 +270,7 @@ impl Sources {
 }
 
 impl Built {
-    /// Rules that are not in force as written, for whoever has to know of a broken guard: what was refused, and what can
+    /// Rules that are not in force as written, for reports of broken guards: what was refused, and what can
     /// never fire.
     pub fn problems(&self) -> Vec<Diagnostic> {
         let errors = self.about_files.iter().chain(&self.about_set).filter(|one| one.is_error()).cloned();
@@ -285,7 +285,7 @@ impl Built {
         dead.map(|(rule, why)| rule.diagnostic(Severity::Error, Code::RuleUnreachable, why.as_str()))
     }
 
-    /// All that is wrong, for people.
+    /// All diagnostics, human-readable.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let idle = self.idle.iter().map(|(rule, why)| idle_warning(rule, why, &self.tools));
         self.about_files.iter().chain(&self.about_set).cloned().chain(idle).collect()

@@ -11,8 +11,8 @@ use crate::{CallFailure, CallbackKind, ErrorClass, PluginId, StreamKind};
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Position in the thread: 0, 1, 2, … without gaps. A subscriber that lags gets neighbouring pieces of text joined, under the
-    /// last of their numbers.
+    /// Position in the thread: 0, 1, 2, … without gaps. A subscriber that lags gets adjacent chunks of text joined,
+    /// under the last of their numbers.
     pub seq: u64,
     /// Milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
@@ -69,23 +69,23 @@ pub enum TurnStatus {
 /// An answer that did not come to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
-    /// What stopped it, for people.
+    /// What stopped it, human-readable.
     pub error: String,
     /// The bytes of its text that had been shown, those of a beginning that an earlier attempt left included.
     pub shown_bytes: u64,
-    /// That many bytes of what was shown, from the answer's beginning, stay: the next attempt goes on from there. The
-    /// rest of it is void; 0: all of it.
+    /// The number of bytes shown that are kept, from the start of the answer: the next attempt continues from there.
+    /// The rest of it is void; 0: all of it.
     pub stands_bytes: u64,
 }
 
 /// A block of an answer as it came, so that the answer can be taken apart again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerBlock {
-    /// What it holds.
+    /// The blocks of the answer, in order.
     pub kind: StreamKind,
     /// Its bytes; those of text blocks joined are the answer's text, those of thinking blocks its reasoning.
     pub bytes: u64,
-    /// That many of them, from its start, stood when the attempt began: an earlier attempt wrote them.
+    /// The number of them, from its start, that an earlier attempt wrote.
     pub stood_bytes: u64,
     /// For a tool: the arguments as far as they came.
     pub arguments: Option<String>,
@@ -125,12 +125,12 @@ pub enum CallbackOutcome {
     Passed,
     /// It ran and its answer was used.
     Changed,
-    /// It was registered and not called; the reason says why.
+    /// It was registered and not called; the string gives the reason.
     Skipped(String),
     /// It failed. The chain continued with the value it was given, unless it fails closed: then `extension_withheld`
     /// follows.
     Failed(CallFailure),
-    /// It answered something that was not used; the reason says why.
+    /// Its answer was not used; the string gives the reason.
     Ignored(String),
 }
 

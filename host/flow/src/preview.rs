@@ -44,7 +44,7 @@ impl fmt::Display for Ambiguous {
 
 impl Preview {
     /// The preview of arguments that nothing more is known about: each member of the object, decoded. Arguments that
-    /// are not an JSON object become one argument without a name, exactly as they are.
+    /// are not ant an JSON object become one argument without a name, exactly as they are.
     ///
     /// # Errors
     /// A key occurs twice in one object.

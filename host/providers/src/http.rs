@@ -74,7 +74,7 @@ impl Http {
         &self.secrets
     }
 
-    /// Asks for the list of models: status, and the body where it is no larger than [`MAX_MODELS_BYTES`].
+    /// Asks for the list of models: status, and the body if it is not larger than [`MAX_MODELS_BYTES`].
     pub(crate) async fn models(&self) -> Result<(u16, Option<Vec<u8>>), ModelError> {
         let client = self.client()?;
         let send = async {
@@ -196,7 +196,7 @@ fn base_url(wire: Wire, given: Option<&str>) -> Result<Url, ProviderError> {
     Ok(url)
 }
 
-/// What is wrong with an address that names an endpoint, which is added to it.
+/// The error of an address that already names the endpoint, which is appended to it.
 fn names_endpoint(wire: Wire, url: &Url, path: &str) -> Option<String> {
     let mut wires = [wire, Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses].into_iter();
     let (named, base) =
@@ -252,7 +252,7 @@ fn authorize(wire: Wire, key: &Secret, headers: &mut HeaderMap) -> Result<(), Pr
     Ok(())
 }
 
-/// What follows the scheme in a value such as `Bearer WORD`: whoever repeats it need not repeat the scheme.
+/// What follows the scheme in a value such as `Bearer WORD`: a copy of it need not include the scheme.
 fn scheme_less(value: &str) -> Option<&str> {
     let (scheme, word) = value.split_once(' ')?;
     let known = ["bearer", "basic", "token", "apikey", "key"].iter().any(|known| scheme.eq_ignore_ascii_case(known));

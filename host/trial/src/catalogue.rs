@@ -42,7 +42,7 @@ pub struct Entry {
     pub repeat: rules::RepeatMode,
     /// The gap that counts for it, in completed turns.
     pub gap: u32,
-    /// The most bytes that a match of it can have; none where there is no bound.
+    /// The maximum length of its matches in bytes; `None` if there is no bound.
     pub longest_match: Option<u32>,
     /// On which of its matches it acts, and what becomes of the others, in one sentence; none without a condition.
     pub promise: Option<String>,
@@ -57,11 +57,11 @@ pub struct Entry {
 pub enum Standing {
     /// It can. For a rule without a condition: it is used.
     Active,
-    /// It is used and waits for what is not here: a tool that nobody offers, another agent.
+    /// It is used, but watches what this host does not have: a tool that is not offered, another agent.
     Idle(String),
     /// It, or the settings, leave it out.
     Disabled(String),
-    /// A rule of the same name is used instead; the text says which.
+    /// A rule of the same name is used instead; the string names it.
     Shadowed(String),
     /// It can never fire.
     Unreachable(String),
@@ -88,7 +88,7 @@ impl Standing {
     }
 }
 
-/// A rule that is looked at closely.
+/// A single rule to be examined.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// The rule and its state; of a file that the host does not read, as if it were one of the project's.
@@ -97,7 +97,7 @@ pub struct Subject {
     pub from_file: bool,
 }
 
-/// There is no such rule, or its file cannot be used.
+/// There is no such rule, or its file is not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum NotFound {
     /// No rule has the name.
@@ -179,7 +179,7 @@ impl Catalogue {
         &self.specs
     }
 
-    /// What is wrong with rules, those included that were refused and are no entry.
+    /// The diagnostics of rules, including refused ones, which have no entry.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         self.built.warnings()
     }
@@ -194,13 +194,13 @@ impl Catalogue {
         self.built.set.rules().map(|info| self.own_entry(&info)).collect()
     }
 
-    /// Rules that were refused, by name, each with the first of what is wrong with it. They are no entries.
+    /// Rules that were refused, by name, each with its first diagnostic. They have no entries.
     pub fn refused(&self) -> Vec<(String, Diagnostic)> {
         let mut refused: Vec<(String, Diagnostic)> = Vec::new();
         for finding in self.built.about_files.iter().filter(|finding| finding.is_error()) {
             let Some(name) = finding.rule() else { continue };
             let known = refused.iter().any(|(known, _)| known == name);
-            // A condition less is no refusal.
+            // A rule that lost one condition is not refused.
             if !known && !self.built.set.rules().any(|info| info.rule.name == name) {
                 refused.push((name.to_owned(), finding.clone()));
             }
@@ -252,7 +252,7 @@ impl Catalogue {
         self.built.set.rules().filter(shadowed).map(|info| info.rule.source.clone()).collect()
     }
 
-    /// A rule of the host with what is wrong with it: in how rules fit together, and in its file.
+    /// A rule of the host with its diagnostics: those of the whole set, and those of its file.
     fn own_entry(&self, info: &RuleInfo<'_>) -> Entry {
         let mut entry = self.entry(info, &self.built.about_files);
         let of_this = |one: &&Diagnostic| one.is_about_rule(&info.rule.name, &info.rule.source);

@@ -180,7 +180,8 @@ fn list_parts(
     }
 }
 
-/// A block of an answer: how many bytes of `text` (or of the reasoning) it is, and for a tool its arguments as they came.
+/// A block of an answer: how many bytes of `text` (or of the reasoning) it is, and for a tool its arguments as
+/// received.
 fn block(block: &AnswerBlock) -> Value {
     let mut listed = match &block.kind {
         StreamKind::Text => json!({"stream": "text", "bytes": block.bytes}),
@@ -240,7 +241,7 @@ pub fn status(status: &TurnStatus) -> Value {
     }
 }
 
-/// The four words of the specification; the model's own is beside it as `stop_reason`.
+/// The four values of the specification; the model's own value is next to it as `stop_reason`.
 fn finish_reason(stop: &StopReason) -> &'static str {
     match stop {
         StopReason::EndTurn | StopReason::StopSequence | StopReason::Pause => "end_turn",
@@ -268,13 +269,13 @@ fn total(usage: &Usage) -> Option<u64> {
     }
 }
 
-/// What a person is shown of a call: exact strings, to be escaped by whoever displays them.
+/// The preview of a call: exact strings, to be escaped by the front end.
 fn preview(preview: &Preview) -> Value {
     let arguments = preview.arguments.iter().map(|one| json!({"name": one.name, "value": one.value}));
     json!({"arguments": arguments.collect::<Vec<_>>(), "diff": preview.diff, "notes": preview.notes})
 }
 
-/// Arguments as the object they are; what is no object is kept as text.
+/// Arguments as the object they are; anything else is kept as a string.
 fn input(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(object)) => Value::Object(object),

@@ -1,5 +1,5 @@
-//! Hyperscan in its streaming mode, as a process of its own that takes its turn: the program beside the benches, built with
-//! the C compiler where that and the library's header are there.
+//! Hyperscan in its streaming mode, as a process of its own that takes its turn: the program next to the benches,
+//! built with the C compiler where that and the library's header are there.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ impl Hyperscan {
         Self { child, input, output }
     }
 
-    /// It as a contender: one piece of work is the whole text.
+    /// Hyperscan as a contender: one unit of work is the whole text.
     pub(crate) fn lane(&mut self) -> Lane<'_> {
         Lane::timed("Hyperscan", |times| {
             writeln!(self.input, "{times}").unwrap();

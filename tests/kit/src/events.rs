@@ -76,8 +76,8 @@ pub fn assert_valid(history: &[Arc<Message>]) {
     assert!(open.is_empty(), "calls without results: {history:#?}");
 }
 
-/// What a front end has on its screen at the end that takes back what is void: it adds each piece, and cuts back to what
-/// stands when an answer did not come to its end.
+/// What a front end has on its screen at the end that takes back what is void: it appends each chunk, and truncates
+/// to the kept part when an answer was incomplete.
 pub fn kept_on_screen(events: &[Event]) -> String {
     let (mut accepted, mut answer) = (String::new(), String::new());
     for event in events {

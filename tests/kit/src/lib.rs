@@ -1,6 +1,6 @@
 //! The test kit: the ports of a turn as tests play them.
 //!
-//! These stand in for the real parts only where exact timing, exact chunking or a fault is wanted. Everything here panics
+//! These replace the real parts only where exact timing, exact chunking or a fault is wanted. Everything here panics
 //! where a test uses it wrongly. The crate depends on no sandbox and no HTTP, so that the light crates can use it.
 
 #![forbid(unsafe_code)]

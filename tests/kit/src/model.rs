@@ -29,10 +29,10 @@ pub enum Script {
     Live(Live),
 }
 
-/// Every way in which tests cut an answer: characters, small and odd pieces, the whole, and at random.
+/// Every way in which tests cut an answer: characters, small and odd chunks, the whole, and at random.
 pub const CUTS: [usize; 8] = [1, 2, 3, 7, usize::MAX, RANDOM, RANDOM + 1, RANDOM + 2];
 
-/// A cut from here on is the seed of pieces of random length.
+/// A cut from here on is the seed of chunks of random length.
 pub const RANDOM: usize = 1 << 30;
 
 /// Deltas of an answer made of blocks, each `(kind, words)`.
@@ -52,7 +52,7 @@ pub fn tool(id: &str, name: &str) -> StreamKind {
     StreamKind::Tool { call: CallId::new(id), name: name.into() }
 }
 
-/// Deltas of a text answer, cut into pieces of `cut` characters.
+/// Deltas of a text answer, cut into chunks of `cut` characters.
 pub fn text(words: &str, cut: usize) -> Script {
     Script::Say(blocks(&[(StreamKind::Text, words)], cut, StopReason::EndTurn), Some(Ok(())))
 }
@@ -97,7 +97,7 @@ pub struct ScriptedModel {
     pub scripts: Mutex<Vec<Script>>,
     pub prompts: Mutex<Vec<Prompt>>,
     pub open: Arc<AtomicUsize>,
-    /// It goes on from a beginning of its answer.
+    /// It supports prefill.
     pub prefill: bool,
     /// The answer after the last of the script; `None`: there must be no request for one.
     pub otherwise: Option<Script>,
@@ -108,7 +108,7 @@ impl ScriptedModel {
         Arc::new(Self { scripts: Mutex::new(scripts.into_iter().collect()), ..Self::default() })
     }
 
-    /// A model that goes on from a beginning of its answer.
+    /// A model that supports prefill.
     pub fn going_on(scripts: impl IntoIterator<Item = Script>) -> Arc<Self> {
         Arc::new(Self { scripts: Mutex::new(scripts.into_iter().collect()), prefill: true, ..Self::default() })
     }

@@ -69,7 +69,7 @@ impl RuleSource for Edited {
     }
 }
 
-/// One turn and what came of it.
+/// One turn and its result.
 pub struct Scene {
     pub model: Arc<ScriptedModel>,
     pub session: Session,

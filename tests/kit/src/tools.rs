@@ -3,7 +3,7 @@
 use flow::{Confirmation, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
 use turn::ports::{BoxFuture, Confirm, PreparedCall, Progress, Question, Tools};
 
-/// Tools that say what they were called with; `slow` never ends, `shell` asks, `locked` is denied, `steps` tells progress.
+/// Tools that return their arguments; `slow` never ends, `shell` asks, `locked` is denied, `steps` reports progress.
 pub struct EchoTools;
 
 impl Tools for EchoTools {

@@ -1,4 +1,4 @@
-//! Cases as they stand in `tests/corpus/rules/turns`.
+//! The cases in `tests/corpus/rules/turns`.
 
 use serde::Deserialize;
 
@@ -35,7 +35,7 @@ pub(crate) struct RuleCase {
     pub(crate) spec: toml::Table,
 }
 
-/// One turn: what is said to the model, what it answers, and what must come of it.
+/// One turn: the input, the model's answers, and the expected results.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Turn {
@@ -59,7 +59,7 @@ pub(crate) struct Turn {
     /// Rules whose reminders were recorded, in order.
     #[serde(default)]
     pub(crate) injected: Vec<String>,
-    /// Rules that extensions were told of, in order.
+    /// Rules that extensions were notified of, in order.
     #[serde(default)]
     pub(crate) told: Vec<String>,
     /// Tools that ran, in order.
@@ -93,7 +93,7 @@ pub(crate) struct Block {
     pub(crate) tool: Option<String>,
     pub(crate) call: Option<String>,
     pub(crate) json: Option<String>,
-    /// The server begins its answer anew here.
+    /// The server restarts its answer here.
     #[serde(default)]
     pub(crate) anew: bool,
 }
@@ -105,7 +105,7 @@ impl Block {
     }
 }
 
-/// What must stand in a request of the turn, and what must not, anywhere in its body.
+/// Strings that the body of a request must contain, and must not contain.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Request {

@@ -119,7 +119,7 @@ impl ModelStream for WireStream {
     }
 }
 
-/// An extension that is told when rules fire.
+/// An extension that is notified when rules fire.
 #[derive(Clone, Default)]
 pub(crate) struct Listener(pub(crate) Arc<Mutex<Vec<TtsrEvent>>>);
 

@@ -22,7 +22,7 @@ pub struct RuleFile {
 }
 
 impl RuleFile {
-    /// Reads a rule file. Its name without the extension is the rule's; `shown` is how the file is named to people and
+    /// Reads a rule file. Its name without the extension is the rule's; `shown` is the name of the file in messages and
     /// to the model; diagnostics name `path`.
     pub fn read(path: &Path, layer: &Layer, shown: &str) -> Self {
         match text_of(path, path) {
@@ -47,7 +47,7 @@ impl RuleFile {
     }
 }
 
-/// The text of a file that people know as `named`, or why it cannot be had.
+/// The text of a file, which messages call `named`, or the reason why it cannot be read.
 pub(super) fn text_of(path: &Path, named: &Path) -> Result<String, Box<Diagnostic>> {
     let bytes = bytes_of(path).map_err(|(cause, help)| {
         let message = format!("cannot read the rule file `{}`: {cause}", named.display());
@@ -58,7 +58,7 @@ pub(super) fn text_of(path: &Path, named: &Path) -> Result<String, Box<Diagnosti
 
 fn bytes_of(path: &Path) -> Result<Vec<u8>, (String, &'static str)> {
     let failed = |error: io::Error| (error.to_string(), "make it readable, or remove it");
-    // Opening a pipe would wait for somebody to write into it.
+    // Opening a pipe would block until it has a writer.
     let about = path.metadata().map_err(failed)?;
     if !about.is_file() {
         return Err(("it is no file".to_owned(), "rename it or move it away: what ends in `.md` or `.mdc` is a rule"));

@@ -22,7 +22,7 @@ pub struct RuleFolder {
     pub layer: Layer,
     /// Where it is; diagnostics name its files so. A relative path begins in the working folder of the time it is given.
     pub path: PathBuf,
-    /// How it is named to people and to the model: short, without the folders of this machine above it.
+    /// Its name in messages and reminders: short, without the folders of this machine above it.
     pub shown: String,
     /// Its files must be inside this folder once all links are resolved; `None`: they may be anywhere.
     pub fence: Option<PathBuf>,
@@ -56,7 +56,7 @@ pub enum ChangeKind {
     Removed,
 }
 
-/// How a rule folder stands.
+/// The state of a rule folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FolderState {
     /// It is not there.
@@ -310,7 +310,7 @@ fn entry(
     Entry { stamp, text, read, kept, demanded }
 }
 
-/// A project comes from somebody else: a link in it must not bring files of this machine before the model.
+/// A project comes from somebody else: a link in it must not send files of this machine to the model.
 fn fenced(path: &Path, named: &Path, fence: Option<&Path>) -> Result<(), Box<Diagnostic>> {
     let Some(fence) = fence else { return Ok(()) };
     // What cannot be resolved cannot be read either, and says so itself.

@@ -23,7 +23,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Lists a folder that people know as `named`. Hidden entries are left out: editors keep their locks so.
+    /// Lists a folder, which messages call `named`. Hidden entries are left out: editors keep their locks so.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -59,7 +59,7 @@ impl Listing {
         self.names.truncate(MAX_RULE_FILES);
     }
 
-    /// What somebody may have meant as rules and is not read. Said once for a folder.
+    /// Files that look like rules and are not read. Reported once for each folder.
     fn near_misses(&mut self, folder: &Path, named: &Path, others: &[OsString]) {
         let begins = |name: &&OsString| {
             let path = folder.join(name);

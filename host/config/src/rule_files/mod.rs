@@ -1,11 +1,11 @@
 //! Rule folders: which files are rules, what they say, and what changed since they were last looked at.
 //!
-//! Rules are the files `*.md` and `*.mdc` that stand directly in a folder, in order of their names; folders within are
+//! Rules are the files `*.md` and `*.mdc` directly in a folder, in order of their names; folders within are
 //! not entered. Nothing is skipped without a word, but for two kinds: hidden files, and a `README.md` without front
 //! matter, which is about the rules. Links are followed, but not out of a workspace.
 //!
 //! A file that was good and is broken by an edit keeps its last good rule in force: protection does not end because
-//! somebody is in the middle of writing. Deleting the file, or `enabled = false` in it, ends it.
+//! a user is editing the file. Deleting the file, or `enabled = false` in it, ends it.
 //!
 //! Of a required rule an edit must not take a part away either, and its file must not be deleted while the host runs:
 //! [`RuleFiles::unmet`].
@@ -44,7 +44,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// Nothing is to be said about it.
+    /// There is nothing to report about it.
     pub fn is_quiet(&self) -> bool {
         self.changes.is_empty() && !self.folders_differ
     }

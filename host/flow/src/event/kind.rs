@@ -130,7 +130,7 @@ events! {
     CognitionOutDelta {
         /// The text of the message or delta.
         text: String,
-        /// Number of the delta within its attempt, 0 for the first also where a beginning stands.
+        /// Number of the delta within its attempt, 0 for the first, also after a kept prefix.
         index: u32,
     } = "cognition_out_delta",
     /// `cognition_reasoning`: the model's reasoning, whole or as far as it was received. This is the original, before rules and
@@ -170,11 +170,11 @@ events! {
         tool: String,
         /// What the tool gave; it goes to the model.
         output: String,
-        /// What stands before it in the result that the model gets: reminders of stream rules.
+        /// The text that precedes it in the result that the model gets: reminders of stream rules.
         reminder: Option<String>,
-        /// A unified diff, for people.
+        /// A unified diff, human-readable.
         diff: Option<String>,
-        /// It failed; `output` says why.
+        /// It failed; `output` contains the reason.
         is_error: bool,
         /// How long it took.
         duration_ms: u64,
@@ -196,7 +196,7 @@ events! {
     ToolConfirmationResolved {
         /// The call's id.
         call: CallId,
-        /// The person's decision, with a reason where it is no.
+        /// The user's decision, with a reason for a denial.
         decision: Confirmation,
     } = "tool_confirmation_resolved",
     /// `error_classified`: an error of the provider, and what it means for a retry.
@@ -255,7 +255,7 @@ events! {
         /// On which stream.
         stream: StreamKind,
         /// The rules that made them wait, as far as was looked: when holding began, and whenever twice as much was held.
-        /// Empty where the setting holds whole blocks.
+        /// Empty if the setting holds whole blocks back.
         rules: Vec<String>,
         /// How often holding began.
         holds: u32,
@@ -270,7 +270,7 @@ events! {
     TtsrInjection {
         /// Names of the rules, each once.
         rules: Vec<String>,
-        /// Bytes of the answer that were thrown away (0 for reminders that stop nothing).
+        /// Bytes of the answer that were discarded (0 for reminders that stop nothing).
         discarded_bytes: u64,
         /// What a resumed session needs to know, one for each of `rules`.
         records: Vec<RuleRecord>,
@@ -353,7 +353,7 @@ events! {
         /// The line as the plugin wrote it.
         message: String,
     } = "extension_log",
-    /// `notice`: something a person should know that is no event of its own, such as a section too large to handle.
+    /// `notice`: something a user should know that has no event of its own, such as a section too large to handle.
     Notice {
         /// The sentence for the person.
         message: String,
