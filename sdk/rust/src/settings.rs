@@ -22,7 +22,8 @@ pub enum Setting {
     Boolean(bool),
     /// A list of strings.
     Texts(Vec<String>),
-    /// Any other value, such as a table, as JSON text.
+    /// Any other value, such as a table, as JSON text. The contract has it because its types cannot grow later; hosts of this
+    /// version send none, since `plugin.toml` has no type for it.
     Json(String),
     /// A kind that this version does not know; the string shows the value.
     Other(String),
