@@ -69,7 +69,7 @@ mod watch;
 mod yaml;
 
 pub use book::READ_RULE;
-pub use builtin::{BUILTIN_FILES, builtin};
+pub use builtin::{BUILTIN_FILES, builtin, parse_builtin};
 pub use example::{Example, check_examples};
 pub use file::{asks_to_be_required, parse_rule_file, parse_rule_source};
 pub use flow::{Diagnostic, DiagnosticCode, RuleLayer as Layer, RuleOrigin as Source, Severity, SourceFile};

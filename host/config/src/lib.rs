@@ -15,6 +15,7 @@
 //! ([`rule_sources::user_folder`]).
 #![forbid(unsafe_code)]
 
+mod builtin;
 mod check;
 mod diagnostic;
 mod document;

@@ -153,7 +153,7 @@ pub struct Built {
 
 impl Sources {
     pub fn new(operator: &Operator, plugins: &[crate::Plugin], workspace: &Path, tools: Vec<String>) -> Self {
-        let (mut fixed, mut found) = rules::builtin();
+        let (mut fixed, mut found) = crate::builtin::builtin();
         let mut unmet = Vec::new();
         for plugin in plugins {
             let manifest = &plugin.manifest;
