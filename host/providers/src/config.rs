@@ -15,6 +15,7 @@ use crate::recording::{LEAST_BYTES, Recorder, RecordingError, Replay};
 
 /// A provider, ready to be connected.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one value a session, and it is moved only when it is opened")]
 pub enum ProviderConfig {
     /// A server that is reached by HTTP.
     Http(HttpConfig),

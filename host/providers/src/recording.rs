@@ -17,7 +17,7 @@
 //! - The first line: the format's version, the wire format (`anthropic`, `openai-chat`, `openai-responses`), the model.
 //! - `request`: one attempt; its body as JSON (`{}` if it is not compared), without headers. Requests are answered in
 //!   this order, whatever they say.   `expect` (optional) contains strings that some string of the request must
-//!   contain (`contains`) and texts that none may   (`absent`): a replay that deviates from the recording fails
+//!   contain (`contains`) and texts that none may (`absent`): a replay that deviates from the recording fails
 //!   instead of sending an unrelated answer.
 //! - `response`: the HTTP status and those headers that matter to the reader of an answer.
 //! - `text` or `base64`: one chunk of the body, exactly as it came; `base64` where it is not UTF-8 by itself (a chunk may
@@ -29,7 +29,7 @@
 //!   `thinking`, or `tool` with `call` and `tool`), the action (`pass`, `remind`, `block`, `interrupt`, `stop`) and the
 //!   bytes of the match in its stream; the matched text is not written. `prefix` is the text of an earlier attempt that the
 //!   answer continued. The line comes after `end`. A request without it has no information about rules, which does
-//! not mean that none fired:   version 1 of the format did not have it.
+//!   not mean that none fired: version 1 of the format did not have it.
 //! - `at_ms`: milliseconds since the request; without it, the time of the line before.
 //! - `n`: the request a line belongs to, counted from 1; without it, the latest. Written where answers overlap.
 //!
