@@ -106,15 +106,18 @@ impl Ran {
             format!("{:?}, reasoning {:?}, before {:?}", ran.shown.text, ran.shown.thinking, ran.shown.discarded)
         };
         let list = |list: &[String]| list.iter().map(|line| format!("\n    {line}")).collect::<String>();
-        let views: [(&'static str, &dyn Fn(&Self) -> String); 5] = [
-            ("what is shown", &seen),
-            ("what fails", &|ran| list(&ran.shown.failures)),
-            ("what callbacks are called with", &|ran| list(&ran.shown.calls)),
-            ("the answer to on_llm_output", &|ran| format!("{:?}", ran.shown.output)),
-            ("what callbacks do", &|ran| ran.effects.clone()),
-        ];
-        let mut views = views.into_iter().map(|(what, view)| (what, view(self), view(other)));
-        views.find(|(_, own, other)| own != other)
+        let views = |ran: &Self| {
+            [
+                ("what is shown", seen(ran)),
+                ("what fails", list(&ran.shown.failures)),
+                ("what callbacks are called with", list(&ran.shown.calls)),
+                ("the answer to on_llm_output", format!("{:?}", ran.shown.output)),
+                ("what callbacks do", ran.effects.clone()),
+            ]
+        };
+        let mut pairs = views(self).into_iter().zip(views(other));
+        let ((what, own), (_, other)) = pairs.find(|((_, own), (_, other))| own != other)?;
+        Some((what, own, other))
     }
 }
 
