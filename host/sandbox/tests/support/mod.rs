@@ -107,7 +107,7 @@ impl Guest {
         let world = resolve.select_world(&[package], Some("guest")).unwrap();
         let mut module = wat::parse_str(self.wat()).unwrap_or_else(|error| panic!("{error}\n{}", self.wat()));
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
-        let mut encoder = ComponentEncoder::default();
+        let encoder = ComponentEncoder::default();
         encoder
             .validate(true)
             .module(&module)

@@ -12,6 +12,7 @@ settings.template = { type = "text", description = "what it answers" }
 "#;
 
 /// A line of a case.
+#[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub(crate) id: &'a str,
     pub(crate) closed: bool,
