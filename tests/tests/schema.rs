@@ -11,12 +11,17 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 13] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 18] = [
     "plugin.grants_twice",
     "prompt.system_file_not-there",
     "prompt.system_given-twice",
     "provider.api_key_env_a-secret",
+    "provider.base_url_blank",
+    "provider.base_url_no-host",
     "provider.base_url_no-http",
+    "provider.base_url_port",
+    "provider.base_url_query",
+    "provider.base_url_user",
     "provider.recording_missing",
     "provider.recording_not-read",
     "rules.folders_twice",
