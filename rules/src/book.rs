@@ -42,7 +42,7 @@ impl RuleSet {
             return Ok(body.to_owned());
         }
         let cut = &body[..body.floor_char_boundary(MAX_READ)];
-        Ok(format!("{cut}\n\n[the rule goes on: {} of {} bytes are shown]", cut.len(), body.len()))
+        Ok(format!("{cut}\n\n[the rule continues: {} of {} bytes are shown]", cut.len(), body.len()))
     }
 
     fn listed(&self) -> impl Iterator<Item = &Rule> {
@@ -57,8 +57,8 @@ impl RuleSet {
             let _ = write!(block, "\n- `{}`: {}", rule.name, words.join(" "));
         }
         let lead = format!(
-            "This project has a rulebook. Before you do something that an entry is about, read it: call `{READ_RULE}` \
-             with its name, and follow what it says."
+            "This project has a rulebook. Before you do something that an entry covers, call `{READ_RULE}` with the \
+             entry's name and follow what it says."
         );
         (!block.is_empty()).then(|| lead + &block)
     }
@@ -106,7 +106,7 @@ mod tests {
         let read = set(&[("long", &long)]).read("long").unwrap();
         assert!(read.len() < MAX_READ + 100, "{}", read.len());
         assert!(
-            read.ends_with(&format!("é\n\n[the rule goes on: {MAX_READ} of {} bytes are shown]", 2 * MAX_READ + 2))
+            read.ends_with(&format!("é\n\n[the rule continues: {MAX_READ} of {} bytes are shown]", 2 * MAX_READ + 2))
         );
     }
 

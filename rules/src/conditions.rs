@@ -95,7 +95,7 @@ impl Reader<'_> {
                 }
                 Err(PatternError { message, help, span }) => {
                     let place = self.place(written, span);
-                    let message = format!("condition `{}` is not usable: {message}", visible(text));
+                    let message = format!("condition `{}` is not valid: {message}", visible(text));
                     self.report(Severity::Error, Code::RuleInvalidCondition, message, help, place);
                 }
             }
@@ -119,9 +119,9 @@ impl Reader<'_> {
         }
         let unless = written.keys == ["unless"];
         let (message, help) = match (pattern.matches_empty(), unless) {
-            (true, true) => (" matches the empty text, so the rule never fires", "ask for at least one character"),
+            (true, true) => (" matches the empty string, so the rule never fires", "ask for at least one character"),
             (true, false) => (
-                " matches the empty text, so it fires before the first byte of every stream",
+                " matches the empty string, so it fires before the first byte of every stream",
                 "ask for at least one character, such as `+` in place of `*`; for \"any call that edits such a file\" \
                  write a glob such as `*.rs`",
             ),

@@ -25,9 +25,9 @@ impl Example {
             Some("text" | "thinking") => None,
             Some(word) if word.strip_prefix("tool:").is_some_and(|name| !name.is_empty()) => {
                 let told = words.any(|word| !word.contains('='));
-                (!told).then(|| format!("the example `{}` names no argument that holds its text", self.stream))
+                (!told).then(|| format!("the example `{}` names no argument that contains its text", self.stream))
             }
-            _ => Some(format!("the example `{}` names no stream, so it shows nothing", self.stream)),
+            _ => Some(format!("the example `{}` names no stream, so it tests nothing", self.stream)),
         }
     }
 
@@ -59,7 +59,7 @@ impl Example {
 
 /// How the fence of an example is written.
 pub(crate) const FENCE_HELP: &str =
-    "after the backticks stands `text`, `thinking`, or such as `tool:edit_file path=src/a.rs new_text`";
+    "write `text`, `thinking`, or for example `tool:edit_file path=src/a.rs new_text` after the backticks";
 
 /// Tests a rule with its own examples, each fed whole and character by character. The diagnostics name those which
 /// examples the rule does not keep.

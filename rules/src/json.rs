@@ -292,7 +292,7 @@ impl Decoder {
     }
 
     fn unicode(&mut self, digits: u8, c: char, sink: &mut impl Sink) {
-        let Some(digit) = c.to_digit(16) else { return self.fail(format!("{c:?} is no hexadecimal digit")) };
+        let Some(digit) = c.to_digit(16) else { return self.fail(format!("{c:?} is not a hexadecimal digit")) };
         self.code = self.code * 16 + digit;
         if digits < 3 {
             self.state = State::Unicode(digits + 1);

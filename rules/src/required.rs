@@ -74,8 +74,8 @@ impl RuleSet {
                 ("a part of it was refused".to_owned(), "`tidegate rules check` shows which part, and why")
             }
             RuleState::Active => return None,
-            RuleState::Disabled(why) => (why.clone(), "switch it on, or no longer require it"),
-            RuleState::Unreachable(why) => (why.clone(), "correct its scope, or no longer require it"),
+            RuleState::Disabled(why) => (why.clone(), "enable it, or stop requiring it"),
+            RuleState::Unreachable(why) => (why.clone(), "correct its scope, or stop requiring it"),
             RuleState::Shadowed(by) => (format!("it is shadowed: {by}"), "rename one of them"),
         };
         Some(Unmet { rule: name.to_owned(), source: Some(rule.source.clone()), why, help: help.to_owned() })
@@ -155,10 +155,10 @@ mod tests {
         assert_eq!(
             said,
             [
-                "blind: it can never fire on text: `globs` asks for a file; correct its scope, or no longer require it",
+                "blind: it can never fire on text: `globs` asks for a file; correct its scope, or stop requiring it",
                 "fien: there is no such rule; did you mean `fine`? `tidegate rules list` shows the names",
-                "named: the setting `disabled_rules` names it; switch it on, or no longer require it",
-                "off: the rule says `enabled = false`; switch it on, or no longer require it",
+                "named: the setting `disabled_rules` names it; enable it, or stop requiring it",
+                "off: the rule says `enabled = false`; enable it, or stop requiring it",
                 "partial: a part of it was refused; `tidegate rules check` shows which part, and why",
             ]
         );

@@ -280,10 +280,10 @@ impl Reader<'_> {
     fn note_globs(&mut self, spec: &RuleSpec, globs: &[String], alone: bool) {
         for glob in globs {
             let (message, help) = if !dialect::notes(glob).is_empty() {
-                ("is read as a file glob", "a regular expression is written without slashes around it")
+                ("is read as a file glob", "write a regular expression without slashes around it")
             } else if alone && spec.all.is_empty() && !spec.scope.is_empty() {
-                let help = "leave `scope` out: edits and writes of such files are the scope; or add a condition";
-                ("is a file glob, so that in the scopes given the rule fires on everything", help)
+                let help = "remove `scope` to watch edits and writes of such files, or add a condition";
+                ("is a file glob, so the rule fires on everything in its scopes", help)
             } else {
                 continue;
             };
@@ -297,9 +297,11 @@ impl Reader<'_> {
     fn reminder(&mut self, spec: &RuleSpec) -> Option<String> {
         let text = spec.reminder.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
         if text.len() > MAX_REMINDER_BYTES {
-            let message =
-                format!("`reminder` has {} bytes, {MAX_REMINDER_BYTES} are allowed: it is not read", text.len());
-            let help = "shorten it, or leave it out: then the model is told the body";
+            let message = format!(
+                "`reminder` has {} bytes, more than the limit of {MAX_REMINDER_BYTES}: it is ignored",
+                text.len()
+            );
+            let help = "shorten it, or remove it: without it, the body is sent to the model";
             let place = self.places.key(&["reminder"]);
             self.report(Severity::Error, Code::RuleReminderTooLong, message, Some(help.into()), place);
             return None;
@@ -311,7 +313,7 @@ impl Reader<'_> {
         let unused: Vec<&str> =
             ["scope", "globs", "field", "unless"].into_iter().filter(|key| self.places.is_given(key)).collect();
         if let Some(key) = unused.first() {
-            let message = format!("`{}` changes nothing: the rule has no `condition`", unused.join("`, `"));
+            let message = format!("`{}` has no effect: the rule has no `condition`", unused.join("`, `"));
             let span = self.places.key(&[*key]);
             self.report(Severity::Warning, Code::RuleKeyWithoutEffect, message, Some(WITHOUT_HELP.into()), span);
         }
@@ -319,7 +321,8 @@ impl Reader<'_> {
             (true, _) => Bucket::AlwaysApply,
             (false, Some(_)) => Bucket::Rulebook,
             (false, None) => {
-                let help = "give it a `condition`, or `always_apply = true`, or a `description` to be listed by";
+                let help = "add a `condition`, `always_apply = true`, or a `description`, which lists the rule in the \
+                            rulebook";
                 self.error(
                     Code::RuleNoCondition,
                     "the rule has no condition, is not always applied and has no description",
@@ -428,7 +431,7 @@ const HIDDEN: &str = "[hidden]";
 /// The most bytes of `reminder`.
 const MAX_REMINDER_BYTES: usize = 1024;
 
-const WITHOUT_HELP: &str = "give the rule a `condition` to watch for, or leave the key out";
+const WITHOUT_HELP: &str = "add a `condition`, or remove the key";
 
 const SCOPE_HELP: &str =
     "scopes are `text`, `thinking`, `tool`, `tool:NAME`, `tool:NAME(GLOB)`, `tool(GLOB)`, `NAME`, `NAME(GLOB)`";

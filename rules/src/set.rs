@@ -194,8 +194,7 @@ fn state_of(rule: &Rule, winner: Option<&Rule>, settings: &Settings, found: &mut
     RuleState::Active
 }
 
-const GLOB_HELP: &str =
-    "files are known in tool calls only: scope the rule to `tool`, or leave `globs` and `field` out";
+const GLOB_HELP: &str = "only tool calls have files: scope the rule to `tool`, or remove `globs` and `field`";
 
 /// Streams in a rule's scope on which it can never fire, and whether no other is left.
 fn unreachable(rule: &Rule) -> Option<(String, bool)> {

@@ -370,7 +370,7 @@ fn rule(name: &str, spec: RuleSpec) -> Rule {
     let (rule, mut found) = Rule::from_spec(name, &source, &spec, None);
     // Some of the patterns match the empty string, which is reported.
     found.retain(|one| {
-        let told = ["matches the empty text", "matches without a character", "with a blank"];
+        let told = ["matches the empty string", "matches without a character", "with a blank"];
         !told.iter().any(|part| one.message.contains(part))
     });
     assert_eq!(found, []);

@@ -188,7 +188,7 @@ fn what_comes_after_the_end_or_beside_a_value_stops_it() {
         (r#"["x",}"#, "unexpected '}'"),
         (r#"{"a","b"}"#, "unexpected ','"),
         (r#""x",""#, "unexpected ','"),
-        (r#"["\u12g4"]"#, "'g' is no hexadecimal digit"),
+        (r#"["\u12g4"]"#, "'g' is not a hexadecimal digit"),
     ] {
         let single: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
         assert_eq!(decode(&[text]).1.as_deref(), Some(error), "{text}");

@@ -212,7 +212,7 @@ impl Sources {
         for (rule, why) in built.idle.iter().filter(|(rule, _)| required(rule)) {
             let message = format!("the rule is required and cannot fire: {why}");
             let error = rule.diagnostic(Severity::Error, Code::RuleRequired, message);
-            all.push(self.required_at(&rule.name, error.help("correct its scope, or no longer require it")));
+            all.push(self.required_at(&rule.name, error.help("correct its scope, or stop requiring it")));
         }
         if self.wanted.on_problem == OnProblem::Refuse {
             all.extend(built.unreachable());

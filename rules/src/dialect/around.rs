@@ -100,7 +100,7 @@ fn lists(
                 .collect();
             if found.len() + out.len() > MAX_LISTS {
                 let help = "split the condition into a list of several";
-                return Err(PatternError::new(0..len, "look-around stands in too many alternatives", help));
+                return Err(PatternError::new(0..len, "too many alternatives contain look-around", help));
             }
         }
         out.extend(found);
@@ -123,7 +123,7 @@ fn inside(
     let lists = lists(branches, flags, len, never)?;
     let other = |part: &Part| matches!(part, Part::Look { ahead: inner, .. } if *inner != ahead);
     if lists.iter().flatten().any(other) {
-        return Err(refused(span.clone(), "looks both ways"));
+        return Err(refused(span.clone(), "looks both ahead and behind"));
     }
     alternatives(lists, never)
 }
@@ -173,11 +173,11 @@ fn joined(list: List) -> Hir {
 fn combined(rest: Hir, inner: Hir, negated: bool, side: Side, span: Range<usize>) -> Result<Hir, Lost> {
     both(rest, inner, negated, side).map_err(|failure| match failure {
         Failure::Assertion => refused(span, "has an assertion (`^`, `$`, `\\b`) inside").into(),
-        Failure::Bytes => refused(span, "is next to bytes that are no characters").into(),
-        Failure::TooLarge => refused(span, "is too large together with what is next to it").into(),
+        Failure::Bytes => refused(span, "is next to bytes that are not characters").into(),
+        Failure::TooLarge => refused(span, "is too large together with the adjacent pattern").into(),
         Failure::Never => {
             let message = "with this look-around the condition never matches";
-            Lost::Never(PatternError::new(span, message, "leave it out, or fix it"))
+            Lost::Never(PatternError::new(span, message, "remove it, or fix it"))
         }
     })
 }

@@ -34,7 +34,7 @@ fn class(reader: &mut Reader<'_>, out: &mut Text, depth: u32) -> Result<(), Patt
     loop {
         let at = reader.at;
         match reader.peek() {
-            None => return reader.refuse(from, "unclosed character class", "a literal `[` is written `\\[`"),
+            None => return reader.refuse(from, "unclosed character class", "write a literal `[` as `\\[`"),
             Some(']') => {
                 reader.at += 1;
                 out.push(at, "]");
@@ -62,9 +62,9 @@ fn class(reader: &mut Reader<'_>, out: &mut Text, depth: u32) -> Result<(), Patt
 
 /// `[]` and `[^]`, which close at once where rule files come from.
 fn empty(reader: &mut Reader<'_>, out: &mut Text, from: usize, negated: bool) -> Result<(), PatternError> {
-    let help = "a `]` within a class is written `\\]`";
+    let help = "write a `]` within a class as `\\]`";
     if !negated {
-        return reader.refuse(from, "`[]` is a class of nothing and never matches", help);
+        return reader.refuse(from, "`[]` is an empty class and never matches", help);
     }
     if reader.peek() == Some(']') {
         return reader.refuse(from, "`[^]]` can be read in two ways", "write `[^\\]]`, or `[\\s\\S]\\]`");
@@ -109,7 +109,7 @@ fn atom(reader: &mut Reader<'_>) -> Result<Atom, PatternError> {
     let from = reader.at;
     match reader.next() {
         Some(c) => Ok(Atom::One(c)),
-        None => reader.refuse(from, "unclosed character class", "a literal `[` is written `\\[`"),
+        None => reader.refuse(from, "unclosed character class", "write a literal `[` as `\\[`"),
     }
 }
 
@@ -125,7 +125,7 @@ fn note_signs(reader: &mut Reader<'_>) {
     let from = reader.at;
     let Some(sign) = ["&&", "~~"].into_iter().find(|sign| reader.rest().starts_with(sign)) else { return };
     let message = format!("`{sign}` within this class is read as two characters");
-    let help = format!("to put two classes together, write a class behind it: `{sign}[…]`");
+    let help = format!("to combine two classes, write a class after it: `{sign}[…]`");
     reader.notes.push(PatternError::new(from..from + 2, message, &help));
 }
 

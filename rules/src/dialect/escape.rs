@@ -64,7 +64,11 @@ pub(super) fn inside(reader: &mut Reader<'_>) -> Result<Atom, PatternError> {
         Some(letter @ ('A' | 'B' | 'z')) => {
             let from = reader.at;
             reader.at += 2;
-            return reader.refuse(from, format!("`\\{letter}` says nothing within a class"), "put it outside");
+            return reader.refuse(
+                from,
+                format!("`\\{letter}` has no meaning within a class"),
+                "move it out of the class",
+            );
         }
         _ => return atom(reader),
     };
@@ -103,12 +107,12 @@ fn atom(reader: &mut Reader<'_>) -> Result<Atom, PatternError> {
         '1'..='9' | 'k' => reader.refuse(from, BACK, BACK_HELP),
         'c' => match reader.next() {
             Some(letter) if letter.is_ascii_alphabetic() => control(char::from(letter as u8 % 32)),
-            _ => reader.refuse(from, "`\\c` needs a letter", "a literal backslash is written `\\\\`"),
+            _ => reader.refuse(from, "`\\c` needs a letter", "write a literal backslash as `\\\\`"),
         },
         'x' | 'u' | 'U' => code(reader, from, c).map(Atom::One),
         'p' | 'P' => property(reader, from).map(Atom::Set),
         c if c.is_ascii_alphabetic() => {
-            reader.refuse(from, format!("`\\{c}` is no escape of this dialect"), instead(c))
+            reader.refuse(from, format!("`\\{c}` is not an escape of this dialect"), instead(c))
         }
         c => control(c),
     }
@@ -119,13 +123,13 @@ fn instead(letter: char) -> &'static str {
         'e' => "write `\\x1b`",
         'h' => "write `[ \\t]`",
         'H' => "write `[^ \\t]`",
-        'K' => "leave it out: what a match begins with makes no difference",
+        'K' => "remove it: where a match begins makes no difference",
         'N' => "write `[^\\n]`",
         'Q' | 'E' => "escape each character by itself",
         'R' => "write `\\r?\\n`",
         'X' => "write `.`",
         'Z' => "write `\\z`, or `$`",
-        _ => "for the letter itself leave the backslash out",
+        _ => "remove the backslash to match the letter itself",
     }
 }
 
@@ -142,8 +146,8 @@ fn code(reader: &mut Reader<'_>, from: usize, letter: char) -> Result<char, Patt
     match char::from_u32(value) {
         Some(c) => Ok(c),
         None if (0xD800..0xE000).contains(&value) => {
-            let help = "write the character itself, or for all beyond the first 65,536 `[\\x{10000}-\\x{10FFFF}]`";
-            reader.refuse(from, "half of a pair is no character", help)
+            let help = "write the character itself, or `[\\x{10000}-\\x{10FFFF}]` for all beyond the first 65,536";
+            reader.refuse(from, "half of a surrogate pair is not a character", help)
         }
         None => reader.refuse(from, "no character has this number", "the greatest is `\\x{10FFFF}`"),
     }
@@ -179,7 +183,7 @@ fn property(reader: &mut Reader<'_>, from: usize) -> Result<String, PatternError
         _ => None,
     };
     let Some(len) = len else {
-        return reader.refuse(from, "a class of characters lacks its name", "write `\\p{Greek}` or `\\pL`");
+        return reader.refuse(from, "a character class lacks its name", "write `\\p{Greek}` or `\\pL`");
     };
     reader.at += len;
     Ok(reader.source[from..reader.at].to_owned())

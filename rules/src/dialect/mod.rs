@@ -77,7 +77,7 @@ fn delimiters(pattern: &str) -> Option<PatternError> {
     let letters = pattern.len() - pattern.trim_end_matches(['d', 'g', 'i', 'm', 's', 'u', 'v', 'y']).len();
     let inside = pattern[..pattern.len() - letters].strip_prefix('/')?.strip_suffix('/')?;
     (letters > 0 && !inside.is_empty()).then(|| {
-        let help = "leave the slashes out and write the letters in front, such as `(?i)`";
-        PatternError::new(0..pattern.len(), "the slashes and the letters behind them are part of the condition", help)
+        let help = "remove the slashes and write the flags in front, such as `(?i)`";
+        PatternError::new(0..pattern.len(), "the slashes and the letters after them are part of the condition", help)
     })
 }

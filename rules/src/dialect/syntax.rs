@@ -69,7 +69,7 @@ impl Text {
             let at = |offset: usize| offset.saturating_sub(flags.len());
             let span = span.map(|span| self.origin(at(span.start.offset)..at(span.end.offset), len));
             let help = if message.starts_with("repetition") {
-                "a literal `{`, `*`, `+` or `?` is written with a backslash before it"
+                "escape a literal `{`, `*`, `+` or `?` with a backslash"
             } else {
                 ""
             };
@@ -204,7 +204,7 @@ impl Reader<'_> {
                     let help = "write `{0,` for \"at most\"";
                     self.notes.push(PatternError::new(
                         span,
-                        "a count without its first number is read as itself",
+                        "a count without its first number is read as literal text",
                         help,
                     ));
                 }
@@ -232,14 +232,14 @@ impl Reader<'_> {
             };
             if self.peek() == Some('+') {
                 self.at += 1;
-                let help = "leave the last `+` out: a condition only asks whether there is a match";
-                return self.refuse(mark, "a repetition that gives nothing back is not supported", help);
+                let help = "remove the last `+`: a condition only asks whether there is a match";
+                return self.refuse(mark, "possessive repetition is not supported", help);
             }
             self.at += usize::from(self.peek() == Some('?'));
             match seq.last_mut() {
                 Some(Item::Group { optional, .. }) if self.source[mark..].starts_with('?') => *optional = true,
                 Some(Item::Group { .. } | Item::Look { .. }) => {
-                    let help = "take the look-around out of what is repeated, or use `all` and `unless`";
+                    let help = "move the look-around out of the repetition, or use `all` and `unless`";
                     return self.refuse(from, "look-around within a repetition is not supported", help);
                 }
                 _ => {
@@ -334,7 +334,7 @@ impl Reader<'_> {
                 Ok(Opening::Flags(format!("(?{flags})")))
             }
             Some(':') => Ok(Opening::Plain(flags)),
-            _ => self.refuse(from, "this kind of group is not known", "`(?:…)` groups without a name"),
+            _ => self.refuse(from, "unknown kind of group", "write `(?:…)` for a group without a name"),
         }
     }
 }
@@ -353,14 +353,14 @@ enum Opening {
 /// Groups that the dialect does not have.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("?>", "an atomic group is not supported", "write `(?:…)`: a condition only asks whether there is a match"),
-    ("?#", "a comment within a condition is not supported", "leave it out, or put it in the front matter after a `#`"),
+    ("?#", "a comment within a condition is not supported", "remove it, or put it in the front matter after a `#`"),
     ("?|", "a branch reset is not supported", "write `(?:…)`"),
-    ("?(", "a group on condition is not supported", "write both cases out with `|`"),
+    ("?(", "a conditional group is not supported", "write both cases out with `|`"),
     ("?P=", BACK, BACK_HELP),
-    ("?P>", "a recursion is not supported", "write the repeated part out"),
-    ("?&", "a recursion is not supported", "write the repeated part out"),
-    ("?0", "a recursion is not supported", "write the repeated part out"),
-    ("?1", "a recursion is not supported", "write the repeated part out"),
+    ("?P>", "recursion is not supported", "write the repeated part out"),
+    ("?&", "recursion is not supported", "write the repeated part out"),
+    ("?0", "recursion is not supported", "write the repeated part out"),
+    ("?1", "recursion is not supported", "write the repeated part out"),
 ];
 
 pub(super) const BACK: &str = "backreferences are not supported";
