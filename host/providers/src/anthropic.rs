@@ -149,13 +149,13 @@ impl Decode {
             _ if delta.is_empty() => {}
             (DeltaKind::Arguments, None) => {
                 return Err(misplaced(format_args!(
-                    "arguments of a tool call came for content block {index} outside of its `content_block_start` and \
-                     `content_block_stop`, so the tool is not known"
+                    "received arguments of a tool call for content block {index} outside of its `content_block_start` \
+                     and `content_block_stop`, so the tool is not known"
                 )));
             }
             (DeltaKind::Arguments, Some(other)) | (_, Some(other @ Content::Call { .. })) => {
                 let (kind, other) = (delta.kind.as_str(), other.word());
-                return Err(misplaced(format_args!("`{kind}` came for content block {index}, which is {other}")));
+                return Err(misplaced(format_args!("received `{kind}` for content block {index}, which is {other}")));
             }
             (DeltaKind::Text, None | Some(Content::Thinking(_) | Content::Unknown)) => {
                 self.end(index, answer);

@@ -65,7 +65,7 @@ impl Decoder {
         self.read += fits;
         self.sse.push(&bytes[..fits], |event| format.event(event, answer))?;
         if fits < bytes.len() && !answer.stopped {
-            return Err(exceeded("wire_bytes", "bytes came over the wire", most + 1, most));
+            return Err(exceeded("wire_bytes", "bytes received", most + 1, most));
         }
         Ok(())
     }
@@ -273,7 +273,7 @@ impl Answer {
     pub(crate) fn passed_over(&mut self, what: impl FnOnce() -> String) {
         self.passed_over.get_or_insert_with(|| {
             let what = what();
-            tracing::warn!("the model's answer contains {what}, which are not read");
+            tracing::warn!("the model's answer contains {what}, which is not supported");
             what
         });
     }
@@ -289,7 +289,7 @@ impl Answer {
             return;
         }
         if let Some(what) = self.passed_over.take().filter(|_| !self.has_blocks()) {
-            let message = format!("the answer contains nothing that can be read: it consists of {what}");
+            let message = format!("the answer contains nothing that is supported: it consists of {what}");
             self.over = Some(ModelError::new(ErrorClass::Permanent, message));
             return;
         }
@@ -310,7 +310,7 @@ impl Answer {
     pub(crate) fn keeps(&mut self, things: usize, more: usize) {
         let most = self.limits.blocks;
         if things > most {
-            self.exceed("blocks", "blocks began", things, most);
+            self.exceed("blocks", "blocks", things, most);
         }
         self.count(more);
     }
@@ -320,10 +320,10 @@ impl Answer {
         self.counted.blocks += 1;
         self.counted.calls += usize::from(call);
         if self.counted.blocks > blocks {
-            self.exceed("blocks", "blocks began", self.counted.blocks, blocks);
+            self.exceed("blocks", "blocks", self.counted.blocks, blocks);
         }
         if self.counted.calls > calls {
-            self.exceed("calls", "tools were called", self.counted.calls, calls);
+            self.exceed("calls", "tool calls", self.counted.calls, calls);
         }
     }
 
@@ -381,7 +381,7 @@ pub(crate) fn misplaced(what: impl std::fmt::Display) -> ModelError {
 pub(crate) fn ended_without(missing: &str) -> ModelError {
     ModelError::new(
         ErrorClass::Transient,
-        format!("the stream ended before the answer was complete: no {missing} came"),
+        format!("the stream ended before the answer was complete: no {missing} was received"),
     )
 }
 

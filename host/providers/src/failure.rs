@@ -108,11 +108,11 @@ fn of_status(status: u16) -> ErrorClass {
 
 fn advice(status: u16, class: ErrorClass) -> &'static str {
     match (status, class) {
-        (401 | 403, _) => " (check the API key and what it may be used for)",
+        (401 | 403, _) => " (check the API key and its permissions)",
         (404, _) => " (check the model's name and `base_url`)",
-        (_, ErrorClass::Quota) => " (the account has nothing left; see its billing page)",
+        (_, ErrorClass::Quota) => " (the account has no credit left; see its billing page)",
         (300..=399, _) => {
-            " (redirects are not followed, so that the key goes nowhere else; set `base_url` to the new place)"
+            " (redirects are not followed, so that the key is not sent elsewhere; set `base_url` to the new address)"
         }
         _ => "",
     }

@@ -50,7 +50,8 @@ impl Http {
         for (name, value) in &config.headers {
             let bad = |cause: String| ProviderError::Setting { key: "headers", cause: format!("{name:?}: {cause}") };
             let name = HeaderName::try_from(name).map_err(|cause| bad(cause.to_string()))?;
-            headers.insert(name, secret_value(value).ok_or_else(|| bad("its value is no header value".to_owned()))?);
+            headers
+                .insert(name, secret_value(value).ok_or_else(|| bad("its value is not valid in a header".to_owned()))?);
             secrets.extend(scheme_less(value).map(|word| Secret(word.to_owned())));
             secrets.push(Secret(value.clone()));
         }
@@ -104,7 +105,7 @@ impl Http {
             return Ok(client);
         }
         let client = client(&self.url, self.connect_timeout).map_err(|cause| {
-            let message = format!("cannot prepare HTTP: {}; are the machine's certificates in order?", chain(&cause));
+            let message = format!("cannot prepare HTTP: {}; check the certificates of this machine", chain(&cause));
             ModelError::new(ErrorClass::Permanent, message)
         })?;
         // Where two requests are the first at once, both have the same client.
@@ -172,7 +173,7 @@ fn base_url(wire: Wire, given: Option<&str>) -> Result<Url, ProviderError> {
     let bad = |cause: String| ProviderError::Setting { key: "base_url", cause };
     let text = given.unwrap_or(wire.default_base_url()).trim_end_matches('/');
     let mut url = Url::parse(text)
-        .map_err(|cause| bad(format!("{text:?} is no URL ({cause}); it looks like https://host/v1")))?;
+        .map_err(|cause| bad(format!("{text:?} is not a URL ({cause}); it looks like https://host/v1")))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(bad(format!("{text:?} does not begin with http:// or https:// and a host")));
     }
@@ -240,7 +241,10 @@ fn key(config: &HttpConfig) -> Result<Option<Secret>, ProviderError> {
 }
 
 fn authorize(wire: Wire, key: &Secret, headers: &mut HeaderMap) -> Result<(), ProviderError> {
-    let bad = || ProviderError::Setting { key: "key", cause: "the key holds characters that no header may".to_owned() };
+    let bad = || ProviderError::Setting {
+        key: "key",
+        cause: "the key contains characters that are not allowed in a header".to_owned(),
+    };
     match wire {
         Wire::Anthropic => {
             headers.insert("x-api-key", secret_value(&key.0).ok_or_else(bad)?);

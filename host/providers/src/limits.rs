@@ -31,8 +31,8 @@ impl Default for Limits {
 /// The error of an answer that went over a limit.
 pub(crate) fn exceeded(limit: &str, what: &str, measured: usize, most: usize) -> ModelError {
     let message = format!(
-        "the answer is too large: {measured} {what}, and {most} is the most (`{limit}` in the provider's `limits`); \
-         nothing more of it is read"
+        "the answer is too large: {measured} {what}, the limit is {most} (`{limit}` in the provider's `limits`); the \
+         rest of it is not read"
     );
     ModelError::new(ErrorClass::Permanent, message)
 }

@@ -244,7 +244,7 @@ impl Call {
         if self.block.is_some() {
             let (id, name) = (&self.id, &self.name);
             return Err(misplaced(format_args!(
-                "{more:?} came for the name of tool call {id:?} after arguments of {name:?} had begun"
+                "received {more:?} for the name of tool call {id:?} after arguments of {name:?} had begun"
             )));
         }
         if more.starts_with(&self.name) {

@@ -126,7 +126,7 @@ impl Decode {
         let known = self.items.iter().rposition(|item| item.kind == kind && item.is_named_by(wire));
         match known.map(|at| &mut self.items[at]) {
             Some(item) if kind == ItemKind::Call => Err(misplaced(format_args!(
-                "arguments came for tool call {:?} after its `response.output_item.done`",
+                "received arguments for tool call {:?} after its `response.output_item.done`",
                 item.call_id
             ))),
             Some(item) => {
@@ -199,7 +199,7 @@ impl Decode {
             Some(item) => {
                 let id = if item.id.is_empty() { &item.call_id } else { &item.id };
                 Err(misplaced(format_args!(
-                    "arguments of a tool call (item {id:?}) came without an item that names the tool"
+                    "received arguments of a tool call (item {id:?}) without an item that names the tool"
                 )))
             }
             None => Ok(()),

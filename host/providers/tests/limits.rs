@@ -77,7 +77,7 @@ fn a_block_without_end_is_ended() {
             let piece = "0123456789";
             let stream = begin(wire, 0, call) + &more(wire, 0, call, piece).repeat(12);
             let (given, message) = refused(wire, &stream);
-            assert!(message.contains("bytes in one block, and 100 is the most (`block_bytes`"), "{wire:?}: {message}");
+            assert!(message.contains("bytes in one block, the limit is 100 (`block_bytes`"), "{wire:?}: {message}");
             assert!((91..=100).contains(&given), "{wire:?}: {given}");
         }
     }
@@ -88,13 +88,13 @@ fn blocks_without_end_are_ended() {
     for wire in WIRES {
         let many: String = (0..8).map(|at| begin(wire, at, false)).collect();
         let (_, message) = refused(wire, &many);
-        assert!(message.contains("7 blocks began, and 6 is the most (`blocks`"), "{wire:?}: {message}");
+        assert!(message.contains("7 blocks, the limit is 6 (`blocks`"), "{wire:?}: {message}");
         let calls: String = (0..8).map(|at| begin(wire, at, true)).collect();
         let (_, message) = refused(wire, &calls);
-        assert!(message.contains("5 tools were called, and 4 is the most (`calls`"), "{wire:?}: {message}");
+        assert!(message.contains("5 tool calls, the limit is 4 (`calls`"), "{wire:?}: {message}");
         let large: String = (0..4).map(|at| begin(wire, at, true) + &more(wire, at, true, &"x".repeat(90))).collect();
         let (given, message) = refused(wire, &large);
-        assert!(message.contains(" bytes in all blocks, and 250 is the most (`answer_bytes`"), "{message}");
+        assert!(message.contains(" bytes in all blocks, the limit is 250 (`answer_bytes`"), "{message}");
         assert_eq!(given, 180, "{wire:?}");
     }
 }
@@ -103,7 +103,7 @@ fn blocks_without_end_are_ended() {
 fn a_body_without_end_is_ended() {
     for wire in WIRES {
         let (given, message) = refused(wire, &": keep-alive\n\n".repeat(2000));
-        assert!(message.contains("and 20000 is the most (`wire_bytes`"), "{wire:?}: {message}");
+        assert!(message.contains("the limit is 20000 (`wire_bytes`"), "{wire:?}: {message}");
         assert_eq!(given, 0);
     }
     // An answer that restarts repeatedly.

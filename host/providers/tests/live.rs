@@ -347,7 +347,7 @@ async fn an_answer_without_end_is_dropped_at_its_limit() {
     let (deltas, error) = ask(&model(HttpConfig { limits, ..config(&server) }), "hi").await;
     let error = error.unwrap();
     assert_eq!((error.class, text_of(&deltas).len()), (ErrorClass::Permanent, 90));
-    assert!(error.message.contains("100 bytes in one block, and 95 is the most"), "{error}");
+    assert!(error.message.contains("100 bytes in one block, the limit is 95"), "{error}");
     server.dropped(0).await;
 }
 

@@ -63,7 +63,7 @@ async fn a_recording_written_by_hand_answers() {
     assert_eq!(ask(&model, "b").await, ("hi".into(), None));
     let error = ask(&model, "c").await.1.unwrap();
     assert_eq!(error.class, ErrorClass::Permanent);
-    assert!(error.message.contains("request 3") && error.message.contains("holds 2 requests"), "{error}");
+    assert!(error.message.contains("request 3") && error.message.contains("contains 2 requests"), "{error}");
 }
 
 #[tokio::test]
@@ -89,9 +89,9 @@ async fn a_replay_that_diverges_says_so() {
     assert_eq!(said("please fix the bug").await, ("hi".into(), None));
     let error = said("something else").await.1.unwrap();
     assert_eq!(error.class, ErrorClass::Permanent);
-    assert_eq!(error.message, "request 1 does not fit the recording: it should contain \"fix the bug\"");
+    assert_eq!(error.message, "request 1 does not match the recording: it should contain \"fix the bug\"");
     let error = said("fix the bug, my password is x").await.1.unwrap();
-    assert_eq!(error.message, "request 1 does not fit the recording: it should not contain \"password\"");
+    assert_eq!(error.message, "request 1 does not match the recording: it should not contain \"password\"");
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn bad_recordings_name_their_line() {
         ("{\"tidegate_recording\":3}\n", Some(1), "has version 3 of the format; this program reads versions 1 and 2"),
         ("{\"tidegate_recording\":1,\"wire\":\"smoke\",\"model\":\"m\"}\n", Some(1), "`wire` must be"),
         ("{\"tidegate_recording\":1,\"wire\":\"anthropic\"}\n", Some(1), "`model` is missing"),
-        (&format!("{HEAD}\nnonsense\n{{}}\n"), Some(3), "is no line of a recording"),
+        (&format!("{HEAD}\nnonsense\n{{}}\n"), Some(3), "is not a line of a recording"),
         (&format!("{HEAD}{{\"requests\":1}}\n"), Some(2), "unknown field `requests`"),
         (&format!("{HEAD}{{\"text\":\"a\"}}\n"), Some(2), "belongs to request 0, which has not begun"),
         (&format!("{HEAD}{{\"request\":1}}\n{{\"text\":\"a\",\"n\":2}}\n"), Some(3), "belongs to request 2"),
@@ -172,13 +172,13 @@ async fn bad_recordings_name_their_line() {
         (&format!("{HEAD}{{\"request\":1}}\n{{\"rules\":{{\"fires\":[]}}}}\n"), Some(3), "unknown field `fires`"),
         (&fired(r#""stream":"tool","action":"stop""#), Some(3), "or `tool` with `call` and `tool`"),
         (&fired(r#""stream":"words","action":"stop""#), Some(3), "`stream` of what fired is \"words\""),
-        (&fired(r#""stream":"text","action":"shout""#), Some(3), "`action` \"shout\" is no action of a rule"),
+        (&fired(r#""stream":"text","action":"shout""#), Some(3), "`action` \"shout\" is not an action of a rule"),
         (&format!("{HEAD}{{\"request\":1}}\n{{\"base64\":\"?\"}}\n"), Some(3), "`base64` cannot be decoded"),
         (&format!("{HEAD}{{\"request\":1}}\n{{\"end\":\"soon\"}}\n"), Some(3), "may be complete, cut or failed"),
         (
             &format!("{HEAD}{{\"request\":1}}\n{{\"end\":\"failed\",\"class\":\"x\"}}\n"),
             Some(3),
-            "is no class of errors",
+            "is not a class of errors",
         ),
     ] {
         let file = file(text);
@@ -323,7 +323,7 @@ fn a_reader_names_the_line_that_is_none() {
         (
             format!("{HEAD}{{\"request\":{{}}}}\n{{\"request\":{{}}}}\nno json\n{ANSWER}"),
             4,
-            "is no line of a recording",
+            "is not a line of a recording",
         ),
         (format!("{HEAD}\n{{\"end\":\"cut\"}}\n"), 3, "belongs to request 0, which has not begun"),
         (format!("{HEAD}{{\"request\":{{}}}}\n{{\"end\":\"perhaps\"}}\n"), 3, "may be complete, cut or failed"),

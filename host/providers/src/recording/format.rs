@@ -87,7 +87,7 @@ pub struct RecordingError {
 }
 
 /// What a line must be.
-pub(super) const NO_LINE: &str = "is none of request, response, text, base64, end, rules";
+pub(super) const NO_LINE: &str = "is not one of request, response, text, base64, end, rules";
 
 /// A whole recording.
 #[derive(Debug)]
@@ -215,7 +215,7 @@ impl FireLine {
             format!("`stream` of what fired is {:?}; it must be {kinds}", self.stream)
         })?;
         let action = Action::from_word(&self.action);
-        let action = action.ok_or_else(|| format!("`action` {:?} is no action of a rule", self.action))?;
+        let action = action.ok_or_else(|| format!("`action` {:?} is not an action of a rule", self.action))?;
         Ok(RecordedFire { rule: self.rule, stream, action, start: self.start, end: self.end })
     }
 }
@@ -261,14 +261,14 @@ impl Recording {
             bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, text)| !text.trim_ascii().is_empty())
         {
             let wrong = |message: String| (Some(at + 1), message);
-            let line: Line =
-                serde_json::from_slice(text).map_err(|cause| wrong(format!("is no line of a recording: {cause}")))?;
+            let line: Line = serde_json::from_slice(text)
+                .map_err(|cause| wrong(format!("is not a line of a recording: {cause}")))?;
             match &mut recording {
                 None => recording = Some(Self::head(line).map_err(wrong)?),
                 Some(recording) => recording.take(line).map_err(wrong)?,
             }
         }
-        recording.ok_or_else(|| (None, "is empty; its first line says {\"tidegate_recording\":1,…}".to_owned()))
+        recording.ok_or_else(|| (None, "is empty; its first line must be {\"tidegate_recording\":1,…}".to_owned()))
     }
 
     pub(super) fn head(line: Line) -> Result<Self, String> {
@@ -330,9 +330,9 @@ pub(super) fn end(word: &str, class: Option<&str>, message: Option<String>) -> R
         "failed" => {
             let class = class
                 .and_then(ErrorClass::from_word)
-                .ok_or_else(|| format!("`class` {class:?} is no class of errors"))?;
+                .ok_or_else(|| format!("`class` {class:?} is not a class of errors"))?;
             Ok(End::Failed { class, message: message.unwrap_or_else(|| "the recorded connection broke".to_owned()) })
         }
-        other => Err(format!("`end` is {other:?}; it may be complete, cut or failed")),
+        other => Err(format!("`end` is {other:?}; it must be complete, cut or failed")),
     }
 }

@@ -101,7 +101,7 @@ impl RecordingReader {
             };
             *last = at;
         }
-        let empty = "is empty; its first line says {\"tidegate_recording\":1,…}";
+        let empty = "is empty; its first line must be {\"tidegate_recording\":1,…}";
         let head = head.ok_or_else(|| RecordingError { line: None, ..lines.wrong(0, empty) })?;
         let mut lines = Lines::open(path)?;
         // The head, which has been read.
@@ -296,7 +296,7 @@ impl Lines {
 
     fn parse(&self, at: usize) -> Result<Line, RecordingError> {
         serde_json::from_slice(&self.text)
-            .map_err(|cause| self.wrong(at, format!("is no line of a recording: {cause}")))
+            .map_err(|cause| self.wrong(at, format!("is not a line of a recording: {cause}")))
     }
 
     fn wrong(&self, line: usize, message: impl Into<String>) -> RecordingError {

@@ -206,7 +206,7 @@ impl Queue {
             if !self.over.swap(true, Ordering::Relaxed) {
                 let path = self.path.display();
                 tracing::error!(
-                    "the recording {path} ends here: {waiting} bytes wait for the disk; the session goes on"
+                    "the recording {path} ends here: {waiting} bytes wait for the disk; the session continues"
                 );
             }
             return;
@@ -237,7 +237,7 @@ fn write_all(mut writer: RecordingWriter, notes: &Receiver<Note>, waiting: &Atom
         if let Err(cause) = write(&mut writer, &mut numbers, note) {
             let path = path.display();
             tracing::error!(
-                "the recording {path} cannot be written any further: {cause}; the session goes on without it"
+                "the recording {path} cannot be written any further: {cause}; the session continues without it"
             );
             return;
         }
@@ -391,7 +391,7 @@ mod tests {
         });
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert!(
-            errors[0].contains("r.jsonl cannot be written any further") && errors[0].contains("goes on without it")
+            errors[0].contains("r.jsonl cannot be written any further") && errors[0].contains("continues without it")
         );
         assert_eq!(disk.text().lines().count(), 1);
     }

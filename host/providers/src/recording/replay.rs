@@ -30,7 +30,7 @@ pub(crate) struct Replay {
 impl Replay {
     pub(crate) fn open(config: &ReplayConfig) -> Result<Self, ProviderError> {
         if !config.speed.is_finite() || config.speed < 0.0 {
-            let cause = format!("{} is no speed; 1 is as recorded, 2 twice as fast, 0 without pauses", config.speed);
+            let cause = format!("{} is not a speed; 1 is as recorded, 2 twice as fast, 0 without pauses", config.speed);
             return Err(ProviderError::Setting { key: "speed", cause });
         }
         let recording = Arc::new(Recording::read(&config.path)?);
@@ -52,7 +52,7 @@ impl Replay {
     async fn answer(&self, body: Vec<u8>) -> Result<Reply, ModelError> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
         let Some(recorded) = self.recording.requests.get(at) else {
-            return Err(diverged(at, &format!("the recording holds {}", requests(self.requests()))));
+            return Err(diverged(at, &format!("the recording contains {}", requests(self.requests()))));
         };
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         judge(recorded, &body, self.strict).map_err(|why| diverged(at, &why))?;
@@ -141,7 +141,7 @@ pub(crate) fn requests(count: usize) -> String {
 }
 
 fn diverged(at: usize, why: &str) -> ModelError {
-    let message = format!("request {} does not fit the recording: {why}", at + 1);
+    let message = format!("request {} does not match the recording: {why}", at + 1);
     ModelError::new(ErrorClass::Permanent, message)
 }
 
