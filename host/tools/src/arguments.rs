@@ -16,7 +16,7 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, arguments: &st
     let parsed = if text.trim_start().starts_with('{') {
         serde_json::from_str(text).map_err(|error| error.to_string())
     } else {
-        Err("they are no JSON object".to_owned())
+        Err("they are not a JSON object".to_owned())
     };
     parsed.map_err(|error| {
         let schema = schema::<T>();
@@ -30,7 +30,7 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(tool: &str, arguments: &st
             format!("`{name}` ({kind}{optional})")
         });
         let known = known.collect::<Vec<_>>().join(", ");
-        Failure(format!("the arguments of `{tool}` are not usable: {error}. It takes an object with {known}."))
+        Failure(format!("the arguments of `{tool}` are not valid: {error}. It takes an object with {known}."))
     })
 }
 

@@ -64,5 +64,5 @@ pub(crate) async fn run<T: Send + 'static>(
     let access = Access { files: Arc::clone(files), runtime: Handle::current(), stop: CancellationToken::new() };
     let _stops_when_dropped = access.stop.clone().drop_guard();
     let done = tokio::task::spawn_blocking(move || work(&access)).await;
-    done.unwrap_or_else(|error| Err(Failure(format!("the tool broke down: {error}"))))
+    done.unwrap_or_else(|error| Err(Failure(format!("the tool failed unexpectedly: {error}"))))
 }

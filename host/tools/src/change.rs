@@ -49,7 +49,7 @@ impl Before {
         match status.kind {
             FileKind::File => {}
             FileKind::Folder => return Err(Failure(format!("`{name}` is a folder; name the file to write"))),
-            _ => return Err(Failure(format!("`{name}` is no regular file; only those are written"))),
+            _ => return Err(Failure(format!("`{name}` is not a regular file; only regular files are written"))),
         }
         Ok(text::read(file, access).map_or_else(|_| Self::Other(status.bytes, status.modified), Self::Text))
     }
@@ -80,7 +80,7 @@ impl Change {
             Before::Text(_) => format!("changes the file `{name}`"),
             Before::Other(bytes, _) => {
                 format!(
-                    "replaces the whole file `{name}`, which is no text ({}); there is no diff",
+                    "replaces the whole file `{name}`, which is not text ({}); there is no diff",
                     count_bytes(*bytes)
                 )
             }

@@ -58,7 +58,7 @@ fn parse(text: &str) -> Result<Builtin, String> {
     for entry in listed.guard {
         for name in entry.names {
             if name != folded(&name) || names.insert(name.clone(), entry.reason.clone()).is_some() {
-                return Err(format!("`{name}` is not in its compared form, or is listed twice"));
+                return Err(format!("`{name}` is not case-folded, or is listed twice"));
             }
         }
         for glob in entry.globs {
@@ -117,7 +117,7 @@ impl Guards {
         let builtin = match &*BUILTIN {
             Ok(builtin) => builtin,
             // Cannot happen while the test of the list passes; if it did, everything would be guarded.
-            Err(error) => return Some(Hit::exactly(&format!("cannot be judged: {error}"), path)),
+            Err(error) => return Some(Hit::exactly(&format!("cannot be checked: {error}"), path)),
         };
         if let Some((key, reason)) = self.more.iter().find(|(prefix, _)| path.starts_with(prefix)) {
             return Some(Hit::exactly(reason, key));
@@ -239,7 +239,7 @@ mod tests {
             assert!(verb.ends_with('s') && !reason.ends_with('.'), "{reason}");
         }
         for (bad, why) in [
-            ("[[guard]]\nreason = \"r\"\nnames = [\"A\"]", "not in its compared form"),
+            ("[[guard]]\nreason = \"r\"\nnames = [\"A\"]", "not case-folded"),
             ("[[guard]]\nreason = \"r\"\nnames = [\"a\", \"a\"]", "listed twice"),
             ("[[guard]]\nreason = \"r\"\nglobs = [\"[\"]", "unclosed"),
             ("[[guard]]\nreasons = \"r\"", "unknown field"),

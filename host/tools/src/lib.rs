@@ -78,7 +78,7 @@ pub enum ToolsError {
         cause: std::io::Error,
     },
     /// A permission is about a tool that does not exist.
-    #[error("the permission `{key}` is about no tool ({origin}); the tools are {known}")]
+    #[error("the permission `{key}` names no tool ({origin}); the tools are {known}")]
     UnknownTool {
         /// The permission's key.
         key: String,
@@ -88,7 +88,7 @@ pub enum ToolsError {
         known: String,
     },
     /// A permission's pattern is not a valid glob.
-    #[error("the permission `{key}` has an unusable pattern ({origin}): {cause}")]
+    #[error("the permission `{key}` has an invalid pattern ({origin}): {cause}")]
     Pattern {
         /// The permission's key.
         key: String,

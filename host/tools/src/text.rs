@@ -44,7 +44,7 @@ pub(crate) fn read(file: &Inside, access: &Access) -> Result<String, Failure> {
         FileKind::File => {}
         FileKind::Folder => return Err(Failure(format!("`{name}` is a folder; `list_dir` shows what is in it"))),
         // Opening a pipe or a device could wait for ever.
-        _ => return Err(Failure(format!("`{name}` is no regular file; only those are read"))),
+        _ => return Err(Failure(format!("`{name}` is not a regular file; only regular files are read"))),
     }
     let size = status.bytes;
     if size > MAX_FILE_BYTES {
@@ -64,7 +64,7 @@ pub(crate) fn read(file: &Inside, access: &Access) -> Result<String, Failure> {
 /// The change as a human-readable unified diff; `None` if nothing changed. A long one is cut.
 pub(crate) fn diff(name: &str, before: &str, after: &str) -> Option<String> {
     let whole = whole_diff(name, before, after)?;
-    Some(cut(whole, MAX_DIFF_BYTES, "[the rest of the diff is left out]"))
+    Some(cut(whole, MAX_DIFF_BYTES, "[the rest of the diff is omitted]"))
 }
 
 /// The change as a unified diff, however long; `None` where nothing changed.

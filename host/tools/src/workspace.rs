@@ -49,7 +49,7 @@ impl Workspace {
             ));
         }
         if given.contains('\0') {
-            return Err(Failure::new("the path holds a NUL byte, which no file name can"));
+            return Err(Failure::new("the path contains a NUL byte, which is not allowed in file names"));
         }
         let asked = self.root.join(given);
         let components: Vec<Component<'_>> = asked.components().collect();

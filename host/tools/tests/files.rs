@@ -23,7 +23,7 @@ async fn parts_of_a_file_say_where_to_go_on() {
     let world = World::new();
     world.file("a.txt", (1..=10).map(|n| format!("line {n}\n")).collect::<String>());
     let part = world.fine("read_file", json!({"path": "a.txt", "offset": 3, "limit": 2})).await;
-    assert_eq!(part, "line 3\nline 4\n[lines 3 to 4 of 10; go on with \"offset\": 5]");
+    assert_eq!(part, "line 3\nline 4\n[lines 3 to 4 of 10; continue with \"offset\": 5]");
     let rest = world.fine("read_file", json!({"path": "a.txt", "offset": 10})).await;
     assert_eq!(rest, "line 10\n");
     let said = world.fails("read_file", json!({"path": "a.txt", "offset": 11})).await;
@@ -36,11 +36,15 @@ async fn long_files_and_long_lines_are_cut_and_say_so() {
     let world = World::new();
     world.file("many.txt", "x\n".repeat(5000));
     let said = world.fine("read_file", json!({"path": "many.txt"})).await;
-    assert!(said.ends_with("[lines 1 to 2000 of 5000; go on with \"offset\": 2001]"), "{}", &said[said.len() - 80..]);
+    assert!(
+        said.ends_with("[lines 1 to 2000 of 5000; continue with \"offset\": 2001]"),
+        "{}",
+        &said[said.len() - 80..]
+    );
     world.file("wide.txt", format!("{}\nafter\n", "ü".repeat(300_000)));
     let said = world.fine("read_file", json!({"path": "wide.txt"})).await;
     assert!(said.contains("[line 1 has 600001 bytes; the first 262144 are shown]"));
-    assert!(said.ends_with("[lines 1 to 1 of 2; go on with \"offset\": 2]"));
+    assert!(said.ends_with("[lines 1 to 1 of 2; continue with \"offset\": 2]"));
     assert!(said.len() < 263_000, "{} bytes", said.len());
 }
 
@@ -66,8 +70,8 @@ async fn a_pipe_is_refused_instead_of_waited_for() {
     let world = World::new();
     let made = std::process::Command::new("mkfifo").arg(world.path("pipe")).status().unwrap();
     assert!(made.success());
-    assert!(world.fails("read_file", json!({"path": "pipe"})).await.contains("no regular file"));
-    assert!(world.fails("write_file", json!({"path": "pipe", "content": ""})).await.contains("no regular file"));
+    assert!(world.fails("read_file", json!({"path": "pipe"})).await.contains("not a regular file"));
+    assert!(world.fails("write_file", json!({"path": "pipe", "content": ""})).await.contains("not a regular file"));
 }
 
 #[tokio::test]
@@ -157,7 +161,7 @@ async fn arguments_are_held_to_their_schema() {
     assert!(said.contains("`path` (string), "), "{said}");
     assert!(said.contains("`limit` (integer, optional)"), "{said}");
     assert!(world.fails("read_file", json!({"path": 3})).await.contains("invalid type"));
-    assert!(world.fails("read_file", json!(["a.txt"])).await.contains("they are no JSON object"));
+    assert!(world.fails("read_file", json!(["a.txt"])).await.contains("they are not a JSON object"));
     assert!(world.fails("nothing", json!({})).await.contains("there is no tool `nothing`; the tools are `read_file`"));
     let mut call = call("list_dir", json!({}));
     for (text, is_error) in [("", false), ("  ", false), ("{", true), ("nonsense", true)] {

@@ -258,8 +258,8 @@ fn entries_about_nothing_are_refused() {
     };
     assert!(
         refused("shel")
-            .contains("the permission `shel` is about no tool ([tools.permission] in tidegate.toml); the tools are")
+            .contains("the permission `shel` names no tool ([tools.permission] in tidegate.toml); the tools are")
     );
-    assert!(refused("shell(a[)").contains("has an unusable pattern"));
+    assert!(refused("shell(a[)").contains("has an invalid pattern"));
     assert!(refused("*(secrets/**)").contains("a pattern belongs to one tool"), "it would deny nothing");
 }

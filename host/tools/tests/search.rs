@@ -30,7 +30,7 @@ async fn files_are_found_by_name_and_by_path() {
     assert_eq!(find("src/*.rs").await, "src/main.rs");
     assert_eq!(find("./src/**/*.rs").await, "src/deep/lib.rs\nsrc/main.rs");
     assert_eq!(find("*.{md,yml}").await, ".github/ci.yml\nREADME.md");
-    assert_eq!(find("config").await, "[no file fits `config`]");
+    assert_eq!(find("config").await, "[no file matches `config`]");
     let below = world.fine("find", json!({"pattern": "deep/*", "path": "src"})).await;
     assert_eq!(below, "src/deep/lib.rs");
     let all = world.fine("find", json!({"pattern": "*.rs", "include_ignored": true})).await;
@@ -57,7 +57,7 @@ async fn lines_are_found_with_their_numbers() {
     assert_eq!(said, "src/deep/lib.rs:1:pub fn Main() {}\nsrc/main.rs:1:fn main() {");
     let said = world.fine("grep", json!({"pattern": "^\\s+let", "path": "src/main.rs"})).await;
     assert_eq!(said, "src/main.rs:2:    let x = 1;");
-    assert_eq!(world.fine("grep", json!({"pattern": "nowhere"})).await, "[no line fits `nowhere`]");
+    assert_eq!(world.fine("grep", json!({"pattern": "nowhere"})).await, "[no line matches `nowhere`]");
     let said = world.fails("grep", json!({"pattern": "(?=x)"})).await;
     assert!(said.contains("look-around"), "{said}");
     assert!(world.fails("grep", json!({"pattern": "\\w{1000}{1000}"})).await.contains("no usable expression"));
@@ -89,7 +89,7 @@ async fn lines_end_with_a_line_feed_and_an_optional_carriage_return() {
     assert_eq!(world.fine("grep", json!({"pattern": "^one$"})).await, "a.txt:1:one");
     assert_eq!(world.fine("grep", json!({"pattern": "two$"})).await, "a.txt:2:one two\na.txt:3:two");
     assert_eq!(world.fine("grep", json!({"pattern": "^$"})).await, "a.txt:4:");
-    assert!(world.fails("grep", json!({"pattern": "one\\ntwo"})).await.contains("is no usable expression"));
+    assert!(world.fails("grep", json!({"pattern": "one\\ntwo"})).await.contains("is not a valid regular expression"));
 }
 
 #[tokio::test]
@@ -109,5 +109,5 @@ async fn files_whose_reading_is_restricted_are_not_searched() {
     let world = World::with(ToolSettings { permissions, ..ToolSettings::default() });
     world.file("secrets/key.txt", "hit\n").file("a.txt", "hit\n");
     let said = world.fine("grep", json!({"pattern": "hit"})).await;
-    assert_eq!(said, "a.txt:1:hit\n[1 files were left out because `read_file` is restricted for them]");
+    assert_eq!(said, "a.txt:1:hit\n[1 files were skipped because `read_file` is restricted for them]");
 }

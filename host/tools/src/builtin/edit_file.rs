@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 
 pub(crate) const ABOUT: &str = "Changes a part of a text file: old_text, which must be in the file exactly once, becomes \
                                 new_text. White space counts. To change every occurrence set replace_all. In a file with \
-                                CRLF line ends, plain line ends in old_text and new_text stand for them.";
+                                CRLF line ends, plain line ends in old_text and new_text match them.";
 
 /// How many places are named in an error.
 const MAX_PLACES: usize = 10;
@@ -101,8 +101,8 @@ fn ambiguous(name: &str, file: &str, places: &[usize], many: usize) -> String {
     let lines: Vec<String> = places.iter().take(MAX_PLACES).map(|at| line_of(file, *at).to_string()).collect();
     let more = if many > MAX_PLACES { ", …" } else { "" };
     format!(
-        "`old_text` is {many} times in `{name}`, at lines {}{more}; add lines around it so that it is there once, or set \
-         `replace_all`",
+        "`old_text` occurs {many} times in `{name}`, at lines {}{more}; add surrounding lines so that it occurs once, \
+         or set `replace_all`",
         lines.join(", ")
     )
 }
@@ -115,13 +115,15 @@ fn line_of(file: &str, at: usize) -> usize {
 fn not_found(name: &str, file: &str, old: &str) -> String {
     let message = format!("`old_text` is not in `{name}` (0 matches)");
     if let Some(line) = same_but_for_space(file, old) {
-        return format!("{message}; it is at line {line} but for white space: read the file and copy the text exactly");
+        return format!(
+            "{message}; line {line} differs from it only in white space: read the file and copy the text exactly"
+        );
     }
     match nearest(file, old) {
         Some((line, text)) => {
             format!("{message}; the nearest is line {line}: `{text}`. Read the file and copy the text exactly")
         }
-        None => format!("{message}, and nothing like it; read the file first"),
+        None => format!("{message}, and no similar line is; read the file first"),
     }
 }
 

@@ -12,8 +12,8 @@ use crate::Failure;
 use crate::blocking::Access;
 use crate::workspace::Workspace;
 
-pub(crate) const ABOUT: &str = "Finds files of the workspace by a glob: `*.rs` looks at names in every folder, \
-                                `src/**/*.rs` at paths. Files that .gitignore leaves out are left out here.";
+pub(crate) const ABOUT: &str = "Finds files of the workspace by a glob: `*.rs` matches names in every folder, \
+                                `src/**/*.rs` matches paths. Files ignored by .gitignore are skipped.";
 
 /// The most files that are shown.
 const MAX_RESULTS: usize = 500;
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments) -> Result<ToolOutput, Failure> {
     let folder = workspace.resolve(&arguments.path)?;
     if !folder.exists && access.unsaved(&folder.absolute).is_empty() {
-        return Err(Failure(format!("there is no folder `{}`; leave `path` out to look everywhere", folder.relative)));
+        return Err(Failure(format!("there is no folder `{}`; omit `path` to search everywhere", folder.relative)));
     }
     let glob = glob(&arguments.pattern)?;
     let by_name = !arguments.pattern.contains('/');
@@ -64,7 +64,7 @@ pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments)
         }
     }
     if found.is_empty() {
-        found.push(format!("[no file fits `{}`]", arguments.pattern));
+        found.push(format!("[no file matches `{}`]", arguments.pattern));
     }
     if more > 0 {
         found.push(format!("[{more} more; narrow the pattern or the path]"));

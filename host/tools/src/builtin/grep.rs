@@ -14,8 +14,9 @@ use crate::blocking::Access;
 use crate::text::{MAX_FILE_BYTES, as_text};
 use crate::{Failure, Shared};
 
-pub(crate) const ABOUT: &str = "Searches text files of the workspace for lines that a regular expression fits, and gives \
-                                them as path:line:text. Files that .gitignore leaves out, and binary files, are left out.";
+pub(crate) const ABOUT: &str = "Searches text files of the workspace for lines that match a regular expression, and \
+                                returns them as path:line:text. Files ignored by .gitignore and binary files are \
+                                skipped.";
 
 /// Matching lines that are given when nothing else is asked for, and the most that can be.
 const DEFAULT_MATCHES: usize = 200;
@@ -79,7 +80,7 @@ struct Skipped {
 pub(crate) fn run(shared: &Shared, access: &Access, arguments: &Arguments) -> Result<ToolOutput, Failure> {
     let place = shared.workspace.resolve(&arguments.path)?;
     if !place.exists && access.unsaved(&place.absolute).is_empty() {
-        return Err(Failure(format!("there is no `{}`; leave `path` out to look everywhere", place.relative)));
+        return Err(Failure(format!("there is no `{}`; omit `path` to search everywhere", place.relative)));
     }
     let matcher = matcher(&arguments.pattern, arguments.ignore_case)?;
     let mut searcher = searcher(arguments.context.min(MAX_CONTEXT));
@@ -146,7 +147,7 @@ fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, Failure> {
     // A carriage return at the end of a line is not part of it; lines themselves end with line feeds, as for the searcher.
     builder.multi_line(true).crlf(true).line_terminator(Some(b'\n'));
     builder.case_insensitive(ignore_case).size_limit(REGEX_BYTES).dfa_size_limit(DFA_BYTES);
-    builder.build(pattern).map_err(|error| Failure(format!("`{pattern}` is no usable expression: {error}")))
+    builder.build(pattern).map_err(|error| Failure(format!("`{pattern}` is not a valid regular expression: {error}")))
 }
 
 /// The search, with so many lines of context on each side. What is searched is known to be UTF-8.
@@ -219,7 +220,7 @@ fn shorten(line: &str) -> String {
 fn told(found: Found, pattern: &str) -> String {
     let mut out = found.out;
     if found.matches == 0 {
-        out = format!("[no line fits `{pattern}`]\n");
+        out = format!("[no line matches `{pattern}`]\n");
     }
     if found.full {
         out.push_str(&format!(
@@ -229,10 +230,10 @@ fn told(found: Found, pattern: &str) -> String {
     }
     let skipped = found.skipped;
     if skipped.large > 0 {
-        out.push_str(&format!("[{} files larger than {MAX_FILE_BYTES} bytes were left out]\n", skipped.large));
+        out.push_str(&format!("[{} files larger than {MAX_FILE_BYTES} bytes were skipped]\n", skipped.large));
     }
     if skipped.hidden > 0 {
-        out.push_str(&format!("[{} files were left out because `read_file` is restricted for them]\n", skipped.hidden));
+        out.push_str(&format!("[{} files were skipped because `read_file` is restricted for them]\n", skipped.hidden));
     }
     if skipped.unread > 0 {
         out.push_str(&format!("[{} files could not be read]\n", skipped.unread));

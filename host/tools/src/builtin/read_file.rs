@@ -11,7 +11,7 @@ use crate::text::{self, count};
 use crate::workspace::Workspace;
 
 pub(crate) const ABOUT: &str = "Reads a text file of the workspace, exactly as it is. A long file is given in parts: \
-                                the last line then says where to go on. Binary files are refused.";
+                                the last line then says where to continue. Binary files are refused.";
 
 /// Lines that are given when nothing else is asked for.
 const DEFAULT_LINES: usize = 2000;
@@ -68,7 +68,7 @@ pub(crate) fn run(workspace: &Workspace, access: &Access, arguments: &Arguments)
     if last < lines.len() {
         let end = if out.ends_with('\n') { "" } else { "\n" };
         let all = lines.len();
-        out.push_str(&format!("{end}[lines {first} to {last} of {all}; go on with \"offset\": {}]", last + 1));
+        out.push_str(&format!("{end}[lines {first} to {last} of {all}; continue with \"offset\": {}]", last + 1));
     }
     Ok(said(out))
 }

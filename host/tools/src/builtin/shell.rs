@@ -19,10 +19,10 @@ use serde::Deserialize;
 use crate::{Failure, Shared, ToolSettings};
 use output::Kept;
 
-pub(crate) const ABOUT: &str = "Runs a command with sh in the workspace's folder and gives its output (standard output \
-                                and errors together) and its exit code. It has no input and no terminal. When it ends or \
-                                its time is over, everything it started is stopped, so it cannot leave a server running. Of \
-                                long output the middle is left out.";
+pub(crate) const ABOUT: &str = "Runs a command with sh in the workspace's folder and returns its output (standard \
+                                output and standard error together) and its exit code. It has no input and no \
+                                terminal. When it ends or times out, every process it started is stopped, so it \
+                                cannot leave a server running. The middle of long output is omitted.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -58,7 +58,7 @@ pub(crate) async fn run(
         return Err(Failure::new("`command` is empty"));
     }
     if arguments.command.contains('\0') {
-        return Err(Failure::new("`command` holds a NUL byte, which no argument can"));
+        return Err(Failure::new("`command` contains a NUL byte, which is not allowed in arguments"));
     }
     let asked = arguments.timeout_ms.map(Duration::from_millis);
     let limit = asked.map_or(shared.settings.shell_timeout, |asked| asked.min(shared.settings.shell_timeout));
@@ -67,7 +67,9 @@ pub(crate) async fn run(
     let mut running = started.map_err(|error| Failure(format!("`sh` cannot be started: {error}")))?;
     let mut kept = Kept::new(shared.settings.shell_output_bytes);
     let end = match tokio::time::timeout(limit, running.follow(&mut kept, progress)).await {
-        Ok(status) => End::Exit(status.map_err(|error| Failure(format!("the command's end cannot be seen: {error}")))?),
+        Ok(status) => {
+            End::Exit(status.map_err(|error| Failure(format!("the exit of the command cannot be observed: {error}")))?)
+        }
         Err(_) => End::Timeout(limit),
     };
     // Kills the whole group; what it wrote until then is still in the pipe.

@@ -35,7 +35,7 @@ impl Kept {
             return String::from_utf8_lossy(&[self.head.as_slice(), &tail].concat()).into_owned();
         }
         let (head, tail) = (String::from_utf8_lossy(&self.head), String::from_utf8_lossy(&tail));
-        format!("{head}\n[… {} bytes are left out here …]\n{tail}", self.cut_bytes)
+        format!("{head}\n[… {} bytes omitted …]\n{tail}", self.cut_bytes)
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
                 whole.clone()
             } else {
                 let cut = whole.len() - 2 * half;
-                format!("{}\n[… {cut} bytes are left out here …]\n{}", &whole[..half], &whole[whole.len() - half..])
+                format!("{}\n[… {cut} bytes omitted …]\n{}", &whole[..half], &whole[whole.len() - half..])
             };
             prop_assert_eq!(kept.text(), expected);
         }
