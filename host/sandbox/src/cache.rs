@@ -72,12 +72,14 @@ impl Entry<'_> {
     pub(crate) fn load(&self, engine: &Engine) -> Option<Component> {
         let file = fs::read(&self.path).ok()?;
         let Some(code) = self.verified(&file) else {
-            tracing::warn!(file = %self.path.display(), "a compiled component was altered or cut; it is compiled again");
+            tracing::warn!(file = %self.path.display(), "a compiled component was altered or truncated; it is \
+                                                         compiled again");
             return None;
         };
         native::load(engine, code)
             .inspect_err(|error| {
-                tracing::info!(file = %self.path.display(), %error, "a compiled component does not fit; it is compiled again");
+                tracing::info!(file = %self.path.display(), %error, "a compiled component does not match this engine; \
+                                                                     it is compiled again");
             })
             .ok()
     }
@@ -92,7 +94,7 @@ impl Entry<'_> {
     pub(crate) fn store(&self, component: &Component) {
         let written = component.serialize().map_err(io::Error::other).and_then(|code| self.write(&code));
         if let Err(error) = written {
-            tracing::warn!(file = %self.path.display(), %error, "a compiled component could not be kept");
+            tracing::warn!(file = %self.path.display(), %error, "a compiled component could not be stored");
         }
     }
 

@@ -35,8 +35,8 @@ pub enum LoadProblem {
         /// The most that is read.
         max: u64,
     },
-    /// The file is no WebAssembly.
-    #[error("cannot be loaded: its component is no WebAssembly (it begins with {found:?}, not with \"\\0asm\")")]
+    /// The file is not WebAssembly.
+    #[error("cannot be loaded: its component is not WebAssembly (it begins with {found:?}, not with \"\\0asm\")")]
     NotWasm {
         /// The first bytes, as text.
         found: String,
@@ -75,7 +75,7 @@ pub enum LoadProblem {
         name: String,
     },
     /// It is a component, but no extension.
-    #[error("is no Tidegate extension: its component does not export `{expected}`")]
+    #[error("is not a Tidegate extension: its component does not export `{expected}`")]
     NoRegistration {
         /// The interface that every extension exports.
         expected: String,
@@ -89,7 +89,7 @@ pub enum LoadProblem {
         hint: &'static str,
     },
     /// It exports an interface of the contract that there is not.
-    #[error("exports `{name}`, which is no callback of contract {spoken}; it would never be called")]
+    #[error("exports `{name}`, which is not a callback of contract {spoken}; it would never be called")]
     UnknownExport {
         /// The export that the contract does not have.
         name: String,
@@ -98,7 +98,7 @@ pub enum LoadProblem {
     },
     /// It imports a power that its manifest does not ask for.
     #[error(
-        "imports the power `{power}`, which its manifest does not ask for; its author must write in plugin.toml:\n\
+        "imports the power `{power}`, which its manifest does not request; its author must write in plugin.toml:\n\
          [capabilities]\n{power} = \"why it is needed\""
     )]
     PowerNotAsked {
@@ -107,7 +107,7 @@ pub enum LoadProblem {
     },
     /// It asks for a power that the operator does not grant.
     #[error(
-        "asks for the power `{power}`, which is not granted; to grant it, write in tidegate.toml at this plugin:\n\
+        "requests the power `{power}`, which is not granted; to grant it, write in tidegate.toml at this plugin:\n\
          [[plugin]]\ngrants = [\"{power}\"]"
     )]
     PowerNotGranted {
@@ -115,7 +115,7 @@ pub enum LoadProblem {
         power: Power,
     },
     /// An import or export has other types than the contract.
-    #[error("does not fit the contract: {0}")]
+    #[error("does not conform to the contract: {0}")]
     Types(String),
     /// `register` trapped, returned an error, or took too long.
     #[error("could not register ({}): {message}{}", .cause.as_str(), lines(.frames))]
@@ -128,7 +128,7 @@ pub enum LoadProblem {
         frames: Vec<String>,
     },
     /// What `register` returned makes no sense.
-    #[error("registers what cannot be: {0}")]
+    #[error("registers an impossible callback: {0}")]
     BadRegistration(String),
     /// It registers a callback that it does not export.
     #[error("registers {}, but its component does not export `{interface}`: the callback could not be called", .callback.as_str())]
@@ -153,7 +153,7 @@ pub enum LoadProblem {
         callback: CallbackKind,
     },
     /// It registers a callback that its manifest does not declare.
-    #[error("registers {}, which its manifest does not declare; add it there, or register it no more", .callback.as_str())]
+    #[error("registers {}, which its manifest does not declare; add it there, or do not register it", .callback.as_str())]
     NotDeclared {
         /// The callback that the error is about.
         callback: CallbackKind,

@@ -65,7 +65,7 @@ pub(crate) fn describe(fault: Fault, store: &mut Store<Guest>, millis: u128) -> 
     match fault {
         Fault::Returned(message) => Described::new(FailureCause::Returned, message),
         Fault::Size { bytes, max } => {
-            Described::new(FailureCause::Size, format!("returned {bytes} bytes, a callback may return {max}"))
+            Described::new(FailureCause::Size, format!("returned {bytes} bytes, the limit is {max}"))
         }
         Fault::HostPanic(text) => {
             Described::new(FailureCause::Host, format!("the host panicked while it served this call: {text}"))
@@ -88,15 +88,15 @@ fn engine(error: &wasmtime::Error, guest: &mut Guest, millis: u128) -> Described
         (FailureCause::Trap, trap_words(*trap))
     } else if is_crossing_limit(error) {
         let max = guest.plugin.limits.crossing_bytes();
-        (FailureCause::Size, format!("made the host take over more than {max} bytes at once"))
+        (FailureCause::Size, format!("passed more than {max} bytes to the host at once"))
     } else {
-        (FailureCause::Malformed, format!("does not fit the contract: {}", error.root_cause()))
+        (FailureCause::Malformed, format!("does not conform to the contract: {}", error.root_cause()))
     };
     Described { cause, message, frames: frames(error) }
 }
 
 fn memory_words(bytes: usize, guest: &Guest) -> String {
-    format!("wanted {bytes} bytes of memory, it may have {}", guest.plugin.limits.memory_bytes)
+    format!("requested {bytes} bytes of memory, the limit is {}", guest.plugin.limits.memory_bytes)
 }
 
 /// The engine has no type for this error that could be named here; a test pins its message.
@@ -106,7 +106,7 @@ fn is_crossing_limit(error: &wasmtime::Error) -> bool {
 
 fn trap_words(trap: Trap) -> String {
     match trap {
-        Trap::UnreachableCodeReached => "trapped (`unreachable`) without saying why".to_owned(),
+        Trap::UnreachableCodeReached => "trapped (`unreachable`) without a message".to_owned(),
         Trap::StackOverflow => "used up its call stack: endless or too deep recursion".to_owned(),
         other => other.to_string(),
     }

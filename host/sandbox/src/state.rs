@@ -193,14 +193,14 @@ impl Transaction {
         check_key(&key, limits)?;
         if value.len() > limits.state_value_bytes {
             let (size, max) = (value.len(), limits.state_value_bytes);
-            return Err(Refusal::Limit(format!("the value has {size} bytes, a value may have {max}")));
+            return Err(Refusal::Limit(format!("the value has {size} bytes, the limit is {max}")));
         }
         let mut entry = Entry { value, ttl_ms, expires: None };
         entry.touch(now);
         let size = self.size_with(&key, &entry, now, limits.state_total_bytes);
         if size > limits.state_total_bytes {
             let max = limits.state_total_bytes;
-            return Err(Refusal::Limit(format!("the state would have {size} bytes, it may have {max}")));
+            return Err(Refusal::Limit(format!("the state would have {size} bytes, the limit is {max}")));
         }
         self.size = Some(size);
         self.writes.insert(key, Some(entry));
@@ -328,10 +328,10 @@ impl Transaction {
 fn check_key(key: &str, limits: &Limits) -> Result<(), Refusal> {
     let max = limits.state_key_bytes;
     if key.is_empty() {
-        return Err(Refusal::BadKey("a key has at least one byte".to_owned()));
+        return Err(Refusal::BadKey("a key must have at least one byte".to_owned()));
     }
     if key.len() > max {
-        return Err(Refusal::BadKey(format!("the key has {} bytes, a key may have {max}", key.len())));
+        return Err(Refusal::BadKey(format!("the key has {} bytes, the limit is {max}", key.len())));
     }
     Ok(())
 }

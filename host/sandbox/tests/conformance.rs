@@ -229,11 +229,11 @@ async fn every_kind_of_damage_has_its_cause_and_the_guest_is_made_anew() {
     for (script, cause, words) in [
         ("!error sorry", FailureCause::Returned, "sorry"),
         ("!panic at the disco", FailureCause::Panic, "at the disco"),
-        ("!abort", FailureCause::Trap, "without saying why"),
+        ("!abort", FailureCause::Trap, "without a message"),
         ("!loop", FailureCause::Timeout, "took longer than 1000 ms"),
         ("!recurse", FailureCause::Trap, "out of bounds memory access"),
-        ("!memory all", FailureCause::Memory, "it may have 33554432"),
-        ("!size 5000", FailureCause::Size, "returned 5120000 bytes, a callback may return 4194304"),
+        ("!memory all", FailureCause::Memory, "the limit is 33554432"),
+        ("!size 5000", FailureCause::Size, "returned 5120000 bytes, the limit is 4194304"),
     ] {
         assert_eq!(ask(&extensions, "!count").await, "1", "before {script}");
         assert_eq!(ask(&extensions, "!count").await, "2", "before {script}");

@@ -88,14 +88,14 @@ async fn too_much_memory_has_its_own_cause() {
     let hog = "(loop $l (br_if $l (i32.ne (memory.grow (i32.const 256)) (i32.const -1)))) unreachable";
     let failure = failure_of(&sometimes(hog)).await;
     assert_eq!(failure.cause, FailureCause::Memory);
-    assert_eq!(failure.message, "wanted 33816576 bytes of memory, it may have 33554432");
+    assert_eq!(failure.message, "requested 33816576 bytes of memory, the limit is 33554432");
 }
 
 #[tokio::test]
 async fn memory_at_birth_counts() {
     let guest = Guest { pages: 600, ..Guest::text(PASS) };
     let said = load(&guest).unwrap_err().to_string();
-    assert!(said.contains("(memory_limit): wanted 39321600 bytes of memory, it may have 33554432"), "{said}");
+    assert!(said.contains("(memory_limit): requested 39321600 bytes of memory, the limit is 33554432"), "{said}");
 }
 
 #[tokio::test]
@@ -142,8 +142,8 @@ async fn a_panic_tells_its_message_and_place() {
 async fn answers_that_are_too_large() {
     // 8 MiB can be read and are refused; 17 MiB are not even read.
     for (bytes, wanted) in [
-        (8 << 20, "returned 8388608 bytes, a callback may return 4194304"),
-        (17 << 20, "made the host take over more than 16777216 bytes at once"),
+        (8 << 20, "returned 8388608 bytes, the limit is 4194304"),
+        (17 << 20, "passed more than 16777216 bytes to the host at once"),
     ] {
         let pages = bytes / 65536 + 1;
         let large = answer(1, "(i32.const 65536)", &format!("(i32.const {bytes})"));

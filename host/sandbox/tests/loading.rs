@@ -53,8 +53,8 @@ fn files_that_are_no_components() {
     let bytes = |bytes: &[u8]| PluginSource::new("x".parse().unwrap(), ComponentSource::Bytes(bytes.into()));
     let core = wat::parse_str("(module)").unwrap();
     assert!(refusal(bytes(&core)).contains("plugin `x` cannot be loaded: its file is a core module, not a component"));
-    assert!(refusal(bytes(b"#!/bin/sh")).contains("is no WebAssembly (it begins with \"#!/bin/sh\""));
-    assert!(refusal(bytes(b"")).contains("is no WebAssembly"));
+    assert!(refusal(bytes(b"#!/bin/sh")).contains("is not WebAssembly (it begins with \"#!/bin/sh\""));
+    assert!(refusal(bytes(b"")).contains("is not WebAssembly"));
     assert!(refusal(bytes(b"\0asm\x0d\0\x01\0garbage")).contains("its component is not valid"));
     let large = vec![0; COMPONENT_MAX_BYTES as usize + 1];
     let too_large = format!("its component has {} bytes, at most {COMPONENT_MAX_BYTES} are read", large.len());
@@ -140,11 +140,11 @@ fn powers_must_be_asked_for_and_granted() {
     assert_eq!(sandbox().load(source.clone()).unwrap().imports(), &BTreeSet::from([Interface::State]));
     source.granted.remove(&Power::State);
     let said = refusal(source.clone());
-    assert!(said.contains("asks for the power `state`, which is not granted"), "{said}");
+    assert!(said.contains("requests the power `state`, which is not granted"), "{said}");
     assert!(said.ends_with("[[plugin]]\ngrants = [\"state\"]"), "{said}");
     source.asked.remove(&Power::State);
     let said = refusal(source.clone());
-    assert!(said.contains("imports the power `state`, which its manifest does not ask for"), "{said}");
+    assert!(said.contains("imports the power `state`, which its manifest does not request"), "{said}");
     assert!(said.ends_with("[capabilities]\nstate = \"why it is needed\""), "{said}");
     source.granted.insert(Power::State);
     assert!(
@@ -303,7 +303,7 @@ fn a_failing_register_refuses_the_load() {
     };
     let trap = said("unreachable", vec![]);
     assert!(
-        trap.contains("could not register (trap): trapped (`unreachable`) without saying why\n  in register"),
+        trap.contains("could not register (trap): trapped (`unreachable`) without a message\n  in register"),
         "{trap}"
     );
     let hang = said("(loop $l (br $l)) unreachable", vec![]);

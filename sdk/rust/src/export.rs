@@ -225,7 +225,7 @@ macro_rules! __entry {
         ::core::compile_error!(::core::concat!(
             "`",
             ::core::stringify!($other),
-            "` is no callback; there are OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered"
+            "` is not a callback; the callbacks are OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered"
         ))
     };
 }

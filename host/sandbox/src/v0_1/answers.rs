@@ -111,7 +111,8 @@ fn annotation(number: usize, note: exports::on_llm_output::Annotation) -> Result
         let (size, max) = (note.value.len(), limits::ANNOTATION_VALUE_BYTES);
         return Err(format!("annotation `{shown}`: its value has {size} bytes, a value has at most {max}"));
     }
-    let value = serde_json::from_str(&note.value).map_err(|error| format!("annotation `{shown}`: no JSON: {error}"))?;
+    let value =
+        serde_json::from_str(&note.value).map_err(|error| format!("annotation `{shown}`: not valid JSON: {error}"))?;
     Ok(Annotation { key: note.key, value })
 }
 

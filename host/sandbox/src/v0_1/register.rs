@@ -182,9 +182,9 @@ fn tag_pattern(pattern: &str) -> Result<TagPattern, String> {
     }
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     if let Some(odd) = name.chars().find(|c| !fits(*c)) {
-        let hint = if odd == '*' { "; a star may only stand at the end" } else { "" };
+        let hint = if odd == '*' { "; a star is only allowed at the end" } else { "" };
         return Err(format!(
-            "the tag pattern `{shown}` has {odd:?} in it; names are made of letters, digits, `-`, `_`, `.`, `:`{hint}"
+            "the tag pattern `{shown}` contains {odd:?}; names are made of letters, digits, `-`, `_`, `.`, `:`{hint}"
         ));
     }
     let name = name.to_owned();
@@ -205,8 +205,8 @@ mod tests {
             ("", "does not begin"),
             ("*", "does not begin"),
             ("1a", "does not begin"),
-            ("a*b", "a star may only stand at the end"),
-            ("a b", "has ' ' in it"),
+            ("a*b", "a star is only allowed at the end"),
+            ("a b", "contains ' '"),
             ("ä", "does not begin"),
         ] {
             assert!(tag_pattern(bad).is_err_and(|found| found.contains(why)), "{bad}");

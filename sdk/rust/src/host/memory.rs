@@ -139,9 +139,9 @@ pub(crate) fn registering<T>(run: impl FnOnce() -> T) -> T {
 
 fn check_key(key: &str) -> Result<(), StateError> {
     match key.len() {
-        0 => Err(StateError::BadKey("a key has at least one byte".into())),
+        0 => Err(StateError::BadKey("a key must have at least one byte".into())),
         1..=KEY_BYTES => Ok(()),
-        bytes => Err(StateError::BadKey(format!("the key has {bytes} bytes, a key may have {KEY_BYTES}"))),
+        bytes => Err(StateError::BadKey(format!("the key has {bytes} bytes, the limit is {KEY_BYTES}"))),
     }
 }
 
@@ -164,13 +164,13 @@ pub(crate) fn state_set(key: &str, value: &[u8], keep: Keep) -> Result<(), State
         check_key(key)?;
         if value.len() > VALUE_BYTES {
             let bytes = value.len();
-            return Err(StateError::Limit(format!("the value has {bytes} bytes, a value may have {VALUE_BYTES}")));
+            return Err(StateError::Limit(format!("the value has {bytes} bytes, the limit is {VALUE_BYTES}")));
         }
         let others: usize =
             state.iter().filter(|(name, _)| *name != key).map(|(key, old)| key.len() + old.value.len()).sum();
         let size = others + key.len() + value.len();
         if size > STATE_BYTES {
-            return Err(StateError::Limit(format!("the state would have {size} bytes, it may have {STATE_BYTES}")));
+            return Err(StateError::Limit(format!("the state would have {size} bytes, the limit is {STATE_BYTES}")));
         }
         let ttl = match keep {
             Keep::Standard => Some(standard),
