@@ -271,7 +271,7 @@ pub enum FailureCause {
     Memory,
     /// What it made the host allocate, or gave back, was larger than it may be.
     Size,
-    /// What it gave back does not fit the contract.
+    /// What it gave back does not conform to the contract.
     Malformed,
     /// It could not be started.
     Start,

@@ -182,7 +182,7 @@ impl Caller {
                 match answer.unusable() {
                     None => Ok(Asked::Answer(answer)),
                     Some(why) => {
-                        let why = format!("what it returned cannot be used: {why}");
+                        let why = format!("its answer is not valid: {why}");
                         self.without(plugin, callback, FailureCause::Malformed, why)
                     }
                 }
@@ -267,10 +267,10 @@ fn bit(callback: CallbackKind) -> u8 {
 /// The reason why a callback was never called.
 fn unused(callback: CallbackKind) -> &'static str {
     match callback {
-        CallbackKind::InputMessages => "the turn ended before the input came to it",
+        CallbackKind::InputMessages => "the turn ended before the input reached it",
         CallbackKind::PlainText => "there was no text for it",
         CallbackKind::Tag => "there was no tag that it handles",
-        CallbackKind::LlmOutput => "no answer came to its end",
+        CallbackKind::LlmOutput => "no answer was completed",
         CallbackKind::TtsrTriggered => "no stream rule fired",
     }
 }

@@ -107,7 +107,7 @@ impl Runner<'_> {
 }
 
 fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
-    format!("the arguments of `{}` are not usable: {ambiguous}. Write each key once.", call.name)
+    format!("the arguments of `{}` are not valid: {ambiguous}. Write each key once.", call.name)
 }
 
 fn refused(reason: String) -> ToolOutput {

@@ -422,8 +422,5 @@ async fn an_unusable_answer_of_a_required_extension_ends_the_turn() {
     let odd = Plugin { required: true, ..input("odd", 50, |_| Ok(InputAnswer::Ignored("shrug".into()))) };
     let (report, _) = scene([text("fine", 1)], vec![odd]).turn("go").await;
     let TurnStatus::Failed { message, .. } = report.status else { panic!("{:?}", report.status) };
-    assert!(
-        message.contains("odd: on_input_messages failed (malformed): what it returned cannot be used: shrug"),
-        "{message}"
-    );
+    assert!(message.contains("odd: on_input_messages failed (malformed): its answer is not valid: shrug"), "{message}");
 }

@@ -128,7 +128,7 @@ fn a_damaged_transcript_says_what_is_left_out() {
             .collect();
     let (kept, problems) = turn::transcript::kept_rules(&records);
     assert_eq!(kept, KeptRules::default());
-    assert_eq!(problems, ["record 7 is left out: a rule's `stream` is missing, or not what it should be"]);
+    assert_eq!(problems, ["record 7 is skipped: `stream` of a rule is missing or has the wrong type"]);
 }
 
 #[tokio::test]
@@ -245,8 +245,8 @@ async fn what_cannot_be_kept_or_read_is_told_and_stops_nothing() {
         .into_iter()
         .filter_map(|event: Event| if let EventKind::Notice { message } = event.kind { Some(message) } else { None })
         .collect();
-    let lost = "the record of rule no-forbidden could not be kept: the disk is full";
-    let end = "the end of the turn could not be kept for the gaps of stream rules: the disk is full";
+    let lost = "the record of rule no-forbidden could not be stored: the disk is full";
+    let end = "the end of the turn could not be stored for the repeat gaps of stream rules: the disk is full";
     let damaged = "records of stream rules could not be read, so any rule may fire again: the file is damaged";
     assert_eq!(notices, [damaged, lost, end, end, lost]);
 }

@@ -314,7 +314,7 @@ impl Attempt {
         let surface = self.answer.end(id);
         let (Some(gate), Some(surface)) = (&mut self.gate, surface) else { return };
         if let Some(error) = gate.decode_error(id) {
-            let message = format!("stream rules could not read the arguments of a tool call to their end: {error}");
+            let message = format!("stream rules could not read all arguments of a tool call: {error}");
             cx.effects.push(Effect::Report(EventKind::Notice { message }));
         }
         let fed = gate.block_end(id);

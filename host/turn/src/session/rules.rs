@@ -98,7 +98,7 @@ impl Session {
         self.rules.end_turn();
         let kept = self.records.completed(&self.parts.id, self.rules.completed_turns());
         if let Err(why) = kept {
-            let message = format!("the end of the turn could not be kept for the gaps of stream rules: {why}");
+            let message = format!("the end of the turn could not be stored for the repeat gaps of stream rules: {why}");
             self.hub.emit(EventKind::Notice { message });
         }
         if !self.asked.trouble
@@ -121,7 +121,7 @@ impl Session {
 
     fn emit_lost(&self, rule: &str, kept: Result<(), String>) {
         if let Err(why) = kept {
-            let message = format!("the record of rule {rule} could not be kept: {why}");
+            let message = format!("the record of rule {rule} could not be stored: {why}");
             self.hub.emit(EventKind::Notice { message });
         }
     }

@@ -36,7 +36,7 @@ pub fn kept_rules<'a>(records: impl IntoIterator<Item = &'a Value>) -> (KeptRule
                     match read(one) {
                         Ok(one) => kept.records.push(one),
                         Err(key) => problems.push(format!(
-                            "record {} is left out: a rule's `{key}` is missing, or not what it should be",
+                            "record {} is skipped: `{key}` of a rule is missing or has the wrong type",
                             record["seq"]
                         )),
                     }
