@@ -45,12 +45,12 @@ fn text(checks: &[Check]) -> std::io::Result<()> {
     for check in checks {
         let mark = match check.health {
             Health::Good => style::out(style::GOOD, "ok  "),
-            Health::Warning => style::out(style::WARNING, "look"),
-            Health::Bad => style::out(style::BAD, "BAD "),
+            Health::Warning => style::out(style::WARNING, "warn"),
+            Health::Bad => style::out(style::BAD, "fail"),
         };
         writeln!(out, "{mark} {}: {}", style::out(style::STRONG, &check.what), flat(&check.detail))?;
     }
     let count = |health| checks.iter().filter(|check| check.health == health).count();
-    writeln!(out, "{} checks: {} bad, {} to look at", checks.len(), count(Health::Bad), count(Health::Warning))?;
+    writeln!(out, "{} checks: {} failed, {} warnings", checks.len(), count(Health::Bad), count(Health::Warning))?;
     out.flush()
 }

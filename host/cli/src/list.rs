@@ -77,7 +77,7 @@ fn text(host: &Loaded) -> std::io::Result<()> {
     }
     let chains = CallbackKind::ALL.map(|callback| (callback, host.chain(callback)));
     if chains.iter().any(|(_, chain)| !chain.is_empty()) {
-        writeln!(out, "\nOrder of calls (priority; the last one has the last word):")?;
+        writeln!(out, "\nOrder of calls (priority; the last one decides):")?;
     }
     for (callback, chain) in chains {
         if !chain.is_empty() {

@@ -94,7 +94,7 @@ const LOG: &str = "TIDEGATE_LOG";
 fn start_logging() {
     let filter = tracing_subscriber::EnvFilter::try_from_env(LOG);
     if let (Err(error), Some(_)) = (&filter, std::env::var_os(LOG)) {
-        screen::note(format_args!("{LOG} is not used: {error}"));
+        screen::note(format_args!("{LOG} is ignored: {error}"));
     }
     tracing_subscriber::fmt()
         .with_env_filter(filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error")))

@@ -64,10 +64,10 @@ impl Printer {
                     _ if *again => "matched again and is only reported: its repeat mode does not let it act now",
                     Action::Interrupt => "stopped the model, which tries again",
                     Action::Stop => "ended the turn",
-                    Action::Block => "keeps the tool from running",
+                    Action::Block => "blocks the tool call",
                     Action::Remind => "reminds the model",
                     Action::Pass => {
-                        "matched, and nothing more is done: a budget is spent, or its reminder is on its way"
+                        "matched without an action: its budget is spent, or its reminder is already pending"
                     }
                 };
                 let text = shorten(&found.evidence.text, 80);
@@ -171,7 +171,7 @@ impl Printer {
             TurnStatus::Cancelled => self.line(&err(style::BAD, "cancelled")),
             TurnStatus::Failed { message, .. } => self.line(&format!("{} {message}", err(style::BAD, "failed:"))),
             TurnStatus::StepLimit { steps } => {
-                let help = "raise `max_steps` under `[turn]` in tidegate.toml to let it go on";
+                let help = "raise `max_steps` under `[turn]` in tidegate.toml to allow more";
                 self.line(&format!("{} after {steps} steps; {help}", err(style::BAD, "stopped")))
             }
         }

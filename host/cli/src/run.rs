@@ -62,7 +62,7 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     let exit = reports.last().map_or(Exit::Completed, |report| Exit::of(&report.status));
     let Some(summary) = printed(printing.await)? else {
         if exit == Exit::Cancelled {
-            say::note("cancelled: nobody reads the output any more");
+            say::note("cancelled: the output was closed");
         }
         return Ok(exit);
     };
@@ -93,7 +93,7 @@ fn printed(result: Result<std::io::Result<Summary>, tokio::task::JoinError>) -> 
         Ok(Ok(summary)) => Ok(Some(summary)),
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(None),
         Ok(Err(error)) => Err(error.into()),
-        Err(error) => Err(Failure::late(format_args!("printing was cut off: {error}"))),
+        Err(error) => Err(Failure::late(format_args!("printing was aborted: {error}"))),
     }
 }
 

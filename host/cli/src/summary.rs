@@ -72,7 +72,7 @@ impl Summary {
         let (turns, steps) = (count(reports.len() as u64, "turn", "turns"), count(steps, "step", "steps"));
         note(format_args!("  ran         {turns}, {steps}, {}", count(self.tools, "tool call", "tool calls")));
         note(format_args!("  tokens      {} in, {} out", tokens(usage.input), tokens(usage.output)));
-        note(format_args!("  interrupts  {interrupts}, {} bytes thrown away", self.discarded));
+        note(format_args!("  interrupts  {interrupts}, {} bytes discarded", self.discarded));
         if !rules.is_empty() {
             note(err(style::DIM, &format!("  {}", row("rule", &RULE_COLUMNS.map(str::to_owned)))));
         }

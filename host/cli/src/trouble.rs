@@ -31,7 +31,7 @@ impl Troubles {
                 Some((format!("{plugin}: an answer of {callback} was ignored: {why}"), Vec::new()))
             }
             CallbackOutcome::Skipped(why) if why.contains("tried again in") && self.told.insert(plugin.clone()) => {
-                Some((format!("{plugin}: {callback} is left out: {why}"), Vec::new()))
+                Some((format!("{plugin}: {callback} is skipped: {why}"), Vec::new()))
             }
             CallbackOutcome::Skipped(_) | CallbackOutcome::Passed | CallbackOutcome::Changed => None,
         }
@@ -65,7 +65,7 @@ mod tests {
             assert_eq!(line, "shaky: on_plain_text failed (timeout): took longer than 20 ms");
             assert!(more[0] == "in spin" && more[1].contains("`text_ms`"), "{more:?}");
             let (line, _) = troubles.take(&kept_out).unwrap();
-            assert!(line.contains("shaky: on_plain_text is left out: failed 3 times"), "{line}");
+            assert!(line.contains("shaky: on_plain_text is skipped: failed 3 times"), "{line}");
             assert_eq!(troubles.take(&kept_out), None);
         }
         troubles.begin_turn();

@@ -242,7 +242,7 @@ fn lists_and_the_doctor_tell_what_is_loaded() {
     );
     let away = place.run(&["doctor", "--provider", "openai-chat", "--model", "m", "--base-url", "http://127.0.0.1:9"]);
     assert_eq!(away.status.code(), Some(1), "{}", err(&away));
-    assert!(out(&away).contains("BAD  provider"), "{}", out(&away));
+    assert!(out(&away).contains("fail provider"), "{}", out(&away));
 }
 
 #[test]
@@ -269,8 +269,8 @@ fn the_doctor_goes_on_without_a_provider_and_past_a_plugin_that_cannot_be_loaded
     let said = out(&doctor);
     assert_eq!(doctor.status.code(), Some(1), "{said}{}", err(&doctor));
     for part in [
-        "BAD  provider: no provider is chosen",
-        "BAD  plugin nowhere: cannot read",
+        "fail provider: no provider is chosen",
+        "fail plugin nowhere: cannot read",
         "ok   plugin rules: 0.1.0",
         "ok   rule no-end-word",
     ] {
@@ -508,7 +508,7 @@ fn what_is_wrong_with_rules_is_told_in_every_output() {
     );
     let doctor = out(&place.run(&["doctor"]));
     told(&doctor);
-    assert!(doctor.contains("look rule elsewhere: cannot fire") && doctor.contains("rules list` shows"), "{doctor}");
+    assert!(doctor.contains("warn rule elsewhere: cannot fire") && doctor.contains("rules list` shows"), "{doctor}");
 }
 
 #[test]
@@ -519,7 +519,7 @@ fn broken_rules_are_problems_and_a_required_one_refuses_the_run() {
     let report: Value = serde_json::from_str(&out(&output)).unwrap();
     assert_eq!((output.status.code(), &report["status"]), (Some(0), &json!({"status": "completed"})), "{report}");
     let problem = report["problems"][0].as_str().unwrap();
-    assert!(problem.contains("condition `(` is not usable") && problem.contains("word.md:2)"), "{report}");
+    assert!(problem.contains("condition `(` is not valid") && problem.contains("word.md:2)"), "{report}");
     assert!(err(&output).contains("word.md:2:20"), "{}", err(&output));
 
     place.write(

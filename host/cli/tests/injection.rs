@@ -104,8 +104,8 @@ fn a_hostile_model_gets_nowhere_at_a_terminal() {
         "touch pwned-lines",
         "\\u{200b}\\u{2028}touch pwned-zero",
         "`.git/hooks/pre-commit` is read by git, which runs hooks",
-        "holds stream rules of this host",
-        "holds the permissions of this host",
+        "contains stream rules of this host",
+        "contains the permissions of this host",
         "+\tfsmonitor = touch pwned-edit",
     ] {
         // Long rows continue on the next one, and a tab is shown.

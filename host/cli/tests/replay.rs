@@ -310,11 +310,11 @@ fn nothing_in_a_file_is_passed_over_in_silence() {
         place.run(&["rules", "replay", name])
     };
     for (name, text, said) in [
-        ("bad.jsonl", format!("{}\nno json\n{}\n", lines[0], lines[1]), "bad.jsonl, line 2: is no JSON"),
+        ("bad.jsonl", format!("{}\nno json\n{}\n", lines[0], lines[1]), "bad.jsonl, line 2: is not valid JSON"),
         (
             "part.jsonl",
             format!("{}\n{{\"type\": \"turn_start\"}}\n", lines[0]),
-            "part.jsonl, line 2: is no record: `thread_id`",
+            "part.jsonl, line 2: is not a record: `thread_id`",
         ),
         ("other.jsonl", "{\"a\": 1}\n".to_owned(), "other.jsonl, line 1: begins neither"),
         ("empty.jsonl", "\n".to_owned(), "empty.jsonl: is empty"),
@@ -330,7 +330,7 @@ fn nothing_in_a_file_is_passed_over_in_silence() {
         err(&torn)
     );
     let gap = replay("gap.jsonl", &[&lines[..2], &lines[3..]].concat().join("\n"));
-    assert!(err(&gap).contains("what is between is not there"), "{}", err(&gap));
+    assert!(err(&gap).contains("the records in between are missing"), "{}", err(&gap));
     let odd = replay(
         "odd.jsonl",
         &text

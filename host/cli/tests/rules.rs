@@ -161,7 +161,7 @@ error[rule-example-failed]: rule `wrong`: does not fire on its own example (text
     let messages: Vec<&str> =
         checked["findings"].as_array().unwrap().iter().map(|one| one["message"].as_str().unwrap()).collect();
     assert!(
-        messages[0].contains("matches the empty text") && messages[1].contains("a rule of the same name"),
+        messages[0].contains("matches the empty string") && messages[1].contains("a rule of the same name"),
         "{messages:?}"
     );
     assert_eq!(checked["findings"][0]["rule"], "ts-as-any");
@@ -227,7 +227,7 @@ no-unwrap fires on tool:write_file
   where     line 2, bytes 14..23 of `content`, file src/a.rs
   pattern   \\.unwrap\\(\\)
   action    interrupt
-  the model is told:
+  reminder:
     <system-interrupt reason=\"rule_violation\" rule=\"no-unwrap\" path=\"src/a.rs\">
 ";
     assert!(out(&output).starts_with(expected) && code(&output) == 0, "{}", out(&output));
@@ -307,7 +307,7 @@ fn wrong_use_is_refused_with_what_to_do() {
         (&["rules", "explain", "gone/rule.md"], "cannot read the rule file"),
         (&["rules", "test", "no-unwrap"], "--text"),
         (&["rules", "test", "no-unwrap", "--text", "x", "--tool", "t"], "cannot be used with"),
-        (&["rules", "test", "no-unwrap", "--tool", "t", "--arg", "x"], "is no KEY=VALUE"),
+        (&["rules", "test", "no-unwrap", "--tool", "t", "--arg", "x"], "is not KEY=VALUE"),
         (&["rules", "test", "no-unwrap", "--tool", "t", "--json-args", "[]"], "a JSON object"),
         (&["rules", "test", "no-unwrap", "--file", "gone"], "cannot read"),
         (&["rules", "check", "-", "-"], "`-` once only"),

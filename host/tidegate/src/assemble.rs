@@ -92,8 +92,8 @@ pub fn tool_specs(operator: &Operator, workspace: &Path) -> Result<Vec<ToolSpec>
 /// Files and folders that this host trusts: its own file, rule folders, and what its plugins consist of.
 fn guarded(operator: &Operator, plugins: &[config::Plugin]) -> Vec<tools::GuardedPath> {
     let guard = |path: &Path, reason: &str| tools::GuardedPath { path: path.to_owned(), reason: reason.to_owned() };
-    let file = operator.source.iter().map(|source| guard(&source.path, "holds the permissions of this host"));
-    let folders = operator.rule_folders.more.iter().map(|one| guard(&one.path, "holds stream rules of this host"));
+    let file = operator.source.iter().map(|source| guard(&source.path, "contains the permissions of this host"));
+    let folders = operator.rule_folders.more.iter().map(|one| guard(&one.path, "contains stream rules of this host"));
     let plugins = plugins.iter().flat_map(|plugin| {
         let manifest = guard(&plugin.manifest.folder.join(config::MANIFEST_FILE), "is the manifest of a loaded plugin");
         let component = plugin.manifest.component.iter().map(|path| guard(path, "is the component of a loaded plugin"));

@@ -183,7 +183,7 @@ async fn check_callback(extensions: &dyn Extensions, plugin: usize, callback: &f
         flow::Callback::TtsrTriggered => extensions.ttsr_triggered(plugin, &sample_event()).await.err(),
     };
     match failed {
-        None => Check { what, health: Health::Good, detail: "called, and it answered".into() },
+        None => Check { what, health: Health::Good, detail: "called successfully".into() },
         Some(NoAnswer::Skipped(why)) => {
             Check { what, health: Health::Bad, detail: format!("it was not called: {why}") }
         }

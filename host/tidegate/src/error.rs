@@ -81,7 +81,7 @@ pub enum HostError {
     #[error("there is no Tokio runtime here")]
     NoRuntime,
     /// The runtime ended while the host was opened.
-    #[error("opening was cut off: {0}")]
+    #[error("opening was aborted: {0}")]
     CutOff(#[from] tokio::task::JoinError),
 }
 

@@ -53,7 +53,7 @@ impl Guidance {
         };
         let lines = [
             line("Prefer these tools where they fit", &self.preferred),
-            line("Use these tools only where no other does", &self.avoided),
+            line("Use these tools only where no other tool works", &self.avoided),
             line("Where several calls are needed, this order works best", &self.order),
         ];
         let lines: Vec<String> = lines.into_iter().flatten().collect();

@@ -82,10 +82,10 @@ impl LiveRules {
         };
         match tokio::time::timeout(PATIENCE, looking).await {
             Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(format!("cannot look at the rule folders: {error}; the rules stay as they were")),
+            Ok(Err(error)) => Some(format!("cannot read the rule folders: {error}; the rules remain unchanged")),
             Err(_) => {
                 let seconds = PATIENCE.as_secs();
-                Some(format!("the rule folders did not answer within {seconds} s; the rules stay as they were"))
+                Some(format!("reading the rule folders took more than {seconds} s; the rules remain unchanged"))
             }
         }
     }
@@ -193,7 +193,7 @@ mod tests {
         for _ in 0..2 {
             let update = session.current().await.unwrap();
             assert!(Arc::ptr_eq(&update.set, &before.set));
-            assert_eq!(update.notices, ["the rule folders did not answer within 5 s; the rules stay as they were"]);
+            assert_eq!(update.notices, ["reading the rule folders took more than 5 s; the rules remain unchanged"]);
         }
         drop(stuck);
         assert_eq!(session.current().await.unwrap().notices, [""; 0]);

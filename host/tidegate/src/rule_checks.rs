@@ -30,7 +30,7 @@ pub(crate) fn rule_checks(loaded: &Loaded) -> Vec<Check> {
 fn folder(report: &FolderReport) -> Check {
     let detail = match report.state {
         FolderState::Absent => "not there".to_owned(),
-        FolderState::Unreadable => "cannot be read; its rules stay as they were".to_owned(),
+        FolderState::Unreadable => "cannot be read; its rules remain unchanged".to_owned(),
         FolderState::Twice => "read already, under another name".to_owned(),
         FolderState::Read => match (report.files, report.refused) {
             (0, _) => "no rule files".to_owned(),

@@ -14,11 +14,11 @@ use crate::toolbox::Decisions;
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
         name: READ_RULE.to_owned(),
-        description: "Reads a rule of this project by its name. The system prompt lists the rules there are."
+        description: "Reads a rule of this project by its name. The system prompt lists the available rules."
             .to_owned(),
         parameters: serde_json::json!({
             "type": "object",
-            "properties": { "name": { "type": "string", "description": "The rule's name, as it is listed." } },
+            "properties": { "name": { "type": "string", "description": "The name of the rule, as listed." } },
             "required": ["name"],
             "additionalProperties": false,
         }),
@@ -84,9 +84,8 @@ impl PreparedCall for ReadRule<'_> {
 fn name_in(arguments: &str) -> Result<String, String> {
     let read = serde_json::from_str::<serde_json::Value>(arguments).ok();
     let name = read.as_ref().and_then(|value| value.get("name")?.as_str());
-    name.map(str::to_owned).ok_or_else(|| {
-        format!("the arguments of `{READ_RULE}` are not usable: it takes an object with `name` (string)")
-    })
+    name.map(str::to_owned)
+        .ok_or_else(|| format!("the arguments of `{READ_RULE}` are not valid: it takes an object with `name` (string)"))
 }
 
 /// Takes the permissions that are about `read_rule` out of the tools' settings. It only reads what the operator put

@@ -32,7 +32,7 @@ impl Input {
         let mut object = serde_json::Map::new();
         for argument in arguments {
             let Some((key, value)) = argument.split_once('=') else {
-                return Err(BadInput(format!("the argument `{argument}` is no KEY=VALUE")));
+                return Err(BadInput(format!("the argument `{argument}` is not KEY=VALUE")));
             };
             if object.insert(key.to_owned(), value.into()).is_some() {
                 return Err(BadInput(format!("the argument `{key}` is given twice")));
@@ -51,7 +51,7 @@ impl Input {
                 Ok(Self::Call { tool: tool.to_owned(), arguments: arguments.to_owned() })
             }
             Ok(_) => Err(BadInput("the arguments of a call are a JSON object, such as {\"command\": \"ls\"}".into())),
-            Err(error) => Err(BadInput(format!("the arguments are no JSON: {error}"))),
+            Err(error) => Err(BadInput(format!("the arguments are not valid JSON: {error}"))),
         }
     }
 

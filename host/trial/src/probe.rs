@@ -83,7 +83,7 @@ impl fmt::Display for Why {
         let list = |items: &[String]| items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ");
         match self {
             Self::NoCondition(Bucket::Rulebook) => {
-                f.write_str("it has no condition: it is a rule of the rulebook, and the model reads it when it wants")
+                f.write_str("it has no condition: it is a rule of the rulebook, which the model reads on demand")
             }
             Self::NoCondition(_) => f.write_str("it has no condition: its body is part of the system prompt"),
             Self::State(standing) => write!(f, "it is {standing}"),
@@ -106,9 +106,9 @@ impl fmt::Display for Why {
             }
             Self::Condition(patterns) => write!(f, "no condition matches: {}", list(patterns)),
             Self::Apart => {
-                f.write_str("all that it asks for is there, but not in one argument: each is looked at alone")
+                f.write_str("all its conditions match, but not in one argument: each argument is matched separately")
             }
-            Self::Unreadable(error) => write!(f, "the arguments cannot be read to their end: {error}"),
+            Self::Unreadable(error) => write!(f, "the arguments cannot be read completely: {error}"),
         }
     }
 }

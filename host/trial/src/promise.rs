@@ -5,7 +5,7 @@ use rules::{OnBudget, RepeatMode, Rule, Settings};
 /// The promise of a stream rule in one sentence. `action` is the word for what it asks for, see [`super::Entry::action`].
 pub(super) fn of(rule: &Rule, action: &str, repeat: RepeatMode, gap: u32, settings: &Settings) -> String {
     let (acts, later) = match action {
-        "remind" => ("reminds the model of", "reported and nothing else"),
+        "remind" => ("reminds the model of", "only reported"),
         "block" => ("blocks the call of", "not blocked, only reported"),
         "stop" => ("ends the turn at", "shown, and reported"),
         _ => ("stops the answer at", "shown, and reported"),
@@ -58,8 +58,8 @@ mod tests {
                 RepeatMode::AfterGap,
                 1,
                 Settings::default(),
-                "reminds the model of a match, then of none until 1 turn is completed; matches before are reported and \
-                 nothing else",
+                "reminds the model of a match, then of none until 1 turn is completed; matches before are only \
+                 reported",
             ),
             (
                 "interrupt",

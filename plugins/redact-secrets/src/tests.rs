@@ -178,7 +178,7 @@ fn settings_decide_what_is_shown_and_what_else_is_secret() {
     assert_eq!(harness.answer("see PROJ-123 now\n").text, "see *** now\n");
     assert_eq!(harness.answer("AKIATEST12345678ABCD stays\n").text, "AKIATEST12345678ABCD stays\n");
     let error = plugin().with_setting("extra_patterns", ["("]).plain_text("x").unwrap_err();
-    assert!(error.message().contains("`(` is no pattern"), "{error}");
+    assert!(error.message().contains("`(` is not a valid pattern"), "{error}");
     let error = plugin().with_setting("extra_patterns", ["a*"]).plain_text("x").unwrap_err();
     assert!(error.message().contains("matches nothing at all"), "{error}");
 }

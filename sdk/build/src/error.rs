@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum BuildError {
     /// The folder contains no Rust package.
-    #[error("{} holds no `Cargo.toml`: an extension is built from the folder of its package", .dir.display())]
+    #[error("{} contains no `Cargo.toml`: an extension is built from the folder of its package", .dir.display())]
     NoPackage {
         /// The folder that has no package.
         dir: PathBuf,
@@ -51,7 +51,7 @@ pub enum BuildError {
         dir: PathBuf,
     },
     /// The module is not an extension.
-    #[error("{} is no extension: nothing in it calls `tidegate_sdk::export!`", .dir.display())]
+    #[error("{} is not an extension: nothing in it calls `tidegate_sdk::export!`", .dir.display())]
     NoExport {
         /// The package's folder.
         dir: PathBuf,

@@ -154,7 +154,10 @@ fn an_error_of_the_compiler_is_shown() {
 fn a_callback_that_is_none_is_named() {
     let dir = package("typo", "#[derive(Default)]\nstruct Typo;\ntidegate_sdk::export!(Typo: OnPlaintext);\n");
     let error = quietly(&dir, &shared()).unwrap_err().to_string();
-    assert!(error.contains("`OnPlaintext` is no callback; there are OnInputMessages, OnPlainText"), "{error}");
+    assert!(
+        error.contains("`OnPlaintext` is not a callback; the callbacks are OnInputMessages, OnPlainText"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -183,7 +186,7 @@ fn a_folder_without_a_package_is_named() {
     let dir = Path::new("no-such-folder");
     let error = quietly(dir, &shared()).unwrap_err();
     assert!(matches!(error, BuildError::NoPackage { .. }));
-    assert!(error.to_string().starts_with("no-such-folder holds no `Cargo.toml`"), "{error}");
+    assert!(error.to_string().starts_with("no-such-folder contains no `Cargo.toml`"), "{error}");
 }
 
 #[test]

@@ -51,12 +51,12 @@ fn text(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
     for part in &all.parts {
         let longest =
             part.longest.map_or_else(|| "no longest match".to_owned(), |bytes| format!("at most {bytes} bytes"));
-        let empty = if part.matches_empty { ", matches where there is nothing" } else { "" };
+        let empty = if part.matches_empty { ", matches the empty string" } else { "" };
         line(out, part.role, &format!("{}  ({longest}{empty})", part.pattern))?;
     }
     watches(out, all)?;
     for value in &all.values {
-        let from = value.setting.map_or_else(|| "the rule says so".to_owned(), |name| format!("setting `{name}`"));
+        let from = value.setting.map_or_else(|| "set by the rule".to_owned(), |name| format!("setting `{name}`"));
         line(out, value.key, &format!("{}  ({from})", value.value))?;
     }
     if let Some(promise) = &entry.promise {
@@ -67,12 +67,8 @@ fn text(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
     }
     match all.longest_hold {
         Some(0) => {}
-        Some(bytes) => line(out, "holds", &format!("text waits for it, at most {bytes} bytes"))?,
-        None => line(
-            out,
-            "holds",
-            "text waits for it without a bound of its own: `hold_max_bytes` and `hold_max_ms` end it",
-        )?,
+        Some(bytes) => line(out, "holds", &format!("at most {bytes} bytes are held back"))?,
+        None => line(out, "holds", "held back without a bound of its own, up to `hold_max_bytes` or `hold_max_ms`")?,
     }
     examples(out, all)?;
     told(out, all)
@@ -112,16 +108,16 @@ fn examples(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
         line(out, "example", &format!("{says} on {:?} ({}): {holds}", text, example.stream))?;
     }
     if all.examples.is_empty() && !all.parts.is_empty() {
-        line(out, "example", "none: nothing shows that it fires")?;
+        line(out, "example", "none")?;
     }
     Ok(())
 }
 
 fn told(out: &mut impl Write, all: &Explanation) -> std::io::Result<()> {
     let (head, text) = match &all.explained {
-        Explained::Reminder(text) => ("the model is told, for its first example that fires:", text),
-        Explained::Body(text) => ("the model is told, after the evidence:", text),
-        Explained::Prompt(text) => ("it says:", text),
+        Explained::Reminder(text) => ("reminder for its first example that fires:", text),
+        Explained::Body(text) => ("reminder, after the evidence:", text),
+        Explained::Prompt(text) => ("text in the prompt:", text),
     };
     writeln!(out, "  {head}")?;
     text.lines().try_for_each(|line| writeln!(out, "    {line}"))

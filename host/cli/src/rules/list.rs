@@ -83,7 +83,7 @@ fn short(out: &mut impl Write, entries: &[Entry], refused: &[(String, Diagnostic
     let active = entries.iter().filter(|entry| entry.standing == Standing::Active).count() as u64;
     writeln!(
         out,
-        "{}, {active} active; --verbose tells more, `tidegate rules explain RULE` all",
+        "{}, {active} active; --verbose shows more, `tidegate rules explain RULE` everything",
         count(entries.len() as u64, "rule", "rules")
     )
 }
@@ -168,7 +168,7 @@ fn long(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
             writeln!(out, "  {}; longest match {longest}", parts.join(", "))?;
         }
         RuleBucket::AlwaysApply => writeln!(out, "  has no condition: its body is part of the system prompt")?,
-        RuleBucket::Rulebook => writeln!(out, "  has no condition: the model reads it when it wants")?,
+        RuleBucket::Rulebook => writeln!(out, "  has no condition: the model reads it on demand")?,
     }
     let required = if entry.required { "; required: the host does not run without it" } else { "" };
     writeln!(out, "  from {}{required}", tidy_path(&rule.source.to_string()))?;

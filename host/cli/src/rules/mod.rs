@@ -31,7 +31,7 @@ pub(crate) async fn run(common: &Common, command: RulesCommand) -> Result<Exit, 
             RulesCommand::Explain(args) => explain::run(&catalogue, &args),
         }
     };
-    let cut_off = |error| Failure::setup(format_args!("the command was cut off: {error}"));
+    let cut_off = |error| Failure::setup(format_args!("the command was aborted: {error}"));
     tokio::task::spawn_blocking(work).await.map_err(cut_off)?
 }
 

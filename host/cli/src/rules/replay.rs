@@ -30,12 +30,14 @@ const SHOWN: usize = 5;
 ///    "match": {"stream": "text", "pattern": "…", "text": "…", "start": 3, "end": 9, "line": 1}}],
 ///  "then": [{"rule": "old", "file": "a.jsonl", "file_line": 20, "thread": "t", "turn": 2, "step": 1, "attempt": 1,
 ///    "stream": "text", "action": "interrupt", "agreement": "only_then"}],
-///  "notes": ["a.jsonl, line 40: is cut off and was not read"]}
+///  "notes": ["a.jsonl, line 40: is truncated and was not read"]}
 /// ```
 pub(super) fn run(catalogue: &Catalogue, args: &RulesReplay) -> Result<Exit, Failure> {
     let chosen: Vec<Subject> = args.rule.iter().map(|rule| find(catalogue, rule)).collect::<Result<_, _>>()?;
     if args.every && args.fail_on == FailOn::Disagreement {
-        return Err(Failure::setup("--every compares nothing with then: leave it out, or fail on something else"));
+        return Err(Failure::setup(
+            "--every compares nothing with the session: remove it, or choose another value of --fail-on",
+        ));
     }
     let trial = Trial::new(catalogue, &chosen, &args.agent, args.every);
     let report = replay(&trial, &args.files).map_err(Failure::setup)?;
@@ -75,7 +77,7 @@ fn text(out: &mut impl Write, report: &Replay, args: &RulesReplay) -> std::io::R
         count(report.attempts, "attempt", "attempts")
     );
     let found = format!(
-        "{}, {}, {} tokens thrown away",
+        "{}, {}, {} tokens discarded",
         count(report.fires.len() as u64, "match", "matches"),
         count(report.interrupts(), "interrupt", "interrupts"),
         report.tokens()

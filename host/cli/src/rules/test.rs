@@ -42,13 +42,14 @@ pub(super) fn run(catalogue: &Catalogue, workspace: &Path, args: &RulesTest) -> 
         }))?;
     } else {
         if let Some(unknown) = &unknown {
-            say::note(format_args!("{unknown} The rule is tried on such a call all the same."));
+            say::note(format_args!("{unknown} The rule is tested with such a call anyway."));
         }
         trials.iter().try_for_each(|(input, probe)| text(&mut out, &subject, input, probe, args))?;
     }
     if trials.iter().any(|(_, probe)| !probe.same_however_cut) {
         return Err(Failure::late(
-            "fed character by character the rule did otherwise than fed at once; please report this rule and this input",
+            "the rule behaved differently when fed character by character than when fed at once; please report this \
+             rule and this input",
         ));
     }
     Ok(if fired == args.expect_none { Exit::Failed } else { Exit::Completed })
@@ -130,11 +131,11 @@ fn text(
         let most = format!("at most {} bytes, after byte {}", held.most, held.at);
         let fired = if probe.fired.is_some() { format!("; {} when it fired", held.when_fired) } else { String::new() };
         let released =
-            if held.released > 0 { format!("; {} let go at `hold_max_bytes`", held.released) } else { String::new() };
+            if held.released > 0 { format!("; {} released at `hold_max_bytes`", held.released) } else { String::new() };
         writeln!(out, "  held      {most}{fired}{released}")?;
     }
     if let Some(reminder) = probe.reminder.as_ref().filter(|_| args.verbose) {
-        writeln!(out, "  the model is told:")?;
+        writeln!(out, "  reminder:")?;
         reminder.lines().try_for_each(|line| writeln!(out, "    {line}"))?;
     }
     Ok(())

@@ -19,13 +19,13 @@ async fn a_required_rule_that_cannot_be_used_refuses_the_host_with_its_place() {
     let place = Place::new();
     place.rule("guard.md", &guard("", "'(x'"));
     let said = refusal(&place, "").await;
-    for part in ["rule `guard`: condition `(x` is not usable: unclosed group", "guard.md:3:14", "^"] {
+    for part in ["rule `guard`: condition `(x` is not valid: unclosed group", "guard.md:3:14", "^"] {
         assert!(said.contains(part), "{part}\n-- is not in\n{said}");
     }
     // Looking at it is possible all the same.
     assert!(place.builder("").load(place.path("workspace")).await.is_ok());
     let doctor = place.builder("").doctor(place.path("workspace")).await;
-    assert!(doctor.iter().any(|one| one.what == "required rules" && one.detail.contains("`(x` is not usable")));
+    assert!(doctor.iter().any(|one| one.what == "required rules" && one.detail.contains("`(x` is not valid")));
 
     place.rule("guard.md", &guard("", "\"\\bx\""));
     assert!(refusal(&place, "").await.contains("U+0008 (backspace)"));
@@ -149,7 +149,7 @@ async fn broken_rules_are_problems_and_the_operator_can_refuse_them() {
         .map(|one| one.message)
         .collect();
     let [broken, blind] = problems.as_slice() else { panic!("{problems:?}") };
-    assert!(broken.contains("condition `(` is not usable") && blind.contains("it can never fire on text"));
+    assert!(broken.contains("condition `(` is not valid") && blind.contains("it can never fire on text"));
     let said = refusal(&place, "[rules]\non_problem = \"refuse\"\n").await;
     assert!(said.contains("broken.md:2:20") && said.contains("it can never fire on text"), "{said}");
 }

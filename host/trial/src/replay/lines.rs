@@ -55,7 +55,7 @@ impl Lines {
             return match serde_json::from_slice(&self.text) {
                 Ok(value) => Ok(Some(Ok(value))),
                 Err(_) if !self.text.ends_with(b"\n") => Ok(Some(Err(self.number))),
-                Err(error) => Err(self.wrong(format!("is no JSON: {error}"))),
+                Err(error) => Err(self.wrong(format!("is not valid JSON: {error}"))),
             };
         }
     }
@@ -73,8 +73,8 @@ pub(super) fn is_recording(path: &Path) -> Result<bool, BadLine> {
         Some(Ok(first)) if first.get("tidegate_recording").is_some() => Ok(true),
         Some(Ok(first)) if first.get("type").is_some() && first.get("payload").is_some() => Ok(false),
         Some(_) => Err(lines.wrong(
-            "begins neither a recording (`tidegate run --record FILE`) nor a transcript (`tidegate run --output \
-             stream-json`)",
+            "is neither the first line of a recording (`tidegate run --record FILE`) nor of a transcript \
+             (`tidegate run --output stream-json`)",
         )),
         None => Err(BadLine { path: path.to_owned(), line: None, message: "is empty".into() }),
     }

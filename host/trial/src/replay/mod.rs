@@ -117,14 +117,14 @@ impl Trial {
         let mut notes: Vec<String> = Vec::new();
         for info in self.set.rules().filter(|_| self.partial) {
             if info.rule.bucket != Bucket::Stream {
-                notes.push(format!("rule `{}` has no condition: it fires on nothing", info.rule.name));
+                notes.push(format!("rule `{}` has no condition, so it never fires", info.rule.name));
             } else if let RuleState::Unreachable(why) | RuleState::Shadowed(why) = info.state {
                 notes.push(format!("rule `{}` is not used: {why}", info.rule.name));
             }
         }
         let active = |info: rules::RuleInfo<'_>| *info.state == RuleState::Active && info.rule.bucket == Bucket::Stream;
         if !self.set.rules().any(active) {
-            notes.push("no rule takes part: stream rules are switched off, or there are none".to_owned());
+            notes.push("no rule is active: stream rules are disabled, or there are none".to_owned());
         }
         notes
     }

@@ -17,7 +17,7 @@ pub(super) fn read(
     let shown = file.display().to_string();
     let reader = RecordingReader::open(file)?;
     if let Some(line) = reader.torn_line() {
-        report.notes.push(format!("{shown}, line {line}: is cut off and was not read"));
+        report.notes.push(format!("{shown}, line {line}: is truncated and was not read"));
     }
     let mut at = At::default();
     let (mut answers, mut unknown) = (0, 0);

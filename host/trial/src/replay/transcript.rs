@@ -29,7 +29,7 @@ pub(super) fn read(mut lines: Lines, report: &mut Replay, take: &mut Take<'_>) -
         let record = match line {
             Ok(record) => record,
             Err(number) => {
-                report.notes.push(format!("{shown}, line {number}: is cut off and was not read"));
+                report.notes.push(format!("{shown}, line {number}: is truncated and was not read"));
                 break;
             }
         };
@@ -61,18 +61,18 @@ struct Record<'a> {
 
 impl<'a> Record<'a> {
     fn of(value: &'a Value, line: usize) -> Result<Self, String> {
-        let text = |key: &str| value[key].as_str().ok_or_else(|| format!("is no record: `{key}` is missing"));
+        let text = |key: &str| value[key].as_str().ok_or_else(|| format!("is not a record: `{key}` is missing"));
         let number = |key: &str| {
             let number = value[key].as_u64().and_then(|number| u32::try_from(number).ok());
-            number.ok_or_else(|| format!("is no record: `{key}` is missing"))
+            number.ok_or_else(|| format!("is not a record: `{key}` is missing"))
         };
         Ok(Self {
             line,
             thread: text("thread_id")?,
             kind: text("type")?,
-            seq: value["seq"].as_u64().ok_or("is no record: `seq` is missing")?,
+            seq: value["seq"].as_u64().ok_or("is not a record: `seq` is missing")?,
             at: (number("turn")?, number("step")?, number("attempt")?),
-            payload: value.get("payload").ok_or("is no record: `payload` is missing")?,
+            payload: value.get("payload").ok_or("is not a record: `payload` is missing")?,
         })
     }
 
@@ -112,8 +112,9 @@ impl Thread {
     /// Says where records are missing.
     fn gap(&mut self, record: &Record<'_>) -> Option<String> {
         let (now, before) = (record.seq, self.last_seq.replace(record.seq)?);
-        (now != before + 1)
-            .then(|| format!("record {now} of thread `{}` follows {before}: what is between is not there", self.name))
+        (now != before + 1).then(|| {
+            format!("record {now} of thread `{}` follows {before}: the records in between are missing", self.name)
+        })
     }
 
     /// Takes a record. `Ok(false)`: its type is not known.
@@ -259,7 +260,7 @@ fn call(record: &Record<'_>) -> Result<Piece, String> {
 /// The blocks of an answer, as its record lists them: text and thinking by their bytes, calls with their arguments.
 fn blocks(record: &Record<'_>, thinking: &str) -> Result<Option<Vec<Piece>>, String> {
     let Some(list) = record.payload.get("blocks") else { return Ok(None) };
-    let wrong = || "`blocks` of `cognition_out` does not fit its text".to_owned();
+    let wrong = || "`blocks` of `cognition_out` does not match its text".to_owned();
     let (mut text, mut thinking) = (record.text("text")?, thinking);
     let mut pieces = Vec::new();
     for block in list.as_array().ok_or_else(wrong)? {
