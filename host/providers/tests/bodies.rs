@@ -65,7 +65,7 @@ async fn a_compressed_answer_is_named() {
     assert_eq!(error.message, "the provider answered HTTP 500: (a body that is compressed with br)");
     let plain = Script::stream(["data: {}\n\n"]).header("content-encoding", "identity");
     let error = refused(Wire::Anthropic, plain).await;
-    assert!(error.message.contains("no message_start came"), "{error}");
+    assert!(error.message.contains("no message_start was received"), "{error}");
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ async fn pauses_are_kept_and_scaled() {
         assert!(took >= Duration::from_millis(least) && took < Duration::from_millis(most), "{speed}: {took:?}");
     }
     for speed in [-1.0, f64::NAN, f64::INFINITY] {
-        assert!(open(&file, speed, false).map(|_| ()).unwrap_err().contains("no speed"));
+        assert!(open(&file, speed, false).map(|_| ()).unwrap_err().contains("is not a speed"));
     }
 }
 
@@ -168,7 +168,7 @@ async fn bad_recordings_name_their_line() {
         (&format!("{HEAD}{{\"requests\":1}}\n"), Some(2), "unknown field `requests`"),
         (&format!("{HEAD}{{\"text\":\"a\"}}\n"), Some(2), "belongs to request 0, which has not begun"),
         (&format!("{HEAD}{{\"request\":1}}\n{{\"text\":\"a\",\"n\":2}}\n"), Some(3), "belongs to request 2"),
-        (&format!("{HEAD}{{\"request\":1}}\n{{\"at_ms\":1}}\n"), Some(3), "is none of request"),
+        (&format!("{HEAD}{{\"request\":1}}\n{{\"at_ms\":1}}\n"), Some(3), "is not one of request"),
         (&format!("{HEAD}{{\"request\":1}}\n{{\"rules\":{{\"fires\":[]}}}}\n"), Some(3), "unknown field `fires`"),
         (&fired(r#""stream":"tool","action":"stop""#), Some(3), "or `tool` with `call` and `tool`"),
         (&fired(r#""stream":"words","action":"stop""#), Some(3), "`stream` of what fired is \"words\""),

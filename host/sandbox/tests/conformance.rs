@@ -169,7 +169,7 @@ async fn every_answer_to_llm_output() {
     let noted = call("!annotate key {\"a\": [1]}\n!annotate bad {\n!pass").await;
     assert_eq!(noted.annotations, [Annotation { key: "key".into(), value: serde_json::json!({"a": [1]}) }]);
     assert_eq!(noted.ignored.len(), 1);
-    assert!(noted.ignored[0].starts_with("annotation `bad`: no JSON"), "{:?}", noted.ignored);
+    assert!(noted.ignored[0].starts_with("annotation `bad`: not valid JSON"), "{:?}", noted.ignored);
     let many = call("!annotate-many 40").await;
     assert_eq!((many.annotations.len(), many.ignored.len()), (32, 8));
     let long = "k".repeat(129);

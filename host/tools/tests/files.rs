@@ -120,7 +120,7 @@ async fn an_ambiguous_edit_changes_nothing_and_names_the_places() {
     let before = "x = 1\ny = 2\nx = 1\nx = 1\n";
     world.file("a.txt", before);
     let said = world.fails("edit_file", json!({"path": "a.txt", "old_text": "x = 1", "new_text": "z"})).await;
-    assert!(said.contains("is 3 times in `a.txt`, at lines 1, 3, 4"), "{said}");
+    assert!(said.contains("occurs 3 times in `a.txt`, at lines 1, 3, 4"), "{said}");
     assert_eq!(world.read("a.txt"), before);
     let all = json!({"path": "a.txt", "old_text": "x = 1", "new_text": "z", "replace_all": true});
     assert_eq!(world.fine("edit_file", all).await, "`a.txt` is changed in 3 places");
@@ -133,11 +133,11 @@ async fn an_edit_that_fits_nothing_says_what_is_near() {
     world.file("a.py", "def first():\n    return value + 1\n\ndef second():\n    return None\n");
     let edit = |old: &str| json!({"path": "a.py", "old_text": old, "new_text": "x"});
     let said = world.fails("edit_file", edit("def first():\n  return value + 1")).await;
-    assert!(said.contains("(0 matches); it is at line 1 but for white space"), "{said}");
+    assert!(said.contains("(0 matches); line 1 differs from it only in white space"), "{said}");
     let said = world.fails("edit_file", edit("    return valeu + 1\n")).await;
     assert!(said.contains("the nearest is line 2: `return value + 1`"), "{said}");
     let said = world.fails("edit_file", edit("zzzzzzzzzzzzzzzz")).await;
-    assert!(said.contains("nothing like it"), "{said}");
+    assert!(said.contains("no similar line is"), "{said}");
     assert!(world.fails("edit_file", edit("")).await.contains("`old_text` is empty"));
     assert!(world.fails("edit_file", edit("x")).await.contains("are the same"));
 }
