@@ -174,7 +174,7 @@ async fn bad_recordings_name_their_line() {
         (&fired(r#""stream":"words","action":"stop""#), Some(3), "`stream` of what fired is \"words\""),
         (&fired(r#""stream":"text","action":"shout""#), Some(3), "`action` \"shout\" is not an action of a rule"),
         (&format!("{HEAD}{{\"request\":1}}\n{{\"base64\":\"?\"}}\n"), Some(3), "`base64` cannot be decoded"),
-        (&format!("{HEAD}{{\"request\":1}}\n{{\"end\":\"soon\"}}\n"), Some(3), "may be complete, cut or failed"),
+        (&format!("{HEAD}{{\"request\":1}}\n{{\"end\":\"soon\"}}\n"), Some(3), "must be complete, cut or failed"),
         (
             &format!("{HEAD}{{\"request\":1}}\n{{\"end\":\"failed\",\"class\":\"x\"}}\n"),
             Some(3),
@@ -326,7 +326,7 @@ fn a_reader_names_the_line_that_is_none() {
             "is not a line of a recording",
         ),
         (format!("{HEAD}\n{{\"end\":\"cut\"}}\n"), 3, "belongs to request 0, which has not begun"),
-        (format!("{HEAD}{{\"request\":{{}}}}\n{{\"end\":\"perhaps\"}}\n"), 3, "may be complete, cut or failed"),
+        (format!("{HEAD}{{\"request\":{{}}}}\n{{\"end\":\"perhaps\"}}\n"), 3, "must be complete, cut or failed"),
         ("{\"request\":{}}\n".to_owned(), 1, "the first line must say"),
     ] {
         let error = read(&text).unwrap_err();
