@@ -84,6 +84,33 @@ pub fn ensure_componentize_py() -> Result<PathBuf> {
     Ok(folder.join(program))
 }
 
+/// Installs the library of Extism where it is missing and returns its file: the benches compare with it.
+///
+/// # Errors
+/// As for [`ensure_python`]; or the package has no library for this system.
+pub fn extism_library() -> Result<PathBuf> {
+    let install = |folder: &Path| virtual_environment(folder, "requirements-extism.txt", &["--no-deps"]);
+    let folder =
+        ensure("extism", "requirements-extism.txt", "bin/python", "the library of Extism (pip, 10 MB)", &install)?;
+    shared_library(&folder, "extism_sys", "libextism_sys.")
+}
+
+/// Returns the file of a package in a virtual environment whose name begins like this.
+fn shared_library(environment: &Path, package: &str, beginning: &str) -> Result<PathBuf> {
+    // The folder below `lib` is named after the version of Python.
+    let lib = environment.join("lib");
+    for version in fs::read_dir(&lib).with_context(|| format!("cannot read {}", lib.display()))? {
+        let Ok(files) = fs::read_dir(version?.path().join("site-packages").join(package)) else { continue };
+        for file in files {
+            let file = file?;
+            if file.file_name().to_string_lossy().starts_with(beginning) {
+                return Ok(file.path());
+            }
+        }
+    }
+    bail!("the package {package} was installed without {beginning}* in {}", environment.display())
+}
+
 /// The program `tombi`, an independent linter of TOML files against JSON Schemas.
 ///
 /// # Errors
@@ -196,7 +223,7 @@ fn run(command: &mut Command, folder: &Path) -> Result<()> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{ensure_in, node_version, run};
+    use super::{ensure_in, node_version, run, shared_library};
     use std::cell::Cell;
     use std::fs;
     use std::path::PathBuf;
@@ -247,6 +274,20 @@ mod tests {
         let error = run(&mut Command::new("no-such-program-here"), &home.join("x")).unwrap_err();
         let text = format!("{error:#}");
         assert!(text.contains("no-such-program-here is missing") && text.contains("apt-get install"), "{text}");
+        fs::remove_dir_all(home).unwrap();
+    }
+
+    #[test]
+    fn a_library_is_found_in_any_version_of_python() {
+        let home = scratch("library");
+        let package = home.join("lib/python3.99/site-packages/thing");
+        fs::create_dir_all(&package).unwrap();
+        fs::create_dir_all(home.join("lib/python3.98/site-packages/other")).unwrap();
+        fs::write(package.join("__init__.py"), "").unwrap();
+        let error = shared_library(&home, "thing", "libthing.").unwrap_err().to_string();
+        assert!(error.contains("the package thing was installed without libthing.*"), "{error}");
+        fs::write(package.join("libthing.so"), "").unwrap();
+        assert_eq!(shared_library(&home, "thing", "libthing.").unwrap(), package.join("libthing.so"));
         fs::remove_dir_all(home).unwrap();
     }
 

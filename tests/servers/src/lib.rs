@@ -16,7 +16,9 @@ mod progress;
 
 pub use aimock::Aimock;
 pub use http::{Response, get, post};
-pub use install::{ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_python, tombi};
+pub use install::{
+    ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_python, extism_library, tombi,
+};
 pub use llmock::Llmock;
 pub use model::RealModel;
 pub use process::free_port;
