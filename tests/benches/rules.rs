@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use flow::StreamKind;
 use rules::{RuleSet, Session};
 
-use support::hyperscan::{self, Hyperscan};
+use support::hyperscan;
 use support::text::{patterns, pieces, regexes, rule_set, text};
 use support::{Aim, Lane, Table, cpu_time, criterion, median, race};
 
@@ -27,6 +27,9 @@ fn main() {
     let mut table = Table::new("rules");
     let text = text(SIZES[2].0);
     let hyperscan = hyperscan::program();
+    if let Err(why) = &hyperscan {
+        table.missing("Hyperscan", why);
+    }
     for count in COUNTS {
         let patterns = patterns(count);
         for regex in regexes(&patterns) {
@@ -34,7 +37,7 @@ fn main() {
         }
         begin(&mut table, count, &patterns, &text);
         cold(&mut table, count, &patterns, &text);
-        let warm = warm(&mut table, count, &patterns, &text, hyperscan.as_deref());
+        let warm = warm(&mut table, count, &patterns, &text, hyperscan.as_deref().ok());
         rescan(&mut table, count, &patterns, &text, warm);
     }
     table.finish();
@@ -100,11 +103,11 @@ fn warm(table: &mut Table, count: usize, patterns: &[String], text: &str, hypers
     let set = rule_set(patterns);
     let cuts = SIZES.map(|(bytes, _)| pieces(&text[..bytes]));
     feed(&set, &cuts[2]);
-    let mut peer = hyperscan.map(|program| Hyperscan::start(program, patterns, text, DELTA));
+    let mut peer = hyperscan.map(|program| hyperscan::start(program, patterns, text, DELTA).unwrap());
     let mut lanes: Vec<_> =
         cuts.iter().zip(SIZES).map(|(pieces, (_, name))| Lane::new(name, || feed(&set, pieces))).collect();
     lanes.push(Lane::new("floor", || floor(&cuts[2])));
-    lanes.extend(peer.as_mut().map(Hyperscan::lane));
+    lanes.extend(peer.as_mut().map(|peer| peer.lane("Hyperscan")));
     let times = race(&mut criterion(), &format!("{count} rules, warm"), 31, lanes);
     for (at, (bytes, name)) in SIZES.iter().enumerate() {
         let aim = match (count, *bytes) {

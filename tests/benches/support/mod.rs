@@ -10,9 +10,11 @@
 
 pub(crate) mod guests;
 pub(crate) mod hyperscan;
+pub(crate) mod peer;
 pub(crate) mod text;
 
 use std::fmt::Write as _;
+use std::fs;
 use std::future::Future;
 use std::path::Path;
 use std::pin::pin;
@@ -61,6 +63,11 @@ impl<'a> Lane<'a> {
 pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
+}
+
+/// The folder that cargo gives benches for their files.
+pub(crate) fn scratch() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
 /// How long a contender's slice of a round is, if its work is not longer.
@@ -164,11 +171,17 @@ impl Table {
         writeln!(self.rows, "| {what} | {aim} | {} {unit} | {verdict} |", short(reached)).unwrap();
     }
 
+    /// Adds a row for a contender that is not on this machine, which is not a reason to stop: the others are measured.
+    pub(crate) fn missing(&mut self, what: &str, why: &str) {
+        // A pipe or a line break would end the cell.
+        let why = why.replace('|', "/").replace('\n', "; ");
+        writeln!(self.rows, "| {what} | – | not measured: {why} | – |").unwrap();
+    }
+
     /// Shows the table and leaves its rows where `cargo xtask bench` looks for them.
     pub(crate) fn finish(self) {
         println!("\n| {} | aim | reached | met |\n|---|---|---|---|\n{}", self.bench, self.rows);
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}.md", self.bench));
-        std::fs::write(place, self.rows).unwrap();
+        fs::write(scratch().join(format!("bench-{}.md", self.bench)), self.rows).unwrap();
     }
 }
 
