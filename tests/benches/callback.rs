@@ -1,5 +1,6 @@
-//! What a callback costs: `on_plain_text` through the whole host path, compared with the bare engine, native code and
-//! a process hook; a new instance with its first call; and what a session's instances take in memory.
+//! What a callback costs: `on_plain_text` through the whole host path, next to the bare engine, native code and a process
+//! hook; callbacks that answer with what they were given, next to a handler in Node and an Extism plugin; a new instance with
+//! its first call; and what a session's instances take in memory.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod support;
@@ -20,7 +21,11 @@ use turn::ports::{BoxFuture, ExtensionHost as _, Extensions, TtsrEvent};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 
+use support::echo::Echo;
+use support::extism::Extism;
 use support::guests::{EmptyStage, build, load, sandbox};
+use support::node::{self, Handover};
+use support::peer::Peer;
 use support::{Aim, Lane, Table, cpu_time, criterion, race, ready};
 
 wasmtime::component::bindgen!({
@@ -55,6 +60,7 @@ fn main() {
     let sandbox = sandbox(4_096);
     let plugin = load(&sandbox, "pass-through", component.clone());
     calls(&mut table, &plugin, &component);
+    echoes(&mut table);
     instances(&mut table, &plugin, &component);
     drop((plugin, sandbox));
     memory(&mut table, "our three plugins", Aim::AtMost(45.0), &PLUGINS.map(|name| ("plugins/", name)));
@@ -103,6 +109,49 @@ fn calls(table: &mut Table, plugin: &Plugin, component: &[u8]) {
             table.row(&format!("– {name}, {size}"), Aim::None, times.of(lane) / 1000.0, "µs");
         }
     }
+}
+
+/// What a user would choose instead of a plugin, with the same data both ways: a handler in the host's own process, if the
+/// host is written in JavaScript, or a plugin for Extism.
+fn echoes(table: &mut Table) {
+    let sandbox = sandbox(16);
+    let plugin = load(&sandbox, "echo", build("tests/guests/echo"));
+    let host = SandboxHost::new(vec![plugin]).unwrap();
+    let extensions = open(&host, "echoes");
+    let extism = Extism::prepare();
+    for (what, echo) in Echo::cases() {
+        echo.check(&*extensions);
+        let mut peers = Vec::new();
+        for (name, peer) in contenders(&echo, &extism) {
+            match peer {
+                Ok(peer) => peers.push((name, peer)),
+                Err(why) => table.missing(&format!("{name}, echo of {what}"), &why),
+            }
+        }
+        let mut lanes = vec![Lane::new("whole path", || echo.call(&*extensions))];
+        lanes.extend(peers.iter_mut().map(|(name, peer)| peer.lane(name)));
+        let times = race(&mut criterion(), &format!("echo of {what}"), 101, lanes);
+        table.row(&format!("echo of {what}, whole path"), Aim::None, times.of(0) / 1000.0, "µs");
+        for (at, (name, _)) in peers.iter().enumerate() {
+            table.row(&format!("– {name}, echo of {what}"), Aim::None, times.of(at + 1) / 1000.0, "µs");
+            table.row(&format!("– {name} ÷ whole path, echo of {what}"), Aim::None, times.ratio(at + 1, 0), "×");
+        }
+    }
+}
+
+type Contender = (&'static str, Result<Peer, String>);
+
+fn contenders(echo: &Echo, extism: &Result<Extism, String>) -> Vec<Contender> {
+    let (callback, (input, answer)) = (echo.callback(), echo.json());
+    let node = |handover| node::start(callback, &input, &answer, handover);
+    let mut all = vec![("Node handler", node(Handover::Reference))];
+    // A string cannot be changed, so that only messages need a copy to be safe from the handler.
+    if let Echo::Messages(_) = echo {
+        all.push(("Node handler that gets a copy", node(Handover::Copy)));
+    }
+    let plugin = extism.as_ref().map_err(String::clone);
+    all.push(("Extism plugin", plugin.and_then(|extism| extism.start(callback, &input, &answer))));
+    all
 }
 
 /// A session of its own each time: a session is open once at a time.

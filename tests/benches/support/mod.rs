@@ -8,15 +8,18 @@
 #![allow(dead_code, reason = "each bench uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a bench is a test with a terminal")]
 
+pub(crate) mod echo;
+pub(crate) mod extism;
 pub(crate) mod guests;
 pub(crate) mod hyperscan;
+pub(crate) mod node;
 pub(crate) mod peer;
 pub(crate) mod text;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -68,6 +71,15 @@ pub(crate) fn cpu_time() -> Duration {
 /// The folder that cargo gives benches for their files.
 pub(crate) fn scratch() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// Writes the input and the answer of a callback where a contender reads them.
+pub(crate) fn json_files(contender: &str, input: &str, answer: &str) -> (PathBuf, PathBuf) {
+    let (given, wanted) =
+        (scratch().join(format!("{contender}-input.json")), scratch().join(format!("{contender}-answer.json")));
+    fs::write(&given, input).unwrap();
+    fs::write(&wanted, answer).unwrap();
+    (given, wanted)
 }
 
 /// How long a contender's slice of a round is, if its work is not longer.

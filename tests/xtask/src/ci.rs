@@ -7,7 +7,8 @@ use anyhow::Result;
 use crate::{deps, guests, run, test, wasm};
 
 pub(crate) fn ci() -> Result<()> {
-    let packages = [guests::packages("plugins")?, guests::packages("tests/guests")?].concat();
+    let folders = ["plugins", "tests/guests", "tests/benches"];
+    let packages = folders.map(guests::packages).into_iter().collect::<Result<Vec<_>>>()?.concat();
     format(&packages)?;
     clippy(&guests::packages("plugins")?)?;
     docs()?;
