@@ -1,9 +1,6 @@
 //! What watching a stream costs: nanoseconds per byte by number of rules and size of the text, compared with a scan
 //! of the whole buffer at each delta and Hyperscan's streaming mode; the longest that a single delta takes; time and
 //! memory to begin with.
-#![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
-
-mod support;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -13,9 +10,9 @@ use std::time::{Duration, Instant};
 use flow::StreamKind;
 use rules::{RuleSet, Session};
 
-use support::hyperscan;
-use support::text::{patterns, pieces, regexes, rule_set, text};
-use support::{Aim, Lane, Table, cpu_time, criterion, median, race};
+use crate::support::hyperscan;
+use crate::support::text::{patterns, pieces, regexes, rule_set, text};
+use crate::support::{Aim, Lane, Table, cpu_time, criterion, median, race};
 
 const COUNTS: [usize; 4] = [10, 30, 100, 1_000];
 const SIZES: [(usize, &str); 3] = [(10_000, "10 KB"), (100_000, "100 KB"), (1_000_000, "1 MB")];
@@ -23,7 +20,7 @@ const SIZES: [(usize, &str); 3] = [(10_000, "10 KB"), (100_000, "100 KB"), (1_00
 /// Bytes of a delta.
 const DELTA: usize = 4;
 
-fn main() {
+pub(crate) fn bench() {
     let mut table = Table::new("rules");
     let text = text(SIZES[2].0);
     let hyperscan = hyperscan::program();

@@ -1,7 +1,4 @@
 //! What splitting the model's text costs: the search for tags, and rules, tags and one plugin together, for each delta.
-#![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
-
-mod support;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -14,15 +11,15 @@ use sandbox::{Plugin, SandboxHost};
 use turn::bench::{Splitter, TagFinder};
 use turn::ports::{BoxFuture, Clock, ExtensionHost as _};
 
-use support::guests::{EmptyStage, build, load, sandbox};
-use support::text::{patterns, pieces, rule_set, text};
-use support::{Aim, Lane, Table, criterion, race, ready};
+use crate::support::guests::{EmptyStage, build, load, sandbox};
+use crate::support::text::{patterns, pieces, rule_set, text};
+use crate::support::{Aim, Lane, Table, criterion, race, ready};
 
 /// Large enough for hundreds of tags, small enough for many rounds.
 const BYTES: usize = 1_000_000;
 const RULES: usize = 100;
 
-fn main() {
+pub(crate) fn bench() {
     let mut table = Table::new("segments");
     let sandbox = sandbox(16);
     let plugin = load(&sandbox, "pass-through", build("tests/guests/pass-through"));

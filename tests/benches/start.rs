@@ -1,19 +1,16 @@
 //! How long the program takes to start with three plugins that were compiled before: from the start of the process to its
 //! end, as its parent sees it.
-#![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
-
-mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use support::guests::{build, root};
-use support::{Aim, Lane, Table, criterion, race};
+use crate::support::guests::{build, root};
+use crate::support::{Aim, Lane, Table, criterion, race};
 
 const PLUGINS: [&str; 3] = ["redact-secrets", "session-notes", "team-guard"];
 
-fn main() {
+pub(crate) fn bench() {
     let program = program();
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-start");
     let cache = place.join("cache");

@@ -1,8 +1,5 @@
 //! The cost of a turn without work: recorded bytes through a decoder and a turn without plugins, rules
 //! and subscribers, compared with decoding alone.
-#![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
-
-mod support;
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -23,13 +20,13 @@ use turn::ports::{
 };
 use turn::{CancellationToken, Parts, Session, Settings};
 
-use support::text::{pieces, text};
-use support::{Aim, Lane, Table, criterion, race};
+use crate::support::text::{pieces, text};
+use crate::support::{Aim, Lane, Table, criterion, race};
 
 /// Words of one long answer, in deltas of four bytes.
 const BYTES: usize = 40_000;
 
-fn main() {
+pub(crate) fn bench() {
     let mut table = Table::new("turn");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let text = text(BYTES);

@@ -1,0 +1,30 @@
+//! All benches in one program, so that link-time optimisation, which takes minutes, is done once. `cargo xtask bench [NAME …]` runs
+//! each in a process of its own, since memory that one used would count for the next.
+#![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
+
+mod callback;
+mod rules;
+mod segments;
+mod start;
+mod support;
+mod turn;
+
+const BENCHES: [(&str, fn()); 5] = [
+    ("callback", callback::bench),
+    ("rules", rules::bench),
+    ("segments", segments::bench),
+    ("turn", turn::bench),
+    ("start", start::bench),
+];
+
+/// The benches to run, with commas between them; all where it is not set. Arguments belong to Criterion.
+const CHOSEN: &str = "TIDEGATE_BENCHES";
+
+fn main() {
+    let chosen = std::env::var(CHOSEN).unwrap_or_default();
+    for (name, bench) in BENCHES {
+        if chosen.is_empty() || chosen.split(',').any(|wanted| wanted == name) {
+            bench();
+        }
+    }
+}
