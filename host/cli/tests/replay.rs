@@ -186,7 +186,7 @@ fn repeat_limits_count_unless_every_match_is_asked_for() {
     assert_eq!(fires(&["--rule", "once.md", "--every", "--rule", "gap.md"]), [1, 1, 2, 2, 3, 3]);
     place.write("book.md", "+++\ndescription = \"d\"\n+++\nB.\n");
     let book = err(&place.run(&["rules", "replay", transcript, "--rule", "book.md"]));
-    assert!(book.contains("rule `book` has no condition") && book.contains("no rule takes part"), "{book}");
+    assert!(book.contains("rule `book` has no condition") && book.contains("no rule is active"), "{book}");
     let both = place.run(&["rules", "replay", transcript, "--every", "--fail-on", "disagreement"]);
     assert!(code(&both) == 2 && err(&both).contains("--every compares nothing"));
 }
@@ -316,7 +316,7 @@ fn nothing_in_a_file_is_passed_over_in_silence() {
             format!("{}\n{{\"type\": \"turn_start\"}}\n", lines[0]),
             "part.jsonl, line 2: is not a record: `thread_id`",
         ),
-        ("other.jsonl", "{\"a\": 1}\n".to_owned(), "other.jsonl, line 1: begins neither"),
+        ("other.jsonl", "{\"a\": 1}\n".to_owned(), "other.jsonl, line 1: is neither the first line of a recording"),
         ("empty.jsonl", "\n".to_owned(), "empty.jsonl: is empty"),
         ("rec.jsonl", recording(&[&[Say::Text("x")]]).replace("\"request\"", "\"reqest\""), "rec.jsonl, line 2:"),
     ] {

@@ -60,7 +60,9 @@ async fn lines_are_found_with_their_numbers() {
     assert_eq!(world.fine("grep", json!({"pattern": "nowhere"})).await, "[no line matches `nowhere`]");
     let said = world.fails("grep", json!({"pattern": "(?=x)"})).await;
     assert!(said.contains("look-around"), "{said}");
-    assert!(world.fails("grep", json!({"pattern": "\\w{1000}{1000}"})).await.contains("not a valid regular expression"));
+    assert!(
+        world.fails("grep", json!({"pattern": "\\w{1000}{1000}"})).await.contains("not a valid regular expression")
+    );
 }
 
 #[tokio::test]

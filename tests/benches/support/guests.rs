@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use flow::{EventKind, Message, Place, PluginId, Power, SessionId, ToolSpec};
 use sandbox::{ComponentSource, EngineOptions, Plugin, PluginSource, Sandbox};
@@ -34,6 +35,12 @@ pub(crate) fn load(sandbox: &Sandbox, id: &str, component: Vec<u8>) -> Plugin {
     sandbox.load(source).unwrap()
 }
 
+/// A new turn whenever it is asked for: a plugin has a time limit for all its calls of one turn.
+fn turn() -> u32 {
+    static TURN: AtomicU32 = AtomicU32::new(1);
+    TURN.fetch_add(1, Ordering::Relaxed)
+}
+
 /// A session as plugins see it, with nothing in it, whose events go nowhere.
 #[derive(Debug)]
 pub(crate) struct EmptyStage;
@@ -46,7 +53,7 @@ impl SessionView for EmptyStage {
     fn info(&self) -> SessionInfo {
         SessionInfo {
             id: SessionId::new("s"),
-            place: Place { turn: 1, step: 1, attempt: 1 },
+            place: Place { turn: turn(), step: 1, attempt: 1 },
             provider: "bench".into(),
             model: "bench".into(),
             workspace: String::new(),

@@ -123,7 +123,7 @@ fn a_further_violation_of_a_rule_that_is_used_up_is_a_line() {
         printed(EventKind::RuleFired { found: found.unwrap(), action: Action::Pass, first, again }).1
     };
     assert!(fired(false, true).contains("matched again and is only reported"));
-    assert!(fired(true, false).contains("a budget is spent"));
+    assert!(fired(true, false).contains("its budget is spent"));
     assert_eq!(fired(false, false), "");
 }
 
