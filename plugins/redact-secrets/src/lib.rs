@@ -84,8 +84,10 @@ impl Extension for RedactSecrets {
         let mut extra = Vec::new();
         for pattern in extra_patterns {
             let regex = Regex::new(&pattern).map_err(|error| {
-                tidegate_sdk::Error::new(format_args!("setting `extra_patterns`: `{pattern}` is not a valid pattern: \
-                                                       {error}"))
+                tidegate_sdk::Error::new(format_args!(
+                    "setting `extra_patterns`: `{pattern}` is not a valid pattern: \
+                                                       {error}"
+                ))
             })?;
             if regex.is_match("") {
                 bail!(
