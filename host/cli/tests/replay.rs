@@ -325,7 +325,7 @@ fn nothing_in_a_file_is_passed_over_in_silence() {
     }
     let torn = replay("torn.jsonl", &text[..text.len() - 10]);
     assert!(
-        code(&torn) == 0 && err(&torn).contains(&format!("torn.jsonl, line {}: is cut off", lines.len())),
+        code(&torn) == 0 && err(&torn).contains(&format!("torn.jsonl, line {}: is truncated", lines.len())),
         "{}",
         err(&torn)
     );
