@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use flow::{
-    Action, Callback, Evidence, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, Place, RuleMatch, SessionId,
-    StopReason, StreamKind, Tag, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, Usage,
+    Action, Callback, Evidence, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, RuleMatch, RunPosition,
+    SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPattern, TagPlace, TextAnswer, TextPlace, Usage,
 };
 use sandbox::{Plugin, SandboxHost};
 use turn::ports::{BoxFuture, ExtensionHost as _, Extensions, TtsrEvent};
@@ -254,8 +254,13 @@ fn call_once(extensions: &dyn Extensions, plugin: usize, callback: &Callback) {
         }
         Callback::LlmOutput(_) => {
             let (text, usage) = ("Done: the port comes from PORT.".to_owned(), Usage::default());
-            let output =
-                ModelOutput { at: Place::default(), text, tool_calls: Vec::new(), stop: StopReason::EndTurn, usage };
+            let output = ModelOutput {
+                at: RunPosition::default(),
+                text,
+                tool_calls: Vec::new(),
+                stop: StopReason::EndTurn,
+                usage,
+            };
             answered(ready(extensions.llm_output(plugin, &output)).map(drop));
         }
         Callback::TtsrTriggered => answered(ready(extensions.ttsr_triggered(plugin, &fired()))),
@@ -266,7 +271,7 @@ fn fired() -> TtsrEvent {
     let (pattern, text) = (r"\.unwrap\(\)".to_owned(), ".unwrap()".to_owned());
     let evidence = Evidence { pattern, text, start: 10, end: 19, line: 1, field: None, path: None, unread: false };
     let found = RuleMatch { rule: "rust-no-unwrap".into(), stream: StreamKind::Text, evidence };
-    TtsrEvent { matches: vec![found], action: Action::Interrupt, place: Place { turn: 1, step: 1, attempt: 1 } }
+    TtsrEvent { matches: vec![found], action: Action::Interrupt, place: RunPosition { turn: 1, step: 1, attempt: 1 } }
 }
 
 /// Memory that this process takes, in KB of 1,000 bytes: a page of a component's image that a thousand instances map counts once,

@@ -17,14 +17,14 @@ pub struct Event {
     /// Milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// Where in the run of the thread.
-    pub place: Place,
+    pub place: RunPosition,
     /// What happened, with its payload.
     pub kind: EventKind,
 }
 
 /// Turn, step and attempt, each counted from 1; 0 = before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct RunPosition {
     /// From one user input to idle.
     pub turn: u32,
     /// One accepted assistant message.

@@ -1,6 +1,6 @@
 //! Callbacks of extensions: what they are, what they answer, how they fail.
 
-use crate::{Place, PluginId, Registered, StopReason, ToolCall, Usage};
+use crate::{PluginId, Registered, RunPosition, StopReason, ToolCall, Usage};
 
 /// Priority of a callback that names none. Range 0 to 100, higher first; equal = order of registration.
 pub const DEFAULT_PRIORITY: u8 = 50;
@@ -158,7 +158,7 @@ pub struct Registration {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextPlace {
     /// The position in the run.
-    pub at: Place,
+    pub at: RunPosition,
     /// The stream that it belongs to.
     pub stream: TextStream,
     /// Its number among the units of this stream in this attempt, from 0.
@@ -171,7 +171,7 @@ pub struct TextPlace {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TagPlace {
     /// The position in the run.
-    pub at: Place,
+    pub at: RunPosition,
     /// Names of the handled tags around it, outermost first.
     pub inside: Vec<String>,
 }
@@ -180,7 +180,7 @@ pub struct TagPlace {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelOutput {
     /// The position in the run.
-    pub at: Place,
+    pub at: RunPosition,
     /// The text of the message: its text blocks joined.
     pub text: String,
     /// The tool calls that come with it; they cannot be changed.

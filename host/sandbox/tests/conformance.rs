@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use flow::{
     Action, Annotation, CallFailure, CallId, EventKind, Evidence, FailureCause, InputAnswer, Message, ModelOutput,
-    Origin, OutputAnswer, Part, Place, RuleMatch, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPlace,
+    Origin, OutputAnswer, Part, RuleMatch, RunPosition, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPlace,
     TextAnswer, TextPlace, TextStream, ToolCall, ToolSpec, Usage,
 };
 use support::{Leaping, Stage, failure, open, patient, sandbox, say, source};
@@ -113,7 +113,7 @@ async fn every_answer_to_plain_text() {
     assert_eq!(say(&extensions, "").await, Ok(TextAnswer::Pass));
     assert_eq!(ask(&extensions, "!replace ünï").await, "ünï");
     assert_eq!(ask(&extensions, "!drop").await, "");
-    let at = Place { turn: 41, step: 42, attempt: 43 };
+    let at = RunPosition { turn: 41, step: 42, attempt: 43 };
     let inside = vec!["outer".into(), "inner".into()];
     let place = TextPlace { at, stream: TextStream::Thinking, unit: 7, inside };
     let told = extensions.plain_text(0, "!subject", &place).await.unwrap();
@@ -133,7 +133,7 @@ async fn every_answer_to_a_tag() {
         content: content.into(),
         close: "</do>".into(),
     };
-    let place = TagPlace { at: Place { turn: 41, step: 42, attempt: 43 }, inside: vec!["outer".into()] };
+    let place = TagPlace { at: RunPosition { turn: 41, step: 42, attempt: 43 }, inside: vec!["outer".into()] };
     let call = async |content: &str| extensions.tag(0, &tag(content), &place).await.unwrap();
     assert_eq!(call("x").await, TagAnswer::Keep);
     assert_eq!(call("!content in").await, TagAnswer::Content("in".into()));
@@ -148,7 +148,7 @@ fn output(text: &str) -> ModelOutput {
     let call = ToolCall { id: CallId::new("c9"), name: "grep".into(), arguments: "{}".into() };
     let usage = Usage { input: Some(u64::MAX), output: Some(2), cache_read: Some(77), cache_write: None };
     ModelOutput {
-        at: Place { turn: 41, step: 42, attempt: 43 },
+        at: RunPosition { turn: 41, step: 42, attempt: 43 },
         text: text.into(),
         tool_calls: vec![call],
         stop: StopReason::Pause,
@@ -206,7 +206,7 @@ fn event(text: &str) -> TtsrEvent {
             },
         }],
         action: Action::Interrupt,
-        place: Place { turn: 1, step: 1, attempt: 4 },
+        place: RunPosition { turn: 1, step: 1, attempt: 4 },
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flow::{
-    Action, Diagnostic, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, Place, RuleMatch, SessionId,
-    StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
+    Action, Diagnostic, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, RuleMatch, RunPosition,
+    SessionId, StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
 };
 use providers::ProviderConfig;
 use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
@@ -206,7 +206,7 @@ fn sample_tag(patterns: &[TagPattern]) -> Tag {
 
 fn sample_output() -> ModelOutput {
     ModelOutput {
-        at: Place::default(),
+        at: RunPosition::default(),
         text: "ping".into(),
         tool_calls: Vec::new(),
         stop: StopReason::EndTurn,
@@ -226,7 +226,7 @@ fn sample_event() -> TtsrEvent {
         unread: false,
     };
     let found = RuleMatch { rule: "doctor-sample".into(), stream: StreamKind::Text, evidence };
-    TtsrEvent { matches: vec![found], action: Action::Pass, place: Place { turn: 1, step: 1, attempt: 1 } }
+    TtsrEvent { matches: vec![found], action: Action::Pass, place: RunPosition { turn: 1, step: 1, attempt: 1 } }
 }
 
 /// An empty session without subscribers.
@@ -239,7 +239,7 @@ impl EventSink for Nothing {
 impl SessionView for Nothing {
     fn info(&self) -> SessionInfo {
         let (provider, model, workspace) = (String::new(), String::new(), String::new());
-        SessionInfo { id: SessionId::new("doctor"), place: Place::default(), provider, model, workspace }
+        SessionInfo { id: SessionId::new("doctor"), place: RunPosition::default(), provider, model, workspace }
     }
 
     fn history_len(&self) -> usize {

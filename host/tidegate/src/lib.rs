@@ -69,11 +69,11 @@ pub use flow::{
     Action, Ambiguous, Annotation, AnswerBlock, Argument, BlockId, CallFailure, CallId, Callback, CallbackKind,
     CallbackOutcome, CallbackReport, Confirmation, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, Event,
     EventKind, Evidence, FailureCause, HoldOutcome, InvalidPluginId, KeySource, Label, Location, Message, ModelError,
-    NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode, Place, PluginId, Position,
-    Power, Preview, Prompt, PromptAddition, ProviderKind, Registered, Registration, Role, RuleLayer, RuleMatch,
-    RuleOrigin as RuleSource, RuleRecord, SessionId, SessionInUse, SettingKind, SettingValue, Severity, SourceFile,
-    StopReason, StreamKind, Subject, TagPattern, TextOptions, TextStream, TextUnit, ToolCall, ToolOutput, ToolResult,
-    ToolSpec, TurnStatus, Usage,
+    NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power,
+    Preview, Prompt, PromptAddition, ProviderKind, Registered, Registration, Role, RuleLayer, RuleMatch,
+    RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SessionInUse, SettingKind, SettingValue, Severity,
+    SourceFile, StopReason, StreamKind, Subject, TagPattern, TextOptions, TextStream, TextUnit, ToolCall, ToolOutput,
+    ToolResult, ToolSpec, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
-use flow::{Event, EventKind, Place};
+use flow::{Event, EventKind, RunPosition};
 use futures_core::Stream;
 
 use crate::ports::{Clock, EventSink};
@@ -31,7 +31,7 @@ pub struct Hub {
 
 #[derive(Default)]
 struct State {
-    place: Place,
+    place: RunPosition,
     subscribers: Vec<Weak<Queue>>,
     /// No event follows: who subscribes now gets the end at once.
     closed: bool,
@@ -105,12 +105,12 @@ impl Hub {
     }
 
     /// Sets where in the run the next events are.
-    pub fn set_place(&self, place: Place) {
+    pub fn set_place(&self, place: RunPosition) {
         lock(&self.state).place = place;
     }
 
     /// Where in the run the next event is.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> RunPosition {
         lock(&self.state).place
     }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use flow::{
     Action, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer,
-    Permission, Place, Preview, Prompt, Registration, RuleMatch, RuleRecord, SessionId, SessionInUse, Tag, TagAnswer,
-    TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
+    Permission, Preview, Prompt, Registration, RuleMatch, RuleRecord, RunPosition, SessionId, SessionInUse, Tag,
+    TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 
 pub use files::{FileKind, FileStatus, Files};
@@ -194,7 +194,7 @@ pub struct TtsrEvent {
     /// The action that is taken.
     pub action: Action,
     /// The position in the run.
-    pub place: Place,
+    pub place: RunPosition,
 }
 
 /// What extensions may see of their session, pulled when they ask.
@@ -219,7 +219,7 @@ pub struct SessionInfo {
     /// The session's id.
     pub id: SessionId,
     /// The position of the run.
-    pub place: Place,
+    pub place: RunPosition,
     /// The provider's name.
     pub provider: String,
     /// The model's name.
@@ -264,7 +264,7 @@ pub struct Question {
     /// The session that asks. A front end with several sessions has to show it.
     pub session: SessionId,
     /// The position in the run: turn, step, attempt.
-    pub place: Place,
+    pub place: RunPosition,
     /// The call as the model wrote it.
     pub call: ToolCall,
     /// Which setting requires the question, and why.

@@ -10,8 +10,8 @@ mod steer;
 use std::sync::Arc;
 
 use flow::{
-    CallFailure, CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, Place, PluginId, Role, RuleMatch,
-    StopReason, ToolResult, TurnStatus,
+    CallFailure, CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, PluginId, Role, RuleMatch,
+    RunPosition, StopReason, ToolResult, TurnStatus,
 };
 use rules::Judgement;
 use tokio::task::JoinSet;
@@ -35,7 +35,7 @@ use crate::stream::{Driver, End, shown};
 pub(crate) struct Turn<'a> {
     session: &'a mut Session,
     cancel: &'a CancellationToken,
-    place: Place,
+    place: RunPosition,
     /// The attempt under way, or the one that was just accepted.
     attempt: Attempt,
     phase: Phase,
@@ -85,7 +85,7 @@ impl From<CallFailure> for Stop {
 }
 
 impl<'a> Turn<'a> {
-    pub(crate) fn new(session: &'a mut Session, cancel: &'a CancellationToken, place: Place) -> Self {
+    pub(crate) fn new(session: &'a mut Session, cancel: &'a CancellationToken, place: RunPosition) -> Self {
         let report = TurnReport::new(place);
         Self {
             session,
@@ -405,7 +405,7 @@ fn notify_extensions(
     caller: &Arc<Caller>,
     matches: &[RuleMatch],
     judgement: &Judgement,
-    place: Place,
+    place: RunPosition,
 ) {
     let first = matches.iter().zip(&judgement.first).filter(|(_, first)| **first).map(|(found, _)| found.clone());
     let event = TtsrEvent { matches: first.collect(), action: judgement.action, place };

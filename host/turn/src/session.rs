@@ -5,8 +5,8 @@ mod rules;
 use std::sync::Arc;
 
 use flow::{
-    ErrorClass, EventKind, Message, Origin, Place, PromptAddition, SessionId, SessionInUse, StopReason, TurnStatus,
-    Usage,
+    ErrorClass, EventKind, Message, Origin, PromptAddition, RunPosition, SessionId, SessionInUse, StopReason,
+    TurnStatus, Usage,
 };
 
 use ::rules::RuleSet;
@@ -98,14 +98,14 @@ pub struct TurnReport {
     /// Tokens of all its attempts.
     pub usage: Usage,
     /// The position of the run at its end.
-    pub place: Place,
+    pub place: RunPosition,
     /// How often a rule stopped the model.
     pub interrupts: u32,
 }
 
 impl TurnReport {
     /// The report of a turn that begins at `place`.
-    pub(crate) fn new(place: Place) -> Self {
+    pub(crate) fn new(place: RunPosition) -> Self {
         let (status, usage) = (TurnStatus::Completed, Usage::default());
         Self { status, text: String::new(), stop: None, usage, place, interrupts: 0 }
     }
@@ -113,7 +113,7 @@ impl TurnReport {
     /// The report of a turn that could not begin, with the reason.
     pub fn failed(message: impl Into<String>) -> Self {
         let status = TurnStatus::Failed { class: ErrorClass::Permanent, message: message.into() };
-        Self { status, ..Self::new(Place::default()) }
+        Self { status, ..Self::new(RunPosition::default()) }
     }
 }
 
@@ -233,7 +233,7 @@ impl Session {
     pub async fn run(&mut self, input: Vec<Message>, cancel: &CancellationToken) -> TurnReport {
         self.begin_thread();
         self.turns += 1;
-        let place = Place { turn: self.turns, step: 0, attempt: 0 };
+        let place = RunPosition { turn: self.turns, step: 0, attempt: 0 };
         self.set_place(place);
         self.hub.emit(EventKind::TurnStart);
         self.rules.begin_turn();
@@ -262,7 +262,7 @@ impl Session {
         self.hub.close();
     }
 
-    pub(crate) fn set_place(&self, place: Place) {
+    pub(crate) fn set_place(&self, place: RunPosition) {
         self.hub.set_place(place);
     }
 

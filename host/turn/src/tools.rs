@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use flow::{
-    Ambiguous, Confirmation, EventKind, Permission, Place, Preview, SessionId, ToolCall, ToolOutput, ToolResult,
+    Ambiguous, Confirmation, EventKind, Permission, Preview, RunPosition, SessionId, ToolCall, ToolOutput, ToolResult,
 };
 
 use crate::events::Hub;
@@ -19,7 +19,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) tools: &'a dyn Tools,
     pub(crate) confirm: &'a dyn Confirm,
     pub(crate) session: &'a SessionId,
-    pub(crate) place: Place,
+    pub(crate) place: RunPosition,
 }
 
 /// The effect of stream rules on a call.

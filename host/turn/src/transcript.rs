@@ -17,9 +17,9 @@ pub use self::rules::kept_rules;
 /// Returns the record of an event.
 ///
 /// ```
-/// use flow::{Event, EventKind, Place};
+/// use flow::{Event, EventKind, RunPosition};
 /// let kind = EventKind::CognitionOutDelta { text: "Hello".into(), index: 0 };
-/// let event = Event { seq: 7, at_ms: 0, place: Place { turn: 1, step: 1, attempt: 1 }, kind };
+/// let event = Event { seq: 7, at_ms: 0, place: RunPosition { turn: 1, step: 1, attempt: 1 }, kind };
 /// let record = tidegate_turn::transcript::record(&event, "thread-1");
 /// assert_eq!(record["type"], "cognition_out_delta");
 /// assert_eq!(record["payload"]["text"], "Hello");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flow::{Message, Place, ToolSpec};
+use flow::{Message, RunPosition, ToolSpec};
 
 use crate::events::Hub;
 use crate::history::History;
@@ -21,7 +21,7 @@ impl View {
     pub(crate) fn new(parts: &Parts, history: History, hub: Arc<Hub>) -> Self {
         let info = SessionInfo {
             id: parts.id.clone(),
-            place: Place::default(),
+            place: RunPosition::default(),
             provider: parts.model.provider().to_owned(),
             model: parts.model.name().to_owned(),
             workspace: parts.settings.workspace.clone(),

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use expect_test::expect;
 use flow::{
     Action, Annotation, AnswerBlock, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport,
-    Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial, Place, PluginId,
-    Preview, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, TextUnit, TurnStatus, Usage,
+    Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial, PluginId,
+    Preview, Role, RuleMatch, RuleRecord, RunPosition, SessionId, StopReason, StreamKind, TextUnit, TurnStatus, Usage,
 };
 use serde_json::Value;
 use tidegate_kit::{Plugin, Scene, Script, blocks, calls, drain, listing, rule_set, shown, text, tool};
@@ -28,9 +28,9 @@ async fn numbers_have_no_gaps_and_go_on_over_turns() {
     let mut events = scene.turn("one").await.1;
     events.extend(scene.turn("two").await.1);
     assert_eq!(numbers(&events), (0..events.len() as u64).collect::<Vec<_>>());
-    let places: Vec<Place> = events.iter().map(|event| event.place).collect();
+    let places: Vec<RunPosition> = events.iter().map(|event| event.place).collect();
     assert!(places.windows(2).all(|pair| {
-        let key = |place: &Place| (place.turn, place.step, place.attempt);
+        let key = |place: &RunPosition| (place.turn, place.step, place.attempt);
         key(&pair[0]) <= key(&pair[1])
     }));
 }
@@ -388,7 +388,7 @@ fn samples() -> Vec<EventKind> {
 
 #[test]
 fn every_kind_has_its_record_with_what_it_must_have() {
-    let place = Place { turn: 1, step: 2, attempt: 3 };
+    let place = RunPosition { turn: 1, step: 2, attempt: 3 };
     let mut seen = BTreeSet::new();
     for (seq, kind) in (5..).zip(samples()) {
         let event = Event { seq, at_ms: 9, place, kind };
@@ -413,7 +413,8 @@ fn every_kind_has_its_record_with_what_it_must_have() {
 #[test]
 fn records_say_what_their_event_says() {
     let record = |kind| {
-        turn::transcript::record(&Event { seq: 0, at_ms: 0, place: Place::default(), kind }, "t")["payload"].clone()
+        turn::transcript::record(&Event { seq: 0, at_ms: 0, place: RunPosition::default(), kind }, "t")["payload"]
+            .clone()
     };
     let payloads: Vec<Value> = samples().into_iter().map(record).collect();
     let of = |name: &str, field: &str| -> Vec<Value> {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flow::{Confirmation, ErrorClass, Event, EventKind, Message, Place, TurnStatus};
+use flow::{Confirmation, ErrorClass, Event, EventKind, Message, RunPosition, TurnStatus};
 use tidegate_kit::{Scene, Script, calls, rule_set, text};
 use tidegate_turn as turn;
 use turn::ports::{BoxFuture, Confirm, Question};
@@ -40,7 +40,7 @@ async fn a_question_carries_its_session_position_call_and_preview() {
     assert_eq!(report.status, TurnStatus::Completed);
     let asked = asked.0.lock().unwrap();
     let [question] = asked.as_slice() else { panic!("{asked:?}") };
-    assert_eq!((&question.session, question.place), (&id, Place { turn: 1, step: 1, attempt: 1 }));
+    assert_eq!((&question.session, question.place), (&id, RunPosition { turn: 1, step: 1, attempt: 1 }));
     assert_eq!((question.call.id.as_str(), question.call.arguments.as_str()), ("1", arguments));
     assert_eq!(question.reason, "shell is set to ask");
     let shown: Vec<(&str, &str)> =

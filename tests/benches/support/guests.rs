@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use flow::{EventKind, Message, Place, PluginId, Power, SessionId, ToolSpec};
+use flow::{EventKind, Message, PluginId, Power, RunPosition, SessionId, ToolSpec};
 use sandbox::{ComponentSource, EngineOptions, Plugin, PluginSource, Sandbox};
 use turn::ports::{EventSink, SessionInfo, SessionView};
 
@@ -53,7 +53,7 @@ impl SessionView for EmptyStage {
     fn info(&self) -> SessionInfo {
         SessionInfo {
             id: SessionId::new("s"),
-            place: Place { turn: turn(), step: 1, attempt: 1 },
+            place: RunPosition { turn: turn(), step: 1, attempt: 1 },
             provider: "bench".into(),
             model: "bench".into(),
             workspace: String::new(),

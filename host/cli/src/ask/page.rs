@@ -108,7 +108,7 @@ fn wrapped(line: &str, columns: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use tidegate::{Argument, CallId, Place, Preview, SessionId, ToolCall};
+    use tidegate::{Argument, CallId, Preview, RunPosition, SessionId, ToolCall};
 
     use super::*;
     use crate::style::{Part, parts};
@@ -117,7 +117,7 @@ mod tests {
         let argument = |(name, value): &(&str, &str)| Argument { name: (*name).to_owned(), value: (*value).to_owned() };
         Question {
             session: SessionId::new("s-1"),
-            place: Place::default(),
+            place: RunPosition::default(),
             call: ToolCall { id: CallId::new("c-1"), name: "shell".to_owned(), arguments: String::new() },
             reason: "`shell` asks by default".to_owned(),
             preview: Preview {

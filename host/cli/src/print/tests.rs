@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use tidegate::{
-    CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Evidence, FailureCause, Place,
-    RuleMatch, StreamKind,
+    CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Evidence, FailureCause, RuleMatch,
+    RunPosition, StreamKind,
 };
 
 use super::*;
@@ -85,7 +85,7 @@ fn events(text: &str) -> Vec<EventKind> {
 /// What is printed of an event, to standard output and to standard error.
 fn printed(kind: EventKind) -> (String, String) {
     let mut printer = Printer::new(true);
-    printer.event(&Event { seq: 0, at_ms: 0, place: Place::default(), kind }).unwrap();
+    printer.event(&Event { seq: 0, at_ms: 0, place: RunPosition::default(), kind }).unwrap();
     printer.answer.finish().unwrap();
     written()
 }
@@ -133,7 +133,7 @@ fn an_escape_that_is_cut_in_two_is_written_out() {
     let mut printer = Printer::new(false);
     for text in ["a\u{1b}", "[2Jb\r", "c\r", "\nd\r"] {
         let kind = EventKind::CognitionOutDelta { text: text.into(), index: 0 };
-        printer.event(&Event { seq: 0, at_ms: 0, place: Place::default(), kind }).unwrap();
+        printer.event(&Event { seq: 0, at_ms: 0, place: RunPosition::default(), kind }).unwrap();
     }
     printer.answer.finish().unwrap();
     assert_eq!(written().0, "a\\u{1b}[2Jb\\rc\nd\\r\n");

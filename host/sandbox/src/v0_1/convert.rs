@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flow::{Message, Origin, Part, Place, Role, StopReason};
+use flow::{Message, Origin, Part, Role, RunPosition, StopReason};
 use turn::ports::SessionInfo;
 
 use super::bindings::tidegate::extension as imports;
@@ -31,7 +31,7 @@ pub(super) fn unknown_kind(part: &Part) -> Option<&'static str> {
 }
 
 /// A position in the run.
-pub(super) fn moment(at: Place) -> Moment {
+pub(super) fn moment(at: RunPosition) -> Moment {
     Moment { turn: at.turn, step: at.step, attempt: at.attempt }
 }
 
@@ -238,7 +238,7 @@ pub(super) fn no_session(extension: String) -> imports::session::SessionInfo {
     imports::session::SessionInfo {
         extension,
         id: none(),
-        at: moment(Place::default()),
+        at: moment(RunPosition::default()),
         agent: AGENT.to_owned(),
         provider: none(),
         model: none(),

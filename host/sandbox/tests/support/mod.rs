@@ -345,7 +345,7 @@ impl SessionView for Stage {
     fn info(&self) -> SessionInfo {
         SessionInfo {
             id: SessionId::new("s1"),
-            place: flow::Place { turn: *self.turn.lock().unwrap(), step: 2, attempt: 3 },
+            place: flow::RunPosition { turn: *self.turn.lock().unwrap(), step: 2, attempt: 3 },
             provider: "recording".into(),
             model: "m".into(),
             workspace: "/w".into(),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use flow::{
-    AnswerBlock, BlockId, EventKind, Message, ModelOutput, Origin, Part, Partial, Place, Role, StopReason, StreamKind,
-    ToolCall, Usage,
+    AnswerBlock, BlockId, EventKind, Message, ModelOutput, Origin, Part, Partial, Role, RunPosition, StopReason,
+    StreamKind, ToolCall, Usage,
 };
 
 use rules::ContextMode;
@@ -175,7 +175,7 @@ impl Answer {
     /// The answer as `on_llm_output` gets it; the stage that calls it fills in the position.
     pub(crate) fn output(&self) -> ModelOutput {
         let stop = self.stop.clone().unwrap_or(StopReason::EndTurn);
-        let at = Place::default();
+        let at = RunPosition::default();
         ModelOutput { at, text: self.text.clone(), tool_calls: self.calls(), stop, usage: self.usage }
     }
 
