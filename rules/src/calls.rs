@@ -8,7 +8,7 @@ use flow::{Evidence, RuleMatch, StreamKind};
 
 use crate::gate::Standing;
 use crate::group::Group;
-use crate::json::{Decoder, Place, Sink};
+use crate::json::{JsonDecoder, JsonPath, Sink};
 use crate::scope::{relative_path, tool_key};
 use crate::unread::{self, Unread};
 use crate::watch::{Fired, Verdict, Watch};
@@ -23,7 +23,7 @@ const MAX_PATHS: usize = 256;
 /// One tool call under watch.
 #[derive(Debug)]
 pub(crate) struct CallWatch {
-    decoder: Decoder,
+    decoder: JsonDecoder,
     values: Values,
 }
 
@@ -79,7 +79,7 @@ impl CallWatch {
             unread: None,
             waiting: Vec::new(),
         };
-        Self { decoder: Decoder::default(), values }
+        Self { decoder: JsonDecoder::default(), values }
     }
 
     /// Why rules could not see all of the call, if so.
@@ -132,7 +132,7 @@ impl Values {
     }
 
     /// Whether a value names a file: what the tool declares, else by its key.
-    fn names_a_file(&self, place: &Place, field: &String) -> bool {
+    fn names_a_file(&self, place: &JsonPath, field: &String) -> bool {
         if self.declared.is_empty() { is_path(place) } else { self.declared.contains(field) }
     }
 
@@ -223,7 +223,7 @@ impl Value {
 }
 
 impl Sink for Reading<'_> {
-    fn begin(&mut self, place: &Place) {
+    fn begin(&mut self, place: &JsonPath) {
         let values = &mut *self.values;
         let (field, exact) = (place.field(), place.exact());
         let watched = |(local, at): (usize, &u32)| {
@@ -270,7 +270,7 @@ impl Sink for Reading<'_> {
 
 /// Whether a value names a file: its key is or ends with `path`, or it is an entry of a list whose key is or ends with
 /// `paths`.
-fn is_path(place: &Place) -> bool {
+fn is_path(place: &JsonPath) -> bool {
     let ending = if place.in_list() { "paths" } else { "path" };
     place.key().is_some_and(|key| key.to_ascii_lowercase().ends_with(ending))
 }

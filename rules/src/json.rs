@@ -2,7 +2,7 @@
 //! written, for any split of the text.
 //!
 //! It is not a validator: the tool that runs the call parses the complete arguments. Text that cannot be JSON stops
-//! it, and so does text beyond a bound; both are reported by [`Decoder::error`]. A key given twice gives both values,
+//! it, and so does text beyond a bound; both are reported by [`JsonDecoder::error`]. A key given twice gives both values,
 //! whichever of them the tool uses. A `.` or `[]` in a key looks the same in a place as one between keys.
 
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ pub const MAX_BYTES: u64 = 64 << 20;
 /// Takes the values in the order of the text.
 pub trait Sink {
     /// A value begins.
-    fn begin(&mut self, place: &Place);
+    fn begin(&mut self, place: &JsonPath);
     /// More of it, decoded; never empty.
     fn text(&mut self, text: &str);
     /// It is complete.
@@ -28,7 +28,7 @@ pub trait Sink {
 
 /// The path of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place(Vec<Inside>);
+pub struct JsonPath(Vec<Inside>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Inside {
@@ -36,7 +36,7 @@ enum Inside {
     List(u32),
 }
 
-impl Place {
+impl JsonPath {
     /// The place by kind: `edits[].new_text`.
     pub fn field(&self) -> String {
         self.write(self.0.len(), |out, _| out.push_str("[]"))
@@ -112,9 +112,9 @@ enum State {
 
 /// The decoder of one JSON text.
 #[derive(Debug)]
-pub struct Decoder {
+pub struct JsonDecoder {
     state: State,
-    place: Place,
+    place: JsonPath,
     /// The string being read is a key.
     in_key: bool,
     key: String,
@@ -125,11 +125,11 @@ pub struct Decoder {
     error: Option<String>,
 }
 
-impl Default for Decoder {
+impl Default for JsonDecoder {
     fn default() -> Self {
         Self {
             state: State::Value,
-            place: Place::default(),
+            place: JsonPath::default(),
             in_key: false,
             key: String::new(),
             code: 0,
@@ -140,7 +140,7 @@ impl Default for Decoder {
     }
 }
 
-impl Decoder {
+impl JsonDecoder {
     /// Why decoding stopped before the end, if it did. Values decoded before that remain valid.
     pub fn error(&self) -> Option<&str> {
         self.error.as_deref()

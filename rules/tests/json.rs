@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
-use tidegate_rules::json::{Decoder, MAX_BYTES, MAX_DEPTH, MAX_KEY_BYTES, Place, Sink};
+use tidegate_rules::json::{JsonDecoder, JsonPath, MAX_BYTES, MAX_DEPTH, MAX_KEY_BYTES, Sink};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Strings {
@@ -12,7 +12,7 @@ struct Strings {
 }
 
 impl Sink for Strings {
-    fn begin(&mut self, place: &Place) {
+    fn begin(&mut self, place: &JsonPath) {
         assert!(self.open.is_none());
         self.open = Some((place.exact(), place.field(), String::new()));
     }
@@ -50,7 +50,7 @@ fn expected(value: &Value, exact: &str, field: &str, out: &mut Vec<(String, Stri
 }
 
 fn decode(pieces: &[&str]) -> (Strings, Option<String>) {
-    let (mut decoder, mut sink) = (Decoder::default(), Strings::default());
+    let (mut decoder, mut sink) = (JsonDecoder::default(), Strings::default());
     for piece in pieces {
         decoder.feed(piece, &mut sink);
     }

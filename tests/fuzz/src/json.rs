@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rules::json::{Decoder, MAX_DEPTH, MAX_KEY_BYTES, Place, Sink};
+use rules::json::{JsonDecoder, JsonPath, MAX_DEPTH, MAX_KEY_BYTES, Sink};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 
 use crate::mutate::Numbers;
@@ -45,7 +45,7 @@ struct Strings {
 }
 
 impl Sink for Strings {
-    fn begin(&mut self, place: &Place) {
+    fn begin(&mut self, place: &JsonPath) {
         assert!(self.open.is_none());
         assert!(place.exact().starts_with(&place.owner()));
         self.open = Some((place.exact(), place.field(), String::new()));
@@ -92,7 +92,7 @@ pub(crate) fn run(bytes: &[u8]) {
 }
 
 fn decode(pieces: &[&str]) -> (Strings, Option<String>) {
-    let (mut decoder, mut sink) = (Decoder::default(), Strings::default());
+    let (mut decoder, mut sink) = (JsonDecoder::default(), Strings::default());
     for piece in pieces {
         decoder.feed(piece, &mut sink);
     }
