@@ -3,7 +3,7 @@
 
 use flow::{CallId, Diagnostic, DiagnosticCode as Code, Severity, StreamKind};
 
-use crate::{Bucket, RepeatMode, Rule, RuleSet, Session, Settings};
+use crate::{Bucket, RepeatMode, Rule, RuleSession, RuleSet, Settings};
 
 /// Something a rule fires on, or does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
         let whole = vec![text.as_str()];
         let single = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
         for pieces in [whole, single] {
-            let mut gate = Session::new(set.clone()).gate();
+            let mut gate = RuleSession::new(set.clone()).gate();
             gate.block_start(0, &kind);
             let in_pieces = pieces.iter().any(|piece| !gate.piece(0, piece).matches.is_empty());
             let fired = in_pieces || !gate.end(0).matches.is_empty();

@@ -42,7 +42,7 @@ pub(crate) struct Standing {
     pub(crate) guards: bool,
 }
 
-/// The watch over one attempt (one assistant message). Created by [`Session::gate`](crate::Session::gate).
+/// The watch over one attempt (one assistant message). Created by [`RuleSession::gate`](crate::RuleSession::gate).
 #[derive(Debug)]
 pub struct Gate {
     set: Arc<RuleSet>,

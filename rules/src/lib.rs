@@ -1,7 +1,7 @@
 //! Stream rules: what watches a model's tokens as they arrive, and stops it when it writes what a rule forbids.
 //!
 //! A [`Rule`] comes from a file ([`parse_rule_file`]), a manifest ([`RuleSpec`]) or the built-in pack ([`builtin`]). A
-//! [`RuleSet`] puts all rules of a host together and is shared. A [`Session`] remembers what was injected, and gives
+//! [`RuleSet`] puts all rules of a host together and is shared. A [`RuleSession`] remembers what was injected, and gives
 //! a [`Gate`] for each attempt: fed with the chunks of the model's answer, it reports which rules fire and which bytes
 //! are allowed to be shown. The gate gives matches, the session judges them; only the turn acts.
 //!
@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use flow::{Action, StreamKind};
-//! use tidegate_rules::{Layer, RuleSet, Session, Settings, Source, parse_rule_file};
+//! use tidegate_rules::{Layer, RuleSet, RuleSession, Settings, Source, parse_rule_file};
 //!
 //! let file = "+++\ncondition = 'chmod 777'\n+++\nGive the owner what is needed, and nobody else.\n";
 //! let source = Source { layer: Layer::Project, path: "rules/no-open-files.md".into() };
@@ -17,7 +17,7 @@
 //! assert!(diagnostics.is_empty());
 //!
 //! let (set, _) = RuleSet::build(rule.into_iter().collect(), Settings::default(), "/workspace");
-//! let mut session = Session::new(set);
+//! let mut session = RuleSession::new(set);
 //! session.begin_turn();
 //! let mut gate = session.gate();
 //! gate.block_start(0, &StreamKind::Text);
@@ -78,7 +78,7 @@ pub use places::Places as RulePlaces;
 pub use required::Unmet;
 pub use rule::{Bucket, Requirement, Rule};
 pub use scope::{Glob, Scope};
-pub use session::{Judgement, Record, Session};
+pub use session::{Judgement, Record, RuleSession};
 pub use set::{RuleInfo, RuleSet, RuleState};
 pub use settings::{ContextMode, Hold, InterruptMode, OnBudget, RepeatMode, Settings};
 pub use shadow::Shadow;

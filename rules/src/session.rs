@@ -11,7 +11,7 @@ use crate::{Bucket, ContextMode, OnBudget, RepeatMode, Rule, RuleAction, RuleSet
 
 /// The records and budgets of one session. Cheap: what is large is shared in the [`RuleSet`].
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct RuleSession {
     set: Arc<RuleSet>,
     /// The agent's name, which rules may be limited to.
     agent: String,
@@ -52,7 +52,7 @@ pub struct Judgement {
     /// For each match: the first of its stream and rule in the turn, so that extensions are notified.
     pub first: Vec<bool>,
     /// Rules with a due reminder, each once: with an interrupt all that matched, else those that remind or block.
-    /// They are reserved until [`Session::injected`] or [`Session::release`].
+    /// They are reserved until [`RuleSession::injected`] or [`RuleSession::release`].
     pub rules: Vec<String>,
     /// For an interrupt: what becomes of the partial answer. Of several rules that stop it together, the one that leaves
     /// least of it has its way: `discard` before `rewind` before `keep`.
@@ -61,7 +61,7 @@ pub struct Judgement {
     pub over_budget: Vec<String>,
 }
 
-impl Session {
+impl RuleSession {
     /// A session of the agent `main` in which nothing has been injected.
     pub fn new(set: Arc<RuleSet>) -> Self {
         Self::of_agent(set, "main")

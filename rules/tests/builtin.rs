@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use flow::{CallId, StreamKind};
-use rules::{BUILTIN_FILES, InterruptMode, Rule, RuleAction, RuleSet, Session, Settings, builtin, check_examples};
+use rules::{BUILTIN_FILES, InterruptMode, Rule, RuleAction, RuleSession, RuleSet, Settings, builtin, check_examples};
 use tidegate_rules as rules;
 
 /// The least number of rules that is worth being called a pack.
@@ -126,7 +126,7 @@ fn every_argument_that_a_rule_names_is_watched() {
         let path = words.find_map(|word| word.strip_prefix("path=")).unwrap_or("a");
         let (set, _) = RuleSet::build(vec![rule.clone()], Settings::default(), "");
         for field in &rule.fields {
-            let mut gate = Session::new(set.clone()).gate();
+            let mut gate = RuleSession::new(set.clone()).gate();
             gate.block_start(0, &StreamKind::Tool { call: CallId::new("1"), name: tool.into() });
             let value = match field.split_once("[].") {
                 Some((list, key)) => serde_json::json!({ "path": path, list: [{ key: example.text }] }),

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use flow::{CallId, StreamKind};
-use rules::{Gate, Layer, Rule, RuleSet, RuleSpec, Session, Settings, Source, Strings};
+use rules::{Gate, Layer, Rule, RuleSession, RuleSet, RuleSpec, Settings, Source, Strings};
 use tidegate_rules as rules;
 
 fn gate() -> Gate {
@@ -16,7 +16,7 @@ fn gate() -> Gate {
     let (rule, found) = Rule::from_spec("r", &source, &spec, None);
     assert_eq!(found, []);
     let (set, _) = RuleSet::build(rule.into_iter().collect(), Settings::default(), "/work");
-    let mut gate = Session::new(set).gate();
+    let mut gate = RuleSession::new(set).gate();
     gate.block_start(0, &StreamKind::Tool { call: CallId::new("a"), name: "edit".into() });
     gate
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flow::{Action, CallId, Diagnostic, RuleMatch, StreamKind};
-use rules::{Bucket, Layer, Rule, RuleSet, RuleSpec, RuleState, Session, Settings, Source, parse_rule_file};
+use rules::{Bucket, Layer, Rule, RuleSession, RuleSet, RuleSpec, RuleState, Settings, Source, parse_rule_file};
 use serde::Deserialize;
 use tidegate_rules as rules;
 
@@ -196,7 +196,7 @@ fn run(case: &Case, cut: Cut) {
         let texts: Vec<&str> = first.rule.conditions.iter().map(|p| p.as_str()).collect();
         assert_eq!(&texts, conditions, "{name}");
     }
-    let mut session = Session::new(set);
+    let mut session = RuleSession::new(set);
     session.begin_turn();
     for (number, step) in case.step.iter().enumerate() {
         if step.turn {
@@ -207,7 +207,7 @@ fn run(case: &Case, cut: Cut) {
     }
 }
 
-fn run_step(session: &mut Session, step: &Step, cut: Cut, name: &str) {
+fn run_step(session: &mut RuleSession, step: &Step, cut: Cut, name: &str) {
     let mut gate = session.gate();
     let (mut found, mut actions, mut rules) = (Vec::new(), Vec::new(), Vec::new());
     let mut again: Vec<String> = Vec::new();

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use flow::{Diagnostic, Severity};
-use rules::{Layer, RuleSet, Session, Settings, Source, parse_rule_file};
+use rules::{Layer, RuleSession, RuleSet, Settings, Source, parse_rule_file};
 use serde::Deserialize;
 use tidegate_rules as rules;
 
@@ -63,7 +63,7 @@ fn check(entry: &Entry) {
     let Some(rule) = rule else { return };
     assert!(!entry.fires.is_empty(), "{name}: what is not refused fires on something");
     let (set, _) = RuleSet::build(vec![rule], Settings::default(), "/work");
-    let session = Session::new(set);
+    let session = RuleSession::new(set);
     for (text, matched) in &entry.fires {
         for found in evidence(&session, text) {
             assert_eq!(found.as_ref(), Some(matched), "{name} on {text:?}");
@@ -77,7 +77,7 @@ fn check(entry: &Entry) {
 }
 
 /// The text that the rule matches, fed whole and character by character.
-fn evidence(session: &Session, text: &str) -> [Option<String>; 2] {
+fn evidence(session: &RuleSession, text: &str) -> [Option<String>; 2] {
     let single: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
     [vec![text], single].map(|pieces| {
         let mut gate = session.gate();

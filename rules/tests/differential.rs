@@ -9,7 +9,7 @@ use std::sync::Arc;
 use judge::{Judge, Random};
 use proptest::prelude::*;
 use rules::engine::{Automaton, Cursor, Match, Pattern};
-use rules::{Fed, Hold, Layer, Rule, RuleSet, RuleSpec, Session, Settings, Source};
+use rules::{Fed, Hold, Layer, Rule, RuleSession, RuleSet, RuleSpec, Settings, Source};
 use tidegate_rules as rules;
 
 /// A condition in the rules' dialect, and the same in Rust's own.
@@ -259,7 +259,7 @@ proptest! {
         let mut first = None;
         for cut in cuts(text.len(), seed) {
             let mut matches = Vec::new();
-            let (mut gate, mut from, mut safe) = (Session::new(Arc::clone(&set)).gate(), 0, 0);
+            let (mut gate, mut from, mut safe) = (RuleSession::new(Arc::clone(&set)).gate(), 0, 0);
             gate.block_start(7, &flow::StreamKind::Text);
             let mut stopped = false;
             let stops = |fed: &Fed| fed.matches.iter().any(|m| quiet.is_none_or(|q| m.rule != format!("r{q}")));
@@ -330,7 +330,7 @@ proptest! {
         prop_assume!(wanted != veto || wanted.is_none() || ![&any, &all, &unless].iter().any(|p| p.iter().any(looks)));
         let expected = wanted.filter(|wanted| veto.is_none_or(|veto| *wanted < veto));
         for cut in cuts(text.len(), seed) {
-            let mut gate = Session::new(Arc::clone(&set)).gate();
+            let mut gate = RuleSession::new(Arc::clone(&set)).gate();
             gate.block_start(7, &flow::StreamKind::Text);
             let (mut from, mut matches) = (0, Vec::new());
             for to in cut.into_iter().filter(|to| text.is_char_boundary(*to)) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flow::{CallId, StreamKind};
 use rules::{
-    InterruptMode, Layer, RepeatMode, Rule, RuleAction, RuleSet, RuleSpec, Session, Settings, Source, builtin,
+    InterruptMode, Layer, RepeatMode, Rule, RuleAction, RuleSession, RuleSet, RuleSpec, Settings, Source, builtin,
     parse_rule_file,
 };
 use serde::Deserialize;
@@ -141,7 +141,7 @@ fn the_model_is_told_what_the_page_says() {
 /// What the model gets when the rule fires on a line in a written file.
 fn told(rule: Rule, stopped: bool) -> String {
     let (set, _) = RuleSet::build(vec![rule], Settings::default(), "/workspace");
-    let session = Session::new(set);
+    let session = RuleSession::new(set);
     let mut gate = session.gate();
     gate.block_start(0, &StreamKind::Tool { call: CallId::new("1"), name: "write_file".into() });
     let arguments = serde_json::json!({"path": "app/load.py", "content": "def load():\n    print('loading')\n"});

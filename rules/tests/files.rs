@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use flow::Diagnostic;
-use rules::{Bucket, Layer, RuleSet, RuleState, Session, Settings, Source, parse_rule_file};
+use rules::{Bucket, Layer, RuleSession, RuleSet, RuleState, Settings, Source, parse_rule_file};
 use serde::{Deserialize, Serialize};
 use tidegate_rules as rules;
 
@@ -123,7 +123,7 @@ fn the_reminder_goes_to_the_model_and_the_body_does_not() {
     let (rule, found) = parse_rule_file("reminder", &source, &text);
     assert_eq!(found, []);
     let (set, _) = RuleSet::build(rule.into_iter().collect(), Settings::default(), "/work");
-    let mut session = Session::new(set);
+    let mut session = RuleSession::new(set);
     session.begin_turn();
     let mut gate = session.gate();
     gate.block_start(0, &flow::StreamKind::Text);

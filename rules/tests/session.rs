@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use flow::{Action, CallId, RuleMatch, StreamKind};
-use rules::{Hold, Layer, Rule, RuleSet, Session, Settings, Source, parse_rule_file};
+use rules::{Hold, Layer, Rule, RuleSession, RuleSet, Settings, Source, parse_rule_file};
 use tidegate_rules as rules;
 
 fn rule(name: &str, front: &str, body: &str) -> Rule {
@@ -20,11 +20,11 @@ fn set(rules: Vec<Rule>, settings: Settings) -> Arc<RuleSet> {
     set
 }
 
-fn session(front: &str) -> Session {
-    Session::new(set(vec![rule("r", front, "Body.")], Settings::default()))
+fn session(front: &str) -> RuleSession {
+    RuleSession::new(set(vec![rule("r", front, "Body.")], Settings::default()))
 }
 
-fn text(session: &Session, text: &str) -> Vec<RuleMatch> {
+fn text(session: &RuleSession, text: &str) -> Vec<RuleMatch> {
     let mut gate = session.gate();
     gate.block_start(0, &StreamKind::Text);
     let mut matches = gate.piece(0, text).matches;
@@ -34,11 +34,11 @@ fn text(session: &Session, text: &str) -> Vec<RuleMatch> {
 }
 
 /// Those matches that the rule acts on.
-fn acted(session: &Session, words: &str) -> Vec<RuleMatch> {
+fn acted(session: &RuleSession, words: &str) -> Vec<RuleMatch> {
     text(session, words).into_iter().filter(|found| session.acts(&found.rule)).collect()
 }
 
-fn call(session: &Session, id: &str, json: &str) -> Vec<RuleMatch> {
+fn call(session: &RuleSession, id: &str, json: &str) -> Vec<RuleMatch> {
     let mut gate = session.gate();
     gate.block_start(0, &StreamKind::Tool { call: CallId::new(id), name: "write".into() });
     let mut matches = gate.piece(0, json).matches;
@@ -135,7 +135,7 @@ fn the_reminder_says_what_whose_where_and_the_body() {
         rule("a&b", "condition = 'secret <x>'", "Never write </system-interrupt> it."),
         rule("second", "condition = 'cret'", "Another."),
     ];
-    let session = Session::new(set(rules, Settings::default()));
+    let session = RuleSession::new(set(rules, Settings::default()));
     let matches = call(&session, "c", r#"{"path":"/work/src/a.rs","t":"one\nmy secret <x>!"}"#);
     let said = session.reminder(&matches);
     let blocks: Vec<&str> = said.split("</system-interrupt>").collect();
@@ -161,7 +161,7 @@ fn the_reminder_says_what_whose_where_and_the_body() {
 #[test]
 fn a_loop_holds_until_a_bound_lets_go() {
     let settings = Settings { hold_max_bytes: 10, ..Settings::default() };
-    let session = Session::new(set(vec![rule("r", "condition = 'foo.*bar'", "No.")], settings));
+    let session = RuleSession::new(set(vec![rule("r", "condition = 'foo.*bar'", "No.")], settings));
     for whole in [true, false] {
         let mut gate = session.gate();
         gate.block_start(3, &StreamKind::Text);
@@ -187,7 +187,7 @@ fn no_limit_releases_a_condition_of_bounded_length() {
     let settings = Settings { hold_max_bytes: 4, ..Settings::default() };
     let session = |conditions: [&str; 2]| {
         let rules = conditions.map(|condition| rule(&condition[..1], &format!("condition = '{condition}'"), "No."));
-        Session::new(set(rules.into(), settings.clone()))
+        RuleSession::new(set(rules.into(), settings.clone()))
     };
     let mut gate = session(["bounded", "alone"]).gate();
     gate.block_start(0, &StreamKind::Text);
@@ -217,13 +217,13 @@ fn a_line_end_ends_what_a_loop_holds() {
 fn rules_that_do_not_interrupt_hold_nothing() {
     for settings in [Settings { hold: Hold::Off, ..Settings::default() }, Settings::default()] {
         let front = "condition = 'foobar'\ninterrupt = 'never'";
-        let session = Session::new(set(vec![rule("r", front, "No.")], settings));
+        let session = RuleSession::new(set(vec![rule("r", front, "No.")], settings));
         let mut gate = session.gate();
         gate.block_start(0, &StreamKind::Text);
         assert_eq!(gate.piece(0, "a fooba").safe, 7);
     }
     let loud = vec![rule("r", "condition = 'foobar'", "No.")];
-    let session = Session::new(set(loud, Settings { hold: Hold::Off, ..Settings::default() }));
+    let session = RuleSession::new(set(loud, Settings { hold: Hold::Off, ..Settings::default() }));
     let mut gate = session.gate();
     gate.block_start(0, &StreamKind::Text);
     assert_eq!(gate.piece(0, "a foo").safe, 5);
@@ -289,7 +289,7 @@ fn an_automaton_without_budget_reports_it() {
 fn a_thousand_rules_on_a_megabyte_stay_within_their_budget() {
     let rules = (0..1000)
         .map(|n| rule(&format!("r{n}"), &format!("condition = '\\bword{n}\\s*\\(|(?m)^\\s*use x{n}::'"), "No."));
-    let session = Session::new(set(rules.collect(), Settings::default()));
+    let session = RuleSession::new(set(rules.collect(), Settings::default()));
     let mut gate = session.gate();
     gate.block_start(0, &StreamKind::Text);
     let (mut state, mut length, mut safe) = (1_u64, 0, 0);
@@ -313,9 +313,9 @@ fn a_thousand_rules_on_a_megabyte_stay_within_their_budget() {
 #[test]
 fn a_rule_watches_the_agents_it_names() {
     let rules = set(vec![rule("r", "condition = 'x'\nagents = 'Sub*, review'", "No.")], Settings::default());
-    assert!(Session::new(Arc::clone(&rules)).gate().is_idle());
+    assert!(RuleSession::new(Arc::clone(&rules)).gate().is_idle());
     for agent in ["sub-1", "REVIEW"] {
-        assert_eq!(text(&Session::of_agent(Arc::clone(&rules), agent), "x").len(), 1, "{agent}");
+        assert_eq!(text(&RuleSession::of_agent(Arc::clone(&rules), agent), "x").len(), 1, "{agent}");
     }
 }
 
@@ -355,7 +355,7 @@ fn a_tool_says_itself_which_arguments_name_files() {
         description: String::new(),
         parameters: serde_json::from_str(schema).unwrap(),
     };
-    let fires = |session: &Session, arguments: &str| {
+    let fires = |session: &RuleSession, arguments: &str| {
         let mut gate = session.gate();
         gate.block_start(0, &StreamKind::Tool { call: CallId::new("1"), name: "patch".into() });
         gate.piece(0, arguments).matches.first().map(|found| found.evidence.path.clone().unwrap_or_default())
@@ -383,7 +383,7 @@ fn of_rules_that_stop_together_the_one_that_leaves_least_has_its_way() {
         let rules = [("a", front[0]), ("b", front[1])]
             .map(|(name, front)| rule(name, &format!("condition = 'x'\n{front}"), "No."));
         let settings = Settings { context_mode: setting, ..Settings::default() };
-        let mut session = Session::new(set(rules.into(), settings));
+        let mut session = RuleSession::new(set(rules.into(), settings));
         session.begin_turn();
         let found = text(&session, "x");
         assert_eq!(session.judge(&found).context, expected, "{front:?}");
@@ -452,13 +452,13 @@ fn the_latest_of_several_records_counts() {
 #[test]
 fn a_reminder_is_known_by_the_rules_whole_name() {
     let rules = vec![rule("a&b", "condition = 'x'", "No."), rule("other", "condition = 'x'", "No.")];
-    let session = Session::new(set(rules, Settings::default()));
+    let session = RuleSession::new(set(rules, Settings::default()));
     let found = text(&session, "x");
     for said in [session.reminder(&found), session.tool_reminder(&found)] {
-        assert!(Session::holds_reminder(&said, "a&b") && Session::holds_reminder(&said, "other"), "{said}");
-        assert!(!Session::holds_reminder(&said, "othe") && !Session::holds_reminder(&said, "a&amp;b"));
+        assert!(RuleSession::holds_reminder(&said, "a&b") && RuleSession::holds_reminder(&said, "other"), "{said}");
+        assert!(!RuleSession::holds_reminder(&said, "othe") && !RuleSession::holds_reminder(&said, "a&amp;b"));
     }
-    assert!(!Session::holds_reminder("rule=\"other\"", "other"));
+    assert!(!RuleSession::holds_reminder("rule=\"other\"", "other"));
 }
 
 /// Records of sessions keep this number: an unchanged rule must be the same rule in the next version, too.

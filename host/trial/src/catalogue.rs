@@ -9,7 +9,7 @@ use config::{Diagnostics, Operator, RuleFile, RuleFiles};
 use flow::text::nearest;
 use flow::{Diagnostic, RuleOrigin, ToolSpec};
 use rules::{
-    Bucket, InterruptMode, Layer, READ_RULE, Rule, RuleAction, RuleInfo, RuleSet, RuleState, Session, Settings,
+    Bucket, InterruptMode, Layer, READ_RULE, Rule, RuleAction, RuleInfo, RuleSession, RuleSet, RuleState, Settings,
 };
 
 use super::promise;
@@ -171,7 +171,7 @@ impl Catalogue {
     }
 
     /// A session of these rules that knows the tools, as those of a host do.
-    pub(super) fn session(&self, set: &Arc<RuleSet>, agent: &str) -> Session {
+    pub(super) fn session(&self, set: &Arc<RuleSet>, agent: &str) -> RuleSession {
         session(set, &self.specs, agent)
     }
 
@@ -311,8 +311,8 @@ fn action(rule: &Rule, interrupt: InterruptMode) -> &'static str {
 }
 
 /// A session of these rules that knows the tools.
-pub(super) fn session(set: &Arc<RuleSet>, specs: &[ToolSpec], agent: &str) -> Session {
-    let mut session = Session::of_agent(Arc::clone(set), agent);
+pub(super) fn session(set: &Arc<RuleSet>, specs: &[ToolSpec], agent: &str) -> RuleSession {
+    let mut session = RuleSession::of_agent(Arc::clone(set), agent);
     session.declare_paths(specs);
     session
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flow::RuleMatch;
-use rules::{Rule, RuleSet, Session, Settings};
+use rules::{Rule, RuleSession, RuleSet, Settings};
 
 use super::{Input, changed};
 
@@ -37,17 +37,17 @@ pub(super) fn alone(rule: &Rule, settings: &Settings, workspace: &str) -> Arc<Ru
 }
 
 /// Feeds the input as one chunk.
-pub(super) fn whole(session: &Session, input: &Input) -> Fired {
+pub(super) fn whole(session: &RuleSession, input: &Input) -> Fired {
     feed(session, input, std::iter::once(input.text()))
 }
 
 /// Feeds the input character by character.
-pub(super) fn by_character(session: &Session, input: &Input) -> Fired {
+pub(super) fn by_character(session: &RuleSession, input: &Input) -> Fired {
     let text = input.text();
     feed(session, input, text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]))
 }
 
-fn feed<'a>(session: &Session, input: &Input, pieces: impl Iterator<Item = &'a str>) -> Fired {
+fn feed<'a>(session: &RuleSession, input: &Input, pieces: impl Iterator<Item = &'a str>) -> Fired {
     let mut gate = session.gate();
     gate.block_start(0, &input.kind());
     let (mut fired, mut fed_bytes, prose) = (Fired::default(), 0, !input.is_call());

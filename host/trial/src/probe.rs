@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use flow::{Action, Evidence, RuleMatch};
 use rules::engine::Pattern;
-use rules::{Bucket, Rule, Scope, Session};
+use rules::{Bucket, Rule, RuleSession, Scope};
 
 use super::feed::{Fired, alone, by_character, whole};
 use super::{Catalogue, Held, Input, Standing, Subject, changed};
@@ -158,7 +158,7 @@ impl Bench<'_> {
         Probe { fired, would_fire, action, reminder, held: cut.held, why, same_however_cut: true }
     }
 
-    fn session(&self, rule: &Rule) -> Session {
+    fn session(&self, rule: &Rule) -> RuleSession {
         let set = alone(rule, self.catalogue.settings(), self.catalogue.set().workspace());
         self.catalogue.session(&set, self.agent)
     }

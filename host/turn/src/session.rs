@@ -124,7 +124,7 @@ pub struct Session {
     pub(crate) history: History,
     pub(crate) caller: Arc<Caller>,
     pub(crate) frame: Frame,
-    pub(crate) rules: ::rules::Session,
+    pub(crate) rules: ::rules::RuleSession,
     /// Where it is kept which rules the model was reminded of.
     records: Arc<dyn RuleRecords>,
     inbox: Arc<dyn Inbox>,
@@ -160,7 +160,7 @@ impl Session {
         let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
         // None before the first turn asks for them.
         let (none, _) = RuleSet::build(Vec::new(), ::rules::Settings::default(), &parts.settings.workspace);
-        let rules = ::rules::Session::new(none);
+        let rules = ::rules::RuleSession::new(none);
         let metrics = Metrics::default();
         let records = Arc::new(MemoryRecords::default());
         Ok(Self {

@@ -33,7 +33,7 @@ pub(crate) enum End {
 pub(crate) struct Driver<'a> {
     pub(crate) hub: &'a Hub,
     pub(crate) cancel: &'a CancellationToken,
-    pub(crate) rules: &'a mut rules::Session,
+    pub(crate) rules: &'a mut rules::RuleSession,
     pub(crate) attempt: &'a mut Attempt,
     /// `None`: nothing is shown before the answer is complete.
     pub(crate) segments: Option<&'a mut Segments>,

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use flow::{Action, CallId, Delta, StopReason, StreamKind};
 use judge::{Judge, Random};
-use rules::{ContextMode, InterruptMode, Layer, Rule, RuleSet, RuleSpec, Session, Settings, Source};
+use rules::{ContextMode, InterruptMode, Layer, Rule, RuleSession, RuleSet, RuleSpec, Settings, Source};
 use tidegate_turn as turn;
 use turn::attempt::{Attempt, Context, Effect, Ending, Kept, Prefix};
 
@@ -186,7 +186,7 @@ fn steps(blocks: &[(StreamKind, String)], cut: Cut, pauses: &[u64]) -> Vec<Step>
 /// What an answer comes to, and after each pause the bytes of text and thinking that were shown.
 fn play(set: &Set, steps: Vec<Step>, ticks: Option<u64>) -> (Outcome, Vec<(usize, usize)>) {
     let mut random = ticks.map(|seed| Random(seed | 1));
-    let mut session = Session::new(Arc::clone(&set.rules));
+    let mut session = RuleSession::new(Arc::clone(&set.rules));
     session.begin_turn();
     let (mut effects, mut clock, mut seen) = (Vec::new(), Duration::ZERO, Vec::new());
     let mut core = Attempt::new(&session, Prefix::default(), &mut effects);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{Action, RuleMatch, StreamKind};
-use rules::Session;
+use rules::RuleSession;
 use turn::attempt::{Answer, Attempt as Core, Context, Effect, Ending, Noted, Prefix, Stopped};
 
 use super::Trial;
@@ -18,7 +18,7 @@ use crate::input::stream_words;
 pub(super) struct Driver<'a> {
     trial: &'a Trial,
     agent: &'a str,
-    session: Session,
+    session: RuleSession,
     /// A rule ended the turn, which continued in the recorded session.
     over: bool,
     /// A rule stopped the last attempt, and the retry was not seen yet.

@@ -103,7 +103,7 @@ pub struct Prefix {
 #[expect(missing_debug_implementations, reason = "it lends a function")]
 pub struct Context<'a> {
     /// What the session remembers of its rules.
-    pub rules: &'a mut rules::Session,
+    pub rules: &'a mut rules::RuleSession,
     /// The time since some fixed point. Called only when bytes are held back.
     pub now: &'a (dyn Fn() -> Duration + Send + Sync),
     /// Gets what is to be done, in order.
@@ -142,7 +142,7 @@ impl Stopped {
 impl Attempt {
     /// An attempt that continues from `prefix` and is watched by `rules`. Bytes of the prefix that were not shown yet are
     /// shown as far as the gate allows.
-    pub fn new(rules: &rules::Session, prefix: Prefix, effects: &mut Vec<Effect>) -> Self {
+    pub fn new(rules: &rules::RuleSession, prefix: Prefix, effects: &mut Vec<Effect>) -> Self {
         let settings = rules.rules().settings();
         let hold_max = (settings.hold == Hold::Match).then(|| Duration::from_millis(settings.hold_max_ms));
         let mut own = Self { hold_max, prefix, ..Self::default() };
@@ -223,7 +223,7 @@ impl Attempt {
 
     /// The prefix had its verdict in an earlier attempt and is watched again without being judged: a match may begin in
     /// it and end in what follows.
-    fn begin(&mut self, rules: &rules::Session, effects: &mut Vec<Effect>) {
+    fn begin(&mut self, rules: &rules::RuleSession, effects: &mut Vec<Effect>) {
         self.gate = Some(rules.gate()).filter(|gate| !gate.is_idle());
         (self.text, self.thinking) = (Prose::default(), Prose::default());
         let Prefix { text, released } = &self.prefix;

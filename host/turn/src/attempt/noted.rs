@@ -33,7 +33,7 @@ impl Noted {
     }
 
     /// The answer ended early: nothing noted in it will be delivered, and its rules may fire again.
-    pub fn roll_back(&mut self, rules: &mut rules::Session) {
+    pub fn roll_back(&mut self, rules: &mut rules::RuleSession) {
         let names: Vec<String> = std::mem::take(self).matches.into_iter().map(|(found, _)| found.rule).collect();
         rules.release(&names);
     }

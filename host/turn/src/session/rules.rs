@@ -132,7 +132,7 @@ fn reminds_of(message: &Message, rule: &str) -> bool {
     if message.origin != Origin::Host {
         return false;
     }
-    let says = |text: &str| ::rules::Session::holds_reminder(text, rule);
+    let says = |text: &str| ::rules::RuleSession::holds_reminder(text, rule);
     message.parts.iter().any(|part| match part {
         Part::Text(text) => says(text),
         Part::ToolResult(result) => result.content.first().is_some_and(|text| says(text)),
