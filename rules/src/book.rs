@@ -70,14 +70,14 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Layer, Settings, Source, parse_rule_file};
+    use crate::{Layer, RuleSettings, Source, parse_rule_file};
 
     fn set(files: &[(&str, &str)]) -> Arc<RuleSet> {
         let rule = |(name, text): &(&str, &str)| {
             let source = Source { layer: Layer::Project, path: format!("{name}.md") };
             parse_rule_file(name, &source, text).0.unwrap()
         };
-        RuleSet::build(files.iter().map(rule).collect(), Settings::default(), "").0
+        RuleSet::build(files.iter().map(rule).collect(), RuleSettings::default(), "").0
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use flow::{CallId, Diagnostic, DiagnosticCode as Code, Severity, StreamKind};
 
-use crate::{Bucket, RepeatMode, Rule, RuleSession, RuleSet, Settings};
+use crate::{Bucket, RepeatMode, Rule, RuleSession, RuleSet, RuleSettings};
 
 /// Something a rule fires on, or does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub fn check_examples(rule: &Rule) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let alone = Rule { enabled: true, repeat: Some(RepeatMode::Always), ..rule.clone() };
-    let (set, mut found) = RuleSet::build(vec![alone], Settings::default(), "");
+    let (set, mut found) = RuleSet::build(vec![alone], RuleSettings::default(), "");
     for example in &rule.examples {
         if let Some(message) = example.trouble() {
             found.push(rule.diagnostic(Severity::Error, Code::RuleInvalidExample, message).help(FENCE_HELP));

@@ -26,7 +26,7 @@ pub struct Fed {
     /// Where a rule stopped the stream: bytes of it, from its start, that belong neither to the match nor to another match
     /// in progress. What is kept of the answer without being watched again must end there.
     pub decided: u64,
-    /// Bytes released in this step because [`Settings::hold_max_bytes`](crate::Settings) was reached, not because a match
+    /// Bytes released in this step because [`RuleSettings::hold_max_bytes`](crate::RuleSettings) was reached, not because a match
     /// was ruled out.
     pub released: u64,
 }

@@ -9,14 +9,14 @@
 //!
 //! ```
 //! use flow::{Action, StreamKind};
-//! use tidegate_rules::{Layer, RuleSet, RuleSession, Settings, Source, parse_rule_file};
+//! use tidegate_rules::{Layer, RuleSet, RuleSession, RuleSettings, Source, parse_rule_file};
 //!
 //! let file = "+++\ncondition = 'chmod 777'\n+++\nGive the owner what is needed, and nobody else.\n";
 //! let source = Source { layer: Layer::Project, path: "rules/no-open-files.md".into() };
 //! let (rule, diagnostics) = parse_rule_file("no-open-files", &source, file);
 //! assert!(diagnostics.is_empty());
 //!
-//! let (set, _) = RuleSet::build(rule.into_iter().collect(), Settings::default(), "/workspace");
+//! let (set, _) = RuleSet::build(rule.into_iter().collect(), RuleSettings::default(), "/workspace");
 //! let mut session = RuleSession::new(set);
 //! session.begin_turn();
 //! let mut gate = session.gate();
@@ -80,7 +80,7 @@ pub use rule::{Bucket, Requirement, Rule};
 pub use scope::{Glob, Scope};
 pub use session::{Judgement, Record, RuleSession};
 pub use set::{RuleInfo, RuleSet, RuleState};
-pub use settings::{ContextMode, Hold, InterruptMode, OnBudget, RepeatMode, Settings};
+pub use settings::{ContextMode, Hold, InterruptMode, OnBudget, RepeatMode, RuleSettings};
 pub use shadow::Shadow;
 pub use spec::{RuleAction, RuleSpec, Strings};
 pub use values::toml_type;

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::set::{disabled, layer_rank};
-use crate::{Layer, Requirement, Rule, RuleSet, RuleState, Settings, Source};
+use crate::{Layer, Requirement, Rule, RuleSet, RuleSettings, RuleState, Source};
 
 /// A required rule that is not in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Unmet {
 
 /// By name, the position of the rule that is used: of those that are not switched off the one that is most required, then
 /// the one of the highest layer, then the first. Of required ones the project's comes last.
-pub(crate) fn winners(rules: &[Rule], settings: &Settings) -> HashMap<String, u32> {
+pub(crate) fn winners(rules: &[Rule], settings: &RuleSettings) -> HashMap<String, u32> {
     let names = required_names(rules.iter(), settings);
     let mut winners: HashMap<String, u32> = HashMap::new();
     for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| disabled(rule, settings).is_none()) {
@@ -40,7 +40,7 @@ pub(crate) fn winners(rules: &[Rule], settings: &Settings) -> HashMap<String, u3
     winners
 }
 
-fn required_names<'a>(rules: impl Iterator<Item = &'a Rule>, settings: &'a Settings) -> BTreeSet<&'a str> {
+fn required_names<'a>(rules: impl Iterator<Item = &'a Rule>, settings: &'a RuleSettings) -> BTreeSet<&'a str> {
     let own = rules.filter(|rule| rule.required != Requirement::None).map(|rule| rule.name.as_str());
     let named = settings.required.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
     own.chain(named).collect()
@@ -104,7 +104,7 @@ mod tests {
     /// The file that is used under the name `r`.
     fn used(rules: Vec<Rule>, required: &[&str]) -> Option<String> {
         let required = required.iter().map(|name| (*name).to_owned()).collect();
-        let (set, _) = RuleSet::build(rules, Settings { required, ..Settings::default() }, "");
+        let (set, _) = RuleSet::build(rules, RuleSettings { required, ..RuleSettings::default() }, "");
         set.rule("r").map(|rule| rule.source.path.clone())
     }
 
@@ -143,10 +143,10 @@ mod tests {
                 rule("plain", Layer::Project, "plain", "enabled = false"),
             ]
         };
-        let settings = Settings {
+        let settings = RuleSettings {
             required: ["fien", "named"].map(str::to_owned).to_vec(),
             disabled_rules: vec!["named".to_owned()],
-            ..Settings::default()
+            ..RuleSettings::default()
         };
         let named = rule("named", Layer::User, "u", "");
         let (set, _) = RuleSet::build(rules().into_iter().chain([named]).collect(), settings, "");
@@ -162,7 +162,7 @@ mod tests {
                 "partial: a part of it was refused; `tidegate rules check` shows which part, and why",
             ]
         );
-        let (set, _) = RuleSet::build(rules(), Settings { enabled: false, ..Settings::default() }, "");
+        let (set, _) = RuleSet::build(rules(), RuleSettings { enabled: false, ..RuleSettings::default() }, "");
         assert!(set.unmet().iter().any(|one| one.rule == "fine" && one.why.contains("`enabled` of stream rules")));
     }
 

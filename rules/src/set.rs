@@ -9,7 +9,7 @@ use crate::engine::EngineStats;
 use crate::group::{Groups, watches_text, watches_thinking, watches_tool};
 use crate::required;
 use crate::shadow::Shadow;
-use crate::{Bucket, Layer, Rule, Scope, Settings};
+use crate::{Bucket, Layer, Rule, RuleSettings, Scope};
 
 /// The rules of a host, shared by its sessions. Immutable but for the automata's rows.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct RuleSet {
     states: Vec<RuleState>,
     by_name: HashMap<String, u32>,
     pub(crate) groups: Groups,
-    settings: Settings,
+    settings: RuleSettings,
     workspace: String,
 }
 
@@ -57,7 +57,7 @@ pub struct RuleInfo<'a> {
 impl RuleSet {
     /// Decides which rules are used and compiles them. `workspace` is the absolute path that relative file globs are
     /// tried against. Rules of one name: a required one wins, then the highest layer, within a layer the first.
-    pub fn build(rules: Vec<Rule>, settings: Settings, workspace: &str) -> (Arc<Self>, Vec<Diagnostic>) {
+    pub fn build(rules: Vec<Rule>, settings: RuleSettings, workspace: &str) -> (Arc<Self>, Vec<Diagnostic>) {
         let mut rules = rules;
         // Stable: plugins keep the order they were given in.
         rules.sort_by_key(|rule| layer_rank(&rule.source.layer));
@@ -107,7 +107,7 @@ impl RuleSet {
     }
 
     /// The settings it was built with.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &RuleSettings {
         &self.settings
     }
 
@@ -159,7 +159,7 @@ pub(crate) fn layer_rank(layer: &Layer) -> u8 {
 }
 
 /// Why a rule is switched off, if it is: such a rule owns no name. One that cannot fire still does.
-pub(crate) fn disabled(rule: &Rule, settings: &Settings) -> Option<&'static str> {
+pub(crate) fn disabled(rule: &Rule, settings: &RuleSettings) -> Option<&'static str> {
     if !rule.enabled {
         return Some("the rule says `enabled = false`");
     }
@@ -171,7 +171,7 @@ pub(crate) fn disabled(rule: &Rule, settings: &Settings) -> Option<&'static str>
 }
 
 /// `winner`: the other rule of this name that is used instead.
-fn state_of(rule: &Rule, winner: Option<&Rule>, settings: &Settings, found: &mut Vec<Diagnostic>) -> RuleState {
+fn state_of(rule: &Rule, winner: Option<&Rule>, settings: &RuleSettings, found: &mut Vec<Diagnostic>) -> RuleState {
     if let Some(why) = disabled(rule, settings) {
         return RuleState::Disabled(why.into());
     }

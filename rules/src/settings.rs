@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-/// Settings of the whole monitor. Rules may override `interrupt_mode`, `repeat_mode`, `repeat_gap` and `context_mode`.
+/// Settings of the whole rule engine. Rules may override `interrupt_mode`, `repeat_mode`, `repeat_gap` and `context_mode`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct RuleSettings {
     /// `false` switches the monitor off: no rule is compiled, nothing is held.
     pub enabled: bool,
     /// What becomes of the partial answer when a rule interrupts.
@@ -37,7 +37,7 @@ pub struct Settings {
     pub on_budget: OnBudget,
 }
 
-impl Default for Settings {
+impl Default for RuleSettings {
     fn default() -> Self {
         Self {
             enabled: true,

@@ -51,7 +51,7 @@ impl Shadow<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use crate::{Layer, Rule, RuleSet, Settings, Source, parse_rule_file};
+    use crate::{Layer, Rule, RuleSet, RuleSettings, Source, parse_rule_file};
 
     fn rule(name: &str, layer: Layer, path: &str) -> Rule {
         let source = Source { layer, path: path.to_owned() };
@@ -70,7 +70,7 @@ mod tests {
             rule("thrice", Layer::Project, "t.md"),
             Rule { enabled: false, ..rule("alone", Layer::Project, "off.md") },
         ];
-        let (set, found) = RuleSet::build(rules, Settings::default(), "");
+        let (set, found) = RuleSet::build(rules, RuleSettings::default(), "");
         let said: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(
             said,
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_name_that_is_switched_off_shadows_nothing() {
         let rules = vec![rule("a", Layer::Project, "a.md"), rule("a", Layer::Builtin, "b.md")];
-        let settings = Settings { disabled_rules: vec![" a ".to_owned()], ..Settings::default() };
+        let settings = RuleSettings { disabled_rules: vec![" a ".to_owned()], ..RuleSettings::default() };
         let (set, found) = RuleSet::build(rules, settings, "");
         assert!(found.is_empty() && set.shadows().is_empty());
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use judge::{Judge, Random};
 use rules::engine::{Automaton, CacheBudget, Cursor, EngineStats, Pattern};
-use rules::{Layer, RuleSession, RuleSet, Settings, Source, parse_rule_file};
+use rules::{Layer, RuleSession, RuleSet, RuleSettings, Source, parse_rule_file};
 use tidegate_rules as rules;
 
 /// Feeds a text in deltas of four bytes; the first end of each pattern.
@@ -127,7 +127,7 @@ fn a_rule_set_says_when_its_memory_was_too_small() {
     let file = "+++\ncondition = 'fo[\\s\\S]{0,900}[xy]{900}end'\nscope = 'text'\n+++\nNo.\n";
     let (rule, found) = parse_rule_file("hard", &source, file);
     assert!(found.is_empty(), "{found:?}");
-    let (set, _) = RuleSet::build(vec![rule.unwrap()], Settings::default(), "/w");
+    let (set, _) = RuleSet::build(vec![rule.unwrap()], RuleSettings::default(), "/w");
     assert_eq!(set.engine_trouble(), None);
     let mut gate = RuleSession::new(Arc::clone(&set)).gate();
     gate.block_start(0, &flow::StreamKind::Text);

@@ -5,7 +5,9 @@
 use std::path::Path;
 
 use flow::{CallId, StreamKind};
-use rules::{BUILTIN_FILES, InterruptMode, Rule, RuleAction, RuleSession, RuleSet, Settings, builtin, check_examples};
+use rules::{
+    BUILTIN_FILES, InterruptMode, Rule, RuleAction, RuleSession, RuleSet, RuleSettings, builtin, check_examples,
+};
 use tidegate_rules as rules;
 
 /// The least number of rules that is worth being called a pack.
@@ -38,7 +40,7 @@ fn every_rule_loads_and_keeps_its_examples() {
         assert!(firing >= 2 && rule.examples.len() - firing >= 2, "{} has too few examples", rule.name);
         assert_eq!(check_examples(rule), [], "{}", rule.name);
     }
-    let (_, found) = RuleSet::build(rules, Settings::default(), "/workspace");
+    let (_, found) = RuleSet::build(rules, RuleSettings::default(), "/workspace");
     assert_eq!(found, []);
 }
 
@@ -96,7 +98,7 @@ fn nothing_is_stopped_without_a_reason() {
 
 #[test]
 fn rules_for_prose_hold_little_back() {
-    let (set, _) = RuleSet::build(builtin().0, Settings::default(), "/workspace");
+    let (set, _) = RuleSet::build(builtin().0, RuleSettings::default(), "/workspace");
     let prose: Vec<_> = set.rules().filter(|info| !info.scopes.iter().any(|scope| scope.starts_with("tool"))).collect();
     assert_eq!(prose.len(), 3);
     for info in prose {
@@ -124,7 +126,7 @@ fn every_argument_that_a_rule_names_is_watched() {
         let mut words = example.stream["tool:".len()..].split(' ');
         let tool = words.next().unwrap();
         let path = words.find_map(|word| word.strip_prefix("path=")).unwrap_or("a");
-        let (set, _) = RuleSet::build(vec![rule.clone()], Settings::default(), "");
+        let (set, _) = RuleSet::build(vec![rule.clone()], RuleSettings::default(), "");
         for field in &rule.fields {
             let mut gate = RuleSession::new(set.clone()).gate();
             gate.block_start(0, &StreamKind::Tool { call: CallId::new("1"), name: tool.into() });

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use flow::{CallId, StreamKind};
-use rules::{Gate, Layer, Rule, RuleSession, RuleSet, RuleSpec, Settings, Source, Strings};
+use rules::{Gate, Layer, Rule, RuleSession, RuleSet, RuleSettings, RuleSpec, Source, Strings};
 use tidegate_rules as rules;
 
 fn gate() -> Gate {
@@ -15,7 +15,7 @@ fn gate() -> Gate {
     let source = Source { layer: Layer::Project, path: "r.md".into() };
     let (rule, found) = Rule::from_spec("r", &source, &spec, None);
     assert_eq!(found, []);
-    let (set, _) = RuleSet::build(rule.into_iter().collect(), Settings::default(), "/work");
+    let (set, _) = RuleSet::build(rule.into_iter().collect(), RuleSettings::default(), "/work");
     let mut gate = RuleSession::new(set).gate();
     gate.block_start(0, &StreamKind::Tool { call: CallId::new("a"), name: "edit".into() });
     gate

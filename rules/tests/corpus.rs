@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flow::{Action, CallId, Diagnostic, RuleMatch, StreamKind};
-use rules::{Bucket, Layer, Rule, RuleSession, RuleSet, RuleSpec, RuleState, Settings, Source, parse_rule_file};
+use rules::{Bucket, Layer, Rule, RuleSession, RuleSet, RuleSettings, RuleSpec, RuleState, Source, parse_rule_file};
 use serde::Deserialize;
 use tidegate_rules as rules;
 
@@ -22,7 +22,7 @@ struct Case {
     #[expect(dead_code, reason = "for readers")]
     spec: Option<u32>,
     #[serde(default)]
-    settings: Settings,
+    settings: RuleSettings,
     rule: Vec<Typed>,
     active: Option<Vec<String>>,
     always: Option<Vec<String>>,

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use flow::{Diagnostic, Severity};
-use rules::{Layer, RuleSession, RuleSet, Settings, Source, parse_rule_file};
+use rules::{Layer, RuleSession, RuleSet, RuleSettings, Source, parse_rule_file};
 use serde::Deserialize;
 use tidegate_rules as rules;
 
@@ -62,7 +62,7 @@ fn check(entry: &Entry) {
     assert_eq!(entry.means.is_some(), entry.refused.is_none(), "{name}: what is not refused means something");
     let Some(rule) = rule else { return };
     assert!(!entry.fires.is_empty(), "{name}: what is not refused fires on something");
-    let (set, _) = RuleSet::build(vec![rule], Settings::default(), "/work");
+    let (set, _) = RuleSet::build(vec![rule], RuleSettings::default(), "/work");
     let session = RuleSession::new(set);
     for (text, matched) in &entry.fires {
         for found in evidence(&session, text) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use judge::{Judge, Random};
 use proptest::prelude::*;
 use rules::engine::{Automaton, Cursor, Match, Pattern};
-use rules::{Fed, Hold, Layer, Rule, RuleSession, RuleSet, RuleSpec, Settings, Source};
+use rules::{Fed, Hold, Layer, Rule, RuleSession, RuleSet, RuleSettings, RuleSpec, Source};
 use tidegate_rules as rules;
 
 /// A condition in the rules' dialect, and the same in Rust's own.
@@ -319,7 +319,7 @@ proptest! {
         prop_assume!(!text.is_empty());
         let list = |pairs: &[Pair]| pairs.iter().map(|p| format!("(?:{})", p.ours)).collect::<rules::Strings>();
         let spec = RuleSpec { condition: list(&any), all: list(&all), unless: list(&unless), ..RuleSpec::default() };
-        let set = set_of(vec![rule("r", spec)], Settings::default());
+        let set = set_of(vec![rule("r", spec)], RuleSettings::default());
         let ends = |pairs: &[Pair]| pairs.iter().map(|p| Judge::new(&p.theirs).first_end(text.as_bytes())).collect::<Vec<_>>();
         let condition = ends(&any).into_iter().flatten().min();
         let wanted = ends(&all).into_iter().chain([condition]).try_fold(0, |most, end| Some(most.max(end?)));
@@ -361,7 +361,7 @@ fn rule_set(pairs: &[Pair], hold: Hold, quiet: Option<usize>) -> Arc<RuleSet> {
         };
         rule(&format!("r{at}"), spec)
     });
-    set_of(rules.collect(), Settings { hold, ..Settings::default() })
+    set_of(rules.collect(), RuleSettings { hold, ..RuleSettings::default() })
 }
 
 fn rule(name: &str, spec: RuleSpec) -> Rule {
@@ -377,7 +377,7 @@ fn rule(name: &str, spec: RuleSpec) -> Rule {
     rule.unwrap()
 }
 
-fn set_of(rules: Vec<Rule>, settings: Settings) -> Arc<RuleSet> {
+fn set_of(rules: Vec<Rule>, settings: RuleSettings) -> Arc<RuleSet> {
     let (set, found) = RuleSet::build(rules, settings, "/w");
     assert_eq!(found, []);
     set

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flow::{CallId, StreamKind};
 use rules::{
-    InterruptMode, Layer, RepeatMode, Rule, RuleAction, RuleSession, RuleSet, RuleSpec, Settings, Source, builtin,
+    InterruptMode, Layer, RepeatMode, Rule, RuleAction, RuleSession, RuleSet, RuleSettings, RuleSpec, Source, builtin,
     parse_rule_file,
 };
 use serde::Deserialize;
@@ -81,7 +81,7 @@ struct Manifest {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Host {
-    rules: Settings,
+    rules: RuleSettings,
 }
 
 fn keys_of<T: for<'d> Deserialize<'d>>(fence: &Fence) -> T {
@@ -108,7 +108,7 @@ fn settings_and_keys_of_the_pages_load() {
             }
             text if text.starts_with("[rules]") => {
                 let host: Host = keys_of(&fence);
-                assert_ne!(host.rules, Settings::default(), "{place} sets nothing");
+                assert_ne!(host.rules, RuleSettings::default(), "{place} sets nothing");
             }
             _ => load_spec(&keys_of(&fence), place),
         }
@@ -140,7 +140,7 @@ fn the_model_is_told_what_the_page_says() {
 
 /// What the model gets when the rule fires on a line in a written file.
 fn told(rule: Rule, stopped: bool) -> String {
-    let (set, _) = RuleSet::build(vec![rule], Settings::default(), "/workspace");
+    let (set, _) = RuleSet::build(vec![rule], RuleSettings::default(), "/workspace");
     let session = RuleSession::new(set);
     let mut gate = session.gate();
     gate.block_start(0, &StreamKind::Tool { call: CallId::new("1"), name: "write_file".into() });
@@ -192,11 +192,11 @@ fn every_setting_is_told_with_its_default() {
     assert_eq!(rows.len(), own.len() + folders.len());
     let mut told: Vec<String> = own.iter().map(|row| bare(&row[0])).collect();
     told.sort();
-    let mut names = names_of::<Settings>();
+    let mut names = names_of::<RuleSettings>();
     names.sort();
     assert_eq!(told, names);
     let text: Vec<String> = own.iter().map(|row| format!("{} = {}\n", bare(&row[0]), bare(&row[1]))).collect();
-    assert_eq!(toml::from_str::<Settings>(&text.concat()).unwrap(), Settings::default());
+    assert_eq!(toml::from_str::<RuleSettings>(&text.concat()).unwrap(), RuleSettings::default());
 }
 
 /// Compares the text of a page between the marks of `name` with `wanted`, or writes it there.

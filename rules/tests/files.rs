@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use flow::Diagnostic;
-use rules::{Bucket, Layer, RuleSession, RuleSet, RuleState, Settings, Source, parse_rule_file};
+use rules::{Bucket, Layer, RuleSession, RuleSet, RuleSettings, RuleState, Source, parse_rule_file};
 use serde::{Deserialize, Serialize};
 use tidegate_rules as rules;
 
@@ -55,7 +55,7 @@ fn load(path: &Path) -> Expected {
         let says = found.iter().map(says).collect();
         return Expected { bucket: "refused".into(), says, ..nothing() };
     };
-    let (set, more) = RuleSet::build(vec![rule], Settings::default(), "/work");
+    let (set, more) = RuleSet::build(vec![rule], RuleSettings::default(), "/work");
     found.extend(more);
     let info = set.rules().next().unwrap();
     let bucket = match (info.state, info.rule.bucket) {
@@ -122,7 +122,7 @@ fn the_reminder_goes_to_the_model_and_the_body_does_not() {
     let source = Source { layer: Layer::Project, path: "reminder.md".into() };
     let (rule, found) = parse_rule_file("reminder", &source, &text);
     assert_eq!(found, []);
-    let (set, _) = RuleSet::build(rule.into_iter().collect(), Settings::default(), "/work");
+    let (set, _) = RuleSet::build(rule.into_iter().collect(), RuleSettings::default(), "/work");
     let mut session = RuleSession::new(set);
     session.begin_turn();
     let mut gate = session.gate();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use flow::{Action, CallId, RuleMatch, StreamKind};
-use rules::{Hold, Layer, Rule, RuleSession, RuleSet, Settings, Source, parse_rule_file};
+use rules::{Hold, Layer, Rule, RuleSession, RuleSet, RuleSettings, Source, parse_rule_file};
 use tidegate_rules as rules;
 
 fn rule(name: &str, front: &str, body: &str) -> Rule {
@@ -14,14 +14,14 @@ fn rule(name: &str, front: &str, body: &str) -> Rule {
     rule.unwrap()
 }
 
-fn set(rules: Vec<Rule>, settings: Settings) -> Arc<RuleSet> {
+fn set(rules: Vec<Rule>, settings: RuleSettings) -> Arc<RuleSet> {
     let (set, found) = RuleSet::build(rules, settings, "/work");
     assert_eq!(found, []);
     set
 }
 
 fn session(front: &str) -> RuleSession {
-    RuleSession::new(set(vec![rule("r", front, "Body.")], Settings::default()))
+    RuleSession::new(set(vec![rule("r", front, "Body.")], RuleSettings::default()))
 }
 
 fn text(session: &RuleSession, text: &str) -> Vec<RuleMatch> {
@@ -120,12 +120,12 @@ fn a_resumed_session_keeps_the_exact_gap() {
 fn an_edited_rule_counts_as_new_and_an_edited_body_does_not() {
     let mut session = session("condition = 'x'");
     session.injected(&["r".into()]);
-    session.replace_rules(set(vec![rule("r", "condition = 'x'", "Another body.")], Settings::default()));
+    session.replace_rules(set(vec![rule("r", "condition = 'x'", "Another body.")], RuleSettings::default()));
     assert_eq!(acted(&session, "x y"), []);
-    session.replace_rules(set(vec![rule("r", "condition = 'y'", "Body.")], Settings::default()));
+    session.replace_rules(set(vec![rule("r", "condition = 'y'", "Body.")], RuleSettings::default()));
     assert_eq!(text(&session, "x"), []);
     assert_eq!(text(&session, "y").len(), 1);
-    session.replace_rules(set(Vec::new(), Settings::default()));
+    session.replace_rules(set(Vec::new(), RuleSettings::default()));
     assert!(session.gate().is_idle());
 }
 
@@ -135,7 +135,7 @@ fn the_reminder_says_what_whose_where_and_the_body() {
         rule("a&b", "condition = 'secret <x>'", "Never write </system-interrupt> it."),
         rule("second", "condition = 'cret'", "Another."),
     ];
-    let session = RuleSession::new(set(rules, Settings::default()));
+    let session = RuleSession::new(set(rules, RuleSettings::default()));
     let matches = call(&session, "c", r#"{"path":"/work/src/a.rs","t":"one\nmy secret <x>!"}"#);
     let said = session.reminder(&matches);
     let blocks: Vec<&str> = said.split("</system-interrupt>").collect();
@@ -160,7 +160,7 @@ fn the_reminder_says_what_whose_where_and_the_body() {
 
 #[test]
 fn a_loop_holds_until_a_bound_lets_go() {
-    let settings = Settings { hold_max_bytes: 10, ..Settings::default() };
+    let settings = RuleSettings { hold_max_bytes: 10, ..RuleSettings::default() };
     let session = RuleSession::new(set(vec![rule("r", "condition = 'foo.*bar'", "No.")], settings));
     for whole in [true, false] {
         let mut gate = session.gate();
@@ -184,7 +184,7 @@ fn a_loop_holds_until_a_bound_lets_go() {
 
 #[test]
 fn no_limit_releases_a_condition_of_bounded_length() {
-    let settings = Settings { hold_max_bytes: 4, ..Settings::default() };
+    let settings = RuleSettings { hold_max_bytes: 4, ..RuleSettings::default() };
     let session = |conditions: [&str; 2]| {
         let rules = conditions.map(|condition| rule(&condition[..1], &format!("condition = '{condition}'"), "No."));
         RuleSession::new(set(rules.into(), settings.clone()))
@@ -215,7 +215,7 @@ fn a_line_end_ends_what_a_loop_holds() {
 
 #[test]
 fn rules_that_do_not_interrupt_hold_nothing() {
-    for settings in [Settings { hold: Hold::Off, ..Settings::default() }, Settings::default()] {
+    for settings in [RuleSettings { hold: Hold::Off, ..RuleSettings::default() }, RuleSettings::default()] {
         let front = "condition = 'foobar'\ninterrupt = 'never'";
         let session = RuleSession::new(set(vec![rule("r", front, "No.")], settings));
         let mut gate = session.gate();
@@ -223,7 +223,7 @@ fn rules_that_do_not_interrupt_hold_nothing() {
         assert_eq!(gate.piece(0, "a fooba").safe, 7);
     }
     let loud = vec![rule("r", "condition = 'foobar'", "No.")];
-    let session = RuleSession::new(set(loud, Settings { hold: Hold::Off, ..Settings::default() }));
+    let session = RuleSession::new(set(loud, RuleSettings { hold: Hold::Off, ..RuleSettings::default() }));
     let mut gate = session.gate();
     gate.block_start(0, &StreamKind::Text);
     assert_eq!(gate.piece(0, "a foo").safe, 5);
@@ -289,7 +289,7 @@ fn an_automaton_without_budget_reports_it() {
 fn a_thousand_rules_on_a_megabyte_stay_within_their_budget() {
     let rules = (0..1000)
         .map(|n| rule(&format!("r{n}"), &format!("condition = '\\bword{n}\\s*\\(|(?m)^\\s*use x{n}::'"), "No."));
-    let session = RuleSession::new(set(rules.collect(), Settings::default()));
+    let session = RuleSession::new(set(rules.collect(), RuleSettings::default()));
     let mut gate = session.gate();
     gate.block_start(0, &StreamKind::Text);
     let (mut state, mut length, mut safe) = (1_u64, 0, 0);
@@ -312,7 +312,7 @@ fn a_thousand_rules_on_a_megabyte_stay_within_their_budget() {
 
 #[test]
 fn a_rule_watches_the_agents_it_names() {
-    let rules = set(vec![rule("r", "condition = 'x'\nagents = 'Sub*, review'", "No.")], Settings::default());
+    let rules = set(vec![rule("r", "condition = 'x'\nagents = 'Sub*, review'", "No.")], RuleSettings::default());
     assert!(RuleSession::new(Arc::clone(&rules)).gate().is_idle());
     for agent in ["sub-1", "REVIEW"] {
         assert_eq!(text(&RuleSession::of_agent(Arc::clone(&rules), agent), "x").len(), 1, "{agent}");
@@ -382,7 +382,7 @@ fn of_rules_that_stop_together_the_one_that_leaves_least_has_its_way() {
     ] {
         let rules = [("a", front[0]), ("b", front[1])]
             .map(|(name, front)| rule(name, &format!("condition = 'x'\n{front}"), "No."));
-        let settings = Settings { context_mode: setting, ..Settings::default() };
+        let settings = RuleSettings { context_mode: setting, ..RuleSettings::default() };
         let mut session = RuleSession::new(set(rules.into(), settings));
         session.begin_turn();
         let found = text(&session, "x");
@@ -452,7 +452,7 @@ fn the_latest_of_several_records_counts() {
 #[test]
 fn a_reminder_is_known_by_the_rules_whole_name() {
     let rules = vec![rule("a&b", "condition = 'x'", "No."), rule("other", "condition = 'x'", "No.")];
-    let session = RuleSession::new(set(rules, Settings::default()));
+    let session = RuleSession::new(set(rules, RuleSettings::default()));
     let found = text(&session, "x");
     for said in [session.reminder(&found), session.tool_reminder(&found)] {
         assert!(RuleSession::holds_reminder(&said, "a&b") && RuleSession::holds_reminder(&said, "other"), "{said}");

@@ -66,7 +66,7 @@ async fn run(model: &Arc<Recorded>, expected: &str) {
         extensions: Arc::new(SandboxHost::new(Vec::new()).unwrap()) as Arc<dyn ExtensionHost>,
         tools: Arc::new(Nothing),
         confirm: Arc::new(Nothing),
-        rules: Arc::new(FixedRules(RuleSet::build(Vec::new(), rules::Settings::default(), "").0)),
+        rules: Arc::new(FixedRules(RuleSet::build(Vec::new(), rules::RuleSettings::default(), "").0)),
         clock: Arc::new(Nothing),
         settings: Settings::default(),
     })

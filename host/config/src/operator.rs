@@ -27,7 +27,7 @@ pub struct Operator {
     /// Plugins that are switched on, in order of registration.
     pub plugins: Vec<PluginEntry>,
     /// Stream rules; the names in `disabled_rules` are as typed.
-    pub rules: rules::Settings,
+    pub rules: rules::RuleSettings,
     /// Where rule files are, in addition to those of plugins and the built-in ones.
     pub rule_folders: RuleFolders,
     /// Which built-in tools the model is offered, and what each may do.

@@ -128,7 +128,7 @@ pub struct Sources {
     /// The errors among these for which the host must not run.
     unmet: Vec<Diagnostic>,
     wanted: RuleFolders,
-    settings: rules::Settings,
+    settings: rules::RuleSettings,
     workspace: String,
     /// Names of the tools that are always there.
     tools: Vec<String>,

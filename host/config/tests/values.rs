@@ -21,7 +21,7 @@ fn an_empty_file_is_the_defaults() {
     assert_eq!(defaults.limits.text, Duration::from_millis(20));
     assert_eq!(defaults.limits.memory_bytes, 32 << 20);
     assert_eq!(defaults.limits.output_bytes, 4 << 20);
-    assert_eq!(defaults.rules, rules::Settings::default());
+    assert_eq!(defaults.rules, rules::RuleSettings::default());
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn plugin(fault: &Fault, kind: CallbackKind, closed: bool) -> PluginSource {
 
 /// The rule that `ttsr_triggered` hears of.
 fn rules() -> Arc<rules::RuleSet> {
-    let settings = rules::Settings { builtin_rules: false, retry_delay_ms: 0, ..rules::Settings::default() };
+    let settings = rules::RuleSettings { builtin_rules: false, retry_delay_ms: 0, ..rules::RuleSettings::default() };
     let from = rules::Source { layer: rules::Layer::Project, path: "raw.md".into() };
     let text = "---\ncondition: 'RAW(\\n![^~]*\\n)?~'\nrepeat: always\n---\nDo not.\n";
     let (rule, found) = rules::parse_rule_file("raw", &from, text);
@@ -306,7 +306,7 @@ async fn run(fault: &Fault, kind: CallbackKind, closed: bool) -> String {
     let rules = if kind == CallbackKind::TtsrTriggered {
         rules()
     } else {
-        rules::RuleSet::build(Vec::new(), rules::Settings::default(), "").0
+        rules::RuleSet::build(Vec::new(), rules::RuleSettings::default(), "").0
     };
     let mut scene = Scene::new(host, rules);
     for _ in 0..fault.fails_before {

@@ -85,8 +85,8 @@ pub use rules::engine::{
 };
 pub use rules::{
     Bucket as RuleBucket, ContextMode, Example as RuleExample, Glob as RuleGlob, Hold, InterruptMode, OnBudget,
-    RepeatMode, Requirement, Rule, RuleAction, RuleInfo, RulePlaces, RuleSet, RuleSpec, RuleState, Scope as RuleScope,
-    Settings as RuleSettings, Shadow, Strings as RuleStrings, Unmet as UnmetRule,
+    RepeatMode, Requirement, Rule, RuleAction, RuleInfo, RulePlaces, RuleSet, RuleSettings, RuleSpec, RuleState,
+    Scope as RuleScope, Shadow, Strings as RuleStrings, Unmet as UnmetRule,
 };
 pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
 pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem};

@@ -9,7 +9,7 @@ use config::{Diagnostics, Operator, RuleFile, RuleFiles};
 use flow::text::nearest;
 use flow::{Diagnostic, RuleOrigin, ToolSpec};
 use rules::{
-    Bucket, InterruptMode, Layer, READ_RULE, Rule, RuleAction, RuleInfo, RuleSession, RuleSet, RuleState, Settings,
+    Bucket, InterruptMode, Layer, READ_RULE, Rule, RuleAction, RuleInfo, RuleSession, RuleSet, RuleSettings, RuleState,
 };
 
 use super::promise;
@@ -161,7 +161,7 @@ impl Catalogue {
     }
 
     /// The settings that count.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &RuleSettings {
         self.built.set.settings()
     }
 

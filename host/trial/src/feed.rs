@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flow::RuleMatch;
-use rules::{Rule, RuleSession, RuleSet, Settings};
+use rules::{Rule, RuleSession, RuleSet, RuleSettings};
 
 use super::{Input, changed};
 
@@ -30,9 +30,9 @@ pub(super) struct Fired {
 }
 
 /// A rule alone under these settings: nothing shadows it, nothing switches it off.
-pub(super) fn alone(rule: &Rule, settings: &Settings, workspace: &str) -> Arc<RuleSet> {
+pub(super) fn alone(rule: &Rule, settings: &RuleSettings, workspace: &str) -> Arc<RuleSet> {
     let rule = changed(rule, |rule| rule.enabled = true);
-    let settings = Settings { enabled: true, builtin_rules: true, disabled_rules: Vec::new(), ..settings.clone() };
+    let settings = RuleSettings { enabled: true, builtin_rules: true, disabled_rules: Vec::new(), ..settings.clone() };
     RuleSet::build(vec![rule], settings, workspace).0
 }
 

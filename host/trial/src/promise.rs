@@ -1,9 +1,9 @@
 //! What a rule promises: how often it acts on what it matches, and what becomes of the matches on which it does not.
 
-use rules::{OnBudget, RepeatMode, Rule, Settings};
+use rules::{OnBudget, RepeatMode, Rule, RuleSettings};
 
 /// The promise of a stream rule in one sentence. `action` is the word for what it asks for, see [`super::Entry::action`].
-pub(super) fn of(rule: &Rule, action: &str, repeat: RepeatMode, gap: u32, settings: &Settings) -> String {
+pub(super) fn of(rule: &Rule, action: &str, repeat: RepeatMode, gap: u32, settings: &RuleSettings) -> String {
     let (acts, later) = match action {
         "remind" => ("reminds the model of", "only reported"),
         "block" => ("blocks the call of", "not blocked, only reported"),
@@ -43,21 +43,21 @@ mod tests {
     fn every_mode_says_what_becomes_of_later_matches() {
         let source = Source { layer: Layer::Project, path: "r.md".into() };
         let rule = parse_rule_file("r", &source, "+++\ncondition = 'x'\nmax_interrupts = 2\n+++\nDo not.\n").0.unwrap();
-        let stop = Settings { on_budget: OnBudget::Stop, ..Settings::default() };
+        let stop = RuleSettings { on_budget: OnBudget::Stop, ..RuleSettings::default() };
         for (action, repeat, gap, settings, said) in [
             (
                 "block",
                 RepeatMode::Once,
                 10,
-                Settings::default(),
+                RuleSettings::default(),
                 "blocks the call of the first match of a session; later matches are not blocked, only reported",
             ),
-            ("block", RepeatMode::Always, 10, Settings::default(), "blocks the call of every match"),
+            ("block", RepeatMode::Always, 10, RuleSettings::default(), "blocks the call of every match"),
             (
                 "remind",
                 RepeatMode::AfterGap,
                 1,
-                Settings::default(),
+                RuleSettings::default(),
                 "reminds the model of a match, then of none until 1 turn is completed; matches before are only \
                  reported",
             ),
@@ -65,7 +65,7 @@ mod tests {
                 "interrupt",
                 RepeatMode::Always,
                 10,
-                Settings::default(),
+                RuleSettings::default(),
                 "stops the answer at every match; after 2 interrupts of a turn matches are shown, and reported",
             ),
             (

@@ -159,7 +159,7 @@ impl Session {
         let caller = Arc::new(Caller::new(registrations, extensions, Arc::clone(&hub)));
         let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
         // None before the first turn asks for them.
-        let (none, _) = RuleSet::build(Vec::new(), ::rules::Settings::default(), &parts.settings.workspace);
+        let (none, _) = RuleSet::build(Vec::new(), ::rules::RuleSettings::default(), &parts.settings.workspace);
         let rules = ::rules::RuleSession::new(none);
         let metrics = Metrics::default();
         let records = Arc::new(MemoryRecords::default());

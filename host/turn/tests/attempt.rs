@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use flow::{Action, CallId, Delta, StopReason, StreamKind};
 use judge::{Judge, Random};
-use rules::{ContextMode, InterruptMode, Layer, Rule, RuleSession, RuleSet, RuleSpec, Settings, Source};
+use rules::{ContextMode, InterruptMode, Layer, Rule, RuleSession, RuleSet, RuleSettings, RuleSpec, Source};
 use tidegate_turn as turn;
 use turn::attempt::{Attempt, Context, Effect, Ending, Kept, Prefix};
 
@@ -97,8 +97,8 @@ fn set(random: &mut Random, unbounded: bool) -> Set {
         shown.push(format!("{ours} on {scope}, {}", if interrupts { "interrupts" } else { "reminds" }));
     }
     let context_mode = [ContextMode::Discard, ContextMode::Keep, ContextMode::Rewind][random.below(3)];
-    let hold_max_bytes = if unbounded { 1 + random.below(8) as u64 } else { Settings::default().hold_max_bytes };
-    let settings = Settings { context_mode, hold_max_bytes, ..Settings::default() };
+    let hold_max_bytes = if unbounded { 1 + random.below(8) as u64 } else { RuleSettings::default().hold_max_bytes };
+    let settings = RuleSettings { context_mode, hold_max_bytes, ..RuleSettings::default() };
     let (rules, found) = RuleSet::build(used, settings, "/w");
     assert_eq!(found, []);
     Set { rules, known, shown: shown.join("; ") }

@@ -10,7 +10,7 @@ use rules::{Hold, RepeatMode, RuleSet};
 use tidegate_kit::{CUTS, RANDOM, Scene, Script, blocks, rule_set, shown, text};
 
 /// One rule a pattern, all interrupting.
-fn patterns(patterns: &[&str], change: impl FnOnce(&mut rules::Settings)) -> Arc<RuleSet> {
+fn patterns(patterns: &[&str], change: impl FnOnce(&mut rules::RuleSettings)) -> Arc<RuleSet> {
     let rules: Vec<(String, String)> = patterns
         .iter()
         .enumerate()

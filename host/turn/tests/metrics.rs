@@ -9,7 +9,11 @@ use turn::RuleMetrics;
 
 const WRITE: &str = r#"{"path":"a","content":"FORBIDDEN"}"#;
 
-fn scene(scripts: impl IntoIterator<Item = Script>, front: &str, change: impl FnOnce(&mut rules::Settings)) -> Scene {
+fn scene(
+    scripts: impl IntoIterator<Item = Script>,
+    front: &str,
+    change: impl FnOnce(&mut rules::RuleSettings),
+) -> Scene {
     let rule = format!("+++\ncondition = 'FORBIDDEN'\n{front}\n+++\nNo.");
     Scene::new(scripts, vec![], rule_set(&[("r", &rule)], change))
 }
@@ -62,7 +66,7 @@ async fn tokens_are_the_providers_where_it_counted_all_and_a_part_where_some_sta
     };
     // The chunk of text is the third delta; what was counted before it is not known to be all.
     for (count_after, context, tokens) in [(2, ContextMode::Discard, (4, true)), (2, ContextMode::Rewind, (3, true))] {
-        let change = |settings: &mut rules::Settings| settings.context_mode = context;
+        let change = |settings: &mut rules::RuleSettings| settings.context_mode = context;
         let found = metrics(scene([counted(count_after), text("Fine.", 1)], "", change)).await;
         assert_eq!((found.tokens_discarded, found.tokens_estimated), tokens, "{count_after} {context:?}");
     }
@@ -97,7 +101,7 @@ async fn each_action_has_its_number() {
     let stopped = RuleMetrics { fires: 1, stops: 1, held: 1, ..RuleMetrics::default() };
     assert_eq!(metrics(scene([text("a FORBIDDEN", 1)], "action = 'stop'", |_| {})).await, stopped);
     let passed = RuleMetrics { fires: 1, passes: 1, ..RuleMetrics::default() };
-    let no_budget = |settings: &mut rules::Settings| {
+    let no_budget = |settings: &mut rules::RuleSettings| {
         (settings.max_interrupts_per_turn, settings.on_budget) = (0, OnBudget::Pass);
     };
     assert_eq!(metrics(scene([text("a FORBIDDEN", 1)], "", no_budget)).await, passed);

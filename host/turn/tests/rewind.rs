@@ -8,12 +8,12 @@ use flow::{
     Action, Callback, ErrorClass, Event, EventKind, ModelError, OutputMode, Role, StopReason, StreamKind, TagPattern,
     TextUnit, TurnStatus,
 };
-use rules::{ContextMode, Hold, RuleSet, Settings};
+use rules::{ContextMode, Hold, RuleSet, RuleSettings};
 use tidegate_kit::{CUTS, Plugin, Scene, Script, ScriptedModel, blocks, calls, rule_set, said, shown, text, tool};
 
 const WRONG: &str = "One line.\n\nThen FORBIDDEN words.\nMore.";
 
-fn forbidden(lines: &str, change: impl FnOnce(&mut Settings)) -> Arc<RuleSet> {
+fn forbidden(lines: &str, change: impl FnOnce(&mut RuleSettings)) -> Arc<RuleSet> {
     let rule = format!("+++\ncondition = \"FORBIDDEN\"\n{lines}\n+++\nNever say it.");
     rule_set(&[("no-forbidden", &rule)], |settings| {
         settings.context_mode = ContextMode::Rewind;

@@ -13,7 +13,7 @@ const WRONG: &str = "Say FORBIDDEN words.";
 const WRITE: &str = r#"{"path":"src/a.ts","content":"a FORBIDDEN thing"}"#;
 
 /// One rule against `FORBIDDEN`, with these lines more.
-fn forbidden(lines: &str, change: impl FnOnce(&mut rules::Settings)) -> Arc<RuleSet> {
+fn forbidden(lines: &str, change: impl FnOnce(&mut rules::RuleSettings)) -> Arc<RuleSet> {
     let rule = format!("+++\ncondition = \"FORBIDDEN\"\n{lines}\n+++\nNever say it.");
     rule_set(&[("no-forbidden", &rule)], change)
 }

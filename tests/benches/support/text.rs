@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use regex::bytes::{Regex, RegexBuilder};
-use rules::{Layer, Rule, RuleSet, RuleSpec, Settings, Source, Strings};
+use rules::{Layer, Rule, RuleSet, RuleSettings, RuleSpec, Source, Strings};
 
 use super::guests::root;
 
@@ -74,7 +74,7 @@ pub(crate) fn rule_set(patterns: &[String]) -> Arc<RuleSet> {
         rule.unwrap()
     };
     let rules = patterns.iter().enumerate().map(rule).collect();
-    let (set, found) = RuleSet::build(rules, Settings::default(), "/workspace");
+    let (set, found) = RuleSet::build(rules, RuleSettings::default(), "/workspace");
     assert!(found.is_empty(), "{found:?}");
     set
 }

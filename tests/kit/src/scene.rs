@@ -33,8 +33,9 @@ pub fn parts(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rules:
 }
 
 /// A set of rules, each `(name, toml)`, over default settings changed by `change`.
-pub fn rule_set(specs: &[(&str, &str)], change: impl FnOnce(&mut rules::Settings)) -> Arc<rules::RuleSet> {
-    let mut settings = rules::Settings { builtin_rules: false, retry_delay_ms: 0, ..rules::Settings::default() };
+pub fn rule_set(specs: &[(&str, &str)], change: impl FnOnce(&mut rules::RuleSettings)) -> Arc<rules::RuleSet> {
+    let mut settings =
+        rules::RuleSettings { builtin_rules: false, retry_delay_ms: 0, ..rules::RuleSettings::default() };
     change(&mut settings);
     let source = |name: &str| rules::Source { layer: rules::Layer::Project, path: format!("{name}.md") };
     let parse = |(name, text): &(&str, &str)| {

@@ -44,7 +44,7 @@ fn cases() -> Vec<Case> {
 fn rule_set(case: &Case, rules: &[case::RuleCase]) -> Arc<RuleSet> {
     let mut settings = case.settings.clone();
     settings.entry("builtin_rules").or_insert(false.into());
-    let settings = rules::Settings::deserialize(settings).unwrap();
+    let settings = rules::RuleSettings::deserialize(settings).unwrap();
     let source = |name: &str| Source { layer: Layer::Project, path: format!("rules/{name}.md") };
     let one = |rule: &case::RuleCase| {
         let mut spec = RuleSpec::deserialize(rule.spec.clone()).unwrap();

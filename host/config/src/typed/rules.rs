@@ -13,7 +13,7 @@ use crate::OnProblem;
 #[derive(Debug, Default)]
 pub(crate) struct RulesFile {
     /// What happens when a rule matches.
-    pub(crate) settings: rules::Settings,
+    pub(crate) settings: rules::RuleSettings,
     /// Where rule files are.
     pub(crate) folders: RuleFoldersFile,
 }
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for RulesFile {
             }
         }
         Ok(Self {
-            settings: rules::Settings::deserialize(settings).map_err(Error::custom)?,
+            settings: rules::RuleSettings::deserialize(settings).map_err(Error::custom)?,
             folders: RuleFoldersFile::deserialize(folders).map_err(Error::custom)?,
         })
     }
@@ -74,7 +74,7 @@ impl JsonSchema for RulesFile {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut both = rules::Settings::json_schema(generator);
+        let mut both = rules::RuleSettings::json_schema(generator);
         let mut folders = RuleFoldersFile::json_schema(generator);
         let more = folders.remove("properties");
         if let (Some(all), Some(serde_json::Value::Object(more))) =
