@@ -78,7 +78,7 @@ pub use places::Places as RulePlaces;
 pub use required::Unmet;
 pub use rule::{Bucket, Requirement, Rule};
 pub use scope::{Glob, Scope};
-pub use session::{Judgement, Record, RuleSession};
+pub use session::{InjectionRecord, Judgement, RuleSession};
 pub use set::{RuleInfo, RuleSet, RuleState};
 pub use settings::{ContextMode, Hold, InterruptMode, OnBudget, RepeatMode, RuleSettings};
 pub use shadow::Shadow;

@@ -16,7 +16,7 @@ pub struct RuleSession {
     /// The agent's name, which rules may be limited to.
     agent: String,
     /// By rule name: when it was last injected.
-    records: HashMap<String, Record>,
+    records: HashMap<String, InjectionRecord>,
     /// Rules with a reminder that waits for delivery.
     reserved: HashSet<String>,
     /// Turns completed in the session.
@@ -31,7 +31,7 @@ pub struct RuleSession {
 
 /// That a rule was injected, in the form that a resumed session needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct InjectionRecord {
     /// The rule's name.
     pub rule: String,
     /// [`Rule::content_hash`] at that time: an edited rule counts as new.
@@ -215,14 +215,14 @@ impl RuleSession {
 
     /// The reminders of these rules went to the model: only now is `once` spent. Gives the records to keep, one for
     /// each rule.
-    pub fn injected(&mut self, rules: &[String]) -> Vec<Record> {
-        let mut kept: Vec<Record> = Vec::new();
+    pub fn injected(&mut self, rules: &[String]) -> Vec<InjectionRecord> {
+        let mut kept: Vec<InjectionRecord> = Vec::new();
         for name in rules {
             self.reserved.remove(name);
             let Some(rule) = self.set.rule(name).filter(|_| !kept.iter().any(|known| known.rule == *name)) else {
                 continue;
             };
-            let record = Record { rule: name.clone(), hash: rule.content_hash(), turn: self.completed };
+            let record = InjectionRecord { rule: name.clone(), hash: rule.content_hash(), turn: self.completed };
             self.records.insert(name.clone(), record.clone());
             kept.push(record);
         }
@@ -254,7 +254,7 @@ impl RuleSession {
 
     /// Takes up what an earlier run of the session kept. Records of rules that are gone or were edited are dropped; of
     /// several records of a rule the latest counts.
-    pub fn restore(&mut self, records: impl IntoIterator<Item = Record>, completed_turns: u64) {
+    pub fn restore(&mut self, records: impl IntoIterator<Item = InjectionRecord>, completed_turns: u64) {
         self.completed = completed_turns;
         for record in records {
             if self.set.rule(&record.rule).is_some_and(|rule| rule.content_hash() == record.hash) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ::rules::{Record, RuleState};
+use ::rules::{InjectionRecord, RuleState};
 use flow::{ErrorClass, EventKind, Message, ModelError, Origin, Part, RuleRecord};
 
 use super::Session;
@@ -78,7 +78,7 @@ impl Session {
     async fn restore(&mut self) {
         match self.records.load(&self.parts.id).await {
             Ok(KeptRules { records, completed_turns }) => {
-                let record = |kept: RuleRecord| Record { rule: kept.rule, hash: kept.hash, turn: kept.turn };
+                let record = |kept: RuleRecord| InjectionRecord { rule: kept.rule, hash: kept.hash, turn: kept.turn };
                 self.rules.restore(records.into_iter().map(record), completed_turns);
             }
             Err(why) => {
