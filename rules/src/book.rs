@@ -70,11 +70,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Layer, RuleSettings, Source, parse_rule_file};
+    use crate::{RuleLayer, RuleOrigin, RuleSettings, parse_rule_file};
 
     fn set(files: &[(&str, &str)]) -> Arc<RuleSet> {
         let rule = |(name, text): &(&str, &str)| {
-            let source = Source { layer: Layer::Project, path: format!("{name}.md") };
+            let source = RuleOrigin { layer: RuleLayer::Project, path: format!("{name}.md") };
             parse_rule_file(name, &source, text).0.unwrap()
         };
         RuleSet::build(files.iter().map(rule).collect(), RuleSettings::default(), "").0

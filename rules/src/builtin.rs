@@ -1,6 +1,6 @@
 //! The built-in pack: the files under `builtin/`, each one rule.
 
-use crate::{Diagnostic, Layer, Rule, Source, parse_rule_file};
+use crate::{Diagnostic, Rule, RuleLayer, RuleOrigin, parse_rule_file};
 
 macro_rules! pack {
     ($($name:literal)*) => {
@@ -65,7 +65,7 @@ pub fn builtin() -> (Vec<Rule>, Vec<Diagnostic>) {
 pub fn parse_builtin(files: &[(&str, &str)]) -> (Vec<Rule>, Vec<Diagnostic>) {
     let (mut rules, mut found) = (Vec::new(), Vec::new());
     for (name, text) in files {
-        let source = Source { layer: Layer::Builtin, path: format!("rules/builtin/{name}.md") };
+        let source = RuleOrigin { layer: RuleLayer::Builtin, path: format!("rules/builtin/{name}.md") };
         let (rule, diagnostics) = parse_rule_file(name, &source, text);
         rules.extend(rule);
         found.extend(diagnostics);

@@ -9,10 +9,10 @@
 //!
 //! ```
 //! use flow::{Action, StreamKind};
-//! use tidegate_rules::{Layer, RuleSet, RuleSession, RuleSettings, Source, parse_rule_file};
+//! use tidegate_rules::{RuleLayer, RuleSet, RuleSession, RuleSettings, RuleOrigin, parse_rule_file};
 //!
 //! let file = "+++\ncondition = 'chmod 777'\n+++\nGive the owner what is needed, and nobody else.\n";
-//! let source = Source { layer: Layer::Project, path: "rules/no-open-files.md".into() };
+//! let source = RuleOrigin { layer: RuleLayer::Project, path: "rules/no-open-files.md".into() };
 //! let (rule, diagnostics) = parse_rule_file("no-open-files", &source, file);
 //! assert!(diagnostics.is_empty());
 //!
@@ -72,7 +72,7 @@ pub use book::READ_RULE;
 pub use builtin::{BUILTIN_FILES, builtin, parse_builtin};
 pub use example::{Example, check_examples};
 pub use file::{asks_to_be_required, parse_rule_file, parse_rule_source};
-pub use flow::{Diagnostic, DiagnosticCode, RuleLayer as Layer, RuleOrigin as Source, Severity, SourceFile};
+pub use flow::{Diagnostic, DiagnosticCode, RuleLayer, RuleOrigin, Severity, SourceFile};
 pub use gate::{Fed, Gate};
 pub use places::Places as RulePlaces;
 pub use required::Unmet;

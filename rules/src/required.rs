@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::set::{disabled, layer_rank};
-use crate::{Layer, Requirement, Rule, RuleSet, RuleSettings, RuleState, Source};
+use crate::{Requirement, Rule, RuleLayer, RuleOrigin, RuleSet, RuleSettings, RuleState};
 
 /// A required rule that is not in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Unmet {
     /// The name of the required rule.
     pub rule: String,
     /// Where it comes from; `None` where there is no rule of this name.
-    pub source: Option<Source>,
+    pub source: Option<RuleOrigin>,
     /// What keeps it from being in force.
     pub why: String,
     /// What to do about it.
@@ -29,7 +29,7 @@ pub(crate) fn winners(rules: &[Rule], settings: &RuleSettings) -> HashMap<String
     let mut winners: HashMap<String, u32> = HashMap::new();
     for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| disabled(rule, settings).is_none()) {
         let rank = |rule: &Rule| {
-            let last = names.contains(rule.name.as_str()) && rule.source.layer == Layer::Project;
+            let last = names.contains(rule.name.as_str()) && rule.source.layer == RuleLayer::Project;
             (Reverse(rule.required), last, layer_rank(&rule.source.layer))
         };
         let known = winners.entry(rule.name.clone()).or_insert(at as u32);
@@ -92,13 +92,13 @@ mod tests {
     use super::*;
     use crate::{asks_to_be_required, parse_rule_file};
 
-    fn rule(name: &str, layer: Layer, path: &str, keys: &str) -> Rule {
-        let source = Source { layer, path: path.to_owned() };
+    fn rule(name: &str, layer: RuleLayer, path: &str, keys: &str) -> Rule {
+        let source = RuleOrigin { layer, path: path.to_owned() };
         parse_rule_file(name, &source, &format!("+++\ncondition = ['x']\n{keys}\n+++\nDo not.\n")).0.unwrap()
     }
 
-    fn plugin() -> Layer {
-        Layer::Plugin("p".parse().unwrap())
+    fn plugin() -> RuleLayer {
+        RuleLayer::Plugin("p".parse().unwrap())
     }
 
     /// The file that is used under the name `r`.
@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn a_required_rule_is_not_replaced_by_one_that_is_trusted_less() {
         let of = |layer, path: &str, keys| rule("r", layer, path, keys);
-        let (project, user) = (of(Layer::Project, "project", ""), of(Layer::User, "user", ""));
-        let (theirs, ours) = (of(plugin(), "plugin", ""), of(Layer::Builtin, "builtin", ""));
+        let (project, user) = (of(RuleLayer::Project, "project", ""), of(RuleLayer::User, "user", ""));
+        let (theirs, ours) = (of(plugin(), "plugin", ""), of(RuleLayer::Builtin, "builtin", ""));
         let all = || vec![project.clone(), user.clone(), theirs.clone(), ours.clone()];
         assert_eq!(used(all(), &[]).unwrap(), "project");
         // The operator names it: the project's comes last.
@@ -122,25 +122,28 @@ mod tests {
         // The rule requires itself.
         let asks = |layer, path: &str| of(layer, path, "required = true");
         assert_eq!(used(vec![project.clone(), asks(plugin(), "plugin")], &[]).unwrap(), "plugin");
-        assert_eq!(used(vec![asks(Layer::Project, "project"), user.clone()], &[]).unwrap(), "project");
-        assert_eq!(used(vec![asks(Layer::Project, "project"), asks(Layer::User, "user")], &[]).unwrap(), "user");
+        assert_eq!(used(vec![asks(RuleLayer::Project, "project"), user.clone()], &[]).unwrap(), "project");
+        assert_eq!(
+            used(vec![asks(RuleLayer::Project, "project"), asks(RuleLayer::User, "user")], &[]).unwrap(),
+            "user"
+        );
         // The operator's folder is above whatever the project claims.
-        let folder = Rule { required: Requirement::Operator, ..of(Layer::Project, "folder", "") };
-        assert_eq!(used(vec![asks(Layer::Project, "project"), folder], &[]).unwrap(), "folder");
+        let folder = Rule { required: Requirement::Operator, ..of(RuleLayer::Project, "folder", "") };
+        assert_eq!(used(vec![asks(RuleLayer::Project, "project"), folder], &[]).unwrap(), "folder");
         // A disabled rule does not count as a rule of that name.
-        assert_eq!(used(vec![project, of(Layer::User, "user", "enabled = false")], &["r"]).unwrap(), "project");
+        assert_eq!(used(vec![project, of(RuleLayer::User, "user", "enabled = false")], &["r"]).unwrap(), "project");
     }
 
     #[test]
     fn each_reason_that_keeps_a_required_rule_from_being_in_force_is_said() {
-        let asks = |name: &str, keys: &str| rule(name, Layer::Project, name, &format!("required = true\n{keys}"));
+        let asks = |name: &str, keys: &str| rule(name, RuleLayer::Project, name, &format!("required = true\n{keys}"));
         let rules = || {
             vec![
                 asks("fine", ""),
                 asks("off", "enabled = false"),
                 asks("blind", "scope = 'text'\nglobs = '*.rs'"),
                 asks("partial", "scope = ['text', 'tool:(']"),
-                rule("plain", Layer::Project, "plain", "enabled = false"),
+                rule("plain", RuleLayer::Project, "plain", "enabled = false"),
             ]
         };
         let settings = RuleSettings {
@@ -148,7 +151,7 @@ mod tests {
             disabled_rules: vec!["named".to_owned()],
             ..RuleSettings::default()
         };
-        let named = rule("named", Layer::User, "u", "");
+        let named = rule("named", RuleLayer::User, "u", "");
         let (set, _) = RuleSet::build(rules().into_iter().chain([named]).collect(), settings, "");
         let said: Vec<String> =
             set.unmet().iter().map(|one| format!("{}: {}; {}", one.rule, one.why, one.help)).collect();

@@ -9,7 +9,7 @@ use crate::engine::EngineStats;
 use crate::group::{Groups, watches_text, watches_thinking, watches_tool};
 use crate::required;
 use crate::shadow::Shadow;
-use crate::{Bucket, Layer, Rule, RuleSettings, Scope};
+use crate::{Bucket, Rule, RuleLayer, RuleSettings, Scope};
 
 /// The rules of a host, shared by its sessions. Immutable but for the automata's rows.
 #[derive(Debug)]
@@ -149,12 +149,12 @@ impl RuleSet {
     }
 }
 
-pub(crate) fn layer_rank(layer: &Layer) -> u8 {
+pub(crate) fn layer_rank(layer: &RuleLayer) -> u8 {
     match layer {
-        Layer::Project => 0,
-        Layer::User => 1,
-        Layer::Plugin(_) => 2,
-        Layer::Builtin => 3,
+        RuleLayer::Project => 0,
+        RuleLayer::User => 1,
+        RuleLayer::Plugin(_) => 2,
+        RuleLayer::Builtin => 3,
     }
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn disabled(rule: &Rule, settings: &RuleSettings) -> Option<&'static 
     if !rule.enabled {
         return Some("the rule says `enabled = false`");
     }
-    if !settings.builtin_rules && rule.source.layer == Layer::Builtin {
+    if !settings.builtin_rules && rule.source.layer == RuleLayer::Builtin {
         return Some("the setting `builtin_rules` is false");
     }
     let named = settings.disabled_rules.iter().any(|name| name.trim() == rule.name);

@@ -51,24 +51,24 @@ impl Shadow<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use crate::{Layer, Rule, RuleSet, RuleSettings, Source, parse_rule_file};
+    use crate::{Rule, RuleLayer, RuleOrigin, RuleSet, RuleSettings, parse_rule_file};
 
-    fn rule(name: &str, layer: Layer, path: &str) -> Rule {
-        let source = Source { layer, path: path.to_owned() };
+    fn rule(name: &str, layer: RuleLayer, path: &str) -> Rule {
+        let source = RuleOrigin { layer, path: path.to_owned() };
         parse_rule_file(name, &source, "+++\ncondition = 'x'\n+++\nDo not.\n").0.unwrap()
     }
 
     #[test]
     fn every_name_is_reported_once_with_who_wins_and_who_loses() {
-        let plugin = || Layer::Plugin("p".parse().unwrap());
+        let plugin = || RuleLayer::Plugin("p".parse().unwrap());
         let rules = vec![
-            rule("twice", Layer::Builtin, "b.md"),
+            rule("twice", RuleLayer::Builtin, "b.md"),
             rule("thrice", plugin(), "plugin.toml"),
-            rule("thrice", Layer::Project, "t.mdc"),
-            rule("alone", Layer::User, "a.md"),
-            rule("twice", Layer::User, "u.md"),
-            rule("thrice", Layer::Project, "t.md"),
-            Rule { enabled: false, ..rule("alone", Layer::Project, "off.md") },
+            rule("thrice", RuleLayer::Project, "t.mdc"),
+            rule("alone", RuleLayer::User, "a.md"),
+            rule("twice", RuleLayer::User, "u.md"),
+            rule("thrice", RuleLayer::Project, "t.md"),
+            Rule { enabled: false, ..rule("alone", RuleLayer::Project, "off.md") },
         ];
         let (set, found) = RuleSet::build(rules, RuleSettings::default(), "");
         let said: Vec<String> = found.iter().map(ToString::to_string).collect();
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_switched_off_shadows_nothing() {
-        let rules = vec![rule("a", Layer::Project, "a.md"), rule("a", Layer::Builtin, "b.md")];
+        let rules = vec![rule("a", RuleLayer::Project, "a.md"), rule("a", RuleLayer::Builtin, "b.md")];
         let settings = RuleSettings { disabled_rules: vec![" a ".to_owned()], ..RuleSettings::default() };
         let (set, found) = RuleSet::build(rules, settings, "");
         assert!(found.is_empty() && set.shadows().is_empty());

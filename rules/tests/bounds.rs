@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use judge::{Judge, Random};
 use rules::engine::{Automaton, CacheBudget, Cursor, EngineStats, Pattern};
-use rules::{Layer, RuleSession, RuleSet, RuleSettings, Source, parse_rule_file};
+use rules::{RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, parse_rule_file};
 use tidegate_rules as rules;
 
 /// Feeds a text in deltas of four bytes; the first end of each pattern.
@@ -123,7 +123,7 @@ fn automata_share_their_budget_and_each_has_its_part() {
 
 #[test]
 fn a_rule_set_says_when_its_memory_was_too_small() {
-    let source = Source { layer: Layer::Project, path: "rules/hard.md".into() };
+    let source = RuleOrigin { layer: RuleLayer::Project, path: "rules/hard.md".into() };
     let file = "+++\ncondition = 'fo[\\s\\S]{0,900}[xy]{900}end'\nscope = 'text'\n+++\nNo.\n";
     let (rule, found) = parse_rule_file("hard", &source, file);
     assert!(found.is_empty(), "{found:?}");

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use flow::{CallId, StreamKind};
-use rules::{Gate, Layer, Rule, RuleSession, RuleSet, RuleSettings, RuleSpec, Source, Strings};
+use rules::{Gate, Rule, RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, RuleSpec, Strings};
 use tidegate_rules as rules;
 
 fn gate() -> Gate {
@@ -12,7 +12,7 @@ fn gate() -> Gate {
         body: Some("Do not.".into()),
         ..RuleSpec::default()
     };
-    let source = Source { layer: Layer::Project, path: "r.md".into() };
+    let source = RuleOrigin { layer: RuleLayer::Project, path: "r.md".into() };
     let (rule, found) = Rule::from_spec("r", &source, &spec, None);
     assert_eq!(found, []);
     let (set, _) = RuleSet::build(rule.into_iter().collect(), RuleSettings::default(), "/work");

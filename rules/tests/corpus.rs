@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flow::{Action, CallId, Diagnostic, RuleMatch, StreamKind};
-use rules::{Bucket, Layer, Rule, RuleSession, RuleSet, RuleSettings, RuleSpec, RuleState, Source, parse_rule_file};
+use rules::{
+    Bucket, Rule, RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, RuleSpec, RuleState, parse_rule_file,
+};
 use serde::Deserialize;
 use tidegate_rules as rules;
 
@@ -138,13 +140,13 @@ fn load(case: &Case) -> (Arc<RuleSet>, Vec<Diagnostic>) {
     let (mut used, mut found) = (Vec::new(), Vec::new());
     for typed in &case.rule {
         let layer = match typed.from.as_deref() {
-            None | Some("project") => Layer::Project,
-            Some("user") => Layer::User,
-            Some("plugin") => Layer::Plugin("guard".parse().unwrap()),
-            Some("builtin") => Layer::Builtin,
+            None | Some("project") => RuleLayer::Project,
+            Some("user") => RuleLayer::User,
+            Some("plugin") => RuleLayer::Plugin("guard".parse().unwrap()),
+            Some("builtin") => RuleLayer::Builtin,
             Some(other) => panic!("{}: unknown layer {other}", case.name),
         };
-        let source = Source { layer, path: format!("{}.md", typed.name) };
+        let source = RuleOrigin { layer, path: format!("{}.md", typed.name) };
         let (rule, diagnostics) = match (&typed.file, &typed.spec) {
             (Some(text), None) => parse_rule_file(&typed.name, &source, text),
             (None, Some(spec)) => {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use flow::{Diagnostic, Severity};
-use rules::{Layer, RuleSession, RuleSet, RuleSettings, Source, parse_rule_file};
+use rules::{RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, parse_rule_file};
 use serde::Deserialize;
 use tidegate_rules as rules;
 
@@ -43,7 +43,7 @@ fn all_constructs() {
 fn check(entry: &Entry) {
     let name = &entry.construct;
     let text = format!("+++\nscope = 'text'\ncondition = '''{}'''\n+++\nBody.\n", entry.condition);
-    let source = Source { layer: Layer::Project, path: "r.md".into() };
+    let source = RuleOrigin { layer: RuleLayer::Project, path: "r.md".into() };
     let (rule, found) = parse_rule_file("r", &source, &text);
     let said = entry.refused.as_ref().or(entry.warned.as_ref());
     match said {

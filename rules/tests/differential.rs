@@ -9,7 +9,7 @@ use std::sync::Arc;
 use judge::{Judge, Random};
 use proptest::prelude::*;
 use rules::engine::{Automaton, Cursor, Match, Pattern};
-use rules::{Fed, Hold, Layer, Rule, RuleSession, RuleSet, RuleSettings, RuleSpec, Source};
+use rules::{Fed, Hold, Rule, RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, RuleSpec};
 use tidegate_rules as rules;
 
 /// A condition in the rules' dialect, and the same in Rust's own.
@@ -365,7 +365,7 @@ fn rule_set(pairs: &[Pair], hold: Hold, quiet: Option<usize>) -> Arc<RuleSet> {
 }
 
 fn rule(name: &str, spec: RuleSpec) -> Rule {
-    let source = Source { layer: Layer::Project, path: "test".into() };
+    let source = RuleOrigin { layer: RuleLayer::Project, path: "test".into() };
     let spec = RuleSpec { scope: ["text"].into_iter().collect(), body: Some("Do not.".into()), ..spec };
     let (rule, mut found) = Rule::from_spec(name, &source, &spec, None);
     // Some of the patterns match the empty string, which is reported.

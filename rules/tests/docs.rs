@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use flow::{CallId, StreamKind};
 use rules::{
-    InterruptMode, Layer, RepeatMode, Rule, RuleAction, RuleSession, RuleSet, RuleSettings, RuleSpec, Source, builtin,
-    parse_rule_file,
+    InterruptMode, RepeatMode, Rule, RuleAction, RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, RuleSpec,
+    builtin, parse_rule_file,
 };
 use serde::Deserialize;
 use tidegate_rules as rules;
@@ -52,8 +52,8 @@ fn fences(name: &str) -> Vec<Fence> {
     out
 }
 
-fn source() -> Source {
-    Source { layer: Layer::Project, path: "rules/no-print.md".into() }
+fn source() -> RuleOrigin {
+    RuleOrigin { layer: RuleLayer::Project, path: "rules/no-print.md".into() }
 }
 
 fn rule_of(fence: &Fence) -> Rule {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use flow::Diagnostic;
-use rules::{Bucket, Layer, RuleSession, RuleSet, RuleSettings, RuleState, Source, parse_rule_file};
+use rules::{Bucket, RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, RuleState, parse_rule_file};
 use serde::{Deserialize, Serialize};
 use tidegate_rules as rules;
 
@@ -39,7 +39,7 @@ fn folder() -> PathBuf {
 fn load(path: &Path) -> Expected {
     let text = std::fs::read_to_string(path).unwrap();
     let name = path.file_stem().unwrap().to_str().unwrap();
-    let source = Source { layer: Layer::Project, path: path.file_name().unwrap().to_str().unwrap().to_owned() };
+    let source = RuleOrigin { layer: RuleLayer::Project, path: path.file_name().unwrap().to_str().unwrap().to_owned() };
     let (rule, mut found) = parse_rule_file(name, &source, &text);
     let says = |found: &Diagnostic| {
         let at = found.location().unwrap();
@@ -119,7 +119,7 @@ fn all_files() {
 #[test]
 fn the_reminder_goes_to_the_model_and_the_body_does_not() {
     let text = std::fs::read_to_string(folder().join("reminder.md")).unwrap();
-    let source = Source { layer: Layer::Project, path: "reminder.md".into() };
+    let source = RuleOrigin { layer: RuleLayer::Project, path: "reminder.md".into() };
     let (rule, found) = parse_rule_file("reminder", &source, &text);
     assert_eq!(found, []);
     let (set, _) = RuleSet::build(rule.into_iter().collect(), RuleSettings::default(), "/work");

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use flow::{Action, CallId, RuleMatch, StreamKind};
-use rules::{Hold, Layer, Rule, RuleSession, RuleSet, RuleSettings, Source, parse_rule_file};
+use rules::{Hold, Rule, RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, parse_rule_file};
 use tidegate_rules as rules;
 
 fn rule(name: &str, front: &str, body: &str) -> Rule {
-    let source = Source { layer: Layer::Project, path: format!("/work/rules/{name}.md") };
+    let source = RuleOrigin { layer: RuleLayer::Project, path: format!("/work/rules/{name}.md") };
     let (rule, found) = parse_rule_file(name, &source, &format!("+++\n{front}\n+++\n{body}\n"));
     assert_eq!(found, []);
     rule.unwrap()
@@ -321,7 +321,7 @@ fn a_rule_watches_the_agents_it_names() {
 
 #[test]
 fn a_rule_is_refused_rather_than_widened_when_none_of_its_globs_can_be_used() {
-    let source = Source { layer: Layer::Project, path: "/work/rules/r.md".into() };
+    let source = RuleOrigin { layer: RuleLayer::Project, path: "/work/rules/r.md".into() };
     for front in ["globs = '{a'", "agents = '{a'", "globs = ['{a', '[b']"] {
         let file = format!("+++\ncondition = 'x'\n{front}\n+++\nBody.\n");
         let (rule, found) = parse_rule_file("r", &source, &file);

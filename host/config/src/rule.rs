@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use flow::PluginId;
-use rules::{Bucket, Layer, Rule};
+use rules::{Bucket, Rule, RuleLayer};
 
 use crate::document::{Document, steps};
 use crate::typed::ManifestFile;
@@ -24,7 +24,7 @@ pub(crate) struct ManifestRules {
 /// Reads the rules of a manifest.
 pub(crate) fn rules(document: &mut Document<'_>, id: &PluginId, typed: &ManifestFile) -> ManifestRules {
     let path = document.source().path.display().to_string();
-    let source = rules::Source { layer: Layer::Plugin(id.clone()), path };
+    let source = rules::RuleOrigin { layer: RuleLayer::Plugin(id.clone()), path };
     let (mut out, mut first) = (ManifestRules::default(), BTreeMap::new());
     for (index, spec) in typed.rule.iter().enumerate() {
         // The schema has seen to it that there is a name.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flow::Severity;
-use rules::{Bucket, Layer, READ_RULE, Requirement, Rule, RuleSet, RuleState, Scope, Unmet};
+use rules::{Bucket, READ_RULE, Requirement, Rule, RuleLayer, RuleSet, RuleState, Scope, Unmet};
 
 use crate::{Code, Demands, Diagnostic, Location, OnProblem, Operator, RuleFiles, RuleFolder, RuleFolders};
 
@@ -25,7 +25,7 @@ pub fn user_folder() -> Option<PathBuf> {
 pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<&Path>) -> Vec<RuleFolder> {
     let wanted = &operator.rule_folders;
     let project = RuleFolder {
-        layer: Layer::Project,
+        layer: RuleLayer::Project,
         path: workspace.strip_prefix(".").unwrap_or(workspace).join(PROJECT_FOLDER),
         shown: PROJECT_FOLDER.to_owned(),
         fence: Some(real.to_owned()),
@@ -41,7 +41,7 @@ pub fn folders(operator: &Operator, workspace: &Path, real: &Path, user: Option<
         ..project.clone()
     });
     let user = user.filter(|_| wanted.user).map(|path| RuleFolder {
-        layer: Layer::User,
+        layer: RuleLayer::User,
         path: path.to_owned(),
         shown: from_home(path),
         fence: None,

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use flow::Diagnostic;
-use rules::Layer;
+use rules::RuleLayer;
 use tempfile::TempDir;
 use tidegate_config::{ChangeKind, Demands, FolderState, RuleFiles, RuleFolder};
 
@@ -15,7 +15,7 @@ fn corpus() -> PathBuf {
 
 fn folder(path: impl Into<PathBuf>) -> RuleFolder {
     RuleFolder {
-        layer: Layer::Project,
+        layer: RuleLayer::Project,
         path: path.into(),
         shown: "rules".into(),
         fence: None,
@@ -388,7 +388,7 @@ fn a_rule_that_is_required_by_name_is_missed_although_another_file_has_its_name(
         rule(dir, "a.md");
         rule(dir, "b.md");
     }
-    let folders = [(Layer::User, &user), (Layer::Project, &project)];
+    let folders = [(RuleLayer::User, &user), (RuleLayer::Project, &project)];
     let folders = folders.map(|(layer, dir)| RuleFolder { layer, ..folder(dir.path()) }).to_vec();
     let mut files = RuleFiles::new(folders, Demands { rules: vec!["a".to_owned()], all: false });
     files.look();

@@ -177,7 +177,7 @@ fn plugin(fault: &Fault, kind: CallbackKind, closed: bool) -> PluginSource {
 /// The rule that `ttsr_triggered` hears of.
 fn rules() -> Arc<rules::RuleSet> {
     let settings = rules::RuleSettings { builtin_rules: false, retry_delay_ms: 0, ..rules::RuleSettings::default() };
-    let from = rules::Source { layer: rules::Layer::Project, path: "raw.md".into() };
+    let from = rules::RuleOrigin { layer: rules::RuleLayer::Project, path: "raw.md".into() };
     let text = "---\ncondition: 'RAW(\\n![^~]*\\n)?~'\nrepeat: always\n---\nDo not.\n";
     let (rule, found) = rules::parse_rule_file("raw", &from, text);
     let rule = rule.unwrap_or_else(|| panic!("{found:?}"));

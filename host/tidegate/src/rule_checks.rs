@@ -2,7 +2,7 @@
 
 use config::{FolderReport, FolderState};
 use flow::Diagnostic;
-use rules::{Bucket, Layer, RuleInfo, RuleState};
+use rules::{Bucket, RuleInfo, RuleLayer, RuleState};
 
 use crate::{Check, Health, Loaded};
 use config::rule_sources::Built;
@@ -18,7 +18,7 @@ pub(crate) fn rule_checks(loaded: &Loaded) -> Vec<Check> {
     let told = built.set.rules().filter(|info| !matches!(info.state, RuleState::Shadowed(_)));
     // A pack that is disabled as a whole is reported as a whole.
     let pack = built.set.settings().builtin_rules;
-    let told = told.filter(|info| pack || info.rule.source.layer != Layer::Builtin);
+    let told = told.filter(|info| pack || info.rule.source.layer != RuleLayer::Builtin);
     checks.extend(told.map(|info| rule(&built, &info)));
     if !pack {
         checks.push(Check::good("built-in rules", "switched off: the setting `builtin_rules` is false"));

@@ -9,7 +9,8 @@ use config::{Diagnostics, Operator, RuleFile, RuleFiles};
 use flow::text::nearest;
 use flow::{Diagnostic, RuleOrigin, ToolSpec};
 use rules::{
-    Bucket, InterruptMode, Layer, READ_RULE, Rule, RuleAction, RuleInfo, RuleSession, RuleSet, RuleSettings, RuleState,
+    Bucket, InterruptMode, READ_RULE, Rule, RuleAction, RuleInfo, RuleLayer, RuleSession, RuleSet, RuleSettings,
+    RuleState,
 };
 
 use super::promise;
@@ -234,7 +235,7 @@ impl Catalogue {
     /// The rule of a file, as if the file were in the project's rules folder.
     fn read(&self, path: &Path) -> Result<Subject, NotFound> {
         let shown = path.display().to_string().replace('\\', "/");
-        let RuleFile { rule, findings } = RuleFile::read(path, &Layer::Project, &shown);
+        let RuleFile { rule, findings } = RuleFile::read(path, &RuleLayer::Project, &shown);
         let Some(rule) = rule else { return Err(NotFound::File { path: shown, findings }) };
         let (set, more) = RuleSet::build(vec![rule], self.settings().clone(), self.built.set.workspace());
         let mut findings = findings;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use config::{MANIFEST_FILE, MAX_RULE_BYTES, Manifest, RuleFile, rule_sources};
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
-use rules::{Bucket, Layer, Rule, RuleSet, Scope};
+use rules::{Bucket, Rule, RuleLayer, RuleSet, Scope};
 
 use super::explain::holds_text;
 use super::{Catalogue, Entry, Standing, changed};
@@ -115,7 +115,7 @@ impl Checks<'_> {
             Ok(text) if text.len() as u64 <= MAX_RULE_BYTES => self.source(&SourceFile::new(path, text)),
             // It reports the problem itself.
             _ => {
-                let RuleFile { findings, .. } = RuleFile::read(path, &Layer::Project, &path.display().to_string());
+                let RuleFile { findings, .. } = RuleFile::read(path, &RuleLayer::Project, &path.display().to_string());
                 self.out.files += 1;
                 self.out.findings.extend(findings);
             }
@@ -124,7 +124,7 @@ impl Checks<'_> {
 
     fn source(&mut self, source: &Arc<SourceFile>) {
         self.out.files += 1;
-        let RuleFile { rule, findings } = RuleFile::of_source(source, &Layer::Project, &source.shown());
+        let RuleFile { rule, findings } = RuleFile::of_source(source, &RuleLayer::Project, &source.shown());
         self.out.findings.extend(findings);
         if let Some(rule) = rule {
             self.rule(&rule, source);
@@ -245,7 +245,7 @@ impl Checks<'_> {
             self.report(rule, rule.location(&[]), error);
         }
         let workspace = Path::new(self.catalogue.set().workspace());
-        let own = |known: &rules::Source| {
+        let own = |known: &rules::RuleOrigin| {
             let real = source.path.canonicalize().ok();
             let known = Path::new(&known.path);
             let same = |path: &Path| real.is_some() && path.canonicalize().ok() == real;

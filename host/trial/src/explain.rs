@@ -1,6 +1,6 @@
 //! Everything about one rule: its conditions, scopes and action, the origin of each value, and its reminder.
 
-use rules::{Bucket, Rule, Scope, Source};
+use rules::{Bucket, Rule, RuleOrigin, Scope};
 
 use super::feed::{alone, whole};
 use super::{Catalogue, Entry, Input, Subject, changed};
@@ -11,7 +11,7 @@ pub struct Explanation {
     /// The rule and its state.
     pub entry: Entry,
     /// The rules of the same name that are not used because of it.
-    pub shadows: Vec<Source>,
+    pub shadows: Vec<RuleOrigin>,
     /// What it looks for, after look-arounds were taken apart: conditions, then `all`, then `unless`.
     pub parts: Vec<Part>,
     /// Where it looks.

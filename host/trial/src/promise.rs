@@ -37,11 +37,11 @@ pub const REPEAT_LEGEND: &str = "once: acts on the first match of a session and 
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use rules::{Layer, Source, parse_rule_file};
+    use rules::{RuleLayer, RuleOrigin, parse_rule_file};
 
     #[test]
     fn every_mode_says_what_becomes_of_later_matches() {
-        let source = Source { layer: Layer::Project, path: "r.md".into() };
+        let source = RuleOrigin { layer: RuleLayer::Project, path: "r.md".into() };
         let rule = parse_rule_file("r", &source, "+++\ncondition = 'x'\nmax_interrupts = 2\n+++\nDo not.\n").0.unwrap();
         let stop = RuleSettings { on_budget: OnBudget::Stop, ..RuleSettings::default() };
         for (action, repeat, gap, settings, said) in [

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use flow::{Action, CallId, Delta, StopReason, StreamKind};
 use judge::{Judge, Random};
-use rules::{ContextMode, InterruptMode, Layer, Rule, RuleSession, RuleSet, RuleSettings, RuleSpec, Source};
+use rules::{ContextMode, InterruptMode, Rule, RuleLayer, RuleOrigin, RuleSession, RuleSet, RuleSettings, RuleSpec};
 use tidegate_turn as turn;
 use turn::attempt::{Attempt, Context, Effect, Ending, Kept, Prefix};
 
@@ -88,7 +88,7 @@ fn set(random: &mut Random, unbounded: bool) -> Set {
             body: Some(format!("Do not {at}.")),
             ..RuleSpec::default()
         };
-        let source = Source { layer: Layer::Project, path: "test".into() };
+        let source = RuleOrigin { layer: RuleLayer::Project, path: "test".into() };
         let (rule, found) = Rule::from_spec(&format!("r{at}"), &source, &spec, None);
         assert_eq!(found, [], "{ours}");
         used.extend(rule);

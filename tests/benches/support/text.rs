@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use regex::bytes::{Regex, RegexBuilder};
-use rules::{Layer, Rule, RuleSet, RuleSettings, RuleSpec, Source, Strings};
+use rules::{Rule, RuleLayer, RuleOrigin, RuleSet, RuleSettings, RuleSpec, Strings};
 
 use super::guests::root;
 
@@ -61,7 +61,7 @@ pub(crate) fn patterns(count: usize) -> Vec<String> {
 
 /// A set of rules that watch prose, one for each pattern; a match of any of them stops the model.
 pub(crate) fn rule_set(patterns: &[String]) -> Arc<RuleSet> {
-    let source = Source { layer: Layer::Project, path: "bench".into() };
+    let source = RuleOrigin { layer: RuleLayer::Project, path: "bench".into() };
     let rule = |(number, pattern): (usize, &String)| -> Rule {
         let spec = RuleSpec {
             body: Some("Write it another way.".into()),

@@ -1,6 +1,6 @@
 //! Rule files: for any content, the result is a rule or a diagnostic, and every diagnostic has a position in the text.
 
-use rules::{Bucket, Diagnostic, Layer, Rule, Severity, Source, parse_rule_file};
+use rules::{Bucket, Diagnostic, Rule, RuleLayer, RuleOrigin, Severity, parse_rule_file};
 
 pub(crate) const WORDS: &[&str] = &[
     "---\n",
@@ -61,7 +61,7 @@ pub(crate) fn run(bytes: &[u8]) {
 }
 
 fn read(text: &str) -> (Option<Rule>, Vec<Diagnostic>) {
-    let source = Source { layer: Layer::Project, path: "rules/r.md".into() };
+    let source = RuleOrigin { layer: RuleLayer::Project, path: "rules/r.md".into() };
     parse_rule_file("r", &source, text)
 }
 

@@ -1,7 +1,7 @@
 //! The scope grammar and file globs: what a scope is written as in full reads as the same scope, and a path may be
 //! written with `./` in front of it.
 
-use rules::{DiagnosticCode, Glob, Layer, Rule, RuleSpec, Scope, Severity, Source, Strings};
+use rules::{DiagnosticCode, Glob, Rule, RuleLayer, RuleOrigin, RuleSpec, Scope, Severity, Strings};
 
 pub(crate) const WORDS: &[&str] = &[
     "text",
@@ -49,7 +49,7 @@ pub(crate) fn run(bytes: &[u8]) {
         body: Some("b".into()),
         ..RuleSpec::default()
     };
-    let source = Source { layer: Layer::Project, path: "r.md".into() };
+    let source = RuleOrigin { layer: RuleLayer::Project, path: "r.md".into() };
     let (rule, found) = Rule::from_spec("r", &source, &spec, None);
     assert_eq!(
         rule.is_none(),

@@ -37,7 +37,7 @@ pub fn rule_set(specs: &[(&str, &str)], change: impl FnOnce(&mut rules::RuleSett
     let mut settings =
         rules::RuleSettings { builtin_rules: false, retry_delay_ms: 0, ..rules::RuleSettings::default() };
     change(&mut settings);
-    let source = |name: &str| rules::Source { layer: rules::Layer::Project, path: format!("{name}.md") };
+    let source = |name: &str| rules::RuleOrigin { layer: rules::RuleLayer::Project, path: format!("{name}.md") };
     let parse = |(name, text): &(&str, &str)| {
         let (rule, diagnostics) = rules::parse_rule_file(name, &source(name), text);
         rule.unwrap_or_else(|| panic!("{name}: {diagnostics:?}"))

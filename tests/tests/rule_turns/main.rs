@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use flow::{Action, Event, EventKind, Message, SessionId, StreamKind, TurnStatus};
 use providers::Wire;
-use rules::{Layer, Rule, RuleSet, RuleSpec, Source};
+use rules::{Rule, RuleLayer, RuleOrigin, RuleSet, RuleSpec};
 use serde::Deserialize as _;
 use serde_json::Value;
 use trial::Trial;
@@ -45,7 +45,7 @@ fn rule_set(case: &Case, rules: &[case::RuleCase]) -> Arc<RuleSet> {
     let mut settings = case.settings.clone();
     settings.entry("builtin_rules").or_insert(false.into());
     let settings = rules::RuleSettings::deserialize(settings).unwrap();
-    let source = |name: &str| Source { layer: Layer::Project, path: format!("rules/{name}.md") };
+    let source = |name: &str| RuleOrigin { layer: RuleLayer::Project, path: format!("rules/{name}.md") };
     let one = |rule: &case::RuleCase| {
         let mut spec = RuleSpec::deserialize(rule.spec.clone()).unwrap();
         spec.body.get_or_insert_with(|| format!("The reminder of {}.", rule.name));

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use rules::{Layer, Rule};
+use rules::{Rule, RuleLayer};
 
 use crate::{Code, Diagnostic, Location, SourceFile};
 
@@ -24,7 +24,7 @@ pub struct RuleFile {
 impl RuleFile {
     /// Reads a rule file. Its name without the extension is the rule's; `shown` is the name of the file in messages and
     /// to the model; diagnostics name `path`.
-    pub fn read(path: &Path, layer: &Layer, shown: &str) -> Self {
+    pub fn read(path: &Path, layer: &RuleLayer, shown: &str) -> Self {
         match text_of(path, path) {
             Ok(text) => Self::of_source(&SourceFile::new(path, text), layer, shown),
             Err(diagnostic) => Self::refused(*diagnostic),
@@ -32,12 +32,12 @@ impl RuleFile {
     }
 
     /// Reads a rule file whose text is there already.
-    pub fn of_source(source: &Arc<SourceFile>, layer: &Layer, shown: &str) -> Self {
+    pub fn of_source(source: &Arc<SourceFile>, layer: &RuleLayer, shown: &str) -> Self {
         let Some(name) = source.path.file_stem().and_then(|name| name.to_str()) else {
             let message = format!("`{}` cannot name a rule: its name is not Unicode", source.path.display());
             return Self::refused(Diagnostic::error(Code::RuleFileName, message).help("rename the file"));
         };
-        let from = rules::Source { layer: layer.clone(), path: shown.to_owned() };
+        let from = rules::RuleOrigin { layer: layer.clone(), path: shown.to_owned() };
         let (rule, findings) = rules::parse_rule_source(name, &from, source);
         Self { rule, findings }
     }

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rules::{Layer, Requirement, Rule};
+use rules::{Requirement, Rule, RuleLayer};
 
 use super::demands::{self, Demands};
 use super::file::{RuleFile, has_front_matter, text_of};
@@ -19,7 +19,7 @@ use crate::{Code, Diagnostic, Location, SourceFile};
 #[derive(Clone, Debug)]
 pub struct RuleFolder {
     /// The layer of its rules.
-    pub layer: Layer,
+    pub layer: RuleLayer,
     /// Where it is; diagnostics name its files so. A relative path begins in the working folder of the time it is given.
     pub path: PathBuf,
     /// Its name in messages and reminders: short, without the folders of this machine above it.

@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rules::{Layer, Rule};
+use rules::{Rule, RuleLayer};
 
 use crate::Diagnostic;
 pub use demands::Demands;
@@ -61,7 +61,7 @@ pub struct FolderReport {
     /// How it is named.
     pub shown: String,
     /// The layer of its rules.
-    pub layer: Layer,
+    pub layer: RuleLayer,
     /// How it stands.
     pub state: FolderState,
     /// Files that are meant as rules.
