@@ -18,7 +18,7 @@ use sandbox::SandboxHost;
 use turn::ports::{
     BoxFuture, Clock, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Progress, Question, Tools,
 };
-use turn::{CancellationToken, Parts, Session, Settings};
+use turn::{CancellationToken, Session, SessionParts, SessionSettings};
 
 use crate::support::text::{pieces, text};
 use crate::support::{Aim, Lane, Table, criterion, race};
@@ -60,7 +60,7 @@ async fn decode(model: &Recorded, expected: usize) {
 
 /// Runs a whole session of one turn.
 async fn run(model: &Arc<Recorded>, expected: &str) {
-    let mut session = Session::open(Parts {
+    let mut session = Session::open(SessionParts {
         id: SessionId::new("s"),
         model: Arc::<Recorded>::clone(model),
         extensions: Arc::new(SandboxHost::new(Vec::new()).unwrap()) as Arc<dyn ExtensionHost>,
@@ -68,7 +68,7 @@ async fn run(model: &Arc<Recorded>, expected: &str) {
         confirm: Arc::new(Nothing),
         rules: Arc::new(FixedRules(RuleSet::build(Vec::new(), rules::RuleSettings::default(), "").0)),
         clock: Arc::new(Nothing),
-        settings: Settings::default(),
+        settings: SessionSettings::default(),
     })
     .unwrap();
     let report = session.run(vec![Message::user("Write a lot.")], &CancellationToken::new()).await;

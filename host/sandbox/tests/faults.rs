@@ -18,7 +18,7 @@ use serde::Deserialize;
 use support::{Guest, PASS, Registered, Still, patient, source};
 use tidegate_sandbox::{EngineOptions, PluginSource, Sandbox, SandboxHost, Setting};
 use turn::ports::{BoxFuture, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Question, Tools};
-use turn::{CancellationToken, Parts, Session};
+use turn::{CancellationToken, Session, SessionParts};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -193,7 +193,7 @@ struct Scene {
 impl Scene {
     fn new(host: SandboxHost, rules: Arc<rules::RuleSet>) -> Self {
         let model = Arc::new(Speaker { says: Mutex::default(), asked: Mutex::default() });
-        let session = Session::open(Parts {
+        let session = Session::open(SessionParts {
             id: SessionId::new("s"),
             model: model.clone(),
             extensions: Arc::new(host) as Arc<dyn ExtensionHost>,
@@ -201,7 +201,7 @@ impl Scene {
             confirm: Arc::new(NoTools),
             rules: Arc::new(FixedRules(rules)),
             clock: Arc::new(Still::default()),
-            settings: turn::Settings::default(),
+            settings: turn::SessionSettings::default(),
         })
         .unwrap();
         let events = session.subscribe();

@@ -148,10 +148,10 @@ pub(crate) fn turn(
     workspace: &Path,
     plugins: &[config::Plugin],
     guidance: Option<String>,
-) -> turn::Settings {
+) -> turn::SessionSettings {
     let additions = plugins.iter().filter(|plugin| plugin.may(Power::Prompt));
     let system = operator.system.clone().unwrap_or_else(|| DEFAULT_SYSTEM.to_owned());
-    turn::Settings {
+    turn::SessionSettings {
         system: std::iter::once(system).chain(guidance).collect(),
         additions: additions.flat_map(|plugin| plugin.manifest.prompts.iter().cloned()).collect(),
         max_tokens: operator.provider.max_tokens,

@@ -77,7 +77,7 @@ pub struct Loaded {
     pub(crate) unread: Vec<(String, String)>,
     /// Who may read rules.
     pub(crate) read_rule: Permission,
-    pub(crate) settings: turn::Settings,
+    pub(crate) settings: turn::SessionSettings,
 }
 
 /// One loaded plugin.

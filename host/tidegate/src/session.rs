@@ -90,7 +90,7 @@ impl Session {
         let id = options.id.clone().unwrap_or_else(fresh_id);
         let rules = loaded.live.session();
         let inbox = Arc::new(Mailbox::default());
-        let session = turn::Session::open(turn::Parts {
+        let session = turn::Session::open(turn::SessionParts {
             id: id.clone(),
             model: Arc::clone(&model),
             extensions: Arc::clone(&loaded.extensions) as Arc<dyn ExtensionHost>,

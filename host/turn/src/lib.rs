@@ -49,7 +49,7 @@ pub use events::{Feed, Hub, Subscription, channel};
 pub use history::History;
 pub use metrics::RuleMetrics;
 pub use records::MemoryRecords;
-pub use session::{Parts, Session, Settings, TurnReport};
+pub use session::{Session, SessionParts, SessionSettings, TurnReport};
 pub use tidegate_segments::MAX_SECTION;
 /// Stops a turn from outside, at any point. Cancelling drops everything that the turn has under way: the model's stream (the
 /// provider sees the connection close), a callback in a guest, a running tool with all that it started. Accepted messages

@@ -26,7 +26,7 @@ use crate::run::Turn;
 use crate::view::View;
 
 /// What a session is made of.
-pub struct Parts {
+pub struct SessionParts {
     /// The session's id, under which extensions keep their state.
     pub id: SessionId,
     /// The model that is asked.
@@ -42,18 +42,18 @@ pub struct Parts {
     /// The clock of events, delays and limits on holding.
     pub clock: Arc<dyn Clock>,
     /// The operator's settings of the session.
-    pub settings: Settings,
+    pub settings: SessionSettings,
 }
 
-impl std::fmt::Debug for Parts {
+impl std::fmt::Debug for SessionParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Parts").field("id", &self.id).field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("SessionParts").field("id", &self.id).field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
 /// How turns run.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SessionSettings {
     /// Blocks of the system prompt, those of the rules left out: they follow these.
     pub system: Vec<String>,
     /// What plugins add to the prompt.
@@ -71,7 +71,7 @@ pub struct Settings {
     pub live: bool,
 }
 
-impl Default for Settings {
+impl Default for SessionSettings {
     fn default() -> Self {
         Self {
             system: Vec::new(),
@@ -119,7 +119,7 @@ impl TurnReport {
 
 /// Turns that share a history. One turn at a time.
 pub struct Session {
-    pub(crate) parts: Parts,
+    pub(crate) parts: SessionParts,
     pub(crate) hub: Arc<Hub>,
     pub(crate) history: History,
     pub(crate) caller: Arc<Caller>,
@@ -149,7 +149,7 @@ impl Session {
     ///
     /// # Errors
     /// A session with this id is open.
-    pub fn open(parts: Parts) -> Result<Self, SessionInUse> {
+    pub fn open(parts: SessionParts) -> Result<Self, SessionInUse> {
         let hub = Arc::new(Hub::new(Arc::clone(&parts.clock)));
         let history = History::default();
         let view = Arc::new(View::new(&parts, history.clone(), Arc::clone(&hub)));

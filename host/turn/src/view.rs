@@ -7,7 +7,7 @@ use flow::{Message, RunPosition, ToolSpec};
 use crate::events::Hub;
 use crate::history::History;
 use crate::ports::{SessionInfo, SessionView, Tools};
-use crate::session::Parts;
+use crate::session::SessionParts;
 
 /// The view of one session.
 pub(crate) struct View {
@@ -18,7 +18,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(parts: &Parts, history: History, hub: Arc<Hub>) -> Self {
+    pub(crate) fn new(parts: &SessionParts, history: History, hub: Arc<Hub>) -> Self {
         let info = SessionInfo {
             id: parts.id.clone(),
             place: RunPosition::default(),

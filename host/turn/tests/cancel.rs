@@ -97,7 +97,7 @@ fn scene(mode: (OutputMode, ContextMode), at: usize) -> Scene {
     let model = ScriptedModel::going_on(scripts());
     let cancel = CancellationToken::new();
     let clock = Trigger { reads: AtomicUsize::new(0), at, cancel: cancel.clone() };
-    let parts = turn::Parts { clock: Arc::new(clock), ..tidegate_kit::parts(&model, plugins(mode), rules) };
+    let parts = turn::SessionParts { clock: Arc::new(clock), ..tidegate_kit::parts(&model, plugins(mode), rules) };
     let session = Session::open(parts).unwrap();
     let events = session.subscribe();
     Scene { model, session, events, cancel }

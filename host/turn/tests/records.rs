@@ -146,8 +146,10 @@ async fn edited_rules_count_from_the_next_turn_on() {
     let model = ScriptedModel::new(
         ["say one", "ok", "say one", "say one", "say two", "ok", "say two"].map(|words| text(words, 2)),
     );
-    let parts =
-        turn::Parts { rules: Arc::<Edited>::clone(&source), ..tidegate_kit::parts(&model, vec![], forbidden("")) };
+    let parts = turn::SessionParts {
+        rules: Arc::<Edited>::clone(&source),
+        ..tidegate_kit::parts(&model, vec![], forbidden(""))
+    };
     let mut session = Session::open(parts).unwrap();
     let mut events = session.subscribe();
     let told = |events: &mut turn::Subscription| -> Vec<EventKind> {

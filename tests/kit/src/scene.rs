@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use flow::{Event, Message, SessionId};
 use turn::ports::{BoxFuture, FixedRules, RuleSource, RuleUpdate};
-use turn::{Parts, Session, Settings};
+use turn::{Session, SessionParts, SessionSettings};
 
 use crate::clock::TokioClock;
 use crate::events::{assert_valid, drain, kept_on_screen};
@@ -19,8 +19,8 @@ pub fn session(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rule
 }
 
 /// What [`session`] is made of.
-pub fn parts(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rules::RuleSet>) -> Parts {
-    Parts {
+pub fn parts(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rules::RuleSet>) -> SessionParts {
+    SessionParts {
         id: SessionId::new("test"),
         model: Arc::<ScriptedModel>::clone(model),
         extensions: Plugins::new(plugins),
@@ -28,7 +28,7 @@ pub fn parts(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rules:
         confirm: Arc::new(Nobody),
         rules: Arc::new(FixedRules(rules)),
         clock: Arc::new(TokioClock::new()),
-        settings: Settings::default(),
+        settings: SessionSettings::default(),
     }
 }
 

@@ -17,7 +17,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use trial::Trial;
 use turn::ports::Tools as _;
-use turn::{CancellationToken, MemoryRecords, Parts, Session, TurnReport};
+use turn::{CancellationToken, MemoryRecords, Session, SessionParts, TurnReport};
 
 use crate::case::{Case, File, Turn};
 use crate::replayed::Recorded;
@@ -82,7 +82,7 @@ impl<'a> Run<'a> {
         let (records, told) = (Arc::new(MemoryRecords::default()), listener.clone());
         let (asked, echo, source, time) = (model.clone(), tools.clone(), rules.clone(), clock.clone());
         let open = move || {
-            let session = Session::open(Parts {
+            let session = Session::open(SessionParts {
                 id: SessionId::new("case"),
                 model: asked.clone(),
                 extensions: Arc::new(told.clone()),
@@ -90,7 +90,7 @@ impl<'a> Run<'a> {
                 confirm: Arc::new(Nobody),
                 rules: source.clone(),
                 clock: time.clone(),
-                settings: turn::Settings { workspace: "/workspace".into(), ..turn::Settings::default() },
+                settings: turn::SessionSettings { workspace: "/workspace".into(), ..turn::SessionSettings::default() },
             })
             .unwrap();
             session.with_records(records.clone())
