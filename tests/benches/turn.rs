@@ -12,7 +12,7 @@ use flow::{
     Confirmation, Delta, Message, ModelError, Permission, Preview, Prompt, SessionId, ToolCall, ToolOutput, ToolSpec,
     TurnStatus,
 };
-use providers::{Decoder, Wire};
+use providers::{AnswerDecoder, Wire};
 use rules::RuleSet;
 use sandbox::SandboxHost;
 use turn::ports::{
@@ -93,13 +93,13 @@ impl Model for Recorded {
 
     fn start<'a>(&'a self, _prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         let chunks = self.chunks.clone().into_iter();
-        let stream = Stream { decoder: Decoder::new(self.wire), chunks };
+        let stream = Stream { decoder: AnswerDecoder::new(self.wire), chunks };
         Box::pin(async { Ok(Box::new(stream) as Box<dyn ModelStream>) })
     }
 }
 
 struct Stream {
-    decoder: Decoder,
+    decoder: AnswerDecoder,
     chunks: std::vec::IntoIter<Bytes>,
 }
 

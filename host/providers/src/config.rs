@@ -9,7 +9,7 @@ use flow::{KeySource, ModelError, ProviderKind};
 use turn::ports::Model;
 
 use crate::http::Http;
-use crate::limits::Limits;
+use crate::limits::AnswerLimits;
 use crate::model::WireModel;
 use crate::recording::{LEAST_BYTES, Recorder, RecordingError, Replay};
 
@@ -53,7 +53,7 @@ pub struct HttpConfig {
     /// How long the server may be silent: before the answer's head, and between two chunks of it.
     pub idle_timeout: Duration,
     /// How large one answer may become.
-    pub limits: Limits,
+    pub limits: AnswerLimits,
     /// Record the session to this file, which must not exist. It is complete when the model has been dropped.
     pub record: Option<PathBuf>,
 }
@@ -75,7 +75,7 @@ impl HttpConfig {
             prefill: None,
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(90),
-            limits: Limits::default(),
+            limits: AnswerLimits::default(),
             record: None,
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 
 use flow::{BlockId, CallId, Delta, ErrorClass, ModelError, StopReason, StreamKind, Usage};
 
-use crate::limits::{Limits, exceeded};
+use crate::limits::{AnswerLimits, exceeded};
 use crate::loose::Text;
 use crate::sse::{SseDecoder, SseEvent, TooLarge};
 use crate::surrogates::Half;
@@ -14,7 +14,7 @@ use crate::{Wire, anthropic, failure, openai_chat, openai_responses, surrogates}
 /// Decodes one answer. The deltas are the same for every way its bytes are cut into chunks, but for the cuts between
 /// chunks of the provider.
 #[derive(Debug)]
-pub struct Decoder {
+pub struct AnswerDecoder {
     sse: SseDecoder,
     format: Format,
     answer: Answer,
@@ -27,14 +27,14 @@ pub struct Decoder {
 /// The most bytes of a body without an event that an error repeats.
 const FIRST_BYTES: usize = 400;
 
-impl Decoder {
-    /// A decoder at the beginning of an answer, with the default [`Limits`].
+impl AnswerDecoder {
+    /// A decoder at the beginning of an answer, with the default [`AnswerLimits`].
     pub fn new(wire: Wire) -> Self {
-        Self::with_limits(wire, Limits::default())
+        Self::with_limits(wire, AnswerLimits::default())
     }
 
     /// A decoder at the beginning of an answer that may become so large.
-    pub fn with_limits(wire: Wire, limits: Limits) -> Self {
+    pub fn with_limits(wire: Wire, limits: AnswerLimits) -> Self {
         let format = match wire {
             Wire::Anthropic => Format::Anthropic(anthropic::Decode::default()),
             Wire::OpenAiChat => Format::OpenAiChat(openai_chat::Decode::default()),
@@ -49,7 +49,7 @@ impl Decoder {
         }
     }
 
-    /// Reads the next bytes. What they complete is given by [`Decoder::next_delta`], also when this fails.
+    /// Reads the next bytes. What they complete is given by [`AnswerDecoder::next_delta`], also when this fails.
     ///
     /// # Errors
     /// The provider reported an error inside the stream, an event cannot be read, or something is larger than its
@@ -150,7 +150,7 @@ pub(crate) struct Answer {
     open: Vec<Open>,
     /// Ids of the calls so far.
     calls: HashSet<CallId>,
-    limits: Limits,
+    limits: AnswerLimits,
     /// Blocks, calls and bytes so far. An answer that restarts continues the count, since it can restart any number
     /// of times.
     counted: Counted,
@@ -316,7 +316,7 @@ impl Answer {
     }
 
     fn count_block(&mut self, call: bool) {
-        let Limits { blocks, calls, .. } = self.limits;
+        let AnswerLimits { blocks, calls, .. } = self.limits;
         self.counted.blocks += 1;
         self.counted.calls += usize::from(call);
         if self.counted.blocks > blocks {

@@ -2,7 +2,7 @@
 //!
 //! [`connect`] makes a model of a [`ProviderConfig`]; [`check`] tests whether it can be reached. A request is encoded
 //! by the wire format's file (`anthropic`, `openai_chat`, `openai_responses`), sent over HTTP or answered from a
-//! recording (`recording`), and what comes back goes through the same [`Decoder`] in both cases. Nothing is tried
+//! recording (`recording`), and what comes back goes through the same [`AnswerDecoder`] in both cases. Nothing is tried
 //! again here: retries belong to the turn. Dropping an answer closes its connection.
 #![forbid(unsafe_code)]
 
@@ -24,11 +24,11 @@ mod surrogates;
 
 pub use self::check::check;
 pub use self::config::{HttpConfig, ProviderConfig, ProviderError, ReplayConfig, Secret, Wire, connect};
-pub use self::decode::Decoder;
-pub use self::limits::Limits;
+pub use self::decode::AnswerDecoder;
+pub use self::limits::AnswerLimits;
 pub use self::model::encode;
 pub use self::recording::{
-    End, Expect, RecordedAnswer, RecordedFire, RecordedRules, RecordingError, RecordingReader, RecordingWriter,
+    Expect, RecordedAnswer, RecordedEnd, RecordedFire, RecordedRules, RecordingError, RecordingReader, RecordingWriter,
     RequestNumber,
 };
 pub use self::sse::{MAX_EVENT_BYTES, SseDecoder, SseEvent, TooLarge};

@@ -8,7 +8,7 @@ use flow::{ErrorClass, ModelError};
 /// The defaults are far above the answers of current models (128,000 tokens of four bytes are 0.5 MiB) and far below
 /// what would hurt the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct AnswerLimits {
     /// Bytes of one block: its text, its thinking, the arguments of its call, and signatures. Default 16 MiB.
     pub block_bytes: usize,
     /// Bytes of all blocks together, with the names and ids of calls. Default 32 MiB.
@@ -22,7 +22,7 @@ pub struct Limits {
     pub wire_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for AnswerLimits {
     fn default() -> Self {
         Self { block_bytes: 16 << 20, answer_bytes: 32 << 20, blocks: 4096, calls: 1024, wire_bytes: 512 << 20 }
     }

@@ -11,9 +11,9 @@ use tokio::time::timeout;
 use turn::ports::{AnswerLog, BoxFuture, Model, ModelStream};
 
 use crate::config::{HttpConfig, Options, Secrets, Wire};
-use crate::decode::Decoder;
-use crate::limits::Limits;
-use crate::recording::{End, Recorder, Taken};
+use crate::decode::AnswerDecoder;
+use crate::limits::AnswerLimits;
+use crate::recording::{RecordedEnd, Recorder, Taken};
 use crate::{anthropic, failure, openai_chat, openai_responses};
 
 /// The body of the request that this configuration makes of a prompt: JSON, as it is sent.
@@ -59,7 +59,7 @@ pub(crate) struct WireModel {
     transport: Box<dyn Transport>,
     recorder: Option<Recorder>,
     secrets: Secrets,
-    limits: Limits,
+    limits: AnswerLimits,
 }
 
 impl WireModel {
@@ -79,7 +79,7 @@ impl WireModel {
             transport,
             recorder,
             secrets: Secrets::default(),
-            limits: Limits::default(),
+            limits: AnswerLimits::default(),
         }
     }
 
@@ -89,7 +89,7 @@ impl WireModel {
     }
 
     /// The same, and no answer becomes larger.
-    pub(crate) fn limited(self, limits: Limits) -> Self {
+    pub(crate) fn limited(self, limits: AnswerLimits) -> Self {
         Self { limits, ..self }
     }
 
@@ -102,7 +102,7 @@ impl WireModel {
             Ok(reply) => reply,
             Err(error) => {
                 let error = self.secrets.mask(error);
-                end(&mut taken, &End::Failed { class: error.class, message: error.message.clone() });
+                end(&mut taken, &RecordedEnd::Failed { class: error.class, message: error.message.clone() });
                 return Err(error);
             }
         };
@@ -113,7 +113,7 @@ impl WireModel {
         let mut stream = AnswerStream {
             body: Some(reply.body),
             kind: content_type(&reply.headers).map(str::to_owned),
-            decoder: Decoder::with_limits(self.wire, self.limits),
+            decoder: AnswerDecoder::with_limits(self.wire, self.limits),
             failed: None,
             ended: false,
             taken,
@@ -162,7 +162,7 @@ struct AnswerStream {
     body: Option<Box<dyn Chunks>>,
     /// Its content type.
     kind: Option<String>,
-    decoder: Decoder,
+    decoder: AnswerDecoder,
     failed: Option<ModelError>,
     ended: bool,
     taken: Option<Taken>,
@@ -208,9 +208,9 @@ impl AnswerStream {
         match (&polled, &mut self.taken) {
             (Poll::Ready(Some(Ok(bytes))), Some(taken)) => taken.chunk(bytes),
             (Poll::Ready(Some(Err(error))), taken) => {
-                end(taken, &End::Failed { class: error.class, message: error.message.clone() });
+                end(taken, &RecordedEnd::Failed { class: error.class, message: error.message.clone() });
             }
-            (Poll::Ready(None), taken) => end(taken, &End::Complete),
+            (Poll::Ready(None), taken) => end(taken, &RecordedEnd::Complete),
             _ => {}
         }
         polled
@@ -232,7 +232,7 @@ impl Drop for AnswerStream {
         if !self.decoder.is_stopped() {
             return;
         }
-        end(&mut self.taken, &End::Complete);
+        end(&mut self.taken, &RecordedEnd::Complete);
         let delivered = self.decoder.next_delta().is_none();
         if let (true, Some(mut body), Ok(runtime)) = (delivered, self.body.take(), Handle::try_current()) {
             runtime.spawn(timeout(GRACE, async move {
@@ -242,7 +242,7 @@ impl Drop for AnswerStream {
     }
 }
 
-fn end(taken: &mut Option<Taken>, how: &End) {
+fn end(taken: &mut Option<Taken>, how: &RecordedEnd) {
     if let Some(taken) = taken {
         taken.end(how);
     }
@@ -273,7 +273,7 @@ pub(crate) fn compression(headers: &[(String, String)]) -> Option<&str> {
 ///
 /// # Errors
 /// The answer was not complete.
-pub(crate) fn finish(decoder: &mut Decoder, kind: Option<&str>) -> Result<(), ModelError> {
+pub(crate) fn finish(decoder: &mut AnswerDecoder, kind: Option<&str>) -> Result<(), ModelError> {
     decoder.finish().map_err(|mut error| {
         if !decoder.has_events() {
             let kind = kind.map_or("no content type".to_owned(), |kind| format!("content type {kind}"));

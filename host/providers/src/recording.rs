@@ -63,7 +63,7 @@ mod secrets;
 mod watch;
 mod writer;
 
-pub use self::format::{End, Expect, RecordedFire, RecordedRules, RecordingError};
+pub use self::format::{Expect, RecordedEnd, RecordedFire, RecordedRules, RecordingError};
 pub use self::read::{RecordedAnswer, RecordingReader};
 pub use self::writer::{RecordingWriter, RequestNumber};
 

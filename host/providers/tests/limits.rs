@@ -3,12 +3,12 @@
 
 use flow::{Delta, ErrorClass, ModelError};
 use serde_json::json;
-use tidegate_providers::{Decoder, Limits, Wire};
+use tidegate_providers::{AnswerDecoder, AnswerLimits, Wire};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 
-fn small() -> Limits {
-    Limits { block_bytes: 100, answer_bytes: 250, blocks: 6, calls: 4, wire_bytes: 20_000 }
+fn small() -> AnswerLimits {
+    AnswerLimits { block_bytes: 100, answer_bytes: 250, blocks: 6, calls: 4, wire_bytes: 20_000 }
 }
 
 fn event(value: &serde_json::Value) -> String {
@@ -52,7 +52,7 @@ fn more(wire: Wire, at: usize, call: bool, text: &str) -> String {
 }
 
 fn decode(wire: Wire, bytes: &[u8], cut: usize) -> (usize, Option<ModelError>) {
-    let mut decoder = Decoder::with_limits(wire, small());
+    let mut decoder = AnswerDecoder::with_limits(wire, small());
     let error = bytes.chunks(cut).find_map(|chunk| decoder.push(chunk).err());
     let pieces = std::iter::from_fn(|| decoder.next_delta());
     let given = pieces.map(|delta| if let Delta::Piece { text, .. } = delta { text.len() } else { 0 }).sum();

@@ -343,7 +343,7 @@ async fn an_answer_without_end_is_dropped_at_its_limit() {
     let begin: &[u8] = b"data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\"}}\n\n";
     let endless = (0..60).fold(Script::stream([begin]), |script, _| script.then(Step::Send(piece.clone())));
     let server = Fixture::start([endless.then(Step::Hang)]).await;
-    let limits = providers::Limits { block_bytes: 95, ..providers::Limits::default() };
+    let limits = providers::AnswerLimits { block_bytes: 95, ..providers::AnswerLimits::default() };
     let (deltas, error) = ask(&model(HttpConfig { limits, ..config(&server) }), "hi").await;
     let error = error.unwrap();
     assert_eq!((error.class, text_of(&deltas).len()), (ErrorClass::Permanent, 90));

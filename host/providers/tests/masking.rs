@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use flow::{BlockId, Delta, ErrorClass};
 use serde_json::{Value, json};
-use tidegate_providers::{Decoder, End, Expect, RecordingWriter, Wire};
+use tidegate_providers::{AnswerDecoder, Expect, RecordedEnd, RecordingWriter, Wire};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 const SECRET: &str = "tide-\"k\\ey\"/9";
@@ -66,7 +66,7 @@ fn recorded(wire: Wire, secret: &str, chunks: &[&[u8]]) -> Vec<u8> {
     for (at, chunk) in chunks.iter().enumerate() {
         writer.chunk(request, at as u64, chunk).unwrap();
     }
-    writer.end(request, 1000, &End::Complete).unwrap();
+    writer.end(request, 1000, &RecordedEnd::Complete).unwrap();
     let written = lines.chunks();
     let shape = |chunks: &[(u64, usize)]| chunks.to_vec();
     let came: Vec<_> = chunks.iter().enumerate().map(|(at, chunk)| (at as u64, chunk.len())).collect();
@@ -77,7 +77,7 @@ fn recorded(wire: Wire, secret: &str, chunks: &[&[u8]]) -> Vec<u8> {
 
 /// All that is decoded: the text of each block, and everything else in order.
 fn decoded(wire: Wire, bytes: &[u8]) -> (BTreeMap<BlockId, String>, Vec<Delta>) {
-    let mut decoder = Decoder::new(wire);
+    let mut decoder = AnswerDecoder::new(wire);
     decoder.push(bytes).unwrap();
     decoder.finish().unwrap();
     let (mut texts, mut rest) = (BTreeMap::<_, String>::new(), Vec::new());
@@ -351,7 +351,7 @@ fn what_is_no_secret_is_recorded_as_it_came() {
                         assert_eq!(written, bytes, "{}", path.display());
                     }
                     let deltas = |bytes: &[u8]| {
-                        let mut decoder = Decoder::new(wire);
+                        let mut decoder = AnswerDecoder::new(wire);
                         let error = decoder.push(bytes).and_then(|()| decoder.finish()).err();
                         let kinds =
                             std::iter::from_fn(|| decoder.next_delta()).map(|delta| std::mem::discriminant(&delta));
@@ -378,7 +378,7 @@ fn an_answer_that_is_no_stream_is_masked_as_it_comes() {
             writer.chunk(request, 2, &body.as_bytes()[..cut]).unwrap();
             writer.chunk(request, 3, &body.as_bytes()[cut..]).unwrap();
             let message = format!("refused: bad key {SECRET}");
-            writer.end(request, 4, &End::Failed { class: ErrorClass::Permanent, message }).unwrap();
+            writer.end(request, 4, &RecordedEnd::Failed { class: ErrorClass::Permanent, message }).unwrap();
             let written = String::from_utf8(lines.body()).unwrap();
             assert!(written.contains("bad key *******"), "{written}");
             if let Ok(value) = serde_json::from_str::<Value>(&written) {
@@ -412,7 +412,7 @@ fn little_waits() {
         }
         let before = lines.chunks().len();
         assert!(before > events.len() + 20, "{wire:?}: {before}");
-        writer.end(request, 1000, &End::Cut).unwrap();
+        writer.end(request, 1000, &RecordedEnd::Cut).unwrap();
         let body = String::from_utf8(lines.body()).unwrap();
         assert!(
             !body.contains("tide-sec") && body.contains("********") && body.contains("tide-\""),

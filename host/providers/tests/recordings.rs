@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use flow::{Action, CallId, Delta, ErrorClass, Message, ModelError, Prompt, StreamKind};
 use serde_json::json;
 use tidegate_providers::{
-    End, Expect, ProviderConfig, RecordedFire, RecordedRules, RecordingReader, RecordingWriter, ReplayConfig, Wire,
-    connect,
+    Expect, ProviderConfig, RecordedEnd, RecordedFire, RecordedRules, RecordingReader, RecordingWriter, ReplayConfig,
+    Wire, connect,
 };
 use turn::ports::Model;
 
@@ -221,8 +221,8 @@ fn the_writer_writes_the_documented_lines() {
     writer.chunk(first, 7, &[0xC3]).unwrap();
     let second = writer.request(&json!({}), &Expect::default()).unwrap();
     writer.chunk(first, 8, b"late").unwrap();
-    writer.end(first, 9, &End::Cut).unwrap();
-    writer.end(second, 1, &End::Failed { class: ErrorClass::Transient, message: "gone".into() }).unwrap();
+    writer.end(first, 9, &RecordedEnd::Cut).unwrap();
+    writer.end(second, 1, &RecordedEnd::Failed { class: ErrorClass::Transient, message: "gone".into() }).unwrap();
     let tool = StreamKind::Tool { call: CallId::new("c"), name: "t".into() };
     let fire = |stream, action, start| RecordedFire { rule: "r".into(), stream, action, start, end: start + 2 };
     let fired = vec![fire(StreamKind::Text, Action::Remind, 3), fire(tool, Action::Block, 0)];
@@ -263,7 +263,7 @@ fn secrets_are_masked_wherever_a_chunk_ends() {
             for (at_ms, part) in [&text[..cut], &text[cut..second], &text[second..]].into_iter().enumerate() {
                 writer.chunk(request, at_ms as u64, part.as_bytes()).unwrap();
             }
-            writer.end(request, 9, &End::Complete).unwrap();
+            writer.end(request, 9, &RecordedEnd::Complete).unwrap();
             let written = lines.text();
             let chunks: Vec<String> = written
                 .lines()

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use flow::{Delta, ModelError, StreamKind, Usage};
 use proptest::prelude::*;
-use tidegate_providers::{Decoder, Wire};
+use tidegate_providers::{AnswerDecoder, Wire};
 
 const WIRES: [Wire; 3] = [Wire::Anthropic, Wire::OpenAiChat, Wire::OpenAiResponses];
 
@@ -33,7 +33,7 @@ fn cases() -> Vec<Case> {
 
 /// The deltas of these chunks, a line each; with `end`, also what the end of the stream makes of them.
 fn decode<'b>(wire: Wire, chunks: impl IntoIterator<Item = &'b [u8]>, end: bool) -> Vec<String> {
-    let mut decoder = Decoder::new(wire);
+    let mut decoder = AnswerDecoder::new(wire);
     let mut lines = Vec::new();
     let mut failed = None;
     for chunk in chunks {

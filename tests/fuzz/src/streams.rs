@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use flow::Delta;
-use providers::{Decoder, Limits, Wire};
+use providers::{AnswerDecoder, AnswerLimits, Wire};
 
 use crate::mutate::Numbers;
 
@@ -41,7 +41,8 @@ pub(crate) const WORDS: &[&str] = &[
 ];
 
 /// Small enough to be reached by an input.
-const LIMITS: Limits = Limits { block_bytes: 600, answer_bytes: 900, blocks: 24, calls: 12, wire_bytes: 1 << 16 };
+const LIMITS: AnswerLimits =
+    AnswerLimits { block_bytes: 600, answer_bytes: 900, blocks: 24, calls: 12, wire_bytes: 1 << 16 };
 
 pub(crate) fn anthropic(bytes: &[u8]) {
     run(Wire::Anthropic, bytes);
@@ -74,7 +75,7 @@ fn run(wire: Wire, bytes: &[u8]) {
 
 /// The deltas, each checked against what was before it, and the error.
 fn decode<'b>(wire: Wire, chunks: impl IntoIterator<Item = &'b [u8]>, end: bool) -> (String, Option<String>) {
-    let mut decoder = Decoder::with_limits(wire, LIMITS);
+    let mut decoder = AnswerDecoder::with_limits(wire, LIMITS);
     let (mut promises, mut lines, mut failed) = (Promises::default(), String::new(), None);
     for chunk in chunks {
         failed = decoder.push(chunk).err();
@@ -103,7 +104,7 @@ struct Promises {
 }
 
 impl Promises {
-    fn take(&mut self, decoder: &mut Decoder, lines: &mut String) {
+    fn take(&mut self, decoder: &mut AnswerDecoder, lines: &mut String) {
         while let Some(delta) = decoder.next_delta() {
             assert!(!self.stopped, "{delta:?} came after the stop");
             assert!(self.started || matches!(delta, Delta::Start { .. }), "{delta:?} came before the start");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flow::{Action, Event, EventKind, RuleMatch};
-use providers::{End, Expect, RecordedFire, RecordedRules, RecordingWriter, RequestNumber, Wire};
+use providers::{Expect, RecordedEnd, RecordedFire, RecordedRules, RecordingWriter, RequestNumber, Wire};
 use serde_json::Value;
 use tempfile::TempDir;
 use trial::{Agreement, Replay, Trial};
@@ -21,7 +21,7 @@ impl Recording {
         let mut writer = self.0.lock().unwrap();
         let number = writer.request(body, &Expect::default()).unwrap();
         writer.response(number, 0, 200, [("content-type", "text/event-stream")]).unwrap();
-        let answer = Mutex::new((RecordedRules::default(), End::Cut));
+        let answer = Mutex::new((RecordedRules::default(), RecordedEnd::Cut));
         Arc::new(RequestLog { recording: self.clone(), number, answer })
     }
 }
@@ -30,7 +30,7 @@ impl Recording {
 pub(crate) struct RequestLog {
     recording: Recording,
     number: RequestNumber,
-    answer: Mutex<(RecordedRules, End)>,
+    answer: Mutex<(RecordedRules, RecordedEnd)>,
 }
 
 impl RequestLog {
@@ -40,7 +40,7 @@ impl RequestLog {
 
     /// The whole answer was received.
     pub(crate) fn end(&self) {
-        self.answer.lock().unwrap().1 = End::Complete;
+        self.answer.lock().unwrap().1 = RecordedEnd::Complete;
     }
 }
 

@@ -10,7 +10,7 @@ use flow::{
     Preview, Prompt, Registration, SessionId, SessionInUse, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall,
     ToolOutput, ToolSpec,
 };
-use providers::{Decoder, HttpConfig, Wire};
+use providers::{AnswerDecoder, HttpConfig, Wire};
 use turn::ports::{
     AnswerLog, BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, PreparedCall,
     Progress, Question, RuleSource, RuleUpdate, SessionView, Tools, TtsrEvent,
@@ -78,13 +78,13 @@ impl Model for WireModel {
         self.requests.lock().unwrap().push(body);
         let answer = self.answers.lock().unwrap().pop_front().expect("the model is asked once more than the case says");
         let chunks = wire::chunks(&answer, self.cut).into();
-        let stream = WireStream { decoder: Decoder::new(self.config.wire), chunks, failed: None, log };
+        let stream = WireStream { decoder: AnswerDecoder::new(self.config.wire), chunks, failed: None, log };
         Box::pin(async move { Ok(Box::new(stream) as Box<dyn ModelStream>) })
     }
 }
 
 struct WireStream {
-    decoder: Decoder,
+    decoder: AnswerDecoder,
     chunks: VecDeque<Vec<u8>>,
     failed: Option<ModelError>,
     log: Arc<RequestLog>,

@@ -29,7 +29,7 @@ pub struct Expect {
 
 /// How a recorded answer ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum RecordedEnd {
     /// All of it came.
     Complete,
     /// Our side dropped it.
@@ -106,7 +106,7 @@ pub(crate) struct Recorded {
     pub(crate) head: Option<Head>,
     /// Chunks with their times in milliseconds.
     pub(crate) chunks: Vec<(u64, Bytes)>,
-    pub(crate) end: (u64, End),
+    pub(crate) end: (u64, RecordedEnd),
 }
 
 #[derive(Clone, Debug)]
@@ -228,11 +228,13 @@ impl Line {
         }
     }
 
-    pub(crate) fn end(end: &End) -> Self {
+    pub(crate) fn end(end: &RecordedEnd) -> Self {
         let (word, class, message) = match end {
-            End::Complete => ("complete", None, None),
-            End::Cut => ("cut", None, None),
-            End::Failed { class, message } => ("failed", Some(class.as_str().to_owned()), Some(message.clone())),
+            RecordedEnd::Complete => ("complete", None, None),
+            RecordedEnd::Cut => ("cut", None, None),
+            RecordedEnd::Failed { class, message } => {
+                ("failed", Some(class.as_str().to_owned()), Some(message.clone()))
+            }
         };
         Self { end: Some(word.to_owned()), class, message, ..Self::default() }
     }
@@ -292,7 +294,7 @@ impl Recording {
                 expect: line.expect.unwrap_or_default(),
                 head: None,
                 chunks: Vec::new(),
-                end: (0, End::Cut),
+                end: (0, RecordedEnd::Cut),
             });
             return Ok(());
         }
@@ -323,15 +325,18 @@ impl Recording {
     }
 }
 
-pub(super) fn end(word: &str, class: Option<&str>, message: Option<String>) -> Result<End, String> {
+pub(super) fn end(word: &str, class: Option<&str>, message: Option<String>) -> Result<RecordedEnd, String> {
     match word {
-        "complete" => Ok(End::Complete),
-        "cut" => Ok(End::Cut),
+        "complete" => Ok(RecordedEnd::Complete),
+        "cut" => Ok(RecordedEnd::Cut),
         "failed" => {
             let class = class
                 .and_then(ErrorClass::from_word)
                 .ok_or_else(|| format!("`class` {class:?} is not a class of errors"))?;
-            Ok(End::Failed { class, message: message.unwrap_or_else(|| "the recorded connection broke".to_owned()) })
+            Ok(RecordedEnd::Failed {
+                class,
+                message: message.unwrap_or_else(|| "the recorded connection broke".to_owned()),
+            })
         }
         other => Err(format!("`end` is {other:?}; it must be complete, cut or failed")),
     }

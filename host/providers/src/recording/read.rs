@@ -10,9 +10,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use flow::{Delta, ErrorClass, ModelError};
 use serde_json::Value;
 
-use super::format::{End, Head, Line, NO_LINE, RecordedRules, Recording, RecordingError, end};
+use super::format::{Head, Line, NO_LINE, RecordedEnd, RecordedRules, Recording, RecordingError, end};
 use crate::model::{content_type, no_stream};
-use crate::{Decoder, Wire};
+use crate::{AnswerDecoder, Wire};
 
 /// The most bytes one line may have: 64 MiB, far above the largest request there is.
 const MAX_LINE_BYTES: u64 = 64 << 20;
@@ -34,7 +34,7 @@ pub struct RecordedAnswer {
     /// Deltas from this one on came with the last chunk of an answer.
     pub last_chunk: usize,
     /// How the answer ended.
-    pub end: End,
+    pub end: RecordedEnd,
     /// Why there is no complete answer, unless the host stopped it: refused, broken, or undecodable.
     pub error: Option<ModelError>,
     /// What stream rules did with it. `None` where that was not recorded: by a program that wrote version 1 of the
@@ -59,7 +59,7 @@ pub struct RecordingReader {
 #[derive(Debug)]
 struct Pending {
     answer: RecordedAnswer,
-    decoder: Decoder,
+    decoder: AnswerDecoder,
     head: Option<Head>,
     /// Of a body that is not a stream.
     refusal: Vec<u8>,
@@ -165,11 +165,11 @@ impl Pending {
             last_texts: last_texts(request),
             deltas: Vec::new(),
             last_chunk: 0,
-            end: End::Cut,
+            end: RecordedEnd::Cut,
             error: None,
             rules: None,
         };
-        Self { answer, decoder: Decoder::new(wire), head: None, refusal: Vec::new() }
+        Self { answer, decoder: AnswerDecoder::new(wire), head: None, refusal: Vec::new() }
     }
 
     fn take(&mut self, line: Line) -> Result<(), String> {
@@ -222,12 +222,12 @@ impl Pending {
 
     fn end_error(&mut self) -> Option<ModelError> {
         match &self.answer.end {
-            End::Cut => None,
-            End::Failed { class, message } => Some(ModelError::new(*class, message.clone())),
-            End::Complete if self.head.is_none() => {
+            RecordedEnd::Cut => None,
+            RecordedEnd::Failed { class, message } => Some(ModelError::new(*class, message.clone())),
+            RecordedEnd::Complete if self.head.is_none() => {
                 Some(ModelError::new(ErrorClass::Permanent, "no answer is recorded for it"))
             }
-            End::Complete => {
+            RecordedEnd::Complete => {
                 let kind = self.head.as_ref().and_then(|head| content_type(&head.headers));
                 let error = crate::model::finish(&mut self.decoder, kind).err();
                 self.answer.deltas.extend(std::iter::from_fn(|| self.decoder.next_delta()));

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use flow::{Action, RuleMatch};
 use turn::ports::AnswerLog;
 
-use super::format::{End, Expect, RecordedFire, RecordedRules, RecordingError};
+use super::format::{Expect, RecordedEnd, RecordedFire, RecordedRules, RecordingError};
 use super::writer::{RecordingWriter, RequestNumber};
 use crate::Wire;
 
@@ -69,7 +69,7 @@ enum What {
     Request(Vec<u8>),
     Response(u16, Vec<(String, String)>),
     Chunk(Vec<u8>),
-    End(End),
+    End(RecordedEnd),
     /// This request has ended.
     Over(Option<RecordedRules>),
 }
@@ -182,7 +182,7 @@ impl Taken {
         self.request.note(What::Chunk(bytes.to_vec()));
     }
 
-    pub(crate) fn end(&mut self, end: &End) {
+    pub(crate) fn end(&mut self, end: &RecordedEnd) {
         if !std::mem::replace(&mut self.ended, true) {
             self.request.note(What::End(end.clone()));
         }
@@ -191,7 +191,7 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.end(&End::Cut);
+        self.end(&RecordedEnd::Cut);
     }
 }
 
@@ -365,7 +365,7 @@ mod tests {
                 first.chunk(format!(": {at}\n\n").as_bytes());
                 second.chunk(b": x\n\n");
             }
-            first.end(&End::Complete);
+            first.end(&RecordedEnd::Complete);
             assert!(!disk.text().contains("request"), "the disk stands still");
             disk.change(|disk| disk.stopped = false);
         });

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep_until};
 use turn::ports::BoxFuture;
 
-use super::format::{End, Expect, Recorded, Recording};
+use super::format::{Expect, Recorded, RecordedEnd, Recording};
 use super::held::mask_text;
 use super::secrets::Masks;
 use crate::Wire;
@@ -124,14 +124,14 @@ impl Chunks for ReplayBody {
     }
 }
 
-fn end_error(end: &End) -> Option<ModelError> {
+fn end_error(end: &RecordedEnd) -> Option<ModelError> {
     match end {
-        End::Complete => None,
-        End::Cut => Some(ModelError::new(
+        RecordedEnd::Complete => None,
+        RecordedEnd::Cut => Some(ModelError::new(
             ErrorClass::Permanent,
             "the recording of this answer was cut off here; what would have followed is not known",
         )),
-        End::Failed { class, message } => Some(ModelError::new(*class, message.clone())),
+        RecordedEnd::Failed { class, message } => Some(ModelError::new(*class, message.clone())),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::format::{End, Expect, Line, RecordedRules, RulesLine, VERSION};
+use super::format::{Expect, Line, RecordedEnd, RecordedRules, RulesLine, VERSION};
 use super::held::{Chunk, Held, mask_text};
 use super::secrets::Masks;
 use crate::Wire;
@@ -124,7 +124,7 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// A line cannot be written.
-    pub fn end(&mut self, request: RequestNumber, at_ms: u64, end: &End) -> io::Result<()> {
+    pub fn end(&mut self, request: RequestNumber, at_ms: u64, end: &RecordedEnd) -> io::Result<()> {
         let rest = self.held.remove(&request.0).map(|held| held.finish(&self.masks));
         self.chunks(request, rest.unwrap_or_default())?;
         let mut line = Line::end(end);

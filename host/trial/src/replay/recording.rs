@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flow::{Action, Delta, StopReason};
-use providers::{End, RecordedAnswer, RecordedFire, RecordingError, RecordingReader};
+use providers::{RecordedAnswer, RecordedEnd, RecordedFire, RecordingError, RecordingReader};
 
 use super::attempt::{Attempt, Outcome, Past, PastFire, Step};
 use super::report::{Replay, Where};
@@ -109,12 +109,12 @@ fn ends_turn(answer: &RecordedAnswer) -> bool {
     let Some(rules) = &answer.rules else { return false };
     let did = |action: Action| rules.fired.iter().any(|fire| fire.action == action);
     let whole = matches!(answer.deltas.last(), Some(Delta::Stop { .. }));
-    did(Action::Stop) || (answer.end == End::Cut && answer.error.is_none() && !whole && !did(Action::Interrupt))
+    did(Action::Stop) || (answer.end == RecordedEnd::Cut && answer.error.is_none() && !whole && !did(Action::Interrupt))
 }
 
 fn attempt(place: Where, answer: RecordedAnswer) -> Attempt {
     let complete = matches!(answer.deltas.last(), Some(Delta::Stop { .. })) && answer.error.is_none();
-    let cut = answer.end == End::Cut && answer.error.is_none() && !complete;
+    let cut = answer.end == RecordedEnd::Cut && answer.error.is_none() && !complete;
     let tokens = answer.deltas.iter().rev().find_map(|delta| match delta {
         Delta::Usage(usage) => usage.output,
         _ => None,
