@@ -37,7 +37,7 @@ use std::sync::Arc;
 pub use diagnostic::{Diagnostics, render};
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
-pub use operator::{Limits, Operator, PluginEntry, Provider, ToolSettings, TurnSettings};
+pub use operator::{Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings};
 pub use permission::{BadPermission, PermissionRule};
 pub use plugin::Plugin;
 pub use rule_files::{

@@ -33,7 +33,7 @@ pub struct Operator {
     /// Which built-in tools the model is offered, and what each may do.
     pub tools: ToolSettings,
     /// The most that any plugin may take.
-    pub limits: Limits,
+    pub limits: PluginLimits,
     /// The limits of a turn.
     pub turn: TurnSettings,
 }
@@ -112,7 +112,7 @@ pub struct ToolSettings {
 
 /// What one plugin may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct PluginLimits {
     /// One call of `on_input_messages`, `on_llm_output`, `ttsr_triggered`.
     pub callback: Duration,
     /// One call of `on_plain_text` or `on_tag`.
@@ -147,7 +147,7 @@ impl Default for Operator {
             rules: typed.rules.settings,
             rule_folders: RuleFolders::default(),
             tools: ToolSettings::of(&typed.tools.shell, Vec::new()),
-            limits: Limits::of(&typed.limits),
+            limits: PluginLimits::of(&typed.limits),
             turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
         }
     }
@@ -188,7 +188,7 @@ impl Operator {
             rules: typed.rules.settings,
             rule_folders,
             tools: ToolSettings::of(&typed.tools.shell, permissions),
-            limits: Limits::of(&typed.limits),
+            limits: PluginLimits::of(&typed.limits),
             turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
         })
     }
@@ -373,7 +373,7 @@ impl ToolSettings {
     }
 }
 
-impl Limits {
+impl PluginLimits {
     fn of(typed: &LimitsFile) -> Self {
         Self {
             callback: Duration::from_millis(typed.callback_ms),

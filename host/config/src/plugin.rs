@@ -7,7 +7,7 @@ use std::sync::Arc;
 use flow::{CallbackKind, Label, PluginId, Power, SettingValue};
 
 use crate::check::suggest;
-use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Limits, Manifest, Operator, PluginEntry};
+use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Manifest, Operator, PluginEntry, PluginLimits};
 
 /// A plugin ready to be loaded.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub struct Plugin {
     /// What the operator says.
     pub entry: PluginEntry,
     /// What it may take: the operator's limits for it, or what it asks for clipped by `[limits]`.
-    pub limits: Limits,
+    pub limits: PluginLimits,
     /// Its settings: the operator's values, and defaults for the others.
     pub settings: BTreeMap<String, SettingValue>,
 }
@@ -92,7 +92,7 @@ impl Operator {
     }
 }
 
-impl Limits {
+impl PluginLimits {
     /// The operator's own word for this plugin, else the smaller of what is asked for and what anybody may take.
     pub fn for_plugin(&self, asked: &LimitRequests, set: &LimitRequests) -> Self {
         fn one<T: Ord + Copy>(most: T, asked: Option<T>, set: Option<T>) -> T {

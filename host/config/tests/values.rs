@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use flow::{KeySource, PermissionMode, Power, ProviderKind, SettingValue, SourceFile};
-use tidegate_config::{LimitRequests, Limits, Operator, PermissionRule};
+use tidegate_config::{LimitRequests, Operator, PermissionRule, PluginLimits};
 
 fn full() -> Operator {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config/operator/valid/full.toml");
@@ -54,7 +54,7 @@ fn every_value_arrives() {
 
 #[test]
 fn what_is_asked_for_is_clipped_and_what_is_set_is_not() {
-    let most: Limits = Operator::default().limits;
+    let most: PluginLimits = Operator::default().limits;
     let asked = LimitRequests {
         callback: Some(Duration::from_secs(9)),
         memory_bytes: Some(1 << 20),
@@ -62,7 +62,7 @@ fn what_is_asked_for_is_clipped_and_what_is_set_is_not() {
     };
     let set = LimitRequests { text: Some(Duration::from_secs(1)), ..LimitRequests::default() };
     let given = most.for_plugin(&asked, &set);
-    assert_eq!(given, Limits { memory_bytes: 1 << 20, text: Duration::from_secs(1), ..most });
+    assert_eq!(given, PluginLimits { memory_bytes: 1 << 20, text: Duration::from_secs(1), ..most });
 }
 
 #[test]

@@ -9,7 +9,7 @@ use wasmtime::component::InstancePre;
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::engine::Machine;
-use crate::limits::{self, Limiter, Limits};
+use crate::limits::{self, GuestLimits, Limiter};
 use crate::meter::Meter;
 use crate::setting::Settings;
 use crate::state::{Refusal, Transaction};
@@ -20,7 +20,7 @@ use crate::ticker::TICK;
 pub(crate) struct Identity {
     pub(crate) id: PluginId,
     pub(crate) settings: Settings,
-    pub(crate) limits: Limits,
+    pub(crate) limits: GuestLimits,
 }
 
 /// A session, as far as plugins have to do with it.
@@ -134,7 +134,7 @@ impl Guest {
     }
 
     /// The `state` power, or why it cannot be used now.
-    pub(crate) fn state(&mut self) -> Result<(&mut Transaction, u64, &Limits), Refusal> {
+    pub(crate) fn state(&mut self) -> Result<(&mut Transaction, u64, &GuestLimits), Refusal> {
         match &mut self.scene {
             Scene::Register => Err(Refusal::Unavailable("not during register".to_owned())),
             Scene::Session(session, transaction) => Ok((transaction, session.clock.now_ms(), &self.plugin.limits)),

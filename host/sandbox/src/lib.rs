@@ -39,6 +39,6 @@ pub use engine::{Counts, EngineError, EngineOptions, Report};
 pub use error::{DuplicatePlugin, LoadError, LoadProblem};
 pub use host::SandboxHost;
 pub use interface::Interface;
-pub use limits::{COMPONENT_MAX_BYTES, Limits};
+pub use limits::{COMPONENT_MAX_BYTES, GuestLimits};
 pub use load::{ComponentSource, Plugin, PluginSource, Sandbox};
 pub use setting::{Setting, Settings};

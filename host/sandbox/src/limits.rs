@@ -43,7 +43,7 @@ pub(crate) const TABLE_ELEMENTS: usize = 1 << 16;
 
 /// What one plugin may use in one session. The defaults are those the contract names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct GuestLimits {
     /// Own time of a callback, of `register`, and of starting an instance: while it runs, not while it waits for an
     /// executor or a processor.
     pub time: Duration,
@@ -65,7 +65,7 @@ pub struct Limits {
     pub state_ttl: Duration,
 }
 
-impl Default for Limits {
+impl Default for GuestLimits {
     fn default() -> Self {
         Self {
             time: Duration::from_millis(100),
@@ -81,7 +81,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl GuestLimits {
     /// The own time that one call may use.
     pub fn time_of(&self, callback: CallbackKind) -> Duration {
         match callback {

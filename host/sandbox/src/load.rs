@@ -15,7 +15,7 @@ use crate::error::{LoadError, LoadProblem};
 use crate::failure::{Described, describe, describe_start};
 use crate::guest::{Guest, Identity, Ready, Scene};
 use crate::interface::Interface;
-use crate::limits::{COMPONENT_MAX_BYTES, Limits};
+use crate::limits::{COMPONENT_MAX_BYTES, GuestLimits};
 use crate::setting::Settings;
 use crate::v0_1::{self, Exports, RegisterFault};
 use crate::{cache, check};
@@ -53,7 +53,7 @@ pub struct PluginSource {
     /// Its settings, defaults filled in.
     pub settings: Settings,
     /// What it may use up.
-    pub limits: Limits,
+    pub limits: GuestLimits,
     /// Its failure refuses the turn.
     pub required: bool,
     /// Priorities that the operator gives instead of those it registers (0 to 100).
@@ -76,7 +76,7 @@ impl PluginSource {
             granted: BTreeSet::new(),
             declared: None,
             settings: Settings::new(),
-            limits: Limits::default(),
+            limits: GuestLimits::default(),
             required: false,
             priorities: BTreeMap::new(),
             fails_closed: None,
@@ -278,7 +278,7 @@ impl Plugin {
     }
 
     /// What it may use up.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &GuestLimits {
         &self.loaded.identity.limits
     }
 }

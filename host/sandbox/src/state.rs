@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flow::{PluginId, SessionId, SessionInUse};
 
-use crate::limits::Limits;
+use crate::limits::GuestLimits;
 
 /// What all plugins keep, by session and plugin.
 #[derive(Debug, Default)]
@@ -165,7 +165,7 @@ impl Transaction {
     }
 
     /// The value under `key`; reading restarts its lifetime.
-    pub(crate) fn get(&mut self, key: &str, now: u64, limits: &Limits) -> Result<Option<Vec<u8>>, Refusal> {
+    pub(crate) fn get(&mut self, key: &str, now: u64, limits: &GuestLimits) -> Result<Option<Vec<u8>>, Refusal> {
         check_key(key, limits)?;
         if let Some(written) = self.writes.get_mut(key) {
             let Some(entry) = written.as_mut().filter(|entry| entry.alive(now)) else { return Ok(None) };
@@ -188,7 +188,7 @@ impl Transaction {
         value: Vec<u8>,
         ttl_ms: Option<u64>,
         now: u64,
-        limits: &Limits,
+        limits: &GuestLimits,
     ) -> Result<(), Refusal> {
         check_key(&key, limits)?;
         if value.len() > limits.state_value_bytes {
@@ -208,7 +208,7 @@ impl Transaction {
     }
 
     /// Removes `key`; returns whether it existed.
-    pub(crate) fn delete(&mut self, key: &str, now: u64, limits: &Limits) -> Result<bool, Refusal> {
+    pub(crate) fn delete(&mut self, key: &str, now: u64, limits: &GuestLimits) -> Result<bool, Refusal> {
         check_key(key, limits)?;
         let there = self.get(key, now, limits)?.is_some();
         if there {
@@ -325,7 +325,7 @@ impl Transaction {
     }
 }
 
-fn check_key(key: &str, limits: &Limits) -> Result<(), Refusal> {
+fn check_key(key: &str, limits: &GuestLimits) -> Result<(), Refusal> {
     let max = limits.state_key_bytes;
     if key.is_empty() {
         return Err(Refusal::BadKey("a key must have at least one byte".to_owned()));

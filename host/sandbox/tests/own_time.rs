@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use flow::{FailureCause, TextAnswer};
 use support::{Guest, Stage, echo, open, patient, sandbox, say, source};
-use tidegate_sandbox::{Limits, SandboxHost};
+use tidegate_sandbox::{GuestLimits, SandboxHost};
 
 const SECRET: &str = "token ghp_abcdefghijklmnopqrstuvwxyz0123456789 end\n";
 const SHOWN: &str = "token [redacted GitHub token] end\n";
@@ -33,7 +33,7 @@ fn replaced(text: &str) -> TextAnswer {
 /// A host with `redact-secrets` at the default limits.
 fn redactor() -> SandboxHost {
     let source = source("redact-secrets", redact_secrets());
-    assert_eq!(source.limits, Limits::default());
+    assert_eq!(source.limits, GuestLimits::default());
     SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap()
 }
 

@@ -105,14 +105,14 @@ fn guarded(operator: &Operator, plugins: &[config::Plugin]) -> Vec<tools::Guarde
 /// What `sandbox` is given for one plugin; `None` where the plugin has no component.
 pub(crate) fn plugin(from: &config::Plugin) -> Option<PluginSource> {
     let component = from.manifest.component.clone()?;
-    let limits = sandbox::Limits {
+    let limits = sandbox::GuestLimits {
         time: from.limits.callback,
         text_time: from.limits.text,
         turn_time: from.limits.turn,
         memory_bytes: usize::try_from(from.limits.memory_bytes).unwrap_or(usize::MAX),
         returned_bytes: usize::try_from(from.limits.output_bytes).unwrap_or(usize::MAX),
         state_ttl: from.limits.state_ttl,
-        ..sandbox::Limits::default()
+        ..sandbox::GuestLimits::default()
     };
     let callbacks: [CallbackKind; 5] = CallbackKind::ALL;
     let priorities: BTreeMap<CallbackKind, u8> =

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use flow::SessionId;
 
 use super::{Refusal, SharedArea, States, Transaction};
-use crate::limits::Limits;
+use crate::limits::GuestLimits;
 
-fn fresh() -> (SharedArea, Limits) {
-    (SharedArea::default(), Limits::default())
+fn fresh() -> (SharedArea, GuestLimits) {
+    (SharedArea::default(), GuestLimits::default())
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn keys_past_their_time_make_no_room_beyond_the_limit() {
 
 #[test]
 fn a_session_is_open_once_and_keeps_its_state_when_it_is_closed() {
-    let (states, limits) = (Arc::new(States::default()), Limits::default());
+    let (states, limits) = (Arc::new(States::default()), GuestLimits::default());
     let plugin = "p".parse().unwrap();
     let first = states.open(SessionId::new("s")).unwrap();
     let refused = states.open(SessionId::new("s")).unwrap_err();
