@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `tidegate.toml` | `typed::OperatorFile` | [`Operator`] |
 //! | `plugin.toml` | `typed::ManifestFile` | [`Manifest`] |
-//! | both together | | [`Plugin`] |
+//! | both together | | [`ConfiguredPlugin`] |
 //! | rule files, in [`RuleFolder`]s | `rules::RuleSpec` | `rules::Rule`, kept by [`RuleFiles`] |
 //!
 //! A file goes through three steps: the TOML reader (all its syntax errors), the generated JSON Schema (unknown keys,
@@ -39,7 +39,7 @@ use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
 pub use operator::{Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings};
 pub use permission::{BadPermission, PermissionRule};
-pub use plugin::Plugin;
+pub use plugin::ConfiguredPlugin;
 pub use rule_files::{
     ChangeKind, Demands, FileChange, FolderReport, FolderState, Look, MAX_RULE_BYTES, RuleFile, RuleFiles, RuleFolder,
 };

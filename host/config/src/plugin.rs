@@ -11,7 +11,7 @@ use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Manifest, Operator, Pl
 
 /// A plugin ready to be loaded.
 #[derive(Clone, Debug)]
-pub struct Plugin {
+pub struct ConfiguredPlugin {
     /// What its author says.
     pub manifest: Arc<Manifest>,
     /// What the operator says.
@@ -22,7 +22,7 @@ pub struct Plugin {
     pub settings: BTreeMap<String, SettingValue>,
 }
 
-impl Plugin {
+impl ConfiguredPlugin {
     /// Whether it may use `power`: it asks for it and was granted it.
     pub fn may(&self, power: Power) -> bool {
         self.manifest.capabilities.contains_key(&power) && self.entry.grants.contains(&power)
@@ -40,7 +40,7 @@ impl Operator {
     /// # Errors
     /// A manifest cannot be read or is wrong, two plugins have one id, a power that is asked for is not granted (or the
     /// reverse), a setting is unknown, of another type, or missing. All of it is reported together.
-    pub fn load_plugins(&self) -> Result<Vec<Plugin>, Diagnostics> {
+    pub fn load_plugins(&self) -> Result<Vec<ConfiguredPlugin>, Diagnostics> {
         let (plugins, refused) = self.load_each_plugin();
         if refused.is_empty() {
             return Ok(plugins);
@@ -50,8 +50,8 @@ impl Operator {
 
     /// As [`Operator::load_plugins`], but one plugin that is wrong does not cost the others: what is wrong comes back
     /// with them, each with the plugin's folder.
-    pub fn load_each_plugin(&self) -> (Vec<Plugin>, Vec<(PathBuf, Diagnostics)>) {
-        let (mut plugins, mut refused): (Vec<Plugin>, Vec<_>) = (Vec::new(), Vec::new());
+    pub fn load_each_plugin(&self) -> (Vec<ConfiguredPlugin>, Vec<(PathBuf, Diagnostics)>) {
+        let (mut plugins, mut refused): (Vec<ConfiguredPlugin>, Vec<_>) = (Vec::new(), Vec::new());
         for entry in &self.plugins {
             let loaded = self.load_plugin(entry).and_then(|plugin| match duplicate(&plugins, &plugin) {
                 Some(error) => Err(error.into()),
@@ -69,7 +69,7 @@ impl Operator {
     ///
     /// # Errors
     /// As [`Operator::load_plugins`], for one plugin.
-    pub fn load_plugin(&self, entry: &PluginEntry) -> Result<Plugin, Diagnostics> {
+    pub fn load_plugin(&self, entry: &PluginEntry) -> Result<ConfiguredPlugin, Diagnostics> {
         let file = entry.folder.join(crate::MANIFEST_FILE);
         let source = crate::read(&file, "`path` is a folder with a `plugin.toml`, relative to this file");
         let source = source.map_err(|mut error| {
@@ -88,7 +88,7 @@ impl Operator {
             return Err(Diagnostics(found));
         }
         let limits = self.limits.for_plugin(&manifest.limits, &entry.limits);
-        Ok(Plugin { manifest: Arc::new(manifest), entry: entry.clone(), limits, settings })
+        Ok(ConfiguredPlugin { manifest: Arc::new(manifest), entry: entry.clone(), limits, settings })
     }
 }
 
@@ -116,7 +116,7 @@ fn at_entry(diagnostic: Diagnostic, entry: &PluginEntry) -> Diagnostic {
     }
 }
 
-fn duplicate(before: &[Plugin], plugin: &Plugin) -> Option<Diagnostic> {
+fn duplicate(before: &[ConfiguredPlugin], plugin: &ConfiguredPlugin) -> Option<Diagnostic> {
     let id: &PluginId = &plugin.manifest.id;
     let first = before.iter().find(|other| other.manifest.id == *id)?;
     let error = Diagnostic::error(Code::PluginDuplicateId, "another plugin has the same id").about_plugin(id);

@@ -152,7 +152,7 @@ pub struct Built {
 }
 
 impl Sources {
-    pub fn new(operator: &Operator, plugins: &[crate::Plugin], workspace: &Path, tools: Vec<String>) -> Self {
+    pub fn new(operator: &Operator, plugins: &[crate::ConfiguredPlugin], workspace: &Path, tools: Vec<String>) -> Self {
         let (mut fixed, mut found) = crate::builtin::builtin();
         let mut unmet = Vec::new();
         for plugin in plugins {

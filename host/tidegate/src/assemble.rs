@@ -46,7 +46,7 @@ fn replay(from: &Provider, record: Option<&Path>) -> Result<ProviderConfig, Host
 pub(crate) fn tools(
     operator: &Operator,
     flags: &[config::PermissionRule],
-    plugins: &[config::Plugin],
+    plugins: &[config::ConfiguredPlugin],
 ) -> tools::ToolSettings {
     let in_file = match &operator.source {
         Some(source) => format!("[tools.permission] in {}", source.path.display()),
@@ -90,7 +90,7 @@ pub fn tool_specs(operator: &Operator, workspace: &Path) -> Result<Vec<ToolSpec>
 }
 
 /// Files and folders that this host trusts: its own file, rule folders, and what its plugins consist of.
-fn guarded(operator: &Operator, plugins: &[config::Plugin]) -> Vec<tools::GuardedPath> {
+fn guarded(operator: &Operator, plugins: &[config::ConfiguredPlugin]) -> Vec<tools::GuardedPath> {
     let guard = |path: &Path, reason: &str| tools::GuardedPath { path: path.to_owned(), reason: reason.to_owned() };
     let file = operator.source.iter().map(|source| guard(&source.path, "contains the permissions of this host"));
     let folders = operator.rule_folders.more.iter().map(|one| guard(&one.path, "contains stream rules of this host"));
@@ -103,7 +103,7 @@ fn guarded(operator: &Operator, plugins: &[config::Plugin]) -> Vec<tools::Guarde
 }
 
 /// What `sandbox` is given for one plugin; `None` where the plugin has no component.
-pub(crate) fn plugin(from: &config::Plugin) -> Option<PluginSource> {
+pub(crate) fn plugin(from: &config::ConfiguredPlugin) -> Option<PluginSource> {
     let component = from.manifest.component.clone()?;
     let limits = sandbox::GuestLimits {
         time: from.limits.callback,
@@ -146,7 +146,7 @@ Messages in <system-interrupt> and <system-reminder> come from the host, which e
 pub(crate) fn turn(
     operator: &Operator,
     workspace: &Path,
-    plugins: &[config::Plugin],
+    plugins: &[config::ConfiguredPlugin],
     guidance: Option<String>,
 ) -> turn::SessionSettings {
     let additions = plugins.iter().filter(|plugin| plugin.may(Power::Prompt));

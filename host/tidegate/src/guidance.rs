@@ -18,7 +18,7 @@ pub(crate) struct Guidance {
 impl Guidance {
     /// Collects what plugins say, in order of registration; who speaks first wins where two disagree. A tool that is not there can
     /// be one that an embedder gives to other sessions: it is left out, with a warning in the second list.
-    pub(crate) fn collect(plugins: &[config::Plugin], tools: &[ToolSpec]) -> (Self, Vec<Diagnostic>) {
+    pub(crate) fn collect(plugins: &[config::ConfiguredPlugin], tools: &[ToolSpec]) -> (Self, Vec<Diagnostic>) {
         let mut all = Self::default();
         let mut found = Vec::new();
         for plugin in plugins {
@@ -106,7 +106,7 @@ mod tests {
     fn guidance_on_a_tool_that_is_not_there_is_left_out_with_a_warning() {
         let manifest = "id = \"a\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"A.\"\n[tools]\npreferred_tools = [\"grep\"]\ntool_order = [\"grap\", \"grep\"]\n";
         let manifest = config::Manifest::of_source(&flow::SourceFile::new("a/plugin.toml", manifest)).unwrap();
-        let plugin = config::Plugin {
+        let plugin = config::ConfiguredPlugin {
             manifest: Arc::new(manifest),
             entry: config::PluginEntry::of_path("a".as_ref()),
             limits: config::Operator::default().limits,

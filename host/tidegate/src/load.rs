@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use config::rule_sources::{self, Sources};
-use config::{Diagnostics, Plugin};
+use config::{ConfiguredPlugin, Diagnostics};
 use flow::{Permission, PluginId, ToolSpec};
 use sandbox::{EngineOptions, SandboxHost};
 use tools::{BuiltinTools, ToolSettings, ToolsError};
@@ -143,17 +143,17 @@ fn decide(settings: &mut ToolSettings, own: &[String]) -> Result<(Decisions, Per
 }
 
 /// The plugins of a session, in the order of the host: those it names, and those that the operator requires.
-fn chosen(all: &[Plugin], wanted: Option<&[PluginId]>) -> Result<Vec<Plugin>, HostError> {
+fn chosen(all: &[ConfiguredPlugin], wanted: Option<&[PluginId]>) -> Result<Vec<ConfiguredPlugin>, HostError> {
     let Some(wanted) = wanted else { return Ok(all.to_vec()) };
     let ids = || all.iter().map(|plugin| plugin.manifest.id.clone());
     if let Some(unknown) = wanted.iter().find(|wanted| !ids().any(|id| id == **wanted)) {
         return Err(HostError::UnknownPlugin { plugin: unknown.clone(), known: ids().collect() });
     }
-    let is_chosen = |plugin: &&Plugin| plugin.entry.required || wanted.contains(&plugin.manifest.id);
+    let is_chosen = |plugin: &&ConfiguredPlugin| plugin.entry.required || wanted.contains(&plugin.manifest.id);
     Ok(all.iter().filter(is_chosen).cloned().collect())
 }
 
-fn manifests(builder: &HostBuilder, faults: &mut Faults) -> Result<Vec<Plugin>, HostError> {
+fn manifests(builder: &HostBuilder, faults: &mut Faults) -> Result<Vec<ConfiguredPlugin>, HostError> {
     let (plugins, refused) = builder.operator.load_each_plugin();
     if let Faults::Refuse = faults
         && !refused.is_empty()
@@ -196,7 +196,7 @@ fn engine(builder: &HostBuilder, faults: &mut Faults) -> Result<Option<Engine>, 
 /// Loads the components; `plugins` keeps those that could be loaded.
 fn components(
     engine: Option<&Engine>,
-    plugins: &mut Vec<Plugin>,
+    plugins: &mut Vec<ConfiguredPlugin>,
     faults: &mut Faults,
 ) -> Result<Vec<sandbox::Plugin>, HostError> {
     let (mut loaded, mut kept) = (Vec::new(), Vec::new());
@@ -214,14 +214,14 @@ fn components(
 }
 
 /// The component of a plugin that has one.
-fn component(engine: Option<&Engine>, plugin: &Plugin) -> Result<Option<sandbox::Plugin>, HostError> {
+fn component(engine: Option<&Engine>, plugin: &ConfiguredPlugin) -> Result<Option<sandbox::Plugin>, HostError> {
     missing_component(plugin)?;
     let Some(source) = assemble::plugin(plugin) else { return Ok(None) };
     Ok(Some(engine.ok_or(HostError::NoEngine)?.0.load(source)?))
 }
 
 /// A missing component is the first error that an author meets: the error states how to build it.
-fn missing_component(plugin: &Plugin) -> Result<(), HostError> {
+fn missing_component(plugin: &ConfiguredPlugin) -> Result<(), HostError> {
     let manifest = &plugin.manifest;
     let Some(component) = manifest.component.as_ref().filter(|component| !component.exists()) else { return Ok(()) };
     Err(HostError::ComponentMissing {

@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) extensions: SandboxHost,
     /// `None` only if a check continues without one.
     pub(crate) engine: Option<Engine>,
-    pub(crate) plugins: Vec<config::Plugin>,
+    pub(crate) plugins: Vec<config::ConfiguredPlugin>,
     /// What is wrong with plugins and does not keep them from being used.
     pub(crate) warnings: Vec<Diagnostic>,
     /// What is loaded for sessions that are open.
@@ -66,7 +66,7 @@ pub struct Loaded {
     pub(crate) live: Arc<LiveRules>,
     /// The rules when they were loaded.
     pub(crate) built: Arc<Built>,
-    pub(crate) plugins: Vec<config::Plugin>,
+    pub(crate) plugins: Vec<config::ConfiguredPlugin>,
     pub(crate) builtin: Option<Arc<BuiltinTools>>,
     /// The operator's permissions of the embedder's tools.
     pub(crate) decisions: Decisions,
@@ -185,7 +185,7 @@ impl Loaded {
         counts.map_or((0, 0), |counts| (counts.compiled, counts.loaded))
     }
 
-    fn describe(&self, plugin: &config::Plugin) -> PluginInfo {
+    fn describe(&self, plugin: &config::ConfiguredPlugin) -> PluginInfo {
         let manifest = &plugin.manifest;
         let registered = self.extensions.registrations().into_iter().find(|one| one.plugin == manifest.id);
         let powers = manifest.capabilities.iter().filter(|(power, _)| plugin.may(**power));

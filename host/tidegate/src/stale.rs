@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use config::Plugin;
+use config::ConfiguredPlugin;
 use flow::{Diagnostic, DiagnosticCode as Code};
 
 /// Folders within folders of source that are looked into.
 const MAX_DEPTH: u32 = 8;
 
 /// A warning for a plugin whose component is older than its source. Unreadable files are ignored.
-pub(crate) fn warning(plugin: &Plugin) -> Option<Diagnostic> {
+pub(crate) fn warning(plugin: &ConfiguredPlugin) -> Option<Diagnostic> {
     let manifest = &plugin.manifest;
     manifest.build.as_ref()?;
     let built = changed(manifest.component.as_ref()?)?;
