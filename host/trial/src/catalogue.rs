@@ -30,11 +30,11 @@ impl fmt::Debug for Catalogue {
 
 /// One rule of a catalogue.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct RuleEntry {
     /// The rule as used.
     pub rule: Rule,
     /// Whether it can fire, and why not.
-    pub standing: Standing,
+    pub status: RuleStatus,
     /// Its scopes, written in full.
     pub scopes: Vec<String>,
     /// The interrupt mode that counts for it.
@@ -55,7 +55,7 @@ pub struct Entry {
 
 /// Whether a rule can fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RuleStatus {
     /// It can. For a rule without a condition: it is used.
     Active,
     /// It is used, but watches what this host does not have: a tool that is not offered, another agent.
@@ -68,7 +68,7 @@ pub enum Standing {
     Unreachable(String),
 }
 
-impl Standing {
+impl RuleStatus {
     /// The word for it on every surface.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -93,7 +93,7 @@ impl Standing {
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// The rule and its state; of a file that the host does not read, as if it were one of the project's.
-    pub entry: Entry,
+    pub entry: RuleEntry,
     /// It was read from a file that was named, and is none of the host's.
     pub from_file: bool,
 }
@@ -191,7 +191,7 @@ impl Catalogue {
     }
 
     /// Every rule, used or not, highest layer first.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<RuleEntry> {
         self.built.set.rules().map(|info| self.own_entry(&info)).collect()
     }
 
@@ -254,30 +254,32 @@ impl Catalogue {
     }
 
     /// A rule of the host with its diagnostics: those of the whole set, and those of its file.
-    fn own_entry(&self, info: &RuleInfo<'_>) -> Entry {
+    fn own_entry(&self, info: &RuleInfo<'_>) -> RuleEntry {
         let mut entry = self.entry(info, &self.built.about_files);
         let of_this = |one: &&Diagnostic| one.is_about_rule(&info.rule.name, &info.rule.source);
         entry.findings.extend(self.built.about_set.iter().filter(of_this).cloned());
         entry
     }
 
-    pub(super) fn entry(&self, info: &RuleInfo<'_>, findings: &[Diagnostic]) -> Entry {
-        let standing = match info.state {
-            RuleState::Disabled(why) => Standing::Disabled(why.clone()),
-            RuleState::Shadowed(by) => Standing::Shadowed(by.clone()),
-            RuleState::Unreachable(why) => Standing::Unreachable(why.clone()),
-            RuleState::Active if info.rule.bucket != Bucket::Stream => Standing::Active,
-            RuleState::Active => rule_sources::idle(info.rule, &self.tools).map_or(Standing::Active, Standing::Idle),
+    pub(super) fn entry(&self, info: &RuleInfo<'_>, findings: &[Diagnostic]) -> RuleEntry {
+        let status = match info.state {
+            RuleState::Disabled(why) => RuleStatus::Disabled(why.clone()),
+            RuleState::Shadowed(by) => RuleStatus::Shadowed(by.clone()),
+            RuleState::Unreachable(why) => RuleStatus::Unreachable(why.clone()),
+            RuleState::Active if info.rule.bucket != Bucket::Stream => RuleStatus::Active,
+            RuleState::Active => {
+                rule_sources::idle(info.rule, &self.tools).map_or(RuleStatus::Active, RuleStatus::Idle)
+            }
         };
         let of_this = |one: &&Diagnostic| one.is_about_rule(&info.rule.name, &info.rule.source);
         let watches = info.rule.bucket == Bucket::Stream;
         let action = action(info.rule, info.interrupt);
         let promise = || promise::of(info.rule, action, info.repeat, info.gap, self.settings());
-        Entry {
+        RuleEntry {
             promise: watches.then(promise),
             required: self.built.set.is_required(info.rule),
             rule: info.rule.clone(),
-            standing,
+            status,
             scopes: info.scopes.clone(),
             interrupt: info.interrupt,
             repeat: info.repeat,
@@ -288,7 +290,7 @@ impl Catalogue {
     }
 }
 
-impl Entry {
+impl RuleEntry {
     /// The word for what the rule asks for on a match.
     pub fn action(&self) -> &'static str {
         action(&self.rule, self.interrupt)
@@ -318,7 +320,7 @@ pub(super) fn session(set: &Arc<RuleSet>, specs: &[ToolSpec], agent: &str) -> Ru
     session
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for RuleStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())?;
         self.reason().map_or(Ok(()), |why| write!(f, ": {why}"))

@@ -10,7 +10,7 @@ use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 use rules::{Bucket, Rule, RuleLayer, RuleSet, Scope};
 
 use super::explain::holds_text;
-use super::{Catalogue, Entry, Standing, changed};
+use super::{Catalogue, RuleEntry, RuleStatus, changed};
 
 /// What came of checking.
 #[derive(Clone, Debug, Default)]
@@ -164,17 +164,17 @@ impl Checks<'_> {
         self.name(rule, source);
     }
 
-    fn reach(&mut self, entry: &Entry) {
+    fn reach(&mut self, entry: &RuleEntry) {
         let rule = &entry.rule;
-        match &entry.standing {
-            Standing::Idle(why) => {
+        match &entry.status {
+            RuleStatus::Idle(why) => {
                 let mut warning = rule_sources::idle_warning(rule, why, self.catalogue.tools());
                 let known = "the names of tools are those of this host, and of its own tools the short names too";
                 warning.help.get_or_insert_with(|| known.to_owned());
                 self.out.findings.push(warning);
             }
-            Standing::Active => self.tools_not_offered(rule),
-            Standing::Disabled(why) if rule.enabled => {
+            RuleStatus::Active => self.tools_not_offered(rule),
+            RuleStatus::Disabled(why) if rule.enabled => {
                 let message = format!("would not be used in this host: {why}");
                 self.report(rule, rule.location(&[]), Diagnostic::warning(Code::RuleDisabled, message));
             }
@@ -201,7 +201,7 @@ impl Checks<'_> {
     }
 
     /// A condition without a bound that text has to wait for.
-    fn long_holds(&mut self, entry: &Entry) {
+    fn long_holds(&mut self, entry: &RuleEntry) {
         if !holds_text(entry, self.catalogue) || entry.longest_match.is_some() {
             return;
         }

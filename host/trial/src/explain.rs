@@ -3,13 +3,13 @@
 use rules::{Bucket, Rule, RuleOrigin, Scope};
 
 use super::feed::{alone, whole};
-use super::{Catalogue, Entry, Input, Subject, changed};
+use super::{Catalogue, Input, RuleEntry, Subject, changed};
 
 /// Everything about one rule.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// The rule and its state.
-    pub entry: Entry,
+    pub entry: RuleEntry,
     /// The rules of the same name that are not used because of it.
     pub shadows: Vec<RuleOrigin>,
     /// What it looks for, after look-arounds were taken apart: conditions, then `all`, then `unless`.
@@ -121,7 +121,7 @@ fn reach(scope: &Scope, offered: &[String]) -> ScopeReach {
     ScopeReach { scope: scope.to_text(), tools, empty }
 }
 
-fn values(entry: &Entry, catalogue: &Catalogue) -> Vec<Value> {
+fn values(entry: &RuleEntry, catalogue: &Catalogue) -> Vec<Value> {
     let (rule, settings) = (&entry.rule, catalogue.settings());
     if rule.bucket != Bucket::Stream {
         return Vec::new();
@@ -161,12 +161,12 @@ fn context_word(mode: rules::ContextMode) -> &'static str {
 }
 
 /// Bytes of text or thinking wait only for rules that stop the stream.
-fn longest_hold(entry: &Entry, catalogue: &Catalogue) -> Option<u64> {
+fn longest_hold(entry: &RuleEntry, catalogue: &Catalogue) -> Option<u64> {
     if !holds_text(entry, catalogue) { Some(0) } else { entry.longest_match.map(u64::from) }
 }
 
 /// Whether text or thinking may wait for the rule.
-pub(super) fn holds_text(entry: &Entry, catalogue: &Catalogue) -> bool {
+pub(super) fn holds_text(entry: &RuleEntry, catalogue: &Catalogue) -> bool {
     let rule = &entry.rule;
     let prose = rule.scopes.iter().any(|scope| matches!(scope, Scope::Text | Scope::Thinking)) && rule.globs.is_empty();
     let stops = match rule.action {

@@ -23,7 +23,7 @@ mod tools;
 
 use rules::Rule;
 
-pub use catalogue::{Catalogue, Entry, NotFound, Standing, Subject};
+pub use catalogue::{Catalogue, NotFound, RuleEntry, RuleStatus, Subject};
 pub use check::{Checked, Unreadable, check};
 pub use explain::{ExampleResult, Explained, Explanation, Part, ScopeReach, Value, explain};
 pub use feed::Held;

@@ -10,7 +10,7 @@ use rules::engine::Pattern;
 use rules::{Bucket, Rule, RuleSession, Scope};
 
 use super::feed::{Fired, alone, by_character, whole};
-use super::{Catalogue, Held, Input, Standing, Subject, changed};
+use super::{Catalogue, Held, Input, RuleStatus, Subject, changed};
 
 /// What became of a trial.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub enum Why {
     /// It is for something else: it has no condition.
     NoCondition(Bucket),
     /// It is not used; why.
-    State(Standing),
+    State(RuleStatus),
     /// It watches other agents.
     Agent {
         /// The agent of the trial.
@@ -86,7 +86,7 @@ impl fmt::Display for Why {
                 f.write_str("it has no condition: it is a rule of the rulebook, which the model reads on demand")
             }
             Self::NoCondition(_) => f.write_str("it has no condition: its body is part of the system prompt"),
-            Self::State(standing) => write!(f, "it is {standing}"),
+            Self::State(status) => write!(f, "it is {status}"),
             Self::Agent { agent, agents } => {
                 write!(f, "it watches the agents {}, and this is `{agent}`", list(agents))
             }
@@ -137,9 +137,9 @@ pub fn probe(catalogue: &Catalogue, subject: &Subject, agent: &str, input: &Inpu
         }
     };
     probe.same_however_cut = at_once.matches == cut.matches;
-    if let Standing::Disabled(_) | Standing::Shadowed(_) | Standing::Unreachable(_) = &subject.entry.standing {
+    if let RuleStatus::Disabled(_) | RuleStatus::Shadowed(_) | RuleStatus::Unreachable(_) = &subject.entry.status {
         probe.would_fire = probe.fired.take();
-        probe.why.insert(0, Why::State(subject.entry.standing.clone()));
+        probe.why.insert(0, Why::State(subject.entry.status.clone()));
         (probe.action, probe.reminder) = (None, None);
     }
     probe

@@ -2,7 +2,7 @@
 
 use rules::{OnBudget, RepeatMode, Rule, RuleSettings};
 
-/// The promise of a stream rule in one sentence. `action` is the word for what it asks for, see [`super::Entry::action`].
+/// The promise of a stream rule in one sentence. `action` is the word for what it asks for, see [`super::RuleEntry::action`].
 pub(super) fn of(rule: &Rule, action: &str, repeat: RepeatMode, gap: u32, settings: &RuleSettings) -> String {
     let (acts, later) = match action {
         "remind" => ("reminds the model of", "only reported"),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidegate::{Diagnostic, Label, RuleMatch, RuleSource, StreamKind, Subject};
-use trial::Entry;
+use trial::RuleEntry;
 
 /// A diagnostic: `{"code", "severity", "rule", "plugin", "message", "file", "line", "column", "labels", "help"}`; what is
 /// not known is `null`. `file`, `line` and `column` are those of the first label; `labels` are all of them:
@@ -56,7 +56,7 @@ pub(super) fn source(source: &RuleSource) -> Value {
 }
 
 /// A rule with its state, as `rules list --json` and `rules explain --json` give it.
-pub(super) fn entry(entry: &Entry) -> Value {
+pub(super) fn entry(entry: &RuleEntry) -> Value {
     use tidegate::RuleBucket;
     let rule = &entry.rule;
     let bucket = match rule.bucket {
@@ -69,8 +69,8 @@ pub(super) fn entry(entry: &Entry) -> Value {
     json!({
         "name": rule.name,
         "description": rule.description,
-        "state": entry.standing.as_str(),
-        "reason": entry.standing.reason(),
+        "state": entry.status.as_str(),
+        "reason": entry.status.reason(),
         "bucket": bucket,
         "source": source(&rule.source),
         "scope": if stream { entry.scopes.clone() } else { Vec::new() },

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 use tidegate::{Diagnostic, RuleBucket};
-use trial::{Catalogue, Entry, REPEAT_LEGEND, Standing};
+use trial::{Catalogue, REPEAT_LEGEND, RuleEntry, RuleStatus};
 
 use super::table::{self, Cell};
 use super::{count, json as shapes, warn};
@@ -65,7 +65,7 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failu
     Ok(Exit::Completed)
 }
 
-fn short(out: &mut impl Write, entries: &[Entry], refused: &[(String, Diagnostic)]) -> std::io::Result<()> {
+fn short(out: &mut impl Write, entries: &[RuleEntry], refused: &[(String, Diagnostic)]) -> std::io::Result<()> {
     let mut rows: Vec<Vec<Cell>> = entries.iter().map(row).collect();
     rows.extend(
         refused.iter().map(|(name, _)| vec![Cell(name.clone(), style::STRONG), Cell("refused".into(), style::BAD)]),
@@ -73,14 +73,14 @@ fn short(out: &mut impl Write, entries: &[Entry], refused: &[(String, Diagnostic
     for line in table::lines(&["RULE", "STATE", "ACTION", "REPEATS", "LONGEST", "FROM", "WATCHES"], &rows) {
         writeln!(out, "{line}")?;
     }
-    let why = |entry: &&Entry| entry.standing != Standing::Active;
+    let why = |entry: &&RuleEntry| entry.status != RuleStatus::Active;
     for entry in entries.iter().filter(why) {
-        writeln!(out, "{}: {}", style::out(style::STRONG, &entry.rule.name), entry.standing)?;
+        writeln!(out, "{}: {}", style::out(style::STRONG, &entry.rule.name), entry.status)?;
     }
     if entries.iter().any(|entry| entry.rule.bucket == RuleBucket::Stream) {
         writeln!(out, "{}", style::out(style::DIM, &format!("REPEATS: {REPEAT_LEGEND}")))?;
     }
-    let active = entries.iter().filter(|entry| entry.standing == Standing::Active).count() as u64;
+    let active = entries.iter().filter(|entry| entry.status == RuleStatus::Active).count() as u64;
     writeln!(
         out,
         "{}, {active} active; --verbose shows more, `tidegate rules explain RULE` everything",
@@ -88,11 +88,11 @@ fn short(out: &mut impl Write, entries: &[Entry], refused: &[(String, Diagnostic
     )
 }
 
-fn row(entry: &Entry) -> Vec<Cell> {
+fn row(entry: &RuleEntry) -> Vec<Cell> {
     let rule = &entry.rule;
-    let look = look(&entry.standing);
+    let look = look(&entry.status);
     let name = Cell(rule.name.clone(), style::STRONG);
-    let state = Cell(entry.standing.as_str().to_owned(), look);
+    let state = Cell(entry.status.as_str().to_owned(), look);
     let from = match &rule.source.layer {
         tidegate::RuleLayer::Project => "project".to_owned(),
         tidegate::RuleLayer::User => "user".to_owned(),
@@ -117,27 +117,27 @@ fn row(entry: &Entry) -> Vec<Cell> {
     }
 }
 
-fn repeats(entry: &Entry) -> String {
+fn repeats(entry: &RuleEntry) -> String {
     match entry.repeat {
         tidegate::RepeatMode::AfterGap => format!("after {}", count(entry.gap, "turn", "turns")),
         other => other.as_str().to_owned(),
     }
 }
 
-fn look(standing: &Standing) -> anstyle::Style {
-    match standing {
-        Standing::Active => style::GOOD,
-        Standing::Disabled(_) => style::DIM,
-        Standing::Shadowed(_) | Standing::Idle(_) => style::WARNING,
-        Standing::Unreachable(_) => style::BAD,
+fn look(status: &RuleStatus) -> anstyle::Style {
+    match status {
+        RuleStatus::Active => style::GOOD,
+        RuleStatus::Disabled(_) => style::DIM,
+        RuleStatus::Shadowed(_) | RuleStatus::Idle(_) => style::WARNING,
+        RuleStatus::Unreachable(_) => style::BAD,
     }
 }
 
 /// Prints the head of every detailed description of a rule: its name, its state with the reason, and its description.
-pub(super) fn heading(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
+pub(super) fn heading(out: &mut impl Write, entry: &RuleEntry) -> std::io::Result<()> {
     let rule = &entry.rule;
-    let state = style::out(look(&entry.standing), entry.standing.as_str());
-    let why = entry.standing.reason().map(|why| format!(": {why}")).unwrap_or_default();
+    let state = style::out(look(&entry.status), entry.status.as_str());
+    let why = entry.status.reason().map(|why| format!(": {why}")).unwrap_or_default();
     writeln!(out, "{}  {state}{why}", style::out(style::STRONG, &rule.name))?;
     if let Some(description) = &rule.description {
         writeln!(out, "  {}", flat(description))?;
@@ -145,7 +145,7 @@ pub(super) fn heading(out: &mut impl Write, entry: &Entry) -> std::io::Result<()
     Ok(())
 }
 
-fn long(out: &mut impl Write, entry: &Entry) -> std::io::Result<()> {
+fn long(out: &mut impl Write, entry: &RuleEntry) -> std::io::Result<()> {
     heading(out, entry)?;
     let rule = &entry.rule;
     match rule.bucket {
