@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flow::{Evidence, RuleMatch, StreamKind};
 
-use crate::gate::Standing;
+use crate::gate::RuleMode;
 use crate::group::Group;
 use crate::json::{JsonDecoder, JsonPath, Sink};
 use crate::scope::{relative_path, tool_key};
@@ -88,11 +88,11 @@ impl CallWatch {
     }
 
     /// The call is complete: the matches of rules that guard it, where it could not be read. They fire once.
-    pub(crate) fn unread(&mut self, set: &RuleSet, standings: &[Standing], stream: &StreamKind) -> Vec<RuleMatch> {
+    pub(crate) fn unread(&mut self, set: &RuleSet, modes: &[RuleMode], stream: &StreamKind) -> Vec<RuleMatch> {
         let values = &mut self.values;
         let files = values.unread.as_deref().map(Unread::Files);
         let Some(unread) = self.decoder.error().map(Unread::Arguments).or(files) else { return Vec::new() };
-        let matches = unread::matches(&unread, &values.group, &values.live, standings, set, stream);
+        let matches = unread::matches(&unread, &values.group, &values.live, modes, set, stream);
         values.live.fill(false);
         matches
     }

@@ -33,7 +33,7 @@ pub struct Fed {
 
 /// How one rule takes part in an attempt.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct RuleMode {
     /// Its matches are reported, also where its repeat mode lets it do nothing about them.
     pub(crate) watched: bool,
     /// A match in prose stops the stream.
@@ -48,7 +48,7 @@ pub struct Gate {
     set: Arc<RuleSet>,
     /// By lower-case name of a tool: the arguments that it declares to name files.
     path_fields: Arc<HashMap<String, Vec<String>>>,
-    standings: Vec<Standing>,
+    modes: Vec<RuleMode>,
     idle: bool,
     text: Prose,
     thinking: Prose,
@@ -80,11 +80,11 @@ impl Gate {
     pub(crate) fn new(
         set: &Arc<RuleSet>,
         path_fields: &Arc<HashMap<String, Vec<String>>>,
-        standings: Vec<Standing>,
+        modes: Vec<RuleMode>,
     ) -> Self {
-        let prose = |group: Option<&Arc<Group>>| Prose::new(group, &standings, set);
+        let prose = |group: Option<&Arc<Group>>| Prose::new(group, &modes, set);
         Self {
-            idle: !standings.iter().any(|s| s.watched),
+            idle: !modes.iter().any(|s| s.watched),
             text: prose(set.groups.text()),
             thinking: prose(set.groups.thinking()),
             calls: Vec::new(),
@@ -92,7 +92,7 @@ impl Gate {
             current: None,
             set: Arc::clone(set),
             path_fields: Arc::clone(path_fields),
-            standings,
+            modes,
         }
     }
 
@@ -179,7 +179,7 @@ impl Gate {
             // rules that guard it.
             Some(Target::Call(at)) => {
                 let Call { stream, watch, .. } = &mut self.calls[at];
-                let unread = watch.as_mut().map(|watch| watch.unread(&self.set, &self.standings, stream));
+                let unread = watch.as_mut().map(|watch| watch.unread(&self.set, &self.modes, stream));
                 Fed { matches: unread.unwrap_or_default(), ..Fed::default() }
             }
             None => Fed { safe: u64::MAX, ..Fed::default() },
@@ -264,7 +264,7 @@ impl Gate {
     fn call(&self, name: &str) -> Option<Box<CallWatch>> {
         let tool = name.to_lowercase();
         let group = self.set.groups.tool(&tool)?;
-        let live: Vec<bool> = group.rules.iter().map(|at| self.standings[*at as usize].watched).collect();
+        let live: Vec<bool> = group.rules.iter().map(|at| self.modes[*at as usize].watched).collect();
         if !live.contains(&true) {
             return None;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flow::{RuleMatch, StreamKind};
 
-use crate::gate::{Fed, Standing};
+use crate::gate::{Fed, RuleMode};
 use crate::group::Group;
 use crate::watch::{Fired, Verdict, Watch};
 use crate::{Hold, RuleSet};
@@ -30,11 +30,11 @@ struct Watched {
 }
 
 impl Prose {
-    pub(crate) fn new(group: Option<&Arc<Group>>, standings: &[Standing], set: &RuleSet) -> Self {
+    pub(crate) fn new(group: Option<&Arc<Group>>, modes: &[RuleMode], set: &RuleSet) -> Self {
         let watched = group.and_then(|group| {
-            let standings = || group.rules.iter().map(|at| standings[*at as usize]);
-            let live: Vec<bool> = standings().map(|s| s.watched).collect();
-            let stops: Vec<bool> = standings().map(|s| s.watched && s.stops_prose).collect();
+            let modes = || group.rules.iter().map(|at| modes[*at as usize]);
+            let live: Vec<bool> = modes().map(|s| s.watched).collect();
+            let stops: Vec<bool> = modes().map(|s| s.watched && s.stops_prose).collect();
             let settings = set.settings();
             let hold = if stops.contains(&true) { settings.hold } else { Hold::Off };
             if !live.contains(&true) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flow::{Action, RuleMatch, StreamKind};
 
-use crate::gate::{Gate, Standing};
+use crate::gate::{Gate, RuleMode};
 use crate::unread;
 use crate::{Bucket, ContextMode, OnBudget, RepeatMode, Rule, RuleAction, RuleSet, RuleState};
 
@@ -136,16 +136,16 @@ impl RuleSession {
     /// The watch for one attempt. A rule that does not act because of its repeat mode is still watched: its matches
     /// hold nothing back and are judged [`Action::Pass`], so that a further violation is never silent.
     pub fn gate(&self) -> Gate {
-        let mut standings = vec![Standing::default(); self.set.len()];
-        for ((rule, state), standing) in self.set.with_states().zip(&mut standings) {
+        let mut modes = vec![RuleMode::default(); self.set.len()];
+        for ((rule, state), mode) in self.set.with_states().zip(&mut modes) {
             let takes_part = rule.bucket == Bucket::Stream && rule.watches_agent(&self.agent);
             if *state == RuleState::Active && takes_part {
-                standing.watched = self.set.settings().enabled;
-                standing.stops_prose = matches!(self.action(rule, false), Action::Interrupt | Action::Stop);
-                standing.guards = self.unread_action(rule) != Action::Pass;
+                mode.watched = self.set.settings().enabled;
+                mode.stops_prose = matches!(self.action(rule, false), Action::Interrupt | Action::Stop);
+                mode.guards = self.unread_action(rule) != Action::Pass;
             }
         }
-        Gate::new(&self.set, &self.path_fields, standings)
+        Gate::new(&self.set, &self.path_fields, modes)
     }
 
     /// Decides what is done about the matches of one byte. Counts an interrupt when that is the decision.

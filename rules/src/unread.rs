@@ -5,7 +5,7 @@
 
 use flow::{Action, Evidence, RuleMatch, StreamKind};
 
-use crate::gate::Standing;
+use crate::gate::RuleMode;
 use crate::group::Group;
 use crate::{Rule, RuleSet, Scope};
 
@@ -23,11 +23,11 @@ pub(crate) fn matches(
     unread: &Unread<'_>,
     group: &Group,
     live: &[bool],
-    standings: &[Standing],
+    modes: &[RuleMode],
     set: &RuleSet,
     stream: &StreamKind,
 ) -> Vec<RuleMatch> {
-    let guarding = group.rules.iter().zip(live).filter(|(at, live)| **live && standings[**at as usize].guards);
+    let guarding = group.rules.iter().zip(live).filter(|(at, live)| **live && modes[**at as usize].guards);
     let rules = guarding.map(|(at, _)| set.at(*at));
     let (rules, why): (Vec<&Rule>, _) = match unread {
         Unread::Arguments(why) => (rules.collect(), why),
