@@ -54,7 +54,7 @@ const PLUGINS: [&str; 3] = ["redact-secrets", "session-notes", "team-guard"];
 pub(crate) fn bench() {
     let mut table = Table::new("callback");
     let component = build("tests/guests/pass-through");
-    let sandbox = sandbox(4_096);
+    let sandbox = sandbox(6_000);
     let plugin = load(&sandbox, "pass-through", component.clone());
     calls(&mut table, &plugin, &component);
     echoes(&mut table);
@@ -207,7 +207,7 @@ fn in_slices<T>(times: u64, mut make: impl FnMut(u64) -> T) -> Duration {
 /// Measures idle sessions: opens many, calls every callback of every plugin once, and keeps them all. In an engine of its
 /// own, none of whose pool is resident yet.
 fn memory(table: &mut Table, what: &str, aim: Aim, folders: &[(&str, &str)]) {
-    let sandbox = sandbox(4_096);
+    let sandbox = sandbox(6_000);
     let load = |(number, (folder, name)): (usize, &(&str, &str))| {
         load(&sandbox, &format!("{name}-{number}"), build(&format!("{folder}{name}")))
     };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flow::StreamKind;
-use rules::{RuleSet, Session};
+use rules::{RuleSession, RuleSet};
 
 use crate::support::hyperscan;
 use crate::support::text::{patterns, pieces, regexes, rule_set, text};
@@ -44,7 +44,7 @@ pub(crate) fn bench() {
 fn begin(table: &mut Table, count: usize, patterns: &[String], text: &str) {
     let build = || {
         let start = cpu_time();
-        black_box(rule_set(patterns));
+        black_box(rule_set(patterns)).prepare();
         (cpu_time() - start).as_secs_f64() * 1000.0
     };
     let aim = if count == 1_000 { Aim::AtMost(50.0) } else { Aim::None };
@@ -67,7 +67,7 @@ fn begin(table: &mut Table, count: usize, patterns: &[String], text: &str) {
 
 /// Feeds the text to a new gate, delta by delta.
 fn feed(set: &Arc<RuleSet>, pieces: &[&str]) {
-    let mut session = Session::new(Arc::clone(set));
+    let mut session = RuleSession::new(Arc::clone(set));
     session.begin_turn();
     let mut gate = session.gate();
     gate.block_start(0, &StreamKind::Text);
@@ -149,7 +149,7 @@ fn cold(table: &mut Table, count: usize, patterns: &[String], text: &str) {
 fn worst(table: &mut Table, what: &str, aim: Aim, pieces: &[&str], set: impl Fn() -> Arc<RuleSet>) {
     let mut shortest = vec![Duration::MAX; pieces.len()];
     for _ in 0..5 {
-        let mut session = Session::new(set());
+        let mut session = RuleSession::new(set());
         session.begin_turn();
         let mut gate = session.gate();
         gate.block_start(0, &StreamKind::Text);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use flow::{Callback, Registration, SessionId, StreamKind, TagPattern, TextUnit};
-use rules::{RuleSet, Session};
+use rules::{RuleSession, RuleSet};
 use sandbox::{Plugin, SandboxHost};
 use turn::bench::{Splitter, TagFinder};
 use turn::ports::{BoxFuture, Clock, ExtensionHost as _};
@@ -92,8 +92,8 @@ fn open(host: &SandboxHost) -> Arc<dyn turn::ports::Extensions> {
 }
 
 fn together(table: &mut Table, plugin: &Plugin) {
-    let text = text(BYTES);
-    assert!(!text.contains("<note"), "no tag, so no handler of tags is called");
+    // No tag that the plugin handles: what is measured is the way of a delta, not a call.
+    let text = text(BYTES).replace("<note", "<n0te");
     let set = rule_set(&patterns(RULES));
     let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
     let callbacks = vec![Callback::PlainText(TextUnit::Line.into()).into(), Callback::Tag(noted()).into()];
@@ -127,7 +127,7 @@ fn lines(text: &str, count: usize) -> Vec<String> {
 
 /// What a turn does with each delta: the gate first, then what it lets through goes to the stage.
 fn stream(set: &Arc<RuleSet>, mut splitter: Splitter, pieces: &[&str]) {
-    let mut session = Session::new(Arc::clone(set));
+    let mut session = RuleSession::new(Arc::clone(set));
     session.begin_turn();
     let mut gate = session.gate();
     gate.block_start(0, &StreamKind::Text);
