@@ -7,14 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use tidegate_servers::{RealModel, say};
 
 use crate::{guests, run};
 
 pub(crate) fn demo(live: bool) -> Result<()> {
-    guests::build_plugins()?;
-    run::step("the program", &mut run::cargo(&["build", "--package", "tidegate-cli", "--locked"]))?;
+    build()?;
     let source = run::root().join("tests/demo");
     let workspace = Workspace::copy_of(&source.join("workspace"))?;
     let name = if live { "live" } else { "recorded" };
@@ -33,6 +32,17 @@ pub(crate) fn demo(live: bool) -> Result<()> {
     }
     ensure!(live || !changed.is_empty(), "the turn was to edit a file, and none has changed");
     Ok(())
+}
+
+/// Builds the plugins and the program at the same time: link-time optimization of one small plugin after another leaves a
+/// core idle, which the program's many dependencies use.
+fn build() -> Result<()> {
+    std::thread::scope(|scope| {
+        let plugins = scope.spawn(guests::build_plugins);
+        let program = run::step("the program", &mut run::cargo(&["build", "--package", "tidegate-cli", "--locked"]));
+        let plugins = plugins.join().map_err(|_| anyhow!("the build of the plugins panicked"))?;
+        program.and(plugins.map(drop))
+    })
 }
 
 /// `tidegate run` in the workspace, with `NAME.toml` as configuration and `NAME.txt` as what the user says, turn by turn.

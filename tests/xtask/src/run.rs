@@ -18,11 +18,16 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 
-/// The cargo that runs us, started in the top folder.
+/// The cargo that runs us, started in the top folder. It does not inherit what that cargo says about the xtask: build scripts
+/// that depend on these variables would run again each time a command is given with and without the xtask.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root());
+    let about_us = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(about_us)) {
+        command.env_remove(name);
+    }
     command
 }
 
