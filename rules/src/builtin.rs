@@ -1,6 +1,7 @@
 //! The built-in pack: the files under `builtin/`, each one rule.
 
-use crate::{Diagnostic, Rule, RuleLayer, RuleOrigin, parse_rule_file};
+use crate::file::parse_trusted;
+use crate::{Diagnostic, Rule, RuleLayer, RuleOrigin};
 
 macro_rules! pack {
     ($($name:literal)*) => {
@@ -56,19 +57,19 @@ pub const BUILTIN_FILES: &[(&str, &str)] = pack![
     "ts-check-off"
 ];
 
-/// Compiles the built-in rules. The diagnostics are empty, which a test checks.
+/// The built-in rules. Their conditions are compiled when they are first used, because most programs that read them start no
+/// turn; that all of them are valid is enforced by a test.
 pub fn builtin() -> (Vec<Rule>, Vec<Diagnostic>) {
-    parse_builtin(BUILTIN_FILES)
-}
-
-/// Compiles some of [`BUILTIN_FILES`], so that a caller with threads can divide the work.
-pub fn parse_builtin(files: &[(&str, &str)]) -> (Vec<Rule>, Vec<Diagnostic>) {
     let (mut rules, mut found) = (Vec::new(), Vec::new());
-    for (name, text) in files {
-        let source = RuleOrigin { layer: RuleLayer::Builtin, path: format!("rules/builtin/{name}.md") };
-        let (rule, diagnostics) = parse_rule_file(name, &source, text);
+    for (name, text) in BUILTIN_FILES {
+        let (rule, diagnostics) = parse_trusted(name, &builtin_origin(name), text);
         rules.extend(rule);
         found.extend(diagnostics);
     }
     (rules, found)
+}
+
+/// Where the built-in rule of this name comes from.
+pub fn builtin_origin(name: &str) -> RuleOrigin {
+    RuleOrigin { layer: RuleLayer::Builtin, path: format!("rules/builtin/{name}.md") }
 }

@@ -88,6 +88,10 @@ impl Reader<'_> {
         let mut out = Vec::new();
         for written in conditions {
             let text = &written.text;
+            if self.trusted {
+                out.push(Arc::new(Pattern::trusted(text)));
+                continue;
+            }
             match Pattern::new(text) {
                 Ok(pattern) => {
                     self.notes(written, &pattern);

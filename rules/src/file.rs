@@ -21,7 +21,16 @@ pub fn parse_rule_file(name: &str, source: &RuleOrigin, text: &str) -> (Option<R
 
 /// Reads a rule file, of which diagnostics show another path than that of the rule's origin.
 pub fn parse_rule_source(name: &str, source: &RuleOrigin, file: &Arc<SourceFile>) -> (Option<Rule>, Vec<Diagnostic>) {
-    let mut file = File { name, source, file, found: Vec::new() };
+    parse(name, source, file, false)
+}
+
+/// Reads a rule file whose conditions are known to be valid: they are compiled when they are first used, and not checked.
+pub(crate) fn parse_trusted(name: &str, source: &RuleOrigin, text: &str) -> (Option<Rule>, Vec<Diagnostic>) {
+    parse(name, source, &SourceFile::new(source.path.as_str(), text), true)
+}
+
+fn parse(name: &str, source: &RuleOrigin, file: &Arc<SourceFile>, trusted: bool) -> (Option<Rule>, Vec<Diagnostic>) {
+    let mut file = File { name, source, file, trusted, found: Vec::new() };
     let mut rule = file.read();
     if let Some(rule) = &mut rule {
         rule.incomplete = file.found.iter().any(|one| one.severity == Severity::Error);
@@ -45,6 +54,7 @@ struct File<'f> {
     name: &'f str,
     source: &'f RuleOrigin,
     file: &'f Arc<SourceFile>,
+    trusted: bool,
     found: Vec<Diagnostic>,
 }
 
@@ -71,7 +81,7 @@ impl File<'_> {
             return None;
         }
         spec.body = Some(text[parts.body].to_owned());
-        let (rule, more) = Rule::from_places(self.name, self.source, &spec, &places);
+        let (rule, more) = Rule::from_places(self.name, self.source, &spec, &places, self.trusted);
         self.found.extend(more);
         rule
     }

@@ -85,8 +85,8 @@ impl Gate {
         let prose = |group: Option<&Arc<Group>>| Prose::new(group, &modes, set);
         Self {
             idle: !modes.iter().any(|s| s.watched),
-            text: prose(set.groups.text()),
-            thinking: prose(set.groups.thinking()),
+            text: prose(set.groups().text()),
+            thinking: prose(set.groups().thinking()),
             calls: Vec::new(),
             blocks: Vec::new(),
             current: None,
@@ -263,7 +263,7 @@ impl Gate {
 
     fn call(&self, name: &str) -> Option<Box<CallWatch>> {
         let tool = name.to_lowercase();
-        let group = self.set.groups.tool(&tool)?;
+        let group = self.set.groups().tool(&tool)?;
         let live: Vec<bool> = group.rules.iter().map(|at| self.modes[*at as usize].watched).collect();
         if !live.contains(&true) {
             return None;

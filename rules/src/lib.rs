@@ -69,7 +69,7 @@ mod watch;
 mod yaml;
 
 pub use book::READ_RULE;
-pub use builtin::{BUILTIN_FILES, builtin, parse_builtin};
+pub use builtin::{BUILTIN_FILES, builtin, builtin_origin};
 pub use example::{Example, check_examples};
 pub use file::{asks_to_be_required, parse_rule_file, parse_rule_source};
 pub use flow::{Diagnostic, DiagnosticCode, RuleLayer, RuleOrigin, Severity, SourceFile};

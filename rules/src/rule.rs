@@ -105,17 +105,19 @@ impl Rule {
         file: Option<(&Arc<SourceFile>, Range<usize>)>,
     ) -> (Option<Self>, Vec<Diagnostic>) {
         let places = file.map(|(file, part)| Places::of_toml(file, part).named()).unwrap_or_default();
-        Self::from_places(name, source, spec, &places)
+        Self::from_places(name, source, spec, &places, false)
     }
 
-    /// Compiles a rule as typed, of which the positions of all values are known.
+    /// Compiles a rule as typed, of which the positions of all values are known. `trusted`: its conditions are known to be
+    /// valid, and are compiled when they are first used.
     pub(crate) fn from_places(
         name: &str,
         source: &RuleOrigin,
         spec: &RuleSpec,
         places: &Places,
+        trusted: bool,
     ) -> (Option<Self>, Vec<Diagnostic>) {
-        let mut reader = Reader { name, source, places, found: Vec::new() };
+        let mut reader = Reader { name, source, places, trusted, found: Vec::new() };
         let mut rule = reader.rule(spec);
         if let Some(rule) = &mut rule {
             rule.incomplete = reader.found.iter().any(|one| one.severity == Severity::Error);
@@ -182,6 +184,7 @@ pub(crate) struct Reader<'a> {
     name: &'a str,
     source: &'a RuleOrigin,
     pub(crate) places: &'a Places,
+    pub(crate) trusted: bool,
     found: Vec<Diagnostic>,
 }
 

@@ -1,7 +1,7 @@
 //! All rules of a host: which of them are used, which are not and why, and the automata they run on.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use flow::{Diagnostic, DiagnosticCode as Code, Severity};
 
@@ -17,7 +17,9 @@ pub struct RuleSet {
     rules: Vec<Rule>,
     states: Vec<RuleState>,
     by_name: HashMap<String, u32>,
-    pub(crate) groups: Groups,
+    /// Positions of the rules that watch streams.
+    active: Vec<u32>,
+    groups: OnceLock<Groups>,
     settings: RuleSettings,
     workspace: String,
 }
@@ -50,12 +52,17 @@ pub struct RuleInfo<'a> {
     pub repeat: crate::RepeatMode,
     /// The gap that counts for it.
     pub gap: u32,
-    /// The most bytes that a match of it can make wait; none where only the settings bound it.
-    pub longest_match: Option<u32>,
+}
+
+impl RuleInfo<'_> {
+    /// The maximum number of bytes that a match of the rule can hold back; `None` if only the settings bound it.
+    pub fn longest_match(&self) -> Option<u32> {
+        longest(self.rule)
+    }
 }
 
 impl RuleSet {
-    /// Decides which rules are used and compiles them. `workspace` is the absolute path that relative file globs are
+    /// Decides which rules are used. `workspace` is the absolute path that relative file globs are
     /// tried against. Rules of one name: a required one wins, then the highest layer, within a layer the first.
     pub fn build(rules: Vec<Rule>, settings: RuleSettings, workspace: &str) -> (Arc<Self>, Vec<Diagnostic>) {
         let mut rules = rules;
@@ -72,8 +79,8 @@ impl RuleSet {
             .filter(|at| settings.enabled && states[*at as usize] == RuleState::Active)
             .filter(|at| rules[*at as usize].bucket == Bucket::Stream)
             .collect();
-        let groups = Groups::new(&rules, &active);
-        let set = Self { rules, states, by_name, groups, settings, workspace: workspace.to_owned() };
+        let groups = OnceLock::new();
+        let set = Self { rules, states, by_name, active, groups, settings, workspace: workspace.to_owned() };
         found.extend(set.shadows().iter().map(Shadow::diagnostic));
         (Arc::new(set), found)
     }
@@ -87,7 +94,6 @@ impl RuleSet {
             interrupt: rule.interrupt.unwrap_or(self.settings.interrupt_mode),
             repeat: rule.repeat.unwrap_or(self.settings.repeat_mode),
             gap: rule.gap.unwrap_or(self.settings.repeat_gap),
-            longest_match: longest(rule),
         })
     }
 
@@ -116,15 +122,24 @@ impl RuleSet {
         &self.workspace
     }
 
+    /// Compiles what is still to be compiled. The first gate does it otherwise, which then takes a few milliseconds longer.
+    pub fn prepare(&self) {
+        self.groups();
+    }
+
+    pub(crate) fn groups(&self) -> &Groups {
+        self.groups.get_or_init(|| Groups::new(&self.rules, &self.active))
+    }
+
     /// The cache statistics of the automata, one entry for each.
     pub fn engines(&self) -> Vec<EngineStats> {
-        self.groups.all().iter().map(|group| group.automaton.stats()).collect()
+        self.groups().all().iter().map(|group| group.automaton.stats()).collect()
     }
 
     /// A warning about the cache budget with the remedy, in one line; `None` if it suffices. Rules fire at the right
     /// byte in any case: without cache budget each byte costs many times as much, but nothing is rescanned.
     pub fn engine_trouble(&self) -> Option<String> {
-        self.groups.all().iter().find_map(|group| group.trouble(&self.rules))
+        self.groups().all().iter().find_map(|group| group.trouble(&self.rules))
     }
 
     pub(crate) fn with_states(&self) -> impl Iterator<Item = (&Rule, &RuleState)> {

@@ -15,7 +15,6 @@
 //! ([`rule_sources::user_folder`]).
 #![forbid(unsafe_code)]
 
-mod builtin;
 mod check;
 mod diagnostic;
 mod document;
@@ -63,7 +62,7 @@ fn read(file: &Path, help: &str) -> Result<Arc<SourceFile>, Diagnostics> {
     };
     let size = std::fs::metadata(file).map_err(|error| failed(error.to_string()))?.len();
     if size > MAX_FILE_BYTES {
-        return Err(failed(format!("it has {size} bytes, more than the {MAX_FILE_BYTES} that are read")));
+        return Err(failed(format!("its size of {size} bytes exceeds the limit of {MAX_FILE_BYTES}")));
     }
     let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
     Ok(SourceFile::new(file, text))

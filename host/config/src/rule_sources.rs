@@ -105,7 +105,7 @@ pub fn unread(operator: &Operator, workspace: &Path, user: Option<&Path>) -> Vec
     }
     for name in FOREIGN {
         let how = format!(
-            "the folder is another host's; `folders = [\"{name}\"]` under `[rules]` in tidegate.toml reads them"
+            "the folder belongs to another host; to read it, add `folders = [\"{name}\"]` under `[rules]` in tidegate.toml"
         );
         note(name.to_owned(), &workspace.join(name), how);
     }
@@ -153,7 +153,7 @@ pub struct Built {
 
 impl Sources {
     pub fn new(operator: &Operator, plugins: &[crate::ConfiguredPlugin], workspace: &Path, tools: Vec<String>) -> Self {
-        let (mut fixed, mut found) = crate::builtin::builtin();
+        let (mut fixed, mut found) = rules::builtin();
         let mut unmet = Vec::new();
         for plugin in plugins {
             let manifest = &plugin.manifest;
@@ -210,7 +210,7 @@ impl Sources {
         }
         let required = |rule: &Rule| built.set.is_required(rule);
         for (rule, why) in built.idle.iter().filter(|(rule, _)| required(rule)) {
-            let message = format!("the rule is required and cannot fire: {why}");
+            let message = format!("the rule is required but cannot fire: {why}");
             let error = rule.diagnostic(Severity::Error, Code::RuleRequired, message);
             all.push(self.required_at(&rule.name, error.help("correct its scope, or stop requiring it")));
         }
@@ -227,7 +227,7 @@ impl Sources {
     }
 
     fn unmet_rule(&self, unmet: &Unmet) -> Diagnostic {
-        let message = format!("the rule is required and not in force: {}", unmet.why);
+        let message = format!("the rule is required but not active: {}", unmet.why);
         let error = Diagnostic::error(Code::RuleRequired, message).about_rule(&unmet.rule, unmet.source.as_ref());
         self.required_at(&unmet.rule, error.help(unmet.help.clone()))
     }
@@ -257,8 +257,8 @@ impl Sources {
         let warning = |name: &str| {
             let near = flow::text::nearest(name, set.rules().map(|info| info.rule.name.as_str()));
             let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-            let message = format!("`disabled_rules` names `{name}`, and there is no such rule");
-            let help = format!("{near}`tidegate rules list` shows the names");
+            let message = format!("`disabled_rules` contains `{name}`, but there is no such rule");
+            let help = format!("{near}`tidegate rules list` prints the names");
             let warning = Diagnostic::warning(Code::ConfigUnknownRule, message).help(help);
             match self.wanted.disabled.iter().find(|(written, _)| written == name) {
                 Some((_, place)) => warning.at(place.clone(), ""),
@@ -296,10 +296,10 @@ impl Built {
 pub fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
     let missing: Option<Vec<&str>> = rule.scopes.iter().map(|scope| missing_tool(scope, offered)).collect();
     if let Some(names) = missing.filter(|names| !names.is_empty()) {
-        return Some(format!("it watches the tool {}, and the tools are {}", names.join(", "), offered.join(", ")));
+        return Some(format!("it watches the tool {}, but the tools are {}", names.join(", "), offered.join(", ")));
     }
     let elsewhere = !rule.watches_agent(AGENT);
-    elsewhere.then(|| format!("its `agents` leave out `{AGENT}`, the only agent there is"))
+    elsewhere.then(|| format!("its `agents` do not include `{AGENT}`, the only agent"))
 }
 
 /// The warning for a rule that waits for what does not exist here, at the value that asks for it; `offered` are the names of

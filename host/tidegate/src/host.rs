@@ -216,6 +216,9 @@ impl Host {
         // reported by the first turn, which looks again.
         loaded.live.refresh().await;
         loaded.refuse_unmet()?;
+        // While the first request is on its way, the conditions are compiled. The first answer waits for what is left.
+        let rules = Arc::clone(&loaded.live.built().set);
+        drop(tokio::task::spawn_blocking(move || rules.prepare()));
         let confirm = options.confirm.clone().unwrap_or_else(|| Arc::clone(&self.confirm));
         Session::open(loaded, options, model, confirm, Arc::clone(&self.clock))
     }

@@ -130,7 +130,7 @@ pub enum NotFound {
 fn hint(nearest: Option<&str>) -> String {
     match nearest {
         Some(name) => format!("; did you mean `{name}`?"),
-        None => "; `tidegate rules list` shows the names, and a file is named by its path".to_owned(),
+        None => "; `tidegate rules list` prints the names, and a file is named by its path".to_owned(),
     }
 }
 
@@ -284,7 +284,7 @@ impl Catalogue {
             interrupt: info.interrupt,
             repeat: info.repeat,
             gap: info.gap,
-            longest_match: info.longest_match,
+            longest_match: info.longest_match(),
             findings: findings.iter().filter(of_this).cloned().collect(),
         }
     }

@@ -119,7 +119,7 @@ impl Automaton {
         let (mut owner, mut base) = (Vec::new(), Vec::with_capacity(patterns.len()));
         for (number, pattern) in patterns.iter().enumerate() {
             base.push(owner.len() as u32);
-            owner.resize(owner.len() + pattern.nfa.states.len(), number as u32);
+            owner.resize(owner.len() + pattern.nfa().states.len(), number as u32);
         }
         let contexts = Contexts::of(&patterns);
         let classes = Arc::new(ByteClasses::of(&patterns, contexts.word));
@@ -153,7 +153,7 @@ impl Automaton {
         EngineStats {
             patterns: self.patterns.len(),
             nfa_states: self.owner.len(),
-            nfa_bytes: self.patterns.iter().map(|pattern| pattern.nfa.bytes()).sum(),
+            nfa_bytes: self.patterns.iter().map(|pattern| pattern.nfa().bytes()).sum(),
             states: states.count(),
             bytes: states.bytes(),
             budget: self.budget.max_bytes(),
@@ -224,8 +224,8 @@ impl Automaton {
     /// The start states of the patterns that can match from a position before `next`.
     pub(crate) fn starts(&self, next: Option<u8>) -> impl Iterator<Item = u32> {
         let live =
-            move |(pattern, _): &(&Arc<Pattern>, &u32)| !pattern.matches_empty() && pattern.first_bytes.allows(next);
-        self.patterns.iter().zip(&self.base).filter(live).map(|(pattern, base)| base + pattern.nfa.start)
+            move |(pattern, _): &(&Arc<Pattern>, &u32)| !pattern.matches_empty() && pattern.first_bytes().allows(next);
+        self.patterns.iter().zip(&self.base).filter(live).map(|(pattern, base)| base + pattern.nfa().start)
     }
 
     pub(crate) fn state_count(&self) -> usize {
@@ -247,7 +247,7 @@ impl Automaton {
     pub(crate) fn depth_of(&self, set: &[u32], counts: impl Fn(u32) -> bool) -> u32 {
         let depths = set.iter().filter(|state| counts(self.owner(**state))).map(|state| {
             let (pattern, _, own) = self.place(*state);
-            pattern.nfa.depth[own as usize]
+            pattern.nfa().depth[own as usize]
         });
         depths.max().unwrap_or(0)
     }
@@ -279,7 +279,7 @@ impl Drop for Automaton {
 impl Contexts {
     fn of(patterns: &[Arc<Pattern>]) -> Self {
         let mut out = Self::default();
-        for look in patterns.iter().flat_map(|pattern| pattern.nfa.looks()) {
+        for look in patterns.iter().flat_map(|pattern| pattern.nfa().looks()) {
             match look {
                 Look::Start => out.start = true,
                 Look::StartLF => (out.start, out.line) = (true, true),

@@ -47,13 +47,13 @@ impl ByteClasses {
 fn ends(patterns: &[Arc<Pattern>], words: bool) -> [bool; 256] {
     let mut ends = [false; 256];
     for pattern in patterns {
-        pattern.nfa.mark_class_ends(&mut ends);
+        pattern.nfa().mark_class_ends(&mut ends);
     }
     let mut cut = |low: u8, high: u8| {
         ends[usize::from(high)] = true;
         ends[usize::from(low.wrapping_sub(1))] = true;
     };
-    if patterns.iter().any(|pattern| pattern.nfa.looks().next().is_some()) {
+    if patterns.iter().any(|pattern| pattern.nfa().looks().next().is_some()) {
         cut(b'\n', b'\n');
         cut(b'\r', b'\r');
     }

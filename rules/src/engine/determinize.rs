@@ -101,7 +101,7 @@ impl Automaton {
         scratch.before.clear();
         for state in from {
             let (pattern, base, own) = self.place(state);
-            if let NfaState::ByteRange { .. } | NfaState::Sparse { .. } = pattern.nfa.states[own as usize] {
+            if let NfaState::ByteRange { .. } | NfaState::Sparse { .. } = pattern.nfa().states[own as usize] {
                 scratch.active.push(state);
                 continue;
             }
@@ -110,7 +110,7 @@ impl Automaton {
                 if !scratch.first_visit(state) {
                     continue;
                 }
-                match pattern.nfa.states[(state - base) as usize] {
+                match pattern.nfa().states[(state - base) as usize] {
                     NfaState::ByteRange { .. } | NfaState::Sparse { .. } => scratch.active.push(state),
                     NfaState::Union(one, other) => scratch.stack.extend([base + other, base + one]),
                     NfaState::Look(look, to) if holds(look, context, next) => scratch.stack.push(base + to),
@@ -129,7 +129,7 @@ impl Automaton {
         let active = std::mem::take(&mut scratch.active);
         for &state in &active {
             let (pattern, base, own) = self.place(state);
-            for to in pattern.nfa.targets(own, byte) {
+            for to in pattern.nfa().targets(own, byte) {
                 self.epsilon_closure(base + to, context, scratch);
             }
         }
@@ -144,7 +144,7 @@ impl Automaton {
             if !scratch.first_visit(state) {
                 continue;
             }
-            match pattern.nfa.states[(state - base) as usize] {
+            match pattern.nfa().states[(state - base) as usize] {
                 NfaState::ByteRange { .. } | NfaState::Sparse { .. } => scratch.set.push(state),
                 NfaState::Union(one, other) => scratch.stack.extend([base + other, base + one]),
                 NfaState::Look(look, to) if looks_behind_only(look) => {

@@ -1,6 +1,8 @@
 //! One condition, ready to run: its states, the bytes that a match can start with, and the start of a match.
 
-use regex_syntax::hir::Look;
+use std::sync::OnceLock;
+
+use regex_syntax::hir::{Hir, Look};
 
 use super::look::{Context, holds, looks_behind_only};
 use super::nfa::{self, MAX_STATES, Nfa, NfaState, UNBOUNDED};
@@ -27,12 +29,17 @@ impl Next {
     }
 }
 
-/// One condition, ready to run on UTF-8 text.
+/// One condition, to be run on UTF-8 text.
 #[derive(Debug)]
 pub struct Pattern {
     text: String,
-    pub(crate) nfa: Nfa,
-    pub(crate) first_bytes: FirstBytes,
+    compiled: OnceLock<Compiled>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    nfa: Nfa,
+    first_bytes: FirstBytes,
 }
 
 /// How a pattern begins.
@@ -52,14 +59,25 @@ impl Pattern {
     /// # Errors
     /// The condition is not valid, uses look-around or backreferences, or is too large.
     pub fn new(text: &str) -> Result<Self, PatternError> {
-        let hir = dialect::parse(text)?;
-        let nfa = nfa::compile(&hir).map_err(|_| PatternError {
-            message: format!("the condition is too large: it has more than {MAX_STATES} states"),
-            help: Some("use smaller counts in `{…}` or split the condition".into()),
-            span: 0..text.len(),
-        })?;
-        let first_bytes = FirstBytes::of(&nfa);
-        Ok(Self { text: text.to_owned(), nfa, first_bytes })
+        Ok(Self { text: text.to_owned(), compiled: OnceLock::from(Compiled::of(text)?) })
+    }
+
+    /// A condition that is known to be valid, which is compiled when it is first used. A condition that is not valid after all
+    /// matches everywhere: a rule that fires without cause is noticed, one that never fires is not.
+    pub(crate) fn trusted(text: &str) -> Self {
+        Self { text: text.to_owned(), compiled: OnceLock::new() }
+    }
+
+    fn compiled(&self) -> &Compiled {
+        self.compiled.get_or_init(|| Compiled::of(&self.text).unwrap_or_else(|_| Compiled::everywhere()))
+    }
+
+    pub(crate) fn nfa(&self) -> &Nfa {
+        &self.compiled().nfa
+    }
+
+    pub(crate) fn first_bytes(&self) -> &FirstBytes {
+        &self.compiled().first_bytes
     }
 
     /// The condition as written.
@@ -69,39 +87,38 @@ impl Pattern {
 
     /// The maximum length of a match in bytes; `None` if there is no bound.
     pub fn max_len(&self) -> Option<u32> {
-        (self.nfa.max_len != UNBOUNDED).then_some(self.nfa.max_len)
+        (self.nfa().max_len != UNBOUNDED).then_some(self.nfa().max_len)
     }
 
     /// The number of its NFA states; at most 10,000.
     pub fn states(&self) -> usize {
-        self.nfa.states.len()
+        self.nfa().states.len()
     }
 
     /// Whether it matches the empty string everywhere, without an assertion.
     pub fn matches_empty(&self) -> bool {
-        self.first_bytes.empty
+        self.first_bytes().empty
     }
 
     /// Whether it matches the empty string somewhere because an assertion holds there: `^`, `$`, `\b`. A match in an
     /// empty block does not count.
     pub fn matches_no_bytes(&self) -> bool {
-        self.first_bytes.asserts_only && FirstBytes::somewhere(&self.nfa)
+        self.first_bytes().asserts_only && FirstBytes::somewhere(self.nfa())
     }
 
     /// The first start of a match that ends where `window` ends; `before` is the context before the window, `next` is
     /// what follows it. Returns `None` if the match started before the window.
     pub fn start_of_match(&self, window: &[u8], before: Context, next: Next) -> Option<usize> {
-        let end = window.len();
+        let (nfa, end) = (self.nfa(), window.len());
         // Threads are kept in order of their start, so the first that reaches a state is the earliest.
-        let mut closure =
-            EpsilonClosure { nfa: &self.nfa, seen: vec![usize::MAX; self.nfa.states.len()], stack: Vec::new() };
+        let mut closure = EpsilonClosure { nfa, seen: vec![usize::MAX; nfa.states.len()], stack: Vec::new() };
         let (mut threads, mut arrived) = (Vec::new(), Vec::new());
         let first = self.max_len().map_or(0, |max| end.saturating_sub(max as usize));
         for at in first..=end {
             let context = if at == 0 { before } else { Context::after(window[at - 1]) };
             let next = window.get(at).map_or(next, |byte| Next::Byte(*byte));
             threads.clear();
-            arrived.push((self.nfa.start, at));
+            arrived.push((nfa.start, at));
             let mut matched = None;
             for (state, start) in arrived.drain(..) {
                 let ends =
@@ -112,10 +129,27 @@ impl Pattern {
                 return matched;
             }
             for &(state, start) in &threads {
-                arrived.extend(self.nfa.targets(state, window[at]).map(|to| (to, start)));
+                arrived.extend(nfa.targets(state, window[at]).map(|to| (to, start)));
             }
         }
         None
+    }
+}
+
+impl Compiled {
+    fn of(text: &str) -> Result<Self, PatternError> {
+        let hir = dialect::parse(text)?;
+        let nfa = nfa::compile(&hir).map_err(|_| PatternError {
+            message: format!("the condition is too large: it has more than {MAX_STATES} states"),
+            help: Some("use smaller counts in `{…}` or split the condition".into()),
+            span: 0..text.len(),
+        })?;
+        Ok(Self { first_bytes: FirstBytes::of(&nfa), nfa })
+    }
+
+    fn everywhere() -> Self {
+        let nfa = nfa::compile(&Hir::empty()).unwrap_or_default();
+        Self { first_bytes: FirstBytes::of(&nfa), nfa }
     }
 }
 
