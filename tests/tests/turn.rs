@@ -83,7 +83,7 @@ const PASSING: [&str; 14] = [
     "provider",
     "shown_bytes",
     "size_bytes",
-    "stands_bytes",
+    "kept_bytes",
     "tokens",
     "tokens_discarded",
     "tokens_estimated",

@@ -25,7 +25,7 @@ impl Shown {
             EventKind::RetryScheduled { .. } => self.voided = !self.text.is_empty(),
             EventKind::CognitionOut { partial: Some(partial), .. } => {
                 self.cut();
-                self.kept = Some(partial.stands_bytes);
+                self.kept = Some(partial.kept_bytes);
                 if std::mem::take(&mut self.voided) {
                     self.cut();
                 }
@@ -64,11 +64,11 @@ mod tests {
         EventKind::CognitionOutDelta { text: text.into(), index: 0 }
     }
 
-    fn ended(stands_bytes: Option<u64>) -> EventKind {
+    fn ended(kept_bytes: Option<u64>) -> EventKind {
         EventKind::CognitionOut {
             text: String::new(),
             model: None,
-            partial: stands_bytes.map(|stands_bytes| Partial { error: "e".into(), shown_bytes: 0, stands_bytes }),
+            partial: kept_bytes.map(|kept_bytes| Partial::new("e", 0, kept_bytes)),
             blocks: Vec::new(),
             annotations: Vec::new(),
             rewrites: Vec::new(),

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     fn report(outcome: CallbackOutcome) -> CallbackReport {
-        CallbackReport { plugin: "shaky".parse().unwrap(), callback: CallbackKind::PlainText, outcome, nanos: 0 }
+        CallbackReport::new("shaky".parse().unwrap(), CallbackKind::PlainText, outcome, 0)
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::{CallFailure, CallbackKind, ErrorClass, PluginId, StreamKind};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Event {
     /// Position in the thread: 0, 1, 2, … without gaps. A subscriber that lags gets adjacent chunks of text joined,
     /// under the last of their numbers.
@@ -20,6 +21,13 @@ pub struct Event {
     pub place: RunPosition,
     /// What happened, with its payload.
     pub kind: EventKind,
+}
+
+impl Event {
+    /// The event number `seq`, which happened `at_ms` milliseconds after 1970-01-01 UTC.
+    pub fn new(seq: u64, at_ms: u64, place: RunPosition, kind: EventKind) -> Self {
+        Self { seq, at_ms, place, kind }
+    }
 }
 
 /// Turn, step and attempt, each counted from 1; 0 = before the first.
@@ -66,31 +74,47 @@ pub enum TurnStatus {
     },
 }
 
-/// An answer that did not come to its end.
+/// How an answer ended that did not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Partial {
-    /// What stopped it, human-readable.
+    /// The cause in human-readable words.
     pub error: String,
-    /// The bytes of its text that had been shown, those of a beginning that an earlier attempt left included.
+    /// The number of bytes of its text that had been shown, including the prefix kept from an earlier attempt.
     pub shown_bytes: u64,
-    /// The number of bytes shown that are kept, from the start of the answer: the next attempt continues from there.
-    /// The rest of it is void; 0: all of it.
-    pub stands_bytes: u64,
+    /// The number of shown bytes, from the start of the answer, that the next attempt continues. The rest of the answer is
+    /// discarded; 0: all of it.
+    pub kept_bytes: u64,
 }
 
-/// A block of an answer as it came, so that the answer can be taken apart again.
+impl Partial {
+    /// An answer that ended with `error`, of which `shown_bytes` were shown and `kept_bytes` are kept.
+    pub fn new(error: impl Into<String>, shown_bytes: u64, kept_bytes: u64) -> Self {
+        Self { error: error.into(), shown_bytes, kept_bytes }
+    }
+}
+
+/// A block of an answer as it was received. The list of them splits the joined text of an answer into blocks again.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AnswerBlock {
-    /// The blocks of the answer, in order.
+    /// The stream that the block belongs to.
     pub kind: StreamKind,
-    /// Its bytes; those of text blocks joined are the answer's text, those of thinking blocks its reasoning.
+    /// Its length in bytes. The text blocks joined are the answer's text, the thinking blocks its reasoning.
     pub bytes: u64,
-    /// The number of them, from its start, that an earlier attempt wrote.
-    pub stood_bytes: u64,
-    /// For a tool: the arguments as far as they came.
+    /// The number of those bytes, from the start, that an earlier attempt wrote.
+    pub prefix_bytes: u64,
+    /// For a tool call: the JSON of the arguments, as far as it was received.
     pub arguments: Option<String>,
-    /// It came to its end.
+    /// Whether the block is complete.
     pub complete: bool,
+}
+
+impl AnswerBlock {
+    /// A complete block of prose: text or thinking.
+    pub fn prose(kind: StreamKind, bytes: u64) -> Self {
+        Self { kind, bytes, prefix_bytes: 0, arguments: None, complete: true }
+    }
 }
 
 /// How the last hold of a stream ended.
@@ -134,15 +158,23 @@ pub enum CallbackOutcome {
     Ignored(String),
 }
 
-/// One call (or one non-call) of a callback.
+/// One call of a callback, or the reason why it was not called.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CallbackReport {
     /// The extension that was called.
     pub plugin: PluginId,
     /// The callback that was called, or was to be called.
     pub callback: CallbackKind,
-    /// What became of it.
+    /// The result of the call.
     pub outcome: CallbackOutcome,
     /// How long it took, in nanoseconds; 0 where it was not called.
     pub nanos: u64,
+}
+
+impl CallbackReport {
+    /// A report of a call that took `nanos` nanoseconds.
+    pub fn new(plugin: PluginId, callback: CallbackKind, outcome: CallbackOutcome, nanos: u64) -> Self {
+        Self { plugin, callback, outcome, nanos }
+    }
 }

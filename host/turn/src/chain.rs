@@ -251,7 +251,7 @@ impl Caller {
     pub(crate) fn report(&self, plugin: usize, callback: CallbackKind, outcome: CallbackOutcome, nanos: u64) {
         self.reported[plugin].fetch_or(bit(callback), Ordering::Relaxed);
         let plugin = self.id(plugin);
-        self.hub.emit(EventKind::ExtensionCallback(CallbackReport { plugin, callback, outcome, nanos }));
+        self.hub.emit(EventKind::ExtensionCallback(CallbackReport::new(plugin, callback, outcome, nanos)));
     }
 
     /// The plugin at an index of the list of registrations.

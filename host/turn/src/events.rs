@@ -133,7 +133,7 @@ impl EventSink for Hub {
         // Numbered under the lock, so that every subscriber gets events in their order.
         let mut state = lock(&self.state);
         let seq = self.seq.fetch_add(1, Ordering::SeqCst);
-        let event = Event { seq, at_ms: self.clock.now_ms(), place: state.place, kind };
+        let event = Event::new(seq, self.clock.now_ms(), state.place, kind);
         state.subscribers.retain(|queue| queue.upgrade().is_some_and(|queue| queue.push(&event)));
         self.heard.store(state.subscribers.len(), Ordering::SeqCst);
     }

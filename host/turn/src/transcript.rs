@@ -19,7 +19,7 @@ pub use self::rules::kept_rules;
 /// ```
 /// use flow::{Event, EventKind, RunPosition};
 /// let kind = EventKind::CognitionOutDelta { text: "Hello".into(), index: 0 };
-/// let event = Event { seq: 7, at_ms: 0, place: RunPosition { turn: 1, step: 1, attempt: 1 }, kind };
+/// let event = Event::new(7, 0, RunPosition { turn: 1, step: 1, attempt: 1 }, kind);
 /// let record = tidegate_turn::transcript::record(&event, "thread-1");
 /// assert_eq!(record["type"], "cognition_out_delta");
 /// assert_eq!(record["payload"]["text"], "Hello");
@@ -153,7 +153,7 @@ fn answer(text: &str, model: Option<&str>, partial: Option<&Partial>) -> Value {
     if let Some(partial) = partial {
         payload["error"] = json!(partial.error);
         payload["shown_bytes"] = json!(partial.shown_bytes);
-        payload["stands_bytes"] = json!(partial.stands_bytes);
+        payload["kept_bytes"] = json!(partial.kept_bytes);
     }
     payload
 }
@@ -191,8 +191,8 @@ fn block(block: &AnswerBlock) -> Value {
         }
     };
     listed["complete"] = json!(block.complete);
-    if block.stood_bytes > 0 {
-        listed["stood_bytes"] = json!(block.stood_bytes);
+    if block.prefix_bytes > 0 {
+        listed["prefix_bytes"] = json!(block.prefix_bytes);
     }
     listed
 }

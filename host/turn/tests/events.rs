@@ -101,7 +101,7 @@ async fn an_interrupted_turn_tells_its_story_in_order() {
         1.1.1 rule_fired action="interrupt" again=false evidence={"end":11,"field":null,"line":2,"path":null,"pattern":"BAD","start":8,"text":"BAD"} first=true rule="no-bad" stream="text"
         1.1.1 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
         1.1.1 cognition_out_delta chunk_index=0 text="ONE\n"
-        1.1.1 cognition_out blocks=[{"bytes":11,"complete":false,"stream":"text"}] error="stopped by rule no-bad" is_partial=true shown_bytes=4 stands_bytes=0 text="one\ntwo BAD" truncated=true
+        1.1.1 cognition_out blocks=[{"bytes":11,"complete":false,"stream":"text"}] error="stopped by rule no-bad" is_partial=true shown_bytes=4 kept_bytes=0 text="one\ntwo BAD" truncated=true
         1.1.1 custom_message custom_type="ttsr-injection" hidden=true text="<system-interrupt reason=\"rule_violation\" rule=\"no-bad\" path=\"no-bad.md\">\nYour output was stopped because it broke a rule that the user has set for this project. This message comes from the host that enforces the project's rules; it is not a prompt injection. Comply with the rule. Continue without violating it again.\nFound in your answer, line 2: BAD\n\nSay it differently.\n</system-interrupt>"
         1.1.1 ttsr_injection discarded_bytes=11 records=[{"action":"interrupt","evidence":{"end":11,"field":null,"line":2,"path":null,"pattern":"BAD","start":8,"text":"BAD"},"hash":"132502f526cdab36","rule":"no-bad","stream":"text","tokens_discarded":3,"tokens_estimated":true,"turn":0}] rules=["no-bad"]
         1.1.2 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
@@ -273,7 +273,14 @@ fn found() -> RuleMatch {
 }
 
 fn report(outcome: CallbackOutcome) -> EventKind {
-    EventKind::ExtensionCallback(CallbackReport { plugin: plugin(), callback: CallbackKind::Tag, outcome, nanos: 1500 })
+    EventKind::ExtensionCallback(CallbackReport::new(plugin(), CallbackKind::Tag, outcome, 1500))
+}
+
+fn unfinished_call(call: &CallId) -> AnswerBlock {
+    let mut block = AnswerBlock::prose(StreamKind::Tool { call: call.clone(), name: "t".into() }, 2);
+    block.arguments = Some("{}".into());
+    block.complete = false;
+    block
 }
 
 fn samples() -> Vec<EventKind> {
@@ -304,14 +311,8 @@ fn samples() -> Vec<EventKind> {
         EventKind::CognitionOut {
             text: text.clone(),
             model: Some("m".into()),
-            partial: Some(Partial { error: "gone".into(), shown_bytes: 3, stands_bytes: 2 }),
-            blocks: vec![AnswerBlock {
-                kind: StreamKind::Tool { call: call.clone(), name: "t".into() },
-                bytes: 2,
-                stood_bytes: 0,
-                arguments: Some("{}".into()),
-                complete: false,
-            }],
+            partial: Some(Partial::new("gone", 3, 2)),
+            blocks: vec![unfinished_call(&call)],
             annotations: vec![(plugin(), Annotation { key: "k".into(), value: Value::Bool(true) })],
             rewrites: vec![(plugin(), "new".into())],
         },
@@ -391,7 +392,7 @@ fn every_kind_has_its_record_with_what_it_must_have() {
     let place = RunPosition { turn: 1, step: 2, attempt: 3 };
     let mut seen = BTreeSet::new();
     for (seq, kind) in (5..).zip(samples()) {
-        let event = Event { seq, at_ms: 9, place, kind };
+        let event = Event::new(seq, 9, place, kind);
         let record = turn::transcript::record(&event, "thread-1");
         let name = event.kind.name();
         assert_eq!(record["type"], name);
@@ -412,10 +413,8 @@ fn every_kind_has_its_record_with_what_it_must_have() {
 
 #[test]
 fn records_say_what_their_event_says() {
-    let record = |kind| {
-        turn::transcript::record(&Event { seq: 0, at_ms: 0, place: RunPosition::default(), kind }, "t")["payload"]
-            .clone()
-    };
+    let record =
+        |kind| turn::transcript::record(&Event::new(0, 0, RunPosition::default(), kind), "t")["payload"].clone();
     let payloads: Vec<Value> = samples().into_iter().map(record).collect();
     let of = |name: &str, field: &str| -> Vec<Value> {
         let with = samples().into_iter().zip(&payloads).filter(|(kind, _)| kind.name() == name);

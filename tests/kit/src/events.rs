@@ -85,7 +85,7 @@ pub fn kept_on_screen(events: &[Event]) -> String {
             flow::EventKind::CognitionOutDelta { text, .. } => answer.push_str(text),
             flow::EventKind::CognitionOut { partial: Some(partial), .. } => {
                 assert_eq!(partial.shown_bytes, answer.len() as u64, "shown: {answer:?}");
-                answer.truncate(usize::try_from(partial.stands_bytes).unwrap());
+                answer.truncate(usize::try_from(partial.kept_bytes).unwrap());
             }
             flow::EventKind::CognitionOut { partial: None, .. } => accepted.push_str(&std::mem::take(&mut answer)),
             _ => {}

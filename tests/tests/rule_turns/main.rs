@@ -222,7 +222,7 @@ fn strings(value: &Value, out: &mut String) {
 /// Case 34: of an attempt that a rule stopped in its text, no byte of the match was shown.
 fn nothing_of_a_match_is_shown(label: &str, goes_on: bool, events: &[Event]) {
     // Shown in this attempt; its kept prefix; the start of the first match.
-    let (mut shown, mut stood, mut first) = (0_u64, 0_u64, None::<u64>);
+    let (mut shown, mut prefix, mut first) = (0_u64, 0_u64, None::<u64>);
     for event in events {
         match &event.kind {
             EventKind::CognitionOutDelta { text, .. } => shown += text.len() as u64,
@@ -233,13 +233,13 @@ fn nothing_of_a_match_is_shown(label: &str, goes_on: bool, events: &[Event]) {
             }
             EventKind::CognitionOut { partial, .. } => {
                 if let (Some(first), Some(partial)) = (first, partial) {
-                    assert_eq!(partial.shown_bytes, stood + shown, "{label}");
+                    assert_eq!(partial.shown_bytes, prefix + shown, "{label}");
                     // A model that continues from the kept prefix writes in the same block. The prefix had been shown
                     // when nothing forbade it: of a match that begins there only the rest can be kept back.
-                    let (shown, first) = if goes_on { (stood + shown, first.max(stood)) } else { (shown, first) };
+                    let (shown, first) = if goes_on { (prefix + shown, first.max(prefix)) } else { (shown, first) };
                     assert!(shown <= first, "{label}: {shown} bytes were shown, a match begins at {first}");
                 }
-                stood = partial.as_ref().map_or(0, |partial| partial.stands_bytes);
+                prefix = partial.as_ref().map_or(0, |partial| partial.kept_bytes);
                 (shown, first) = (0, None);
             }
             _ => {}

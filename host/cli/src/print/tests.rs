@@ -20,7 +20,7 @@ fn events(text: &str) -> Vec<EventKind> {
     let call = || CallId::new("c");
     let report = |outcome| {
         let (plugin, callback) = ("shaky".parse().unwrap(), CallbackKind::PlainText);
-        EventKind::ExtensionCallback(CallbackReport { plugin, callback, outcome, nanos: 0 })
+        EventKind::ExtensionCallback(CallbackReport::new(plugin, callback, outcome, 0))
     };
     let failure = CallFailure {
         plugin: "shaky".parse().unwrap(),
@@ -85,7 +85,7 @@ fn events(text: &str) -> Vec<EventKind> {
 /// What is printed of an event, to standard output and to standard error.
 fn printed(kind: EventKind) -> (String, String) {
     let mut printer = Printer::new(true);
-    printer.event(&Event { seq: 0, at_ms: 0, place: RunPosition::default(), kind }).unwrap();
+    printer.event(&Event::new(0, 0, RunPosition::default(), kind)).unwrap();
     printer.answer.finish().unwrap();
     written()
 }
@@ -133,7 +133,7 @@ fn an_escape_that_is_cut_in_two_is_written_out() {
     let mut printer = Printer::new(false);
     for text in ["a\u{1b}", "[2Jb\r", "c\r", "\nd\r"] {
         let kind = EventKind::CognitionOutDelta { text: text.into(), index: 0 };
-        printer.event(&Event { seq: 0, at_ms: 0, place: RunPosition::default(), kind }).unwrap();
+        printer.event(&Event::new(0, 0, RunPosition::default(), kind)).unwrap();
     }
     printer.answer.finish().unwrap();
     assert_eq!(written().0, "a\\u{1b}[2Jb\\rc\nd\\r\n");

@@ -14,7 +14,7 @@ pub(super) struct Piece {
     pub(super) kind: StreamKind,
     pub(super) text: String,
     /// Bytes of it that an earlier attempt left.
-    pub(super) stood: usize,
+    pub(super) kept: usize,
     pub(super) complete: bool,
 }
 
@@ -22,8 +22,8 @@ pub(super) struct Piece {
 /// what stopped it; empty where nothing did.
 pub(super) fn deltas(blocks: Vec<Piece>, complete: bool, last: &[&PastFire]) -> (Vec<Delta>, String) {
     let (mut deltas, mut prefix, mut length) = (Vec::new(), String::new(), [0_u64; 2]);
-    for (block, Piece { kind, text, stood, complete }) in (0..).zip(blocks) {
-        let (old, new) = text.split_at_checked(stood).unwrap_or(("", &text));
+    for (block, Piece { kind, text, kept, complete }) in (0..).zip(blocks) {
+        let (old, new) = text.split_at_checked(kept).unwrap_or(("", &text));
         prefix.push_str(old);
         length[usize::from(kind == StreamKind::Thinking)] += if kind.is_tool() { 0 } else { text.len() as u64 };
         if new.is_empty() && !old.is_empty() {
@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    fn pieces(text: &str, stood: usize, complete: bool, ends: &[u64]) -> (Vec<String>, String, bool) {
+    fn pieces(text: &str, kept: usize, complete: bool, ends: &[u64]) -> (Vec<String>, String, bool) {
         let fire = |end: &u64| PastFire {
             rule: "r".into(),
             stream: StreamKind::Text,
@@ -71,7 +71,7 @@ mod tests {
             tokens: None,
         };
         let fires: Vec<PastFire> = ends.iter().map(fire).collect();
-        let block = Piece { kind: StreamKind::Text, text: text.into(), stood, complete };
+        let block = Piece { kind: StreamKind::Text, text: text.into(), kept, complete };
         let (deltas, prefix) = deltas(vec![block], complete, &fires.iter().collect::<Vec<_>>());
         let ended = matches!(deltas.last(), Some(Delta::Stop { .. }));
         let texts = deltas.into_iter().filter_map(|delta| match delta {
@@ -89,10 +89,10 @@ mod tests {
         );
         let (texts, _, ended) = pieces("onetwo three", 0, false, &[9, 6]);
         assert_eq!((texts, ended), (vec!["onet".into(), "wo t".into(), "hree".into()], false));
-        let (texts, prefix, ended) = pieces("stood|new", 6, false, &[9]);
-        assert_eq!((texts, prefix, ended), (vec!["new".into()], "stood|".into(), true));
-        let (texts, prefix, _) = pieces("stood|", 6, true, &[]);
-        assert_eq!((texts, prefix), (Vec::new(), "stood|".into()));
+        let (texts, prefix, ended) = pieces("kept|new", 5, false, &[8]);
+        assert_eq!((texts, prefix, ended), (vec!["new".into()], "kept|".into(), true));
+        let (texts, prefix, _) = pieces("kept|", 5, true, &[]);
+        assert_eq!((texts, prefix), (Vec::new(), "kept|".into()));
         assert_eq!(pieces("ää", 0, false, &[2]).0.concat(), "ää");
     }
 }

@@ -224,7 +224,7 @@ impl Pending {
         let thought = complete || !text.is_empty();
         let thinking = (StreamKind::Thinking, thought, std::mem::take(&mut self.thinking));
         let prose = [thinking, (StreamKind::Text, complete, text)].into_iter().filter(|(_, _, text)| !text.is_empty());
-        let pieces = prose.map(|(kind, complete, text)| Piece { kind, text, stood: 0, complete });
+        let pieces = prose.map(|(kind, complete, text)| Piece { kind, text, kept: 0, complete });
         pieces.chain(std::mem::take(&mut self.calls)).collect()
     }
 }
@@ -254,7 +254,7 @@ fn call(record: &Record<'_>) -> Result<Piece, String> {
     let text = raw.map_or_else(|| input.to_string(), str::to_owned);
     let (call, name) = named_call(record)?;
     let kind = StreamKind::Tool { call, name };
-    Ok(Piece { kind, text, stood: 0, complete: true })
+    Ok(Piece { kind, text, kept: 0, complete: true })
 }
 
 /// The blocks of an answer, as its record lists them: text and thinking by their bytes, calls with their arguments.
@@ -279,8 +279,8 @@ fn blocks(record: &Record<'_>, thinking: &str) -> Result<Option<Vec<Piece>>, Str
             StreamKind::Thinking => cut(&mut thinking),
             StreamKind::Tool { .. } => Some(word("arguments")?),
         };
-        let stood = block["stood_bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
-        pieces.push(Piece { kind, text: text.ok_or_else(wrong)?, stood, complete });
+        let kept = block["prefix_bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+        pieces.push(Piece { kind, text: text.ok_or_else(wrong)?, kept, complete });
     }
     Ok(Some(pieces))
 }

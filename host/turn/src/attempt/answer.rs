@@ -253,34 +253,27 @@ impl Answer {
         hub.emit(EventKind::CognitionOut {
             text: self.text.clone(),
             model: self.model.clone(),
-            partial: Some(Partial {
-                error: error.to_owned(),
-                shown_bytes: self.shown.len() as u64,
-                stands_bytes: kept_bytes,
-            }),
+            partial: Some(Partial::new(error, self.shown.len() as u64, kept_bytes)),
             blocks: self.listed(),
             annotations: Vec::new(),
             rewrites: Vec::new(),
         });
     }
 
-    /// Its blocks, for the transcript; what an earlier attempt left comes first. Empty prose is left out: some servers open
-    /// such blocks, others do not.
+    /// Its blocks, for the transcript, after the prefix of an earlier attempt. Empty blocks of prose are omitted: some
+    /// servers open them, others do not.
     pub(crate) fn listed(&self) -> Vec<AnswerBlock> {
-        let text = |bytes: u64| AnswerBlock {
-            kind: StreamKind::Text,
-            bytes,
-            stood_bytes: bytes,
-            arguments: None,
-            complete: true,
+        let text = |bytes: u64| {
+            let mut block = AnswerBlock::prose(StreamKind::Text, bytes);
+            block.prefix_bytes = bytes;
+            block
         };
         let prefix = Some(self.prefix as u64).filter(|bytes| *bytes > 0).map(text);
-        let list = |block: &Block| AnswerBlock {
-            kind: block.kind.clone(),
-            bytes: block.bytes,
-            stood_bytes: 0,
-            arguments: block.kind.is_tool().then(|| block.text.clone()),
-            complete: block.ended,
+        let list = |block: &Block| {
+            let mut listed = AnswerBlock::prose(block.kind.clone(), block.bytes);
+            listed.arguments = block.kind.is_tool().then(|| block.text.clone());
+            listed.complete = block.ended;
+            listed
         };
         let counts = |block: &&Block| block.kind.is_tool() || block.bytes > 0;
         prefix.into_iter().chain(self.blocks.iter().filter(counts).map(list)).collect()
