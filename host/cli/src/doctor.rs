@@ -12,8 +12,8 @@ use crate::{open, screen, style};
 
 /// Runs all checks; the exit code tells whether all passed.
 ///
-/// JSON is one object: `{"checks": [{"what": "provider", "health": "good", "detail": "…"}], "bad": 0, "warnings": 1}`; `health`
-/// is `good`, `warning` or `bad`.
+/// JSON is one object: `{"checks": [{"what": "provider", "health": "good", "detail": "…", "code": null}], "bad": 0,
+/// "warnings": 1}`; `health` is `good`, `warning` or `bad`; `code` is that of the problem, if it has one.
 pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, &args.provider)?;
@@ -23,7 +23,10 @@ pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure>
     if args.json {
         let checks: Vec<_> = checks
             .iter()
-            .map(|one| json!({"what": one.what, "health": health(one.health), "detail": one.detail}))
+            .map(|one| {
+                let code = one.code.map(|code| code.as_str());
+                json!({"what": one.what, "health": health(one.health), "detail": one.detail, "code": code})
+            })
             .collect();
         screen::json(&json!({"checks": checks, "bad": bad, "warnings": warnings}))?;
     } else {

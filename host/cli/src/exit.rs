@@ -112,7 +112,7 @@ impl From<HostError> for Failure {
         match error {
             HostError::Config(diagnostics) => diagnostics.into(),
             other => match flag(&other) {
-                Some(flag) => Self::setup(format_args!("{}, or give {flag}", other.with_hint())),
+                Some(flag) => Self::setup(format_args!("{}, or give {flag}", other.with_hint())).coded(other.code()),
                 None => Self::setup(other.with_hint()).coded(other.code()),
             },
         }

@@ -26,7 +26,7 @@ const SECTIONS: [(&str, &str, &str); 6] = [
     ("plugin", "Plugins", "A plugin together with its entry in `tidegate.toml`."),
     ("rule-f", "Rule files and folders", "Which files are rules, and whether they can be read."),
     ("rule", "Rules", "What a rule says, and whether it can fire."),
-    ("host", "The host", "What the host lacks and works without."),
+    ("host", "The host", "Why a host or a session cannot be opened, and what the host works without."),
 ];
 
 fn section(code: DiagnosticCode) -> usize {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flow::{
-    Action, Diagnostic, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, RuleMatch, RunPosition,
-    SessionId, StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
+    Action, Diagnostic, DiagnosticCode, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, RuleMatch,
+    RunPosition, SessionId, StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
 };
 use providers::ProviderConfig;
 use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
@@ -36,8 +36,10 @@ pub struct Check {
     pub what: String,
     /// What was found.
     pub health: Health,
-    /// In words, with what to do where it is not good.
+    /// The result in words; if it is not good, with what to do about it.
     pub detail: String,
+    /// The code of the problem, if it has one.
+    pub code: Option<DiagnosticCode>,
 }
 
 impl HostBuilder {
@@ -85,7 +87,7 @@ impl Host {
 
 impl Check {
     pub(crate) fn good(what: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { what: what.into(), health: Health::Good, detail: detail.into() }
+        Self { what: what.into(), health: Health::Good, detail: detail.into(), code: None }
     }
 
     fn bad(what: impl Into<String>, error: &HostError) -> Self {
@@ -93,12 +95,16 @@ impl Check {
             HostError::Config(found) => found.0.iter().map(in_one_line).collect::<Vec<_>>().join("; "),
             other => other.with_hint(),
         };
-        Self { what: what.into(), health: Health::Bad, detail }
+        Self { what: what.into(), health: Health::Bad, detail, code: error.code() }
+    }
+
+    pub(crate) fn failed(what: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { what: what.into(), health: Health::Bad, detail: detail.into(), code: None }
     }
 
     pub(crate) fn of(what: &str, found: &Diagnostic) -> Self {
         let health = if found.is_error() { Health::Bad } else { Health::Warning };
-        Self { what: what.into(), health, detail: in_one_line(found) }
+        Self { what: what.into(), health, detail: in_one_line(found), code: Some(found.code) }
     }
 }
 
@@ -107,7 +113,7 @@ async fn check_provider(provider: Result<&ProviderConfig, &HostError>) -> Check 
     match provider {
         Ok(config) => match providers::check(config).await {
             Ok(detail) => Check::good(what, detail),
-            Err(error) => Check { what: what.into(), health: Health::Bad, detail: error.to_string() },
+            Err(error) => Check::failed(what, error.to_string()),
         },
         Err(error) => Check::bad(what, error),
     }
@@ -183,13 +189,11 @@ async fn check_callback(extensions: &dyn Extensions, plugin: usize, callback: &f
         flow::Callback::TtsrTriggered => extensions.ttsr_triggered(plugin, &sample_event()).await.err(),
     };
     match failed {
-        None => Check { what, health: Health::Good, detail: "called successfully".into() },
-        Some(NoAnswer::Skipped(why)) => {
-            Check { what, health: Health::Bad, detail: format!("it was not called: {why}") }
-        }
+        None => Check::good(what, "called successfully"),
+        Some(NoAnswer::Skipped(why)) => Check::failed(what, format!("it was not called: {why}")),
         Some(NoAnswer::Failed(failure)) => {
             let help = remedy(failure.cause).map(|help| format!("; {help}")).unwrap_or_default();
-            Check { what, health: Health::Bad, detail: format!("{failure}{help}") }
+            Check::failed(what, format!("{failure}{help}"))
         }
     }
 }

@@ -120,9 +120,18 @@ impl HostError {
         })
     }
 
-    /// Returns the code of a fault in configuration or in a plugin that is not one of the [`Diagnostics`], which have their own.
+    /// Returns the code of the error; of several [`Diagnostics`], that of the first. `None` for errors of the embedding
+    /// program: a missing or stopped runtime.
     pub fn code(&self) -> Option<DiagnosticCode> {
         match self {
+            Self::Config(found) => found.0.first().map(|first| first.code),
+            Self::Provider(_) => Some(DiagnosticCode::HostProviderUnusable),
+            Self::NoProvider { .. } => Some(DiagnosticCode::HostNoProvider),
+            Self::NoModel => Some(DiagnosticCode::HostNoModel),
+            Self::NoRecording | Self::RecordsRecording => Some(DiagnosticCode::ConfigRecording),
+            Self::Engine(_) | Self::NoEngine => Some(DiagnosticCode::HostEngineUnavailable),
+            Self::UnknownPlugin { .. } => Some(DiagnosticCode::HostUnknownPlugin),
+            Self::SessionInUse(_) => Some(DiagnosticCode::HostSessionInUse),
             Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),
             Self::Plugin(_) => Some(DiagnosticCode::PluginComponentRefused),
             Self::DuplicatePlugin(_) => Some(DiagnosticCode::PluginDuplicateId),
@@ -130,19 +139,8 @@ impl HostError {
                 Some(DiagnosticCode::ConfigInvalidPermission)
             }
             Self::Tools(tools::ToolsError::UnknownTool { .. }) => Some(DiagnosticCode::ConfigUnknownTool),
-            Self::Config(_)
-            | Self::Provider(_)
-            | Self::UnknownPlugin { .. }
-            | Self::Engine(_)
-            | Self::NoEngine
-            | Self::SessionInUse(_)
-            | Self::Tools(_)
-            | Self::NoProvider { .. }
-            | Self::NoModel
-            | Self::NoRecording
-            | Self::RecordsRecording
-            | Self::NoRuntime
-            | Self::CutOff(_) => None,
+            Self::Tools(_) => Some(DiagnosticCode::HostWorkspaceUnusable),
+            Self::NoRuntime | Self::CutOff(_) => None,
         }
     }
 

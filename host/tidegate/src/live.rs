@@ -167,7 +167,7 @@ fn summary(changes: &[FileChange]) -> Option<String> {
         named("added", &of(ChangeKind::Added)),
         named("edited", &of(ChangeKind::Edited)),
         named("removed", &of(ChangeKind::Removed)),
-        named("refused, their last good rule stays in force", &|one| one.refused && one.kept),
+        named("refused, their last valid version remains active", &|one| one.refused && one.kept),
         named("refused", &|one| one.refused && !one.kept),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();

@@ -1,7 +1,7 @@
 //! The doctor's word on rules: where they come from, and for each whether it can fire.
 
 use config::{FolderReport, FolderState};
-use flow::Diagnostic;
+use flow::{Diagnostic, DiagnosticCode};
 use rules::{Bucket, RuleInfo, RuleLayer, RuleState};
 
 use crate::{Check, Health, Loaded};
@@ -44,7 +44,7 @@ fn folder(report: &FolderReport) -> Check {
         FolderState::Twice => Health::Warning,
         FolderState::Absent | FolderState::Read => Health::Good,
     };
-    Check { what: format!("rule folder {}", report.shown), health, detail }
+    Check { what: format!("rule folder {}", report.shown), health, detail, code: None }
 }
 
 /// One rule: what it watches or why it cannot, and what else is to be known of it.
@@ -71,16 +71,26 @@ fn rule(built: &Built, info: &RuleInfo<'_>) -> Check {
         detail.extend(one.help.iter().map(|help| format!("; {help}")));
     }
     let health = if health == Health::Good && !more.is_empty() { Health::Warning } else { health };
-    Check { what: format!("rule {}", info.rule.name), health, detail: format!("{detail} ({})", info.rule.source) }
+    let code = more.first().map(|one| one.code).or_else(|| match info.state {
+        RuleState::Unreachable(_) => Some(DiagnosticCode::RuleUnreachable),
+        RuleState::Shadowed(_) => Some(DiagnosticCode::RuleShadowed),
+        RuleState::Active if idle.is_some() => Some(DiagnosticCode::RuleIdle),
+        RuleState::Active | RuleState::Disabled(_) => None,
+    });
+    let detail = format!("{detail} ({})", info.rule.source);
+    Check { what: format!("rule {}", info.rule.name), health, detail, code }
 }
 
-/// The current size of the automata. A host that has just been opened has processed no text yet.
+/// The current size of the automata: none before text was processed.
 fn engine(built: &Built) -> Check {
     let engines = built.set.engines();
     let bytes: usize = engines.iter().map(|engine| engine.bytes).sum();
     let patterns: usize = engines.iter().map(|engine| engine.patterns).sum();
-    let detail = format!("{patterns} patterns in {} automata, {} KiB", engines.len(), bytes.div_ceil(1024));
+    let mut detail = format!("{patterns} patterns in {} automata", engines.len());
+    if bytes > 0 {
+        detail = format!("{detail}, {} KiB", bytes.div_ceil(1024));
+    }
     let Some(trouble) = built.set.engine_trouble() else { return Check::good("rule engine", detail) };
     let detail = format!("{detail}; {trouble}");
-    Check { what: "rule engine".to_owned(), health: Health::Warning, detail }
+    Check { what: "rule engine".to_owned(), health: Health::Warning, detail, code: None }
 }

@@ -33,6 +33,20 @@ macro_rules! codes {
 }
 
 codes! {
+    HostNoProvider "host-no-provider"
+        "No provider is selected, and the embedder gave no model."
+    HostNoModel "host-no-model"
+        "A provider is selected, but no model of it."
+    HostProviderUnusable "host-provider-unusable"
+        "The provider cannot be used with these settings, for example because its key or its recording cannot be read."
+    HostEngineUnavailable "host-engine-unavailable"
+        "The WebAssembly engine cannot run on this machine, so no plugin with a component is loaded."
+    HostUnknownPlugin "host-unknown-plugin"
+        "A session requests a plugin that the host does not have."
+    HostSessionInUse "host-session-in-use"
+        "A session with the same id is open."
+    HostWorkspaceUnusable "host-workspace-unusable"
+        "The workspace is not a folder, or cannot be read."
     ConfigUnreadable "config-unreadable"
         "A file cannot be read, or is larger than the limit."
     ConfigSyntax "config-syntax"

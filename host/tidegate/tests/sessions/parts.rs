@@ -144,6 +144,21 @@ async fn sessions_have_workspaces_of_their_own_and_share_what_is_loaded_for_one(
     assert_ne!(first.id(), third.id());
 }
 
+fn code(error: &HostError) -> &'static str {
+    error.code().map_or("", |code| code.as_str())
+}
+
+#[tokio::test]
+async fn what_keeps_a_host_from_opening_has_a_code() {
+    let recording = "[provider]\nkind = \"recording\"\nrecording = \"missing.jsonl\"\n";
+    for (toml, expected) in
+        [("[provider]\nkind = \"anthropic\"\n", "host-no-model"), (recording, "host-provider-unusable")]
+    {
+        assert_eq!(code(&builder(toml).open().await.unwrap_err()), expected, "{toml}");
+    }
+    assert_eq!(code(&HostError::NoEngine), "host-engine-unavailable");
+}
+
 #[tokio::test]
 async fn what_keeps_a_session_from_opening_has_a_kind_and_a_hint() {
     let folder = TempDir::new().unwrap();
@@ -153,17 +168,21 @@ async fn what_keeps_a_session_from_opening_has_a_kind_and_a_hint() {
 
     let error = host.session(options()).await.unwrap_err();
     assert!(matches!(error, HostError::NoProvider { .. }), "{error}");
+    assert_eq!(code(&error), "host-no-provider");
     assert!(error.hint().unwrap().contains("set `kind` under `[provider]`"));
 
     let error = host.session(with_model().plugins(["notes".parse().unwrap()])).await.unwrap_err();
     assert!(matches!(&error, HostError::UnknownPlugin { plugin, .. } if plugin.as_str() == "notes"), "{error}");
+    assert_eq!(code(&error), "host-unknown-plugin");
 
     let _open = host.session(with_model().id(SessionId::new("a"))).await.unwrap();
     let error = host.session(with_model().id(SessionId::new("a"))).await.unwrap_err();
     assert!(matches!(error, HostError::SessionInUse(_)), "{error}");
+    assert_eq!(code(&error), "host-session-in-use");
 
     let error = host.session(SessionOptions::new("no/such/folder").model(Scripted::new([]))).await.unwrap_err();
     assert!(matches!(error, HostError::Tools(_)), "{error}");
+    assert_eq!(code(&error), "host-workspace-unusable");
     assert!(std::error::Error::source(&error).is_none() || error.hint().is_none());
 
     let plugin =
