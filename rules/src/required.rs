@@ -66,7 +66,7 @@ impl RuleSet {
             let names = self.with_states().map(|(rule, _)| rule.name.as_str());
             let near =
                 flow::text::nearest(name, names).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-            let help = format!("{near}`tidegate rules list` shows the names");
+            let help = format!("{near}`tidegate rules list` prints the names");
             return Some(Unmet { rule: name.to_owned(), source: None, why: "there is no such rule".into(), help });
         };
         let (why, help) = match state {
@@ -159,7 +159,7 @@ mod tests {
             said,
             [
                 "blind: it can never fire on text: `globs` asks for a file; correct its scope, or stop requiring it",
-                "fien: there is no such rule; did you mean `fine`? `tidegate rules list` shows the names",
+                "fien: there is no such rule; did you mean `fine`? `tidegate rules list` prints the names",
                 "named: the setting `disabled_rules` names it; enable it, or stop requiring it",
                 "off: the rule says `enabled = false`; enable it, or stop requiring it",
                 "partial: a part of it was refused; `tidegate rules check` shows which part, and why",

@@ -47,13 +47,13 @@ impl Scope {
     /// What is wrong with the token, in words.
     pub fn parse(token: &str) -> Result<Self, String> {
         let (target, glob) = match token.find('(') {
-            None if token.contains(')') => return Err(format!("scope `{token}` has a `)` without a `(`")),
+            None if token.contains(')') => return Err(format!("scope `{token}` has a `)` without a matching `(`")),
             None => (token, None),
             Some(at) => {
                 let inner =
-                    token[at + 1..].strip_suffix(')').ok_or_else(|| format!("scope `{token}` lacks its `)`"))?;
+                    token[at + 1..].strip_suffix(')').ok_or_else(|| format!("scope `{token}` has no closing `)`"))?;
                 if inner.trim().is_empty() || inner.contains(')') {
-                    return Err(format!("scope `{token}` needs one glob between `(` and `)`"));
+                    return Err(format!("scope `{token}` must contain one glob between `(` and `)`"));
                 }
                 (token[..at].trim(), Some(Glob::new(inner.trim())?))
             }
@@ -63,7 +63,7 @@ impl Scope {
             ("text", None) => return Ok(Self::Text),
             ("thinking", None) => return Ok(Self::Thinking),
             ("text" | "thinking", Some(_)) => {
-                return Err(format!("scope `{token}`: `{lower}` has no files, a glob works for tools only"));
+                return Err(format!("scope `{token}`: a glob is allowed for tools only; `{lower}` has no files"));
             }
             ("tool" | "toolcall", _) => return Ok(Self::Tool { name: None, glob }),
             _ => {}
@@ -72,7 +72,7 @@ impl Scope {
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
         if name.is_empty() || !name.chars().all(fine) {
             return Err(format!(
-                "scope `{token}` names no stream: a tool's name is letters, digits, `_`, `-`, `.`, `/`"
+                "scope `{token}` does not name a stream: a tool's name consists of letters, digits, `_`, `-`, `.`, `/`"
             ));
         }
         Ok(Self::Tool { name: Some(name.to_owned()), glob })
@@ -131,11 +131,11 @@ impl Glob {
     /// # Errors
     /// What is wrong with it, in words.
     pub fn new(text: &str) -> Result<Self, String> {
-        check_glob(text).map_err(|why| format!("glob `{}` is not usable: {why}", start(text)))?;
+        check_glob(text).map_err(|why| format!("glob `{}` is invalid: {why}", start(text)))?;
         let glob = GlobBuilder::new(&text.replace('\\', "/"))
             .literal_separator(true)
             .build()
-            .map_err(|error| format!("glob `{text}` is not usable: {}", error.kind()))?;
+            .map_err(|error| format!("glob `{text}` is invalid: {}", error.kind()))?;
         Ok(Self { text: text.to_owned(), glob, matcher: Arc::default() })
     }
 

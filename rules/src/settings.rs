@@ -7,33 +7,34 @@ use serde::Deserialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct RuleSettings {
-    /// `false` switches the monitor off: no rule is compiled, nothing is held.
+    /// Whether stream rules are active. `false`: no rule is compiled, and nothing is held back.
     pub enabled: bool,
-    /// What becomes of the partial answer when a rule interrupts.
+    /// What happens to the partial answer when a rule interrupts.
     pub context_mode: ContextMode,
-    /// On which streams a match interrupts.
+    /// The streams on which a match interrupts.
     pub interrupt_mode: InterruptMode,
-    /// How often a rule may be injected.
+    /// How often the reminder of a rule is injected.
     pub repeat_mode: RepeatMode,
-    /// For `after-gap`: completed turns between two injections of a rule.
+    /// For `after-gap`: the number of completed turns between two injections of a rule.
     pub repeat_gap: u32,
-    /// `false` drops the built-in pack.
+    /// Whether to use the built-in rules.
     pub builtin_rules: bool,
-    /// Names of rules to leave out, wherever they come from. Trimmed; empty names are ignored.
+    /// Names of rules to disable, whatever their source. Names are trimmed; empty names are ignored.
     pub disabled_rules: Vec<String>,
-    /// Names of rules that have to be in force, wherever they come from: without one of them the host does not run.
+    /// Names of rules that must be active, whatever their source. If one of them is not active, the host does not run.
     pub required: Vec<String>,
-    /// Milliseconds between the abort and the next attempt.
+    /// The delay between the abort and the next attempt, in milliseconds.
     pub retry_delay_ms: u64,
-    /// What is held back while a match may be in progress.
+    /// Which bytes are held back while a match is possible.
     pub hold: Hold,
-    /// For `hold = "match"`: the most bytes of one block that are held; then they are let go, which is reported.
+    /// For `hold = "match"`: the maximum number of bytes of one block that are held back. Beyond it they are released, which
+    /// is reported.
     pub hold_max_bytes: u64,
-    /// For `hold = "match"`: the longest that bytes are held, in milliseconds. The caller owns the clock.
+    /// For `hold = "match"`: the maximum time for which bytes are held back, in milliseconds.
     pub hold_max_ms: u64,
-    /// The most interrupts of one turn, over all rules.
+    /// The maximum number of interrupts in one turn, over all rules.
     pub max_interrupts_per_turn: u32,
-    /// What a match does when a budget for interrupts is spent.
+    /// What a match does when the budget for interrupts is exhausted.
     pub on_budget: OnBudget,
 }
 
@@ -58,31 +59,31 @@ impl Default for RuleSettings {
     }
 }
 
-/// What becomes of the partial answer when a rule interrupts.
+/// What happens to the partial answer when a rule interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ContextMode {
-    /// It leaves the model's context.
+    /// It is removed from the model's context.
     Discard,
-    /// It stays, the reminder after it.
+    /// It is kept, followed by the reminder.
     Keep,
-    /// What came before the line of the match stays as the beginning of the answer.
+    /// The lines before the match are kept as the start of the answer.
     Rewind,
 }
 
-/// On which streams a match interrupts.
+/// The streams on which a match interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InterruptMode {
-    /// Matches of every stream interrupt.
+    /// Matches on all streams interrupt.
     Always,
-    /// On text and thinking.
+    /// Matches on text and thinking interrupt.
     ProseOnly,
-    /// On tool calls.
+    /// Matches on tool calls interrupt.
     ToolOnly,
-    /// On none: the model is told afterwards.
+    /// None: the model receives the reminder afterwards.
     Never,
 }
 
@@ -108,16 +109,16 @@ impl InterruptMode {
     }
 }
 
-/// How often a rule may be injected.
+/// How often the reminder of a rule is injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RepeatMode {
     /// Once in a session.
     Once,
-    /// Again when the gap of completed turns has passed.
+    /// Again after the gap of completed turns.
     AfterGap,
-    /// Whenever it matches.
+    /// On every match.
     Always,
 }
 
@@ -132,25 +133,25 @@ impl RepeatMode {
     }
 }
 
-/// What is held back from the screen.
+/// Which bytes are held back from the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Hold {
-    /// Nothing: text is shown as it comes.
+    /// None: text is shown as it arrives.
     Off,
-    /// Bytes that may belong to a match in progress.
+    /// Bytes that can belong to a match in progress.
     Match,
-    /// Each block until it is complete, where an interrupting rule watches it.
+    /// Each block that an interrupting rule watches, until it is complete.
     Block,
 }
 
-/// What a match does when a budget for interrupts is spent.
+/// What a match does when the budget for interrupts is exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnBudget {
-    /// It is noted and the answer goes on.
+    /// It is recorded, and the answer continues.
     Pass,
     /// The turn ends.
     Stop,

@@ -1,4 +1,4 @@
-//! What can be written on the command line. The doc comments are the help.
+//! The arguments of the command line. Their doc comments are the help texts.
 
 use std::path::PathBuf;
 
@@ -15,54 +15,53 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// What `--help` says of exit codes and the environment.
+/// The exit codes and environment variables that `--help` lists.
 const AFTER_HELP: &str = "\
 Exit codes:
-    0  the turn was completed; every check was good
-    1  the turn failed, or a check was not good; for `rules test` the rule did not fire, for `rules replay` what --fail-on
-       names was found
-    2  the command line, a file or a plugin is wrong; nothing was run
+    0  the turn completed; every check passed
+    1  the turn failed, or a check did not pass
+    2  the command line, a file or a plugin is invalid; nothing was run
     3  a plugin rejected the input
     4  a rule ended the turn
-    5  the turn reached its greatest number of steps
+    5  the turn reached its maximum number of steps
   130  cancelled
 
 Environment:
-  TIDEGATE_LOG    what is logged to standard error, such as `debug` or `tidegate_providers=trace` [default: error]
-  NO_COLOR        no colours, if it is not empty; --color wins over it
-  CLICOLOR_FORCE  colours also where the output is not a terminal, if it is neither empty nor 0";
+  TIDEGATE_LOG    log filter for standard error, such as `debug` [default: error]
+  NO_COLOR        if not empty, disables colors; --color overrides it
+  CLICOLOR_FORCE  if neither empty nor 0, enables colors also without a terminal";
 
-/// What every command takes.
+/// The arguments that every command accepts.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Common {
-    /// The operator's file [default: tidegate.toml of the workspace, where there is one]
+    /// Read this operator's file [default: tidegate.toml in the workspace, if it exists]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The folder that tools work in
+    /// The folder in which tools read, write and run commands
     #[arg(long, global = true, value_name = "DIR", default_value = ".")]
     pub(crate) workspace: PathBuf,
-    /// Load this plugin too: its folder. It may do what --grant allows
+    /// Also load the plugin in this folder; it receives only the powers given with --grant
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) plugin: Vec<PathBuf>,
     /// Grant powers to the plugins given with --plugin: state, session, history, tools, prompt (comma-separated)
     #[arg(long, global = true, value_name = "POWERS", value_delimiter = ',')]
     pub(crate) grant: Vec<Power>,
-    /// Set a plugin's setting, whatever the operator's file says; a list is separated by commas
+    /// Set a plugin's setting, overriding the operator's file; separate the items of a list with commas
     #[arg(long, global = true, value_name = "PLUGIN.KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// When to use colours
+    /// When to print colors
     #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
     pub(crate) color: ColorWhen,
 }
 
-/// When there are colours.
+/// When the output has colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
-    /// At a terminal that understands them, unless NO_COLOR is set
+    /// At a terminal that supports them, unless NO_COLOR is set
     Auto,
-    /// Color output that goes to a file or a pipe, too
+    /// Also in output that goes to a file or a pipe
     Always,
-    /// Print without color, at a terminal too
+    /// Not even at a terminal
     Never,
 }
 
@@ -70,19 +69,19 @@ pub(crate) enum ColorWhen {
 pub(crate) enum Command {
     /// Run turns of one session and print the answers
     Run(Run),
-    /// Plugins: what is loaded, and building one
+    /// Create, build and list plugins
     Plugin {
         #[command(subcommand)]
         command: PluginCommand,
     },
-    /// Stream rules: what watches the model
+    /// List, check, test and replay stream rules, which watch the model's output
     Rules {
         #[command(subcommand)]
         command: RulesCommand,
     },
-    /// Check everything: the provider answers, plugins load, callbacks can be called, rules can fire
+    /// Check that the provider answers, plugins load, callbacks can be called and rules can fire
     Doctor(Doctor),
-    /// Print completions for a shell
+    /// Print the completion script for a shell
     #[command(
         after_help = "Example:\n    tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate"
     )]
@@ -94,49 +93,49 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
-    /// Create a plugin written in Rust: a package that builds, has a test, and can be tried without a key
+    /// Create a plugin written in Rust: a package with a test and a recording to run it without a key
     New {
         /// The folder to create; its last part is the plugin's id
         folder: PathBuf,
-        /// The folder `sdk/rust` of Tidegate's source, unless it is found near the new folder
+        /// The folder `sdk/rust` of Tidegate's source [default: searched for near the new folder]
         #[arg(long, value_name = "FOLDER")]
         sdk: Option<PathBuf>,
     },
-    /// Print the plugins and, for each callback, who is called in which order
+    /// Print the plugins and the order in which each callback calls them
     List {
         /// Print a JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Print what a plugin asks for, before anything of it is granted or loaded
+    /// Print what a plugin requests, without granting or loading anything
     Show {
-        /// The folder with plugin.toml
+        /// The folder that contains plugin.toml
         folder: PathBuf,
     },
-    /// Build a plugin written in Rust into its component
+    /// Build the component of a plugin written in Rust
     Build {
-        /// The folder with plugin.toml and Cargo.toml
+        /// The folder that contains plugin.toml and Cargo.toml
         folder: PathBuf,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RulesCommand {
-    /// Print every rule: its state, source, scope and mode, and why it cannot fire where it cannot
+    /// Print every rule: its state, source, scope and mode, and the reason if it cannot fire
     #[command(
         after_help = "Example:\n    tidegate rules list --json | jq '.rules[] | select(.state != \"active\") | .name'"
     )]
     List(RulesList),
-    /// Check rule files before they are switched on: what is wrong at its place, their examples, what keeps them from firing
+    /// Check rule files before using them: errors with their position, examples, reasons why a rule cannot fire
     #[command(after_help = CHECK_HELP)]
     Check(RulesCheck),
-    /// Try a rule on words or a tool call: where it fires, what is done then, and why not where it does not
+    /// Test a rule on a text or a tool call: where it fires and what happens, or why it does not fire
     #[command(after_help = TEST_HELP)]
     Test(RulesTest),
-    /// Ask what rules would have done in old sessions: recordings and transcripts, compared with what happened
+    /// Run rules over recordings and transcripts of past sessions, and compare with what happened then
     #[command(after_help = REPLAY_HELP)]
     Replay(RulesReplay),
-    /// Print everything about one rule: what it looks for and where, what it does and why, what the model is told
+    /// Print everything about one rule: conditions, scope, action, repeat policy, and its reminder to the model
     #[command(after_help = "Example:\n    tidegate rules explain ts-as-any")]
     Explain(RulesExplain),
 }
@@ -146,7 +145,7 @@ Examples:
     tidegate rules check .tidegate/rules plugins/team-guard/plugin.toml --deny-warnings
     tidegate rules check - < no-print.md
 
-Exit codes: 0 nothing wrong, 1 an error (or with --deny-warnings a warning), 2 something cannot be read.";
+Exit codes: 0 no errors, 1 an error (with --deny-warnings also a warning), 2 a file cannot be read.";
 
 const TEST_HELP: &str = "\
 Examples:
@@ -154,9 +153,9 @@ Examples:
     tidegate rules test ts-as-any --file src/main.ts
     tidegate rules test rules/no-guess.md --text 'It should probably work.' --verbose
 
-The input is fed at once and character by character; both have to come to the same.
+The input is processed twice, as a whole and one character at a time; both results must be equal.
 
-Exit codes: 0 it fires (with --expect-none: it does not), 1 the other way round, 2 wrong use.";
+Exit codes: 0 the rule fires (with --expect-none: it does not fire), 1 the opposite, 2 usage error.";
 
 const REPLAY_HELP: &str = "\
 Examples:
@@ -164,38 +163,38 @@ Examples:
     tidegate rules replay sessions/*.jsonl --rule rules/no-guess.md --verbose
     tidegate rules replay golden.jsonl --fail-on disagreement
 
-A file is a recording (`tidegate run --record FILE`) or a transcript (`tidegate run --output stream-json > FILE`). What was \
-said is fixed: where a rule stops an answer now, the rest of that answer is left out. Tokens marked ~ are estimates.
+A file is a recording (`tidegate run --record FILE`) or a transcript (`tidegate run --output stream-json > FILE`). The \
+model's output is fixed: if a rule stops an answer now, the rest of that answer is ignored. Tokens marked ~ are estimates.
 
-Now and then:
-    same          the same rule at the same place, with the same action
-    only now      it did not fire then
-    only then     it does not fire now
-    other action  the same rule at the same place, with another action
-    unreached     it fired then in what would not have been written now
-    not recorded  what it fired on was not written down
-    unknown       a recording does not say which rules fired
+Results:
+    same          the rule fired then and fires now, at the same position with the same action
+    only now      the rule fires now and did not fire then
+    only then     the rule fired then and does not fire now
+    other action  the rule fires at the same position with another action
+    unreached     the rule fired then in output that would not have been written now
+    not recorded  the output on which the rule fired was not recorded
+    unknown       the recording does not contain which rules fired
 
-Exit codes: 0 done, 1 what --fail-on names was found, 2 a file cannot be read.";
+Exit codes: 0 done, 1 the condition of --fail-on was met, 2 a file cannot be read.";
 
-/// What `rules list` takes.
+/// The arguments of `rules list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RulesList {
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print several lines a rule
+    /// Print several lines for each rule
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) verbose: bool,
 }
 
-/// What `rules check` takes.
+/// The arguments of `rules check`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RulesCheck {
-    /// Rule files (.md, .mdc), manifests (plugin.toml), folders that hold either; `-` is a rule file on standard input
+    /// Rule files (.md, .mdc), manifests (plugin.toml), or folders that contain them; `-` reads a rule file from standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// A warning is as bad as an error
+    /// Treat warnings as errors
     #[arg(long)]
     pub(crate) deny_warnings: bool,
     /// Print a JSON object
@@ -203,37 +202,37 @@ pub(crate) struct RulesCheck {
     pub(crate) json: bool,
 }
 
-/// What `rules test` takes.
+/// The arguments of `rules test`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("input").required(true).args(["text", "thinking", "file", "tool"]))]
 pub(crate) struct RulesTest {
     /// The name of a rule, or the path of a rule file
     pub(crate) rule: String,
-    /// Words of the model for the user; `-` reads them from standard input
+    /// Text of the model's answer; `-` reads it from standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) text: Option<String>,
-    /// Words of the model's reasoning; `-` reads them from standard input
+    /// Text of the model's reasoning; `-` reads it from standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) thinking: Option<String>,
-    /// A text file, as if the model wrote it: with write_file, and with edit_file. Relative to the workspace, as tools are
+    /// Test as if the model wrote this text file, once with write_file and once with edit_file; relative to the workspace
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
-    /// A call of this tool; its arguments are given by --arg or --json-args
+    /// Test a call of this tool, with the arguments given by --arg or --json-args
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// An argument of the call that is a text
+    /// A string argument of the call
     #[arg(long, value_name = "KEY=VALUE", requires = "tool", conflicts_with = "json_args", allow_hyphen_values = true)]
     pub(crate) arg: Vec<String>,
     /// All arguments of the call, as a JSON object
     #[arg(long, value_name = "JSON", requires = "tool")]
     pub(crate) json_args: Option<String>,
-    /// The agent that writes
+    /// The name of the agent that produces the output
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub(crate) agent: String,
-    /// That it does not fire is good, that it fires is not
+    /// Succeed only if the rule does not fire
     #[arg(long)]
     pub(crate) expect_none: bool,
-    /// Print what the model is told, too
+    /// Also print the reminder that the model receives
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// Print a JSON object
@@ -241,46 +240,46 @@ pub(crate) struct RulesTest {
     pub(crate) json: bool,
 }
 
-/// What `rules replay` takes.
+/// The arguments of `rules replay`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RulesReplay {
-    /// Recordings and transcripts
+    /// Recordings and transcripts of sessions
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Only this rule: a name, or the path of a rule file. Tried even where it is switched off; can be given again
+    /// Replay only this rule, even if it is disabled: a name, or the path of a rule file (repeatable)
     #[arg(long, value_name = "RULE")]
     pub(crate) rule: Vec<String>,
-    /// Count every stream in which a rule matches, whatever was injected before; nothing interrupts, nothing is compared
+    /// Count every stream in which a rule matches, regardless of earlier reminders; without interrupts and comparison
     #[arg(long)]
     pub(crate) every: bool,
-    /// The agent whose sessions these are
+    /// The name of the agent that the sessions belong to
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub(crate) agent: String,
-    /// What makes the exit code 1
+    /// The condition for exit code 1
     #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "WHAT")]
     pub(crate) fail_on: FailOn,
     /// Print every match
     #[arg(long, short)]
     pub(crate) verbose: bool,
-    /// Print a JSON object, every match in it
+    /// Print a JSON object that contains every match
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What makes `rules replay` fail.
+/// When `rules replay` exits with code 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
-    /// Exit with success whatever was found
+    /// Exit with 0 whatever fires
     Never,
-    /// Fail if any rule fires
+    /// If any rule fires
     Fire,
-    /// A match that would stop an answer
+    /// If a match would stop an answer
     Interrupt,
-    /// Now differs from then
+    /// If the result differs from the past session
     Disagreement,
 }
 
-/// What `rules explain` takes.
+/// The arguments of `rules explain`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RulesExplain {
     /// The name of a rule, or the path of a rule file
@@ -290,7 +289,7 @@ pub(crate) struct RulesExplain {
     pub(crate) json: bool,
 }
 
-/// What `doctor` takes.
+/// The arguments of `doctor`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
@@ -300,7 +299,7 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
 }
 
-/// Which model answers.
+/// The arguments that select the model.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ProviderArgs {
     /// The provider: anthropic, openai-chat, openai-responses, recording
@@ -309,10 +308,10 @@ pub(crate) struct ProviderArgs {
     /// The model's name
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Where the provider is [default: the vendor's own address]
+    /// The provider's base URL [default: the vendor's]
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// The environment variable that holds the key; "" for no key [default: the vendor's usual one]
+    /// The environment variable that contains the API key; "" for no key [default: the vendor's usual one]
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) api_key_env: Option<String>,
     /// Answer from this recording instead of a model
@@ -322,33 +321,33 @@ pub(crate) struct ProviderArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// What to do; `-` reads it from standard input. Several prompts are turns of one session, in order; it ends with the
-    /// first turn that is not completed
+    /// The prompt; `-` reads it from standard input. Several prompts run as turns of one session, in order, until a turn
+    /// does not complete
     #[arg(required = true, value_name = "PROMPT")]
     pub(crate) prompts: Vec<String>,
     #[command(flatten)]
     pub(crate) provider: ProviderArgs,
-    /// Record what goes over the wire to this file, secrets removed; it can be replayed with --recording
+    /// Record requests and responses to this file, with secrets masked; replay it with --recording
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// What to print: the answers, one JSON object a turn, or every event as a line of JSON
+    /// The output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
-    /// Who may run what: `shell=allow`, `shell(git status*)=allow`, `write_file=deny`; modes are allow, ask, deny
+    /// Allow, ask about or deny tool calls: `shell=allow`, `shell(git status*)=allow`, `write_file=deny`
     #[arg(long, value_name = "TOOL=MODE")]
     pub(crate) permission: Vec<String>,
-    /// Print what the session took: tokens, interrupts, time of each callback
+    /// Print a summary of the session: tokens, interrupts, time of each callback
     #[arg(long)]
     pub(crate) summary: bool,
 }
 
-/// What `run` prints.
+/// The output format of `run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// The answers: at a terminal as they stream, elsewhere each when it is accepted; of a turn that is cancelled or cut off,
-    /// also what was shown until then
+    /// The answers: at a terminal as they stream, otherwise each one when it is accepted; if a turn is cancelled or
+    /// interrupted, the part shown so far
     Text,
-    /// One JSON object a turn, each on a line
+    /// One JSON object per turn, each on a line
     Json,
     /// Every event as a line of JSON
     StreamJson,

@@ -1,4 +1,4 @@
-//! From the operator's file and the flags to a host. Flags win over the file.
+//! Builds the operator's settings from the operator's file and the flags, which take precedence.
 
 use std::path::Path;
 
@@ -13,9 +13,9 @@ use crate::exit::Failure;
 /// later.
 pub(crate) const MAX_INSTANCES: u32 = 128;
 
-/// What the operator decided: the file, then the flags that all commands take.
+/// Reads the operator's file and applies the flags that all commands accept.
 pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
-    // As a person would write it: `tidegate.toml`, not `./tidegate.toml`.
+    // Messages show `tidegate.toml`, not `./tidegate.toml`.
     let here = common.workspace == Path::new(".");
     let in_workspace = if here { OPERATOR_FILE.into() } else { common.workspace.join(OPERATOR_FILE) };
     let mut operator = match &common.config {
@@ -25,12 +25,12 @@ pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
     };
     let grants = &common.grant;
     if common.plugin.is_empty() && !grants.is_empty() {
-        return Err(Failure::setup("--grant is for plugins given with --plugin, and there is none"));
+        return Err(Failure::setup("--grant applies to plugins given with --plugin, but no --plugin was given"));
     }
     for path in &common.plugin {
         let mut entry = PluginEntry::of_path(path);
-        // Only what the manifest asks for: a grant on the command line is for several plugins at once.
-        // A manifest that cannot be read is told of when the plugin is loaded.
+        // Only the powers that the manifest requests: a grant on the command line applies to all plugins given there.
+        // A manifest that cannot be read is reported when the plugin is loaded.
         if let Ok(manifest) = tidegate::Manifest::load(&entry.folder.join(tidegate::MANIFEST_FILE)) {
             entry.grants = grants.iter().copied().filter(|power| manifest.capabilities.contains_key(power)).collect();
         }
@@ -42,7 +42,7 @@ pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
 
 /// Applies `--set PLUGIN.KEY=VALUE`.
 fn set(plugins: &mut [PluginEntry], text: &str) -> Result<(), Failure> {
-    let malformed = || Failure::setup("--set takes PLUGIN.KEY=VALUE, such as `--set notes.limit=5`");
+    let malformed = || Failure::setup("--set expects PLUGIN.KEY=VALUE, for example `--set notes.limit=5`");
     let (name, value) = text.split_once('=').ok_or_else(malformed)?;
     let (id, key) = name.split_once('.').ok_or_else(malformed)?;
     let mut ids = Vec::new();
@@ -68,9 +68,12 @@ fn set(plugins: &mut [PluginEntry], text: &str) -> Result<(), Failure> {
         entry.settings.insert(key.to_owned(), (value, None));
         return Ok(());
     }
-    let known =
-        if ids.is_empty() { "none is loaded".to_owned() } else { format!("the plugins are {}", ids.join(", ")) };
-    Err(Failure::setup(format_args!("--set: there is no plugin `{id}`; {known}")))
+    let known = if ids.is_empty() {
+        "no plugins are configured".to_owned()
+    } else {
+        format!("the plugins are {}", ids.join(", "))
+    };
+    Err(Failure::setup(format_args!("--set: no plugin `{id}` is loaded; {known}")))
 }
 
 /// Applies the flags that choose a model.
@@ -97,7 +100,7 @@ pub(crate) fn choose_provider(operator: &mut Operator, args: &ProviderArgs) -> R
             ("--api-key-env", args.api_key_env.is_some()),
         ];
         if let Some((flag, _)) = others.iter().find(|(_, given)| *given) {
-            return Err(Failure::setup(format_args!("--recording answers in place of a provider: leave out {flag}")));
+            return Err(Failure::setup(format_args!("--recording replaces the provider: remove {flag}")));
         }
         provider.kind = Some(ProviderKind::Recording);
         provider.recording = Some(file.clone());

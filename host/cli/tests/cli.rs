@@ -425,8 +425,8 @@ fn a_plugins_setting_can_be_given_on_the_command_line() {
     for (wrong, why) in [
         ("more.limit=many", "`limit` of plugin `more` must be a number; How many."),
         ("more.limt=5", "plugin `more` has no setting `limt`; it has `limit`"),
-        ("less.limit=5", "there is no plugin `less`; the plugins are `rules`, `more`"),
-        ("more", "--set takes PLUGIN.KEY=VALUE"),
+        ("less.limit=5", "no plugin `less` is loaded; the plugins are `rules`, `more`"),
+        ("more", "--set expects PLUGIN.KEY=VALUE"),
     ] {
         let output = list(&["--set", wrong]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
@@ -469,9 +469,9 @@ fn colours_follow_the_flag_the_environment_and_the_terminal() {
 fn what_makes_no_sense_is_refused() {
     let place = Place::new(&[&[Say::Text("hi")]], "");
     let both = place.run(&["run", "go", "--provider", "anthropic", "--recording", "recording.jsonl"]);
-    assert!(both.status.code() == Some(2) && err(&both).contains("leave out --provider"), "{}", err(&both));
+    assert!(both.status.code() == Some(2) && err(&both).contains("remove --provider"), "{}", err(&both));
     let both = place.run(&["run", "go", "--model", "m", "--recording", "recording.jsonl"]);
-    assert!(both.status.code() == Some(2) && err(&both).contains("leave out --model"), "{}", err(&both));
+    assert!(both.status.code() == Some(2) && err(&both).contains("remove --model"), "{}", err(&both));
     for prompt in ["", "  "] {
         let output = place.run(&["run", prompt]);
         assert!(output.status.code() == Some(2) && err(&output).contains("a prompt is empty"), "{}", err(&output));
@@ -490,7 +490,9 @@ fn what_is_wrong_with_rules_is_told_in_every_output() {
     let manifest = std::fs::read_to_string(place.path("rules/plugin.toml")).unwrap();
     place.write("rules/plugin.toml", &(manifest + broken));
     let told = |text: &str| {
-        for part in ["`disabled_rules` names `ts-as-ayn`", "`broken`", "the tool no_such_tool", "leave out `main`"] {
+        for part in
+            ["`disabled_rules` contains `ts-as-ayn`", "`broken`", "the tool no_such_tool", "do not include `main`"]
+        {
             assert!(text.contains(part), "{part:?} is not in {text}");
         }
     };
@@ -508,7 +510,7 @@ fn what_is_wrong_with_rules_is_told_in_every_output() {
     );
     let doctor = out(&place.run(&["doctor"]));
     told(&doctor);
-    assert!(doctor.contains("warn rule elsewhere: cannot fire") && doctor.contains("rules list` shows"), "{doctor}");
+    assert!(doctor.contains("warn rule elsewhere: cannot fire") && doctor.contains("rules list` prints"), "{doctor}");
 }
 
 #[test]

@@ -303,7 +303,7 @@ fn wrong_use_is_refused_with_what_to_do() {
     let place = Place::with(&[("no-unwrap", UNWRAP)]);
     for (arguments, said) in [
         (&["rules", "test", "no-unwrp", "--text", "x"][..], "did you mean `no-unwrap`?"),
-        (&["rules", "explain", "zzz"], "`tidegate rules list` shows the names"),
+        (&["rules", "explain", "zzz"], "`tidegate rules list` prints the names"),
         (&["rules", "explain", "gone/rule.md"], "cannot read the rule file"),
         (&["rules", "test", "no-unwrap"], "--text"),
         (&["rules", "test", "no-unwrap", "--text", "x", "--tool", "t"], "cannot be used with"),

@@ -222,12 +222,12 @@ fn check_identity(document: &mut Document<'_>, typed: &ManifestFile) {
 fn check_tools(document: &mut Document<'_>, typed: &ManifestFile) {
     for (index, name) in typed.tools.avoided_tools.iter().enumerate() {
         if typed.tools.preferred_tools.contains(name) {
-            let help = "keep it in one of the two lists";
+            let help = "remove it from one of the two lists";
             let at = steps!["tools", "avoided_tools", index];
             document.error(
                 Code::ManifestConflictingGuidance,
                 &at,
-                format!("`{name}` is preferred and avoided at once"),
+                format!("`{name}` is both preferred and avoided"),
                 help,
             );
         }

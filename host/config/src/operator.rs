@@ -207,7 +207,7 @@ fn check_provider(document: &mut Document<'_>, typed: &ProviderFile) {
     }
     if !replays && typed.recording.is_some() {
         let help = "set `kind = \"recording\"` to replay it, or remove the key";
-        let message = "`recording` is only read with `kind = \"recording\"`";
+        let message = "`recording` requires `kind = \"recording\"`";
         document.error(Code::ConfigRecording, &steps!["provider", "recording"], message, help);
     }
     if typed.api_key_env.as_ref().is_some_and(|name| KeySource::of_variable(name).is_err()) {
@@ -226,7 +226,7 @@ fn check_provider(document: &mut Document<'_>, typed: &ProviderFile) {
 /// Why a string cannot be the base address of a provider. The provider itself checks what depends on its kind, such as the path.
 fn unusable_url(url: &str) -> Option<&'static str> {
     let Some(rest) = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) else {
-        return Some("is not an address of HTTP");
+        return Some("is not an HTTP URL");
     };
     if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Some("contains white space or control characters");
@@ -236,7 +236,9 @@ fn unusable_url(url: &str) -> Option<&'static str> {
     }
     let authority = rest.split('/').next().unwrap_or_default();
     if authority.contains('@') {
-        return Some("must not contain a user or a password; `api_key_env` names the variable of a key");
+        return Some(
+            "must not contain a user or a password; set the variable that contains the key with `api_key_env`",
+        );
     }
     // An IPv6 address is in brackets, and its colons do not start a port.
     let (host, port) = match authority.rsplit_once(':') {
@@ -252,7 +254,7 @@ fn unusable_url(url: &str) -> Option<&'static str> {
 fn system_prompt(document: &mut Document<'_>, typed: &typed::PromptFile, folder: &Path) -> Option<String> {
     let Some(file) = &typed.system_file else { return typed.system.clone() };
     if typed.system.is_some() {
-        let help = "keep one of `system` and `system_file`";
+        let help = "remove one of `system` and `system_file`";
         document.error(
             Code::ConfigDuplicate,
             &steps!["prompt", "system_file"],

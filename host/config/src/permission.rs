@@ -52,7 +52,7 @@ impl PermissionRule {
     /// There is no `=`, the word after the last `=` is not one of `allow`, `ask`, `deny`, or the key is malformed.
     pub fn parse(text: &str) -> Result<Self, BadPermission> {
         let Some((key, word)) = text.rsplit_once('=') else {
-            return Err(bad(format!("`{text}` sets no mode"), "write it as `TOOL=allow`, `TOOL=ask` or `TOOL=deny`"));
+            return Err(bad(format!("`{text}` has no mode"), "write it as `TOOL=allow`, `TOOL=ask` or `TOOL=deny`"));
         };
         let word = word.trim();
         let Some(mode) = PermissionMode::from_word(word) else {
@@ -80,12 +80,16 @@ impl PermissionRule {
             return Err(bad(format!("`{tool}` is not the name of a tool"), help));
         }
         match pattern {
-            Some("") => Err(bad(format!("`{key}` has an empty pattern"), format!("write `{tool}` to mean every call"))),
-            Some(_) if tool == "*" => {
-                Err(bad(format!("`{key}` has a pattern for every tool"), "a pattern belongs to one tool: `TOOL(GLOB)`"))
+            Some("") => {
+                Err(bad(format!("`{key}` has an empty pattern"), format!("write `{tool}` to match every call")))
             }
+            Some(_) if tool == "*" => Err(bad(
+                format!("`{key}` combines a pattern with every tool"),
+                "a pattern belongs to one tool: `TOOL(GLOB)`",
+            )),
             Some(glob) if globset::Glob::new(glob).is_err() => {
-                let help = "`*`, `?`, `[…]` and `{a,b}` have a meaning; close what is opened, or put `\\` before it";
+                let help =
+                    "`*`, `?`, `[…]` and `{a,b}` are special characters; close every bracket, or escape it with `\\`";
                 Err(bad(format!("`{glob}` is not a glob"), help))
             }
             _ => Ok(Self { tool: tool.to_owned(), pattern: pattern.map(str::to_owned), mode, place: None }),

@@ -120,7 +120,7 @@ fn duplicate(before: &[ConfiguredPlugin], plugin: &ConfiguredPlugin) -> Option<D
     let id: &PluginId = &plugin.manifest.id;
     let first = before.iter().find(|other| other.manifest.id == *id)?;
     let error = Diagnostic::error(Code::PluginDuplicateId, "another plugin has the same id").about_plugin(id);
-    let error = at_entry(error, &plugin.entry).help("remove one of them; an id names one plugin");
+    let error = at_entry(error, &plugin.entry).help("remove one of them; ids are unique");
     Some(match &first.entry.place {
         Some(place) => error.at(place.clone(), "the first"),
         None => error,
@@ -185,7 +185,7 @@ fn settings(found: &mut Vec<Diagnostic>, manifest: &Manifest, entry: &PluginEntr
                 let how = match &entry.place {
                     Some(_) => format!("add `{name} = …` under `[plugin.settings]`"),
                     None => {
-                        format!("give it where the plugin is added; on the command line: `--set {id}.{name}=VALUE`")
+                        format!("set it where the plugin is added; on the command line: `--set {id}.{name}=VALUE`")
                     }
                 };
                 found.push(error.help(format!("{how}: {}", decl.description)));

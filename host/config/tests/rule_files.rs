@@ -171,7 +171,10 @@ fn a_broken_edit_keeps_the_last_good_rule_until_it_is_mended_deleted_or_switched
     desk.rule("a.md", "bro(ken");
     assert_eq!(desk.look(), ["edited rules/a.md (refused, kept)"]);
     assert_eq!(desk.condition("a").as_deref(), Some("good"));
-    assert!(said(&desk.files).contains("the rule as it was before stays in force until the file is fixed or deleted"));
+    assert!(
+        said(&desk.files)
+            .contains("the previous version of the rule remains active until the file is fixed or deleted")
+    );
     // An editor that empties the file before it writes.
     desk.write("a.md", "");
     assert_eq!(desk.look(), ["edited rules/a.md (refused, kept)"]);
@@ -200,7 +203,7 @@ fn what_is_no_text_is_refused_where_it_stops_to_be_text() {
         tidegate_config::render(desk.only_finding(), false).replace(&format!("{}/", desk.folder.path().display()), "");
     assert!(
         shown.starts_with(
-            "error[rule-file-encoding]: this rule file is not UTF-8: it has the byte 0xe9 here\n --> latin.md:2:17\n"
+            "error[rule-file-encoding]: this rule file is not UTF-8: invalid byte 0xe9 here\n --> latin.md:2:17\n"
         ),
         "{shown}"
     );
@@ -218,11 +221,11 @@ fn what_is_too_large_or_no_file_is_refused_and_does_not_hang() {
     desk.look();
     let found = desk.only_finding();
     assert_eq!(found.code.as_str(), "rule-file-unreadable");
-    assert!(found.message.ends_with("large.md`: it has more than the 1048576 bytes that are read"), "{found}");
+    assert!(found.message.ends_with("large.md`: its size exceeds the limit of 1048576 bytes"), "{found}");
     fs::remove_file(desk.path("large.md")).unwrap();
     fs::create_dir(desk.path("folder.md")).unwrap();
     desk.look();
-    assert!(desk.only_finding().message.ends_with("folder.md`: it is no file"));
+    assert!(desk.only_finding().message.ends_with("folder.md`: it is not a file"));
 }
 
 #[test]
@@ -268,7 +271,7 @@ fn a_link_out_of_the_fence_is_refused_and_one_within_is_read() {
     assert_eq!(names(&files), ["in"]);
     let all = said(&files);
     assert!(all.contains("error[rule-file-outside]: the rule file"), "{all}");
-    assert!(all.contains("out.md` is a link out of the workspace and is not read"), "{all}");
+    assert!(all.contains("out.md` is a link that leaves the workspace and is not read"), "{all}");
     assert!(all.contains("nowhere.md`: No such file"), "{all}");
     let mut open = of(None);
     open.look();
@@ -297,9 +300,9 @@ fn a_folder_that_was_asked_for_has_to_be_there_and_is_read_once() {
     assert_eq!(names(&files), ["a"]);
     let all = said(&files).replace(&format!("{}/", here.path().display()), "");
     for part in [
-        "warning[rule-folder-duplicate]: the rule folder `./team/` is one that is read already\n --> tidegate.toml:2:20",
+        "warning[rule-folder-duplicate]: the rule folder `./team/` is listed twice\n --> tidegate.toml:2:20",
         "warning[rule-folder-missing]: the rule folder `~/rules` does not exist\n --> tidegate.toml:2:31",
-        "error[rule-folder-unreadable]: cannot read the rule folder `tidegate.toml`: it is no folder\n --> tidegate.toml:2:42",
+        "error[rule-folder-unreadable]: cannot read the rule folder `tidegate.toml`: it is not a folder\n --> tidegate.toml:2:42",
     ] {
         assert!(all.contains(part), "{part}\n-- is not in\n{all}");
     }
@@ -346,7 +349,7 @@ fn an_edit_takes_no_part_of_a_required_rule_away() {
         desk.write("a.md", broken);
         assert_eq!(desk.look(), ["edited rules/a.md (refused, kept)"]);
         assert_eq!((in_force(&desk), desk.unmet()), (vec![2], vec![]));
-        assert!(said(&desk.files).contains("the rule as it was before stays in force"), "{}", said(&desk.files));
+        assert!(said(&desk.files).contains("the previous version of the rule remains active"), "{}", said(&desk.files));
     }
     desk.write("a.md", required("'three'"));
     assert_eq!(desk.look(), ["edited rules/a.md"]);
@@ -369,7 +372,7 @@ fn a_required_rule_that_is_deleted_while_the_host_runs_is_missed_until_it_is_bac
     fs::remove_file(desk.path("a.md")).unwrap();
     fs::remove_file(desk.path("b.md")).unwrap();
     assert_eq!(desk.look(), ["removed rules/a.md", "removed rules/b.md"]);
-    let missed = ["rule `a` (project, rules/a.md): the rule is required and its file was deleted: `rules/a.md`"];
+    let missed = ["rule `a` (project, rules/a.md): the file of a required rule was deleted: `rules/a.md`"];
     assert_eq!(desk.unmet(), missed);
     let codes: Vec<&str> = desk.files.unmet().map(|one| one.code.as_str()).collect();
     assert_eq!(codes, ["rule-file-deleted"]);
@@ -397,10 +400,7 @@ fn a_rule_that_is_required_by_name_is_missed_although_another_file_has_its_name(
     fs::remove_file(user.path().join("a.md")).unwrap();
     fs::remove_file(user.path().join("b.md")).unwrap();
     files.look();
-    assert_eq!(
-        unmet(&files),
-        ["rule `a` (user, rules/a.md): the rule is required and its file was deleted: `rules/a.md`"]
-    );
+    assert_eq!(unmet(&files), ["rule `a` (user, rules/a.md): the file of a required rule was deleted: `rules/a.md`"]);
     rule(&user, "a.md");
     files.look();
     assert_eq!(unmet(&files), [""; 0]);
@@ -423,7 +423,7 @@ fn a_required_folder_has_to_be_there_with_all_its_rules() {
     desk.look();
     let unmet = desk.unmet();
     assert!(unmet[0].ends_with("does not exist, and it is required"), "{unmet:?}");
-    assert_eq!(unmet[1], "rule `a` (project, rules/a.md): the rule is required and its file was deleted: `rules/a.md`");
+    assert_eq!(unmet[1], "rule `a` (project, rules/a.md): the file of a required rule was deleted: `rules/a.md`");
 }
 
 #[test]

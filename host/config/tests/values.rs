@@ -73,6 +73,6 @@ fn permissions_are_read_from_flags_too() {
         ("shell", Some("make X=1 *"), PermissionMode::Allow)
     );
     let said = |text: &str| PermissionRule::parse(text).unwrap_err().to_string();
-    assert_eq!(said("shell"), "`shell` sets no mode; write it as `TOOL=allow`, `TOOL=ask` or `TOOL=deny`");
+    assert_eq!(said("shell"), "`shell` has no mode; write it as `TOOL=allow`, `TOOL=ask` or `TOOL=deny`");
     assert_eq!(said("shell=alow"), "`alow` is not a mode; did you mean `allow`?");
 }

@@ -73,9 +73,12 @@ fn short(out: &mut impl Write, entries: &[RuleEntry], refused: &[(String, Diagno
     for line in table::lines(&["RULE", "STATE", "ACTION", "REPEATS", "LONGEST", "FROM", "WATCHES"], &rows) {
         writeln!(out, "{line}")?;
     }
-    let why = |entry: &&RuleEntry| entry.status != RuleStatus::Active;
-    for entry in entries.iter().filter(why) {
-        writeln!(out, "{}: {}", style::out(style::STRONG, &entry.rule.name), entry.status)?;
+    for (status, names) in inactive(entries) {
+        let who = match names.as_slice() {
+            few if few.len() <= MAX_NAMES => few.join(", "),
+            many => format!("{} rules", many.len()),
+        };
+        writeln!(out, "{}: {status}", style::out(style::STRONG, &who))?;
     }
     if entries.iter().any(|entry| entry.rule.bucket == RuleBucket::Stream) {
         writeln!(out, "{}", style::out(style::DIM, &format!("REPEATS: {REPEAT_LEGEND}")))?;
@@ -86,6 +89,22 @@ fn short(out: &mut impl Write, entries: &[RuleEntry], refused: &[(String, Diagno
         "{}, {active} active; --verbose shows more, `tidegate rules explain RULE` everything",
         count(entries.len() as u64, "rule", "rules")
     )
+}
+
+/// So many rules with the same reason are named; of more, only the number is given: the table has their names.
+const MAX_NAMES: usize = 3;
+
+/// Why rules are not active, each reason once with the names of its rules, in order of the first.
+fn inactive(entries: &[RuleEntry]) -> Vec<(String, Vec<&str>)> {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.status != RuleStatus::Active) {
+        let (status, name) = (entry.status.to_string(), entry.rule.name.as_str());
+        match reasons.iter_mut().find(|(known, _)| *known == status) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((status, vec![name])),
+        }
+    }
+    reasons
 }
 
 fn row(entry: &RuleEntry) -> Vec<Cell> {

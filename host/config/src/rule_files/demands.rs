@@ -48,9 +48,9 @@ pub(super) fn gives(file: &OsStr, rule: &str) -> bool {
 /// What is reported of a required rule whose file was deleted while the host runs. A model that can run commands can delete
 /// files: only a new start, which is a person's decision, forgets the rule.
 pub(super) fn deleted(shown: &str, rule: &Rule) -> Diagnostic {
-    let message = format!("the rule is required and its file was deleted: `{shown}`");
+    let message = format!("the file of a required rule was deleted: `{shown}`");
     rule.diagnostic(Severity::Error, Code::RuleFileDeleted, message)
-        .help("restore it, or start the host again to run without the rule")
+        .help("restore it, or restart the host to run without the rule")
 }
 
 impl Entry {

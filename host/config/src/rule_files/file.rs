@@ -34,7 +34,7 @@ impl RuleFile {
     /// Reads a rule file whose text is there already.
     pub fn of_source(source: &Arc<SourceFile>, layer: &RuleLayer, shown: &str) -> Self {
         let Some(name) = source.path.file_stem().and_then(|name| name.to_str()) else {
-            let message = format!("`{}` cannot name a rule: its name is not Unicode", source.path.display());
+            let message = format!("`{}` cannot be a rule: its file name is not Unicode", source.path.display());
             return Self::refused(Diagnostic::error(Code::RuleFileName, message).help("rename the file"));
         };
         let from = rules::RuleOrigin { layer: layer.clone(), path: shown.to_owned() };
@@ -61,17 +61,17 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, (String, &'static str)> {
     // Opening a pipe would block until it has a writer.
     let about = path.metadata().map_err(failed)?;
     if !about.is_file() {
-        return Err(("it is no file".to_owned(), "rename it or move it away: what ends in `.md` or `.mdc` is a rule"));
+        return Err((
+            "it is not a file".to_owned(),
+            "rename or move it: every `.md` or `.mdc` entry must be a rule file",
+        ));
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(failed)?;
     file.take(MAX_RULE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_RULE_BYTES {
-        let cause = format!("it has more than the {MAX_RULE_BYTES} bytes that are read");
-        return Err((
-            cause,
-            "a rule's body is what the model is told: shorten it, or rename the file if it is no rule",
-        ));
+        let cause = format!("its size exceeds the limit of {MAX_RULE_BYTES} bytes");
+        return Err((cause, "a rule's body is sent to the model: shorten it, or rename the file if it is not a rule"));
     }
     Ok(bytes)
 }
@@ -81,7 +81,7 @@ fn not_text(named: &Path, bytes: &[u8], good: usize) -> Diagnostic {
     let wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     let message = match bytes.get(good) {
         _ if wide => "this rule file is UTF-16, not UTF-8".to_owned(),
-        Some(byte) => format!("this rule file is not UTF-8: it has the byte 0x{byte:02x} here"),
+        Some(byte) => format!("this rule file is not UTF-8: invalid byte 0x{byte:02x} here"),
         None => "this rule file is not UTF-8".to_owned(),
     };
     let source = SourceFile::new(named, String::from_utf8_lossy(bytes));

@@ -41,7 +41,7 @@ pub struct FileChange {
     pub kind: ChangeKind,
     /// It has no rule that can be used.
     pub refused: bool,
-    /// It was refused, and the rule it had before stays in force.
+    /// It was refused, and its previous rule remains active.
     pub kept: bool,
 }
 
@@ -131,7 +131,9 @@ impl Known {
         let settled = self.state == FolderState::Read && stamp.settled_since(&self.stamp);
         self.stamp = stamp;
         match about {
-            Ok(about) if !about.is_dir() => self.fail("it is no folder", "name the folder that holds the rule files"),
+            Ok(about) if !about.is_dir() => {
+                self.fail("it is not a folder", "give the folder that contains the rule files");
+            }
             Ok(_) if settled => {}
             Ok(_) => match Listing::of(&self.at, &self.folder.path) {
                 Ok(listing) => {
@@ -156,7 +158,7 @@ impl Known {
             // A folder that is required has to be named where it is read, too.
             FolderState::Twice if self.folder.required => None,
             FolderState::Twice => {
-                let message = format!("the rule folder `{path}` is one that is read already");
+                let message = format!("the rule folder `{path}` is listed twice");
                 let warning = Diagnostic::warning(Code::RuleFolderDuplicate, message).help("remove it from `folders`");
                 Some(asked(&self.folder, warning))
             }
@@ -303,7 +305,7 @@ fn entry(
         }
     });
     if let Some(first) = read.findings.first_mut().filter(|_| kept.is_some()) {
-        let stays = "the rule as it was before stays in force until the file is fixed or deleted";
+        let stays = "the previous version of the rule remains active until the file is fixed or deleted";
         let help = first.help.take().map(|help| format!("{help}; {stays}"));
         first.help = Some(help.unwrap_or_else(|| stays.to_owned()));
     }
@@ -318,7 +320,7 @@ fn fenced(path: &Path, named: &Path, fence: Option<&Path>) -> Result<(), Box<Dia
     if real.starts_with(fence) {
         return Ok(());
     }
-    let message = format!("the rule file `{}` is a link out of the workspace and is not read", named.display());
-    let help = "copy the file, or name the folder it is in in `folders` under `[rules]` in tidegate.toml";
+    let message = format!("the rule file `{}` is a link that leaves the workspace and is not read", named.display());
+    let help = "copy the file, or add its folder to `folders` under `[rules]` in tidegate.toml";
     Err(Diagnostic::error(Code::RuleFileOutside, message).help(help).into())
 }

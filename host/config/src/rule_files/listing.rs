@@ -50,16 +50,16 @@ impl Listing {
     fn cut(&mut self, named: &Path) {
         let Some(first) = self.names.get(MAX_RULE_FILES) else { return };
         let message = format!(
-            "the rule folder `{}` has {} rule files, and {MAX_RULE_FILES} are read",
+            "the rule folder `{}` has {} rule files, more than the limit of {MAX_RULE_FILES}",
             named.display(),
             self.names.len()
         );
-        let help = format!("`{}` and what comes after it is left out; is it the right folder?", first.display());
+        let help = format!("`{}` and the files after it are ignored; is this the right folder?", first.display());
         self.findings.push(Diagnostic::error(Code::RuleFolderTooLarge, message).help(help));
         self.names.truncate(MAX_RULE_FILES);
     }
 
-    /// Files that look like rules and are not read. Reported once for each folder.
+    /// Files that look like rules but are not read. Reported once for each folder.
     fn near_misses(&mut self, folder: &Path, named: &Path, others: &[OsString]) {
         let begins = |name: &&OsString| {
             let path = folder.join(name);
@@ -69,8 +69,8 @@ impl Listing {
         };
         let files: Vec<&OsString> = others.iter().filter(begins).collect();
         if !files.is_empty() {
-            let message = format!("{} in `{}` look like rules and are not read", list(&files), named.display());
-            let help = "a rule file ends in `.md` or `.mdc`: rename them";
+            let message = format!("{} in `{}` look like rules but are not read", list(&files), named.display());
+            let help = "rename them: the name of a rule file ends in `.md` or `.mdc`";
             self.findings.push(Diagnostic::warning(Code::RuleFileIgnored, message).help(help));
         }
         let folders: Vec<&OsString> = others.iter().filter(|name| holds_rules(&folder.join(name))).collect();

@@ -19,45 +19,45 @@ pub(crate) struct ManifestFile {
     pub(crate) id: String,
     /// The plugin's version, such as `0.1.0`.
     pub(crate) version: String,
-    /// The version of the contract it is made for: `0.1`.
+    /// The version of the contract that the plugin is built for: `0.1`.
     pub(crate) api: String,
-    /// What it does, in one sentence.
+    /// What the plugin does, in one sentence.
     #[schemars(length(min = 1))]
     pub(crate) description: String,
-    /// Its licence, such as `Apache-2.0 OR MIT`.
+    /// The license as an SPDX expression, such as `Apache-2.0 OR MIT`.
     #[serde(default)]
     pub(crate) license: Option<String>,
-    /// Who made it.
+    /// The authors, each as `Name <address>` or as a name.
     #[serde(default)]
     pub(crate) authors: Vec<String>,
-    /// Where its source is.
+    /// The URL of the source repository.
     #[serde(default)]
     pub(crate) repository: Option<String>,
-    /// The WebAssembly component; a plugin may be rules and prompts alone.
+    /// The WebAssembly component. A plugin without one consists of rules, prompt additions or tool guidance.
     #[serde(default)]
     pub(crate) component: Option<ComponentFile>,
     /// How the component is built from the plugin's folder.
     #[serde(default)]
     pub(crate) build: Option<BuildFile>,
-    /// What happens when one of its callbacks did not do its work, for those that register nothing else.
+    /// The failure policy of callbacks that do not register one themselves.
     #[serde(default)]
     pub(crate) on_failure: Option<OnFailureWord>,
-    /// Powers it asks for, each with why it needs it.
+    /// The powers that the plugin requests, each with the reason.
     #[serde(default)]
     pub(crate) capabilities: CapabilitiesFile,
-    /// Limits it asks for; the operator's are the upper bound.
+    /// The limits that the plugin requests; the operator's limits are the upper bound.
     #[serde(default)]
     pub(crate) limits: LimitsRequest,
-    /// Settings that the operator may give it.
+    /// The settings that the operator can set.
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, SettingFile>,
-    /// Rules that the plugin adds, under `[[rule]]`.
+    /// The rules that the plugin adds, each under `[[rule]]`.
     #[serde(default)]
     pub(crate) rule: Vec<rules::RuleSpec>,
-    /// Additions to the prompt; they need the capability `prompt`.
+    /// Additions to the prompt; they require the capability `prompt`.
     #[serde(default)]
     pub(crate) prompt: Vec<AdditionFile>,
-    /// Guidance on tools.
+    /// Guidance to the model on the use of tools.
     #[serde(default)]
     pub(crate) tools: GuidanceFile,
 }
@@ -75,18 +75,18 @@ pub(crate) struct ComponentFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BuildFile {
-    /// The language it is written in.
+    /// The language of the source.
     pub(crate) kind: BuildKind,
 }
 
-/// What happens when a callback did not do its work: it failed, was skipped, or returned something that cannot be used.
+/// The policy for a callback that failed, was skipped, or returned an invalid result.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OnFailureWord {
-    /// The chain continues with the value that the callback was given.
+    /// The chain continues with the value that the callback received.
     Skip,
-    /// Nothing that was not checked is shown (`on_plain_text`, `on_tag`, a rewriting `on_llm_output`) or sent
-    /// (`on_input_messages`).
+    /// Content that was not checked is not shown (`on_plain_text`, `on_tag`, a rewriting `on_llm_output`) and not sent
+    /// to the model (`on_input_messages`).
     Withhold,
 }
 
@@ -97,24 +97,24 @@ impl OnFailureWord {
     }
 }
 
-/// Powers, each with why the plugin needs it; the operator reads this before granting. `log`, `settings`, `clock` and `random`
-/// are always granted.
+/// Powers, each with the reason why the plugin needs it, which the operator reads before granting. `log`, `settings`, `clock`
+/// and `random` are always granted.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CapabilitiesFile {
-    /// Why it keeps state.
+    /// Why the plugin stores state that outlives a callback.
     #[schemars(length(min = 1))]
     pub(crate) state: Option<String>,
-    /// Why it sees facts about the session.
+    /// Why the plugin reads facts about the session (id, model, workspace, position).
     #[schemars(length(min = 1))]
     pub(crate) session: Option<String>,
-    /// Why it sees the messages of the conversation.
+    /// Why the plugin reads the messages of the conversation.
     #[schemars(length(min = 1))]
     pub(crate) history: Option<String>,
-    /// Why it sees which tools are offered.
+    /// Why the plugin reads which tools are offered to the model.
     #[schemars(length(min = 1))]
     pub(crate) tools: Option<String>,
-    /// Why it adds to the prompt.
+    /// Why the plugin adds text to the prompt.
     #[schemars(length(min = 1))]
     pub(crate) prompt: Option<String>,
 }
@@ -123,22 +123,22 @@ pub(crate) struct CapabilitiesFile {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsRequest {
-    /// Milliseconds of its own time for one call of `on_input_messages`, `on_llm_output` or `ttsr_triggered`.
+    /// Milliseconds of the guest's own time for one call of `on_input_messages`, `on_llm_output` or `ttsr_triggered`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) callback_ms: Option<u64>,
-    /// Milliseconds of its own time for one call of `on_plain_text` or `on_tag`.
+    /// Milliseconds of the guest's own time for one call of `on_plain_text` or `on_tag`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) text_ms: Option<u64>,
-    /// Milliseconds of its own time for all calls of one turn together.
+    /// Milliseconds of the guest's own time for all calls of one turn together.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) turn_ms: Option<u64>,
-    /// MiB of memory of one instance.
+    /// Maximum memory of one instance, in MiB.
     #[schemars(range(min = 1, max = 4_096))]
     pub(crate) memory_mib: Option<u64>,
-    /// KiB that one call may give back.
+    /// Maximum size of the result of one call, in KiB.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) output_kib: Option<u64>,
-    /// Seconds for which a value of the power `state` is kept since it was last read or written, where the plugin sets no time.
+    /// Default lifetime of a value of the power `state`, in seconds since it was last read or written.
     #[schemars(range(min = 1, max = 31_536_000))]
     pub(crate) state_ttl_s: Option<u64>,
 }
@@ -147,13 +147,13 @@ pub(crate) struct LimitsRequest {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SettingFile {
-    /// What kind of value it has.
+    /// The type of the value.
     #[serde(rename = "type")]
     pub(crate) kind: SettingKind,
-    /// Its value where the operator gives none; without a default the operator has to give one.
+    /// The value if the operator sets none. Without a default, the operator must set a value.
     #[serde(default)]
     pub(crate) default: Option<ValueFile>,
-    /// What it does.
+    /// What the setting does.
     #[schemars(length(min = 1))]
     pub(crate) description: String,
 }
@@ -162,14 +162,14 @@ pub(crate) struct SettingFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AdditionFile {
-    /// Where it goes.
+    /// The position in the prompt.
     pub(crate) position: Position,
-    /// The text, as the model sees it.
+    /// The text, which the model receives verbatim.
     #[schemars(length(min = 1))]
     pub(crate) content: String,
 }
 
-/// Guidance on tools: it orders and advises, and never forbids.
+/// Guidance on tools: an order and advice for the model. It never forbids a tool.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GuidanceFile {
@@ -177,7 +177,7 @@ pub(crate) struct GuidanceFile {
     pub(crate) preferred_tools: Vec<String>,
     /// Tools to avoid; they are listed last.
     pub(crate) avoided_tools: Vec<String>,
-    /// The order in which tools are best used.
+    /// The recommended order in which to use tools.
     pub(crate) tool_order: Vec<String>,
 }
 

@@ -14,45 +14,45 @@ use super::rules::RulesFile;
 #[serde(deny_unknown_fields, default)]
 #[schemars(title = "tidegate.toml")]
 pub(crate) struct OperatorFile {
-    /// Which model answers, and how it is reached.
+    /// The model and its provider.
     pub(crate) provider: ProviderFile,
-    /// What the model is told before everything else.
+    /// The system prompt.
     pub(crate) prompt: PromptFile,
-    /// Plugins, in order of registration.
+    /// The plugins, in order of registration.
     pub(crate) plugin: Vec<PluginFile>,
-    /// Stream rules: what happens when one matches, and where rule files are.
+    /// Stream rules: what happens on a match, and which rule files are read.
     pub(crate) rules: RulesFile,
-    /// Built-in tools: who may run them, and how far they go.
+    /// The built-in tools: permissions and limits.
     pub(crate) tools: ToolsFile,
-    /// The most that any plugin may take; `[plugin.limits]` sets other limits for one plugin.
+    /// The limits of every plugin; `[plugin.limits]` sets other limits for one plugin.
     pub(crate) limits: LimitsFile,
-    /// How long a turn may go on.
+    /// The limits of a turn.
     pub(crate) turn: TurnFile,
 }
 
-/// Which model answers, and how it is reached.
+/// The model and its provider.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ProviderFile {
-    /// The wire format that is spoken.
+    /// The wire format of the provider.
     pub(crate) kind: Option<ProviderKind>,
-    /// The model's name, as the provider knows it.
+    /// The model's name at the provider.
     pub(crate) model: Option<String>,
-    /// Where the provider is, such as `http://127.0.0.1:8080`; the provider's own address where none is given.
+    /// The base URL, such as `http://127.0.0.1:8080`. Default: the vendor's.
     pub(crate) base_url: Option<String>,
-    /// The environment variable that holds the key. `""`: no key is sent. The provider's usual one where none is named.
+    /// The environment variable that contains the API key. `""` sends no key. Default: the vendor's usual variable.
     pub(crate) api_key_env: Option<String>,
-    /// The most tokens an answer may have.
+    /// Maximum number of tokens of an answer.
     #[schemars(range(min = 1, max = 4_294_967_295_u64))]
     pub(crate) max_tokens: Option<u32>,
-    /// Milliseconds a connection may take to come about.
+    /// Time limit for establishing a connection, in milliseconds.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) connect_timeout_ms: u64,
-    /// Milliseconds an answer may stand still before it counts as lost.
+    /// Time in milliseconds without a received byte after which the answer fails.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) idle_timeout_ms: u64,
-    /// Whether the model can go on from a beginning of its answer, which is how `context_mode = "rewind"` continues best.
-    /// Where it is not said, this is known by the model's name. Other formats than Anthropic's have no way to say it.
+    /// Whether the model can continue a partial answer (prefill), which `context_mode = "rewind"` prefers.
+    /// Default: derived from the model's name. Only Anthropic's format supports it.
     pub(crate) prefill: Option<bool>,
     /// The recording to replay, relative to this file; only with `kind = "recording"`.
     pub(crate) recording: Option<String>,
@@ -74,13 +74,13 @@ impl Default for ProviderFile {
     }
 }
 
-/// What the model is told before everything else.
+/// The system prompt.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PromptFile {
-    /// The system prompt itself.
+    /// The text of the system prompt.
     pub(crate) system: Option<String>,
-    /// A text file that holds the system prompt, relative to this file. Not together with `system`.
+    /// A text file that contains the system prompt, relative to this file. Excludes `system`.
     pub(crate) system_file: Option<String>,
 }
 
@@ -91,25 +91,25 @@ pub(crate) struct PluginFile {
     /// The plugin's folder, or its `plugin.toml`, relative to this file.
     #[schemars(length(min = 1))]
     pub(crate) path: String,
-    /// The powers it is given: all that its manifest asks for, or it is not loaded.
+    /// The granted powers. A plugin is loaded only if all powers that its manifest requests are granted.
     #[serde(default)]
     pub(crate) grants: Vec<Power>,
-    /// Whether it is loaded at all.
+    /// Whether the plugin is loaded.
     #[serde(default = "yes")]
     pub(crate) enabled: bool,
-    /// Its failure refuses the turn, instead of being skipped.
+    /// Whether a failure of the plugin rejects the turn. By default, a failing callback is skipped.
     #[serde(default)]
     pub(crate) required: bool,
-    /// What happens when one of its callbacks did not do its work, instead of what it registers.
+    /// Overrides the failure policy that the plugin's callbacks register.
     #[serde(default)]
     pub(crate) on_failure: Option<OnFailureWord>,
-    /// Priorities to use instead of those it registers: 0 to 100, higher runs first.
+    /// Overrides the priorities that the plugin registers: 0 to 100, higher runs first.
     #[serde(default)]
     pub(crate) priority: PriorityFile,
-    /// Limits of this plugin, instead of what it asks for within `[limits]`.
+    /// Overrides the limits of this plugin; may exceed those of `[limits]`.
     #[serde(default)]
     pub(crate) limits: LimitsRequest,
-    /// Values of the settings that its manifest declares.
+    /// Values of the settings that the plugin's manifest declares.
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, ValueFile>,
 }
@@ -139,7 +139,7 @@ pub(crate) struct PriorityFile {
     pub(crate) ttsr_triggered: Option<u8>,
 }
 
-/// A setting's value: a text, a number, true or false, or a list of texts.
+/// A setting's value: a string, a number, a boolean, or a list of strings.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ValueFile(pub(crate) toml::Value);
 
@@ -170,9 +170,9 @@ impl JsonSchema for ValueFile {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ToolsFile {
-    /// Who may run what. A key is a tool (`shell`), a tool and a pattern (`"shell(git status*)"`, `"write_file(docs/**)"`)
-    /// or `"*"` for every tool. A pattern beats a tool, a tool beats `*`; of several patterns that fit, the strictest
-    /// decides.
+    /// Permissions: `allow`, `ask` or `deny`. A key is a tool (`shell`), a tool with a pattern (`"shell(git status*)"`,
+    /// `"write_file(docs/**)"`) or `"*"` for every tool. A pattern takes precedence over a tool, a tool over `*`; if
+    /// several patterns match, the strictest applies.
     pub(crate) permission: BTreeMap<String, PermissionMode>,
     /// The tool `shell`.
     pub(crate) shell: ShellFile,
@@ -182,10 +182,10 @@ pub(crate) struct ToolsFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ShellFile {
-    /// Milliseconds a command may run.
+    /// Time limit of a command, in milliseconds.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub(crate) timeout_ms: u64,
-    /// KiB of its output that are kept.
+    /// Maximum output of a command that is kept, in KiB.
     #[schemars(range(min = 1, max = 16_384))]
     pub(crate) output_kib: u64,
 }
@@ -196,26 +196,26 @@ impl Default for ShellFile {
     }
 }
 
-/// The most that any plugin may take.
+/// The limits of every plugin.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsFile {
-    /// Milliseconds of its own time for one call of `on_input_messages`, `on_llm_output` or `ttsr_triggered`.
+    /// Milliseconds of the guest's own time for one call of `on_input_messages`, `on_llm_output` or `ttsr_triggered`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) callback_ms: u64,
-    /// Milliseconds of its own time for one call of `on_plain_text` or `on_tag`.
+    /// Milliseconds of the guest's own time for one call of `on_plain_text` or `on_tag`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) text_ms: u64,
-    /// Milliseconds of its own time for all calls of one turn together.
+    /// Milliseconds of the guest's own time for all calls of one turn together.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) turn_ms: u64,
-    /// MiB of memory of one instance.
+    /// Maximum memory of one instance, in MiB.
     #[schemars(range(min = 1, max = 4_096))]
     pub(crate) memory_mib: u64,
-    /// KiB that one call may give back.
+    /// Maximum size of the result of one call, in KiB.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) output_kib: u64,
-    /// Seconds for which a value of the power `state` is kept since it was last read or written, where the plugin sets no time.
+    /// Default lifetime of a value of the power `state`, in seconds since it was last read or written.
     #[schemars(range(min = 1, max = 31_536_000))]
     pub(crate) state_ttl_s: u64,
 }
@@ -226,14 +226,14 @@ impl Default for LimitsFile {
     }
 }
 
-/// How long a turn may go on.
+/// The limits of a turn.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct TurnFile {
-    /// The most steps (accepted answers) of one turn.
+    /// Maximum number of steps (accepted answers) of one turn.
     #[schemars(range(min = 1, max = 10_000))]
     pub(crate) max_steps: u32,
-    /// How often a request that failed in passing is tried again.
+    /// Maximum number of retries of a request that failed with a transient error.
     #[schemars(range(max = 100))]
     pub(crate) max_retries: u32,
 }

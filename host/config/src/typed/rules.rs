@@ -9,31 +9,31 @@ use serde::{Deserialize, Deserializer};
 
 use crate::OnProblem;
 
-/// `[rules]`. Both halves refuse unknown keys, so neither may see the keys of the other.
+/// `[rules]`. Both halves reject unknown keys, so each one receives only its own keys.
 #[derive(Debug, Default)]
 pub(crate) struct RulesFile {
-    /// What happens when a rule matches.
+    /// What happens on a match.
     pub(crate) settings: rules::RuleSettings,
-    /// Where rule files are.
+    /// Which rule files are read.
     pub(crate) folders: RuleFoldersFile,
 }
 
-/// Where rule files are.
+/// Which rule files are read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RuleFoldersFile {
-    /// `false`: rule files of the workspace, in `.tidegate/rules`, are not read.
+    /// Whether to read the rule files of the workspace, in `.tidegate/rules`.
     pub(crate) project_rules: bool,
-    /// `false`: the user's own rule files, in `tidegate/rules` of the user's configuration folder, are not read.
+    /// Whether to read the user's rule files, in `tidegate/rules` of the user's configuration folder.
     pub(crate) user_rules: bool,
-    /// Further folders with rule files, relative to this file. Their rules count as the project's, after its own.
+    /// Further folders with rule files, relative to this file. Their rules belong to the project layer, after its own.
     #[schemars(inner(length(min = 1)))]
     pub(crate) folders: Vec<String>,
-    /// Folders, relative to this file, whose rules are all required: the folder has to be there, and every rule file in it
-    /// has to be in force. Those that are not read anyway are read as if they were in `folders`.
+    /// Folders, relative to this file, whose rules are all required: the folder must exist, and every rule in it must be
+    /// active. A folder that is not read otherwise is read as if it were listed in `folders`.
     #[schemars(inner(length(min = 1)))]
     pub(crate) required_folders: Vec<String>,
-    /// What a rule that cannot be used as written does, whether it is required or not.
+    /// What happens if a rule is invalid, required or not.
     pub(crate) on_problem: OnProblem,
 }
 

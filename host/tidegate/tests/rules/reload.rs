@@ -42,7 +42,7 @@ async fn a_rule_that_an_edit_broke_stays_in_force_and_it_is_said_once_with_its_l
     let (text, events) = talk.turn().await;
     assert_eq!((text.as_str(), fired(&events)), ("fine", vec!["word"]));
     let said = notices(&events);
-    let first = "rules reloaded: 1 refused, their last good rule stays in force (.tidegate/rules/word.md)";
+    let first = "rules reloaded: 1 refused, their last valid version remains active (.tidegate/rules/word.md)";
     assert_eq!(said[0], first);
     assert!(said[1].contains(".tidegate/rules/word.md:2)") && said[1].contains("`al(pha` is not valid"), "{said:?}");
     // Nothing has changed: nothing is reported. The rule fired once and is used up.
@@ -146,7 +146,7 @@ async fn the_doctor_tells_all_that_is_wrong_and_each_rule_once() {
         "unknown key `versoin` (wrong/plugin.toml:2)",
         "Good plugin right: 0.1.0: no callbacks; 1 rules, 0 prompts",
         "Good rule folder .tidegate/rules: 1 of 3 rule files refused",
-        "Good rule folder .cursor/rules: 1 rule file is not read: the folder is another host's; `folders",
+        "Good rule folder .cursor/rules: 1 rule file is not read: the folder belongs to another host; to read it, add `folders",
         "condition `(x` is not valid",
         "Bad rule blind: can never fire: it can never fire on text: `globs` asks for a file",
         "Warning rule good: watches text; it is used instead of: user, user/good.md",

@@ -33,7 +33,7 @@ async fn a_required_rule_that_cannot_be_used_refuses_the_host_with_its_place() {
     assert!(
         refusal(&place, "")
             .await
-            .contains("rule `guard` (project, .tidegate/rules/guard.md): the rule is required and not in force")
+            .contains("rule `guard` (project, .tidegate/rules/guard.md): the rule is required but not active")
     );
     place.rule("guard.md", &guard("globs = '*.rs'\n", "'x'"));
     assert!(refusal(&place, "").await.contains("it can never fire on text"));
@@ -41,7 +41,7 @@ async fn a_required_rule_that_cannot_be_used_refuses_the_host_with_its_place() {
     assert!(
         refusal(&place, "")
             .await
-            .contains("rule `guard` (project, .tidegate/rules/guard.md): the rule is required and cannot fire")
+            .contains("rule `guard` (project, .tidegate/rules/guard.md): the rule is required but cannot fire")
     );
     place.rule("guard.md", &guard("", "'x'"));
     assert!(refusal(&place, "[rules]\ndisabled_rules = [\"guard\"]\n").await.contains("`disabled_rules` names it"));
@@ -115,7 +115,7 @@ async fn a_required_rule_that_an_edit_breaks_stays_and_one_that_is_deleted_refus
     place.rule("guard.md", &guard("repeat = 'always'\n", "['(alpha', 'beta']"));
     let (text, events) = talk.turn().await;
     assert_eq!((text.as_str(), fired(&events)), ("fine", vec!["guard"]));
-    assert!(notices(&events)[0].contains("their last good rule stays in force"), "{:?}", notices(&events));
+    assert!(notices(&events)[0].contains("their last valid version remains active"), "{:?}", notices(&events));
 
     place.remove_rule("guard.md");
     for _ in 0..2 {
@@ -125,10 +125,7 @@ async fn a_required_rule_that_an_edit_breaks_stays_and_one_that_is_deleted_refus
             _ => None,
         });
         let Some(TurnStatus::Failed { message, .. }) = status else { panic!("{status:?}") };
-        assert!(
-            message.contains("the rule is required and its file was deleted: `.tidegate/rules/guard.md`"),
-            "{message}"
-        );
+        assert!(message.contains("the file of a required rule was deleted: `.tidegate/rules/guard.md`"), "{message}");
     }
     place.rule("guard.md", &guard("", "'gamma'"));
     assert_eq!(talk.turn().await.0, "back");
@@ -162,7 +159,7 @@ async fn a_session_is_refused_where_an_open_one_has_lost_its_guard() {
     let _open = place.session(&host, "first").await.unwrap();
     place.remove_rule("guard.md");
     let error = place.session(&host, "second").await.unwrap_err().to_string();
-    assert!(error.contains("error[rule-file-deleted]") && error.contains("its file was deleted"), "{error}");
+    assert!(error.contains("error[rule-file-deleted]") && error.contains("was deleted"), "{error}");
     place.rule("guard.md", &guard("", "'gamma'"));
     assert!(place.session(&host, "second").await.is_ok());
 }
