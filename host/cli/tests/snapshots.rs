@@ -1,0 +1,102 @@
+//! What the program prints, as whole screens: each file in `snapshots` is a command with its output. After a deliberate
+//! change run `UPDATE_EXPECT=1 cargo test -p tidegate-cli --test snapshots` and read the difference.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::path::Path;
+
+use expect_test::expect_file;
+use support::{AN_AI, Place, Say, UNWRAP, code, err, out, recording};
+
+/// A workspace with two rules of its own, a plugin of rules and prompts, and a model that breaks a rule once.
+fn workspace() -> Place {
+    let place = Place::with(&[("no-unwrap", UNWRAP), ("no-ai", AN_AI)]);
+    let answers: &[&[Say<'_>]] =
+        &[&[Say::Text("Well, as an AI language model I")], &[Say::Text("The port is 8080.")], &[Say::Text("Done.")]];
+    place.write("answers.jsonl", &recording(answers));
+    place.write(
+        "house/plugin.toml",
+        "id = \"house\"\nversion = \"0.2.0\"\napi = \"0.1\"\ndescription = \"The rules of the house.\"\n\
+         [capabilities]\nprompt = \"states the house style\"\n\
+         [[prompt]]\nposition = \"system_suffix\"\ncontent = \"Write short sentences.\"\n\
+         [[rule]]\nname = \"no-todo\"\ncondition = 'TODO'\nscope = \"tool(*.rs)\"\nbody = \"Finish the work.\"\n",
+    );
+    place.write(
+        "tidegate.toml",
+        "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n[rules]\nbuiltin_rules = false\n\
+         retry_delay_ms = 0\n[[plugin]]\npath = \"house\"\ngrants = [\"prompt\"]\n",
+    );
+    place
+}
+
+/// The command as it is typed, its output on both streams, and its exit code.
+fn screen(place: &Place, arguments: &[&str]) -> String {
+    let output = place.run(arguments);
+    let typed: Vec<String> = arguments
+        .iter()
+        .map(|word| if word.contains([' ', '*', '\'']) { format!("{word:?}") } else { (*word).to_owned() })
+        .collect();
+    let mut text = format!("$ tidegate {}\n{}", typed.join(" "), out(&output));
+    for line in err(&output).lines() {
+        text += &format!("stderr: {line}\n");
+    }
+    let text = format!("{text}exit code {}\n", code(&output));
+    let root = place.path("").canonicalize().unwrap();
+    text.replace(root.to_str().unwrap().trim_end_matches('/'), "$WORKSPACE")
+}
+
+fn check(place: &Place, name: &str, arguments: &[&str]) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(format!("{name}.txt"));
+    expect_file![file].assert_eq(&screen(place, arguments));
+}
+
+#[test]
+fn help() {
+    let place = Place::new();
+    for (name, arguments) in [
+        ("help", &["--help"][..]),
+        ("help-run", &["run", "--help"]),
+        ("help-rules-test", &["rules", "test", "--help"]),
+        ("help-rules-replay", &["rules", "replay", "--help"]),
+    ] {
+        check(&place, name, arguments);
+    }
+}
+
+#[test]
+fn a_turn() {
+    let place = workspace();
+    check(&place, "run", &["run", "Which port?"]);
+    check(&place, "run-json", &["run", "Which port?", "--output", "json"]);
+}
+
+#[test]
+fn rules() {
+    let place = workspace();
+    check(&place, "rules-list", &["rules", "list"]);
+    check(&place, "rules-explain", &["rules", "explain", "no-unwrap"]);
+    check(&place, "rules-test", &["rules", "test", "no-ai", "--text", "I am, as an AI, not sure.", "--verbose"]);
+    check(&place, "rules-check", &["rules", "check", ".tidegate/rules", "house/plugin.toml"]);
+}
+
+#[test]
+fn plugins_and_doctor() {
+    let place = workspace();
+    check(&place, "plugin-list", &["plugin", "list"]);
+    check(&place, "plugin-show", &["plugin", "show", "house"]);
+    check(&place, "doctor", &["doctor"]);
+    check(&place, "doctor-json", &["doctor", "--json"]);
+}
+
+#[test]
+fn mistakes() {
+    let place = workspace();
+    place.write("typo.toml", "[provider]\nkin = \"recording\"\n[rules]\ncontext_mode = \"rewnd\"\n");
+    place.write("bad.md", "+++\ncondition = '(open'\nscop = \"text\"\n+++\nBody.\n");
+    check(&place, "typo-in-settings", &["run", "go", "--config", "typo.toml"]);
+    check(&place, "typo-in-rule", &["rules", "check", "bad.md"]);
+    check(&place, "unknown-plugin", &["run", "go", "--set", "hose.limit=3"]);
+    place.write("empty.toml", "");
+    check(&place, "no-provider", &["run", "go", "--config", "empty.toml"]);
+}
