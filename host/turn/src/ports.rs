@@ -1,6 +1,7 @@
 //! What a turn needs from outside, as traits, which other crates implement.
 
 mod files;
+mod state;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,6 +16,10 @@ use flow::{
 };
 
 pub use files::{FileKind, FileStatus, Files};
+pub use state::{
+    PluginSummary, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange,
+    StateEntry, StateError, StateLifetime, StateStore, StoredState,
+};
 
 /// A future that a port returns.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
