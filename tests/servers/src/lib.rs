@@ -13,6 +13,7 @@ mod llmock;
 mod model;
 mod process;
 mod progress;
+mod redis;
 
 pub use aimock::Aimock;
 pub use http::{Response, get, post};
@@ -23,3 +24,4 @@ pub use llmock::Llmock;
 pub use model::RealModel;
 pub use process::free_port;
 pub use progress::{Step, say};
+pub use redis::{RedisServer, ensure_redis};

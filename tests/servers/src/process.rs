@@ -19,7 +19,8 @@ const TRIES: u32 = 3;
 
 /// Becomes the server (`exec`) and leaves a watcher process that reads our end of a pipe. When that end closes, however
 /// this process came to its end, the watcher kills the group of both.
-const LAUNCHER: &str = r#"exec 3<&0; (read -r _ <&3; kill -s KILL -- "-$$") & exec 3<&-; exec "$@" </dev/null"#;
+pub(crate) const LAUNCHER: &str =
+    r#"exec 3<&0; (read -r _ <&3; kill -s KILL -- "-$$") & exec 3<&-; exec "$@" </dev/null"#;
 
 /// A port of 127.0.0.1 that was free a moment ago.
 ///

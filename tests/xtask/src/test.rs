@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
-use tidegate_servers::{ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_python};
+use tidegate_servers::{
+    ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_python, ensure_redis,
+};
 
 use crate::{guests, run};
 
@@ -58,6 +60,7 @@ fn prepare() -> Result<()> {
     ensure_model()?;
     ensure_componentize_js()?;
     ensure_componentize_py()?;
+    ensure_redis()?;
     guests::build_test_guests()?;
     guests::build_plugins()?;
     Ok(())
