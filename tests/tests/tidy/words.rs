@@ -24,12 +24,13 @@ const ALLOWED: [&str; 2] =
     [concat!("registry+https://github.com/rust-lang/crates", ".io-index"), concat!("\"/ho", "me/me\"")];
 
 /// Words of the host's sources and the one crate that is allowed to use them.
-const OWNED: [(&str, &str); 7] = [
+const OWNED: [(&str, &str); 8] = [
     ("wasmtime::", "host/sandbox/"),
     ("reqwest::", "host/providers/"),
     ("anthropic-version", "host/providers/"),
     ("chat/completions", "host/providers/"),
     ("redis::", "host/store/"),
+    ("redb::", "host/store/"),
     ("std::io::stdout", "host/cli/"),
     ("clap::", "host/cli/"),
 ];

@@ -1,0 +1,50 @@
+//! What a backend does for an open session. Everything else (queue, expiry, retries) is the same for all of them.
+
+use std::sync::Arc;
+
+use flow::PluginId;
+use turn::ports::{BoxFuture, StateError, StoredState};
+
+use crate::activity::Recorded;
+use crate::queue::Flight;
+
+/// Keys that were removed because they had expired.
+pub(crate) type Swept = Vec<(PluginId, String)>;
+
+/// Why a flight was not written, as far as is known.
+#[derive(Debug)]
+pub(crate) struct WriteError {
+    pub(crate) error: StateError,
+    /// The flight was not written, and will not be. Otherwise it can have arrived, or still arrive.
+    pub(crate) is_definite: bool,
+}
+
+impl From<StateError> for WriteError {
+    /// An error that says nothing about the flight.
+    fn from(error: StateError) -> Self {
+        Self { error, is_definite: false }
+    }
+}
+
+/// One open session of a backend, which owns its lease.
+pub(crate) trait Backend: Send + Sync {
+    /// Reads what is durable of a plugin, expired entries included.
+    fn load<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<StoredState, StateError>>;
+
+    /// Writes a flight, as a whole or not at all, and returns the keys that its sweeps removed. Does nothing if a flight with this
+    /// number or a higher one was written before. Dropping the future does not stop the write.
+    fn write(&self, flight: Arc<Flight>) -> BoxFuture<'_, Result<Swept, WriteError>>;
+
+    /// Releases the lease. Flights that arrive later are not written. A lease that cannot be released ends by itself.
+    fn release(&self) -> BoxFuture<'_, ()>;
+}
+
+/// A session that a backend has opened.
+pub(crate) struct Opened<B> {
+    pub(crate) backend: B,
+    /// The activity that the backend has recorded; of a fresh session, the moment of the opening.
+    pub(crate) recorded: Recorded,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! State on the disk: one file for each session in a folder, and next to it a lock while the session is open.
+
+mod file;
+mod lock;
+mod session;
+mod tables;
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flow::{PluginId, SessionId};
+use sha2::{Digest as _, Sha256};
+use turn::ports::{BoxFuture, Clock, SessionList, SessionState, ShownSession, StateAdmin, StateError, StateStore};
+
+use crate::lifetime::ExpiryCheck;
+use crate::memory::shown;
+use crate::options::StoreOptions;
+use crate::session::OpenSession;
+use file::{Found, Snapshot, StateFile, look, unavailable, unreadable};
+use lock::LockFile;
+use session::Inner;
+
+pub(crate) use session::DiskSession;
+
+/// The extensions of the files of a session.
+const STATE: &str = "state";
+const LOCK: &str = "lock";
+
+/// Keeps the state of each session in a file of a folder. Only the owner of the files can read them.
+///
+/// A write is durable when the file system says so (`fsync`). A process that dies leaves the state of its last completed `settle`, and
+/// its sessions can be opened at once. A file that is damaged is refused with its path and left as it is.
+#[derive(Clone)]
+pub struct DiskStore {
+    folder: PathBuf,
+    options: StoreOptions,
+    clock: Arc<dyn Clock>,
+}
+
+impl DiskStore {
+    /// Uses this folder; creates it where there is none, readable by its owner only.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`] with the path: the folder cannot be created.
+    pub fn new(folder: impl Into<PathBuf>, options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Self, StateError> {
+        let folder = folder.into();
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|error| unavailable(&folder, error))?;
+        Ok(Self { folder, options, clock })
+    }
+
+    /// The path of a session's file, whether it exists or not.
+    fn path(&self, session: &SessionId) -> PathBuf {
+        self.folder.join(format!("{}.{STATE}", stem(session)))
+    }
+
+    fn check(&self, snapshot: &Snapshot) -> ExpiryCheck {
+        let (active_ms, session_ttl_ms) = (snapshot.recorded.active_ms, self.options.session_ttl_ms());
+        ExpiryCheck { at_ms: self.clock.now_ms(), active_ms, session_ttl_ms }
+    }
+
+    /// Reads a file; `None` if it is gone. Only one that a crash has left needs its lease for a moment, to be repaired. Blocks.
+    fn snapshot(&self, path: &Path) -> Result<Option<Snapshot>, StateError> {
+        match look(path)? {
+            Found::Nothing => return Ok(None),
+            Found::Snapshot(snapshot) => return Ok(Some(snapshot)),
+            Found::Unrepaired => {}
+        }
+        let name = SessionId::new(path.file_stem().unwrap_or_default().to_string_lossy());
+        let _lock = session::lock(path, &name, &self.options.owner)?;
+        StateFile::repair(path)?;
+        match look(path)? {
+            Found::Nothing => Ok(None),
+            Found::Snapshot(snapshot) => Ok(Some(snapshot)),
+            Found::Unrepaired => Err(unreadable(path, "it is damaged, and cannot be repaired")),
+        }
+    }
+
+    fn show_now(&self, path: &Path) -> Result<Option<ShownSession>, StateError> {
+        let Some(snapshot) = self.snapshot(path)? else { return Ok(None) };
+        let check = self.check(&snapshot);
+        let mut states = snapshot.states;
+        states.iter_mut().for_each(|(_, state)| check.retain(&mut state.entries));
+        let Some(mut shown) = shown(&snapshot.session, check, states) else { return Ok(None) };
+        let lock = path.with_extension(LOCK);
+        shown.summary.owner = LockFile::owner(&lock).map_err(|error| unavailable(&lock, error))?;
+        Ok(Some(shown))
+    }
+
+    /// The files of all sessions, in order of their names.
+    fn paths(&self) -> Result<Vec<PathBuf>, StateError> {
+        let unavailable = |error| unavailable(&self.folder, error);
+        let entries = fs::read_dir(&self.folder).map_err(unavailable)?;
+        let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+        let mut paths = paths.map_err(unavailable)?;
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == STATE));
+        paths.sort_unstable();
+        Ok(paths)
+    }
+
+    fn list_now(&self) -> Result<SessionList, StateError> {
+        let mut list = SessionList::default();
+        for path in self.paths()? {
+            match self.show_now(&path) {
+                Ok(shown) => list.sessions.extend(shown.map(|shown| shown.summary)),
+                Err(error) => list.problems.push(error),
+            }
+        }
+        list.sessions.sort_by(|one, other| one.session.cmp(&other.session));
+        Ok(list)
+    }
+
+    fn delete_now(&self, session: &SessionId) -> Result<bool, StateError> {
+        let path = self.path(session);
+        if !path.exists() {
+            return Ok(false);
+        }
+        let lock = session::lock(&path, session, &self.options.owner)?;
+        Inner::new(&path, session, lock).delete()?;
+        Ok(true)
+    }
+
+    fn remove_expired_now(&self) -> Result<u64, StateError> {
+        let mut removed = 0;
+        for path in self.paths()? {
+            let expired = |path: &Path| -> Result<bool, StateError> {
+                let Some(snapshot) = self.snapshot(path)? else { return Ok(false) };
+                let check = self.check(&snapshot);
+                // Opening deletes what has expired, unless its owner was faster.
+                Ok(check.session_end() <= check.at_ms && self.open_now(&snapshot.session).is_ok() && !path.exists())
+            };
+            match expired(&path) {
+                Ok(expired) => removed += u64::from(expired),
+                Err(error) => tracing::warn!(%error, "an expired session cannot be looked for"),
+            }
+        }
+        Ok(removed)
+    }
+
+    fn open_now(&self, session: &SessionId) -> Result<session::OpenedDisk, StateError> {
+        let (owner, now_ms) = (&self.options.owner, self.clock.now_ms());
+        DiskSession::open(&self.path(session), session, owner, now_ms, self.options.session_ttl_ms())
+    }
+}
+
+impl std::fmt::Debug for DiskStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DiskStore")
+            .field("folder", &self.folder)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl StateStore for DiskStore {
+    fn open<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Arc<dyn SessionState>, StateError>> {
+        Box::pin(async {
+            let (store, id) = (self.clone(), session.clone());
+            let opened = on_thread(self.path(session), move || store.open_now(&id)).await?;
+            let (clock, ttl_ms) = (Arc::clone(&self.clock), self.options.session_ttl_ms());
+            let open: Arc<dyn SessionState> = Arc::new(OpenSession::new(session.clone(), opened, clock, ttl_ms));
+            Ok(open)
+        })
+    }
+}
+
+impl StateAdmin for DiskStore {
+    fn sessions(&self) -> BoxFuture<'_, Result<SessionList, StateError>> {
+        let store = self.clone();
+        Box::pin(on_thread(self.folder.clone(), move || store.list_now()))
+    }
+
+    fn show<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<ShownSession>, StateError>> {
+        let (store, path) = (self.clone(), self.path(session));
+        Box::pin(on_thread(path.clone(), move || store.show_now(&path)))
+    }
+
+    fn clear<'a>(
+        &'a self,
+        session: &'a SessionId,
+        plugin: Option<&'a PluginId>,
+    ) -> BoxFuture<'a, Result<bool, StateError>> {
+        Box::pin(async move {
+            let path = self.path(session);
+            let Some(plugin) = plugin else {
+                let (store, id) = (self.clone(), session.clone());
+                return on_thread(path, move || store.delete_now(&id)).await;
+            };
+            if !path.exists() {
+                return Ok(false);
+            }
+            let open = self.open(session).await?;
+            let cleared = open.clear(plugin).await;
+            open.close(std::time::Duration::ZERO).await.and(cleared).map(|()| true)
+        })
+    }
+
+    fn remove_expired(&self) -> BoxFuture<'_, Result<u64, StateError>> {
+        let store = self.clone();
+        Box::pin(on_thread(self.folder.clone(), move || store.remove_expired_now()))
+    }
+}
+
+/// Runs work on a thread for blocking work. A panic there is what a damaged file causes.
+async fn on_thread<T: Send + 'static>(
+    path: PathBuf,
+    work: impl FnOnce() -> Result<T, StateError> + Send + 'static,
+) -> Result<T, StateError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(unreadable(&path, format!("reading or writing it failed unexpectedly: {error}"))))
+}
+
+/// The name of a session's files: readable as far as the id has plain characters, unique by the start of the id's digest.
+fn stem(session: &SessionId) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let readable: String = session.as_str().chars().take(40).map(plain).collect();
+    let digest = Sha256::digest(session.as_str());
+    let digest: String = digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
+    format!("{readable}-{digest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stem;
+    use flow::SessionId;
+
+    #[test]
+    fn names_of_files_are_plain_short_and_different() {
+        let ids = ["a", "A", "a/b", "a_b", "", "../x", "ä", &"x".repeat(300), &"x".repeat(301)];
+        let stems: std::collections::BTreeSet<String> = ids.iter().map(|id| stem(&SessionId::new(*id))).collect();
+        assert_eq!(stems.len(), ids.len());
+        for stem in stems {
+            assert!(stem.len() <= 61 && stem.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)), "{stem}");
+        }
+    }
+}

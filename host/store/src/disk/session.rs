@@ -1,0 +1,194 @@
+//! An open session on the disk: its lock, its file, and the thread that works on them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use flow::{PluginId, SessionId};
+use redb::Database;
+use turn::ports::{BoxFuture, StateError, StoredState};
+
+use super::file::{StateFile, unavailable};
+use super::lock::{LockFile, Locked};
+use super::{LOCK, on_thread, tables};
+use crate::activity::Recorded;
+use crate::backend::{Backend, Opened, Swept, WriteError};
+use crate::lifetime::ExpiryCheck;
+use crate::queue::Flight;
+
+/// What opening a session gives.
+pub(super) type OpenedDisk = Opened<DiskSession>;
+
+/// A session whose lock this process has.
+#[derive(Clone)]
+pub(crate) struct DiskSession(Arc<Mutex<Inner>>);
+
+pub(super) struct Inner {
+    session: SessionId,
+    path: PathBuf,
+    /// `None` before the first write of a fresh session, and after an error: then it is opened again. Dropped before the lock.
+    file: Option<StateFile<Database>>,
+    /// `None` once it is released.
+    lock: Option<LockFile>,
+    /// Whether there is a file, as far as this session knows.
+    has_file: bool,
+    last_number: u64,
+}
+
+impl DiskSession {
+    /// Locks and opens a session; one that has expired is deleted first. Blocks.
+    pub(crate) fn open(
+        path: &Path,
+        session: &SessionId,
+        owner: &str,
+        now_ms: u64,
+        session_ttl_ms: u64,
+    ) -> Result<Opened<Self>, StateError> {
+        let lock = lock(path, session, owner)?;
+        let mut inner = Inner::new(path, session, lock);
+        let fresh = Recorded { active_ms: now_ms, shortest_ttl_ms: None, has_state: false };
+        let recorded = match inner.file()? {
+            None => fresh,
+            Some(file) => {
+                let recorded = file.read(tables::recorded)?;
+                let check = ExpiryCheck { at_ms: now_ms, active_ms: recorded.active_ms, session_ttl_ms };
+                if now_ms < check.session_end() {
+                    recorded
+                } else {
+                    inner.delete()?;
+                    fresh
+                }
+            }
+        };
+        Ok(Opened { backend: Self(Arc::new(Mutex::new(inner))), recorded })
+    }
+
+    /// Runs work on a thread for blocking work; a panic there is what a damaged file causes.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Inner) -> Result<T, StateError> + Send + 'static,
+    ) -> Result<T, StateError> {
+        let inner = Arc::clone(&self.0);
+        let path = guard(&inner).path.clone();
+        on_thread(path, move || {
+            let mut inner = guard(&inner);
+            if inner.lock.is_none() {
+                return Err(StateError::Closed { session: inner.session.clone() });
+            }
+            let done = work(&mut inner);
+            if done.is_err() {
+                // A database that has seen an error refuses everything from then on.
+                inner.file = None;
+            }
+            done
+        })
+        .await
+    }
+}
+
+fn guard(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
+    inner.lock().unwrap_or_else(|poisoned: PoisonError<_>| {
+        let mut inner: MutexGuard<'_, Inner> = poisoned.into_inner();
+        inner.file = None;
+        inner
+    })
+}
+
+/// Acquires the lock of a session.
+pub(super) fn lock(path: &Path, session: &SessionId, owner: &str) -> Result<LockFile, StateError> {
+    let lock = path.with_extension(LOCK);
+    match LockFile::acquire(&lock, owner).map_err(|error| unavailable(&lock, error))? {
+        Locked::Acquired(lock) => Ok(lock),
+        Locked::Held(by) => Err(StateError::Leased { session: session.clone(), by, until_ms: None }),
+    }
+}
+
+impl Inner {
+    pub(super) fn new(path: &Path, session: &SessionId, lock: LockFile) -> Self {
+        let has_file = path.exists();
+        Self { session: session.clone(), path: path.to_owned(), file: None, lock: Some(lock), has_file, last_number: 0 }
+    }
+
+    /// The file, opened where it is not; `None` where there is none.
+    pub(super) fn file(&mut self) -> Result<Option<&StateFile<Database>>, StateError> {
+        if self.file.as_ref().is_some_and(|file| !file.is_in_place()) || (self.has_file && !self.path.exists()) {
+            return Err(self.lost());
+        }
+        if self.file.is_none() && self.has_file {
+            self.file = Some(StateFile::open(&self.path, &self.session)?);
+        }
+        Ok(self.file.as_ref())
+    }
+
+    /// Forgets a file that somebody has removed or replaced.
+    fn lost(&mut self) -> StateError {
+        (self.file, self.has_file) = (None, self.path.exists());
+        StateError::Lost { session: self.session.clone(), place: self.path.display().to_string() }
+    }
+
+    fn write(&mut self, flight: &Flight) -> Result<Swept, StateError> {
+        if flight.number <= self.last_number {
+            return Ok(Swept::new());
+        }
+        let is_fresh = self.file()?.is_none();
+        let swept = match &self.file {
+            None if is_fresh && !flight.adds() => Swept::new(),
+            None => {
+                let file = StateFile::create(&self.path, &self.session, flight.activity)?;
+                self.has_file = true;
+                self.file.insert(file).write(flight)?
+            }
+            Some(file) => file.write(flight)?,
+        };
+        if self.file.as_ref().is_some_and(|file| !file.is_in_place()) {
+            return Err(self.lost());
+        }
+        self.last_number = flight.number;
+        Ok(swept)
+    }
+
+    /// Deletes a file in which nothing is stored any more.
+    fn remove_empty(&mut self) -> Result<(), StateError> {
+        match &self.file {
+            Some(file) if file.is_in_place() && file.read(tables::is_empty)? => self.delete(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Deletes the file.
+    pub(super) fn delete(&mut self) -> Result<(), StateError> {
+        (self.file, self.has_file) = (None, false);
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(unavailable(&self.path, error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Backend for DiskSession {
+    fn load<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<StoredState, StateError>> {
+        let plugin = plugin.clone();
+        Box::pin(self.run(move |inner| match inner.file()? {
+            Some(file) => file.read(|transaction| tables::load(transaction, &plugin)),
+            None => Ok(StoredState::default()),
+        }))
+    }
+
+    fn write(&self, flight: Arc<Flight>) -> BoxFuture<'_, Result<Swept, WriteError>> {
+        Box::pin(async { Ok(self.run(move |inner| inner.write(&flight)).await?) })
+    }
+
+    fn release(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let released = self.run(|inner| {
+                let removed = inner.remove_empty();
+                // The file first: who has the lock next opens it.
+                inner.file = None;
+                inner.lock = None;
+                removed
+            });
+            if let Err(error) = released.await {
+                tracing::debug!(%error, "a file of state cannot be looked at before it is closed");
+            }
+        })
+    }
+}

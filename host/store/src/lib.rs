@@ -1,0 +1,48 @@
+//! Durable extension state: the ports [`StateStore`](turn::ports::StateStore) and [`StateAdmin`](turn::ports::StateAdmin) on two
+//! backends. It is the only crate that owns the formats of stored state.
+//!
+//! | backend | durable | lease of a session | several machines |
+//! |---|---|---|---|
+//! | [`MemoryStore`] | while the program runs | until it is dropped | no |
+//! | [`DiskStore`] | one file for each session | a lock on a file, which ends with its process | no |
+//!
+//! Data flow: a committed callback ─► `apply` ─► queue, which keeps the last change of each key ─► `settle` ─► one atomic write of the
+//! backend. The queue, the expiry and the retries are the same for all backends; a backend loads, writes and releases. An example:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use turn::ports::{StateChange, StateEntry, StateLifetime, StateStore};
+//! use tidegate_store::{MemoryStore, StoreOptions};
+//!
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! let store = MemoryStore::new(StoreOptions::default(), Arc::new(turn::SystemClock));
+//! let (session, plugin) = (flow::SessionId::new("chat-1"), "notes".parse().unwrap());
+//! let state = store.open(&session).await?;
+//! state.turn_started();
+//! let entry = StateEntry::written("todo", *b"milk", StateLifetime::Session, 0);
+//! state.apply(&plugin, vec![StateChange::Set(entry.clone())].into());
+//! state.settle(Duration::from_secs(5)).await?;
+//! state.turn_ended();
+//! state.close(Duration::from_secs(5)).await?;
+//!
+//! assert_eq!(store.open(&session).await?.load(&plugin).await?.entries, [entry]);
+//! # Ok::<(), turn::ports::StateError>(())
+//! # }).unwrap();
+//! ```
+//! Futures of [`DiskStore`] need a Tokio runtime with time and I/O enabled.
+#![forbid(unsafe_code)]
+
+mod activity;
+mod backend;
+mod changes;
+mod disk;
+mod lifetime;
+mod memory;
+mod options;
+mod queue;
+mod session;
+
+pub use disk::DiskStore;
+pub use memory::MemoryStore;
+pub use options::StoreOptions;
