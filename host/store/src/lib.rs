@@ -1,10 +1,11 @@
-//! Durable extension state: the ports [`StateStore`](turn::ports::StateStore) and [`StateAdmin`](turn::ports::StateAdmin) on two
-//! backends. It is the only crate that owns the formats of stored state.
+//! Durable extension state: the ports [`StateStore`](turn::ports::StateStore) and [`StateAdmin`](turn::ports::StateAdmin) on three
+//! backends. It is the only crate that owns the formats of stored state and talks to Redis.
 //!
 //! | backend | durable | lease of a session | several machines |
 //! |---|---|---|---|
 //! | [`MemoryStore`] | while the program runs | until it is dropped | no |
 //! | [`DiskStore`] | one file for each session | a lock on a file, which ends with its process | no |
+//! | `RedisStore` (feature `redis`) | as the server is configured | expires unless it is renewed | yes |
 //!
 //! Data flow: a committed callback ─► `apply` ─► queue, which keeps the last change of each key ─► `settle` ─► one atomic write of the
 //! backend. The queue, the expiry and the retries are the same for all backends; a backend loads, writes and releases. An example:
@@ -30,7 +31,7 @@
 //! # Ok::<(), turn::ports::StateError>(())
 //! # }).unwrap();
 //! ```
-//! Futures of [`DiskStore`] need a Tokio runtime with time and I/O enabled.
+//! Futures of [`DiskStore`] and `RedisStore` need a Tokio runtime with time and I/O enabled.
 #![forbid(unsafe_code)]
 
 mod activity;
@@ -41,8 +42,12 @@ mod lifetime;
 mod memory;
 mod options;
 mod queue;
+#[cfg(feature = "redis")]
+mod redis_store;
 mod session;
 
 pub use disk::DiskStore;
 pub use memory::MemoryStore;
 pub use options::StoreOptions;
+#[cfg(feature = "redis")]
+pub use redis_store::{RedisOptions, RedisStore};

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use flow::{PluginId, SessionId};
+use turn::SystemClock;
 use turn::ports::{StateChange, StateEntry, StateLifetime};
 
 use super::Backend;
@@ -54,4 +56,16 @@ async fn the_disk_ignores_late_flights() {
     let folder = tempfile::tempdir().unwrap();
     late_flights_are_ignored(&on_disk(folder.path())).await;
     assert_eq!(value(&on_disk(folder.path())).await, 40);
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn redis_ignores_late_flights() {
+    let server = tidegate_servers::RedisServer::start().unwrap();
+    let mut options = crate::RedisOptions::new(server.url());
+    options.store.session_ttl = Duration::from_secs(u64::MAX / 1_000);
+    let store = crate::RedisStore::new(options, Arc::new(SystemClock)).unwrap();
+    let open = async || store.holder(&SessionId::new("a")).unwrap().open().await.unwrap().backend;
+    late_flights_are_ignored(&open().await).await;
+    assert_eq!(value(&open().await).await, 40);
 }

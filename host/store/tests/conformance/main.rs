@@ -15,6 +15,7 @@ macro_rules! suite {
     ($($module:ident: $($case:ident)*;)*) => {
         suite! { @backend memory Memory [$($($module $case)*)*] }
         suite! { @backend disk Disk [$($($module $case)*)*] }
+        suite! { @backend redis Redis [$($($module $case)*)*] }
     };
     (@backend $name:ident $place:ident [$($module:ident $case:ident)*]) => {
         mod $name {

@@ -1,8 +1,10 @@
 //! The backends as places: several stores can use one, as several processes do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use tidegate_store::{DiskStore, MemoryStore, StoreOptions};
+use tidegate_servers::RedisServer;
+use tidegate_store::{DiskStore, MemoryStore, RedisOptions, RedisStore, StoreOptions};
 use turn::ports::{Clock, StateAdmin, StateStore};
 
 use crate::support::Writer;
@@ -76,5 +78,32 @@ impl Place for Disk {
 
     fn writer(&self) -> Option<Writer> {
         Some(Writer::start(&["disk", self.folder.path().to_str().unwrap()]))
+    }
+}
+
+pub(crate) struct Redis {
+    server: RedisServer,
+}
+
+impl Redis {
+    pub(crate) fn start() -> Self {
+        Self { server: RedisServer::start().unwrap() }
+    }
+}
+
+impl Place for Redis {
+    fn store_of(&self, owner: &str, clock: Arc<dyn Clock>) -> Arc<dyn Store> {
+        let mut redis = RedisOptions::new(self.server.url());
+        redis.timeout = Duration::from_secs(20);
+        redis.store = options(owner);
+        Arc::new(RedisStore::new(redis, clock).unwrap())
+    }
+
+    fn leases_expire(&self) -> bool {
+        true
+    }
+
+    fn writer(&self) -> Option<Writer> {
+        Some(Writer::start(&["redis", &self.server.url(), "1000"]))
     }
 }

@@ -1,6 +1,6 @@
 //! A process that tests kill while it writes: it opens a session, reports that, and then writes without end.
 //!
-//! Arguments: `disk FOLDER`. Every batch sets ten keys to the same number; the number is printed when the
+//! Arguments: `disk FOLDER` or `redis URL LEASE_MS`. Every batch sets ten keys to the same number; the number is printed when the
 //! batch is durable.
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,14 @@ async fn run() -> Result<(), Failure> {
             let store = DiskStore::new(folder, StoreOptions::default(), Arc::new(SystemClock))?;
             store.open(&SessionId::new("killed")).await?
         }
-        _ => return Err("usage: tidegate-store-writer disk FOLDER".into()),
+        #[cfg(feature = "redis")]
+        ["redis", url, lease_ms] => {
+            let mut options = tidegate_store::RedisOptions::new(url);
+            options.lease = Duration::from_millis(lease_ms.parse()?);
+            let store = tidegate_store::RedisStore::new(options, Arc::new(SystemClock))?;
+            store.open(&SessionId::new("killed")).await?
+        }
+        _ => return Err("usage: tidegate-store-writer disk FOLDER | redis URL LEASE_MS".into()),
     };
     write(&*state).await
 }
