@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use flow::{BlockOrigin, SystemBlock};
+
 use crate::{Rule, RuleSet};
 
 /// The tool with which the model reads the rulebook; its argument `name` is a rule's name. The host offers it if
@@ -18,9 +20,10 @@ const MAX_READ: usize = 64 << 10;
 impl RuleSet {
     /// Blocks for the system prompt: the bodies of the rules that always apply, highest layer first, then one that lists
     /// the rulebook, where there is one.
-    pub fn system_blocks(&self) -> Vec<String> {
-        let bodies = self.always_apply().filter(|rule| rule.watches_agent(AGENT)).map(|rule| rule.body.clone());
-        bodies.chain(self.rulebook_block()).collect()
+    pub fn system_blocks(&self) -> Vec<SystemBlock> {
+        let bodies = self.always_apply().filter(|rule| rule.watches_agent(AGENT));
+        let block = |rule: &Rule| SystemBlock::new(BlockOrigin::Rules(vec![rule.name.clone()]), rule.body.clone());
+        bodies.map(block).chain(self.rulebook_block()).collect()
     }
 
     /// Whether the system prompt lists rules that can be read.
@@ -49,18 +52,19 @@ impl RuleSet {
         self.rulebook().filter(|rule| rule.watches_agent(AGENT))
     }
 
-    fn rulebook_block(&self) -> Option<String> {
-        let mut block = String::new();
+    fn rulebook_block(&self) -> Option<SystemBlock> {
+        let (mut block, mut names) = (String::new(), Vec::new());
         for rule in self.listed() {
             let description = rule.description.as_deref().unwrap_or_default();
             let words: Vec<&str> = description.split_whitespace().collect();
             let _ = write!(block, "\n- `{}`: {}", rule.name, words.join(" "));
+            names.push(rule.name.clone());
         }
         let lead = format!(
             "This project has a rulebook. Before you do something that an entry covers, call `{READ_RULE}` with the \
              entry's name and follow what it says."
         );
-        (!block.is_empty()).then(|| lead + &block)
+        (!block.is_empty()).then(|| SystemBlock::new(BlockOrigin::Rules(names), lead + &block))
     }
 }
 
@@ -89,8 +93,10 @@ mod tests {
             ("helpers", "---\ndescription: For others.\nagents: helper-*\n---\nElsewhere.\n"),
             ("off", "---\ndescription: Off.\nenabled: false\n---\nNever.\n"),
         ]);
-        let [house, book] = <[String; 2]>::try_from(set.system_blocks()).unwrap();
-        assert_eq!(house, "Plain words.");
+        let [house, book] = <[SystemBlock; 2]>::try_from(set.system_blocks()).unwrap();
+        assert_eq!(house, SystemBlock::new(BlockOrigin::Rules(vec!["house".into()]), "Plain words."));
+        assert_eq!(book.origin, BlockOrigin::Rules(vec!["deploy".into()]));
+        let book = book.text;
         assert!(set.has_rulebook());
         assert!(
             book.contains("call `read_rule`") && book.ends_with("follow what it says.\n- `deploy`: How to deploy.")

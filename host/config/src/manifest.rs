@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{PluginId, Power, PromptAddition, SettingKind, SettingValue};
+use flow::{AdditionId, PluginId, Power, PromptAddition, SettingKind, SettingValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -153,8 +153,8 @@ impl Manifest {
             (Power::Tools, typed.capabilities.tools),
             (Power::Prompt, typed.capabilities.prompt),
         ];
-        let addition = |prompt: crate::typed::AdditionFile| PromptAddition {
-            plugin: id.clone(),
+        let addition = |(index, prompt): (usize, crate::typed::AdditionFile)| PromptAddition {
+            id: AdditionId { plugin: id.clone(), index },
             position: prompt.position,
             text: prompt.content,
         };
@@ -176,7 +176,7 @@ impl Manifest {
             rules: Vec::new(),
             findings: Vec::new(),
             unmet: Vec::new(),
-            prompts: typed.prompt.into_iter().map(addition).collect(),
+            prompts: typed.prompt.into_iter().enumerate().map(addition).collect(),
             guidance: ToolGuidance {
                 preferred: typed.tools.preferred_tools,
                 avoided: typed.tools.avoided_tools,

@@ -40,7 +40,7 @@ pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
 pub use message::{Message, Origin, Part, Role};
 pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
 pub use preview::{Ambiguous, Argument, Preview};
-pub use prompt::{Prompt, PromptAddition};
+pub use prompt::{AdditionId, BlockOrigin, Prompt, PromptAddition, SystemBlock};
 pub use rule_origin::{RuleLayer, RuleOrigin};
 pub use segment::{Segment, Tag};
 pub use stream::StreamKind;

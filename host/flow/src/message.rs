@@ -1,6 +1,6 @@
 //! What the conversation is made of.
 
-use crate::{PluginId, ToolCall, ToolResult};
+use crate::{AdditionId, PluginId, ToolCall, ToolResult};
 
 /// The author of a message, as every provider knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +38,8 @@ pub enum Origin {
     Host,
     /// A plugin, in a callback.
     Plugin(PluginId),
+    /// A plugin's manifest: text that is added around the user's input. Such messages are hidden.
+    Addition(AdditionId),
 }
 
 /// One part of a message.
@@ -69,7 +71,7 @@ pub struct Message {
     pub origin: Origin,
     /// Its parts, in order.
     pub parts: Vec<Part>,
-    /// Sent to the model, never shown to the user (reminders).
+    /// Sent to the model, never shown to the user (reminders, prompt additions).
     pub hidden: bool,
 }
 

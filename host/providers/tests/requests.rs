@@ -5,7 +5,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use flow::{CallId, Message, Origin, Part, Prompt, Role, ToolCall, ToolResult, ToolSpec};
+use flow::{AdditionId, CallId, Message, Origin, Part, Prompt, Role, ToolCall, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 use tidegate_providers::{HttpConfig, Wire, encode};
 
@@ -197,6 +197,20 @@ fn bodies_are_those_of_the_corpus() {
         }
     }
     assert_eq!(read, 21);
+}
+
+/// The model gets an addition around the user's input in the same message as the input.
+#[test]
+fn additions_around_the_input_are_joined_with_it() {
+    let added = |index, words: &str| {
+        let origin = Origin::Addition(AdditionId { plugin: "a".parse().unwrap(), index });
+        Message { hidden: true, ..Message::text(Role::User, origin, words) }
+    };
+    let separate = prompt(vec![added(0, "Before."), Message::user("Go."), added(1, "After.")]);
+    let joined = prompt(vec![message(Role::User, vec![text("Before."), text("Go."), text("After.")])]);
+    for wire in WIRES {
+        assert_eq!(body(wire, &separate), body(wire, &joined));
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use config::{Operator, Provider};
-use flow::{CallbackKind, KeySource, Power, ProviderKind, ToolSpec};
+use flow::{BlockOrigin, CallbackKind, KeySource, Power, ProviderKind, SystemBlock, ToolSpec};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret, Wire};
 use sandbox::{ComponentSource, PluginSource};
 use turn::ports::Tools;
@@ -147,12 +147,12 @@ pub(crate) fn turn(
     operator: &Operator,
     workspace: &Path,
     plugins: &[config::ConfiguredPlugin],
-    guidance: Option<String>,
+    guidance: Option<SystemBlock>,
 ) -> turn::SessionSettings {
     let additions = plugins.iter().filter(|plugin| plugin.may(Power::Prompt));
     let system = operator.system.clone().unwrap_or_else(|| DEFAULT_SYSTEM.to_owned());
     turn::SessionSettings {
-        system: std::iter::once(system).chain(guidance).collect(),
+        system: std::iter::once(SystemBlock::new(BlockOrigin::Host, system)).chain(guidance).collect(),
         additions: additions.flat_map(|plugin| plugin.manifest.prompts.iter().cloned()).collect(),
         max_tokens: operator.provider.max_tokens,
         max_steps: operator.turn.max_steps,

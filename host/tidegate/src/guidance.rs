@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use flow::text::nearest;
-use flow::{Diagnostic, DiagnosticCode as Code, PluginId, ToolCall, ToolSpec};
+use flow::{BlockOrigin, Diagnostic, DiagnosticCode as Code, PluginId, SystemBlock, ToolCall, ToolSpec};
 use turn::ports::{PreparedCall, Tools};
 
 /// What all plugins together say.
@@ -13,6 +13,8 @@ pub(crate) struct Guidance {
     preferred: Vec<String>,
     avoided: Vec<String>,
     order: Vec<String>,
+    /// The plugins that said any of it.
+    plugins: Vec<PluginId>,
 }
 
 impl Guidance {
@@ -26,6 +28,9 @@ impl Guidance {
             let is_known = |name: &&String| tools.iter().any(|tool| tool.name == **name);
             let named = || said.preferred.iter().chain(&said.avoided).chain(&said.order);
             found.extend(named().filter(|name| !is_known(name)).map(|name| unknown(&plugin.manifest.id, name, tools)));
+            if named().any(|name| is_known(&name)) {
+                all.plugins.push(plugin.manifest.id.clone());
+            }
             let decided = |name: &String, all: &Self| all.preferred.contains(name) || all.avoided.contains(name);
             for name in said.preferred.iter().filter(is_known) {
                 if !decided(name, &all) {
@@ -47,7 +52,7 @@ impl Guidance {
     }
 
     /// The guidance as a block of the system prompt; `None` where there is none.
-    pub(crate) fn text(&self) -> Option<String> {
+    pub(crate) fn block(&self) -> Option<SystemBlock> {
         let line = |what: &str, names: &[String]| {
             if names.is_empty() { None } else { Some(format!("{what}: {}.", names.join(", "))) }
         };
@@ -57,7 +62,8 @@ impl Guidance {
             line("Where several calls are needed, this order works best", &self.order),
         ];
         let lines: Vec<String> = lines.into_iter().flatten().collect();
-        if lines.is_empty() { None } else { Some(lines.join("\n")) }
+        let origin = BlockOrigin::Guidance(self.plugins.clone());
+        if lines.is_empty() { None } else { Some(SystemBlock::new(origin, lines.join("\n"))) }
     }
 
     /// The tools, preferred first and avoided last, else as they were.
@@ -127,10 +133,10 @@ mod tests {
         let tool =
             |name: &str| ToolSpec { name: name.into(), description: String::new(), parameters: Default::default() };
         let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let guidance = Guidance { preferred: strings(&["d", "b"]), avoided: strings(&["a"]), order: Vec::new() };
+        let guidance = Guidance { preferred: strings(&["d", "b"]), avoided: strings(&["a"]), ..Guidance::default() };
         let names: Vec<String> =
             guidance.order(["a", "b", "c", "d"].map(tool).into()).into_iter().map(|tool| tool.name).collect();
         assert_eq!(names, ["d", "b", "c", "a"]);
-        assert!(guidance.text().is_some_and(|text| text.contains("d, b") && text.contains("only where")));
+        assert!(guidance.block().is_some_and(|block| block.text.contains("d, b") && block.text.contains("only where")));
     }
 }

@@ -127,7 +127,7 @@ pub(crate) fn workspace(
         live,
         builtin: wanted.builtin_tools.then_some(builtin),
         decisions: toolbox.decisions,
-        settings: assemble::turn(operator, &workspace, &plugins, guidance.text()),
+        settings: assemble::turn(operator, &workspace, &plugins, guidance.block()),
         guidance: Arc::new(guidance),
         warnings,
         unread: rule_sources::unread(operator, &wanted.workspace, user),

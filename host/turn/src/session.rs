@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flow::{
     ErrorClass, EventKind, Message, Origin, PromptAddition, RunPosition, SessionId, SessionInUse, StopReason,
-    TurnStatus, Usage,
+    SystemBlock, TurnStatus, Usage,
 };
 
 use ::rules::RuleSet;
@@ -55,7 +55,7 @@ impl std::fmt::Debug for SessionParts {
 #[derive(Clone, Debug)]
 pub struct SessionSettings {
     /// Blocks of the system prompt, those of the rules left out: they follow these.
-    pub system: Vec<String>,
+    pub system: Vec<SystemBlock>,
     /// What plugins add to the prompt.
     pub additions: Vec<PromptAddition>,
     /// The maximum number of tokens of one answer; `None` = the provider's default.

@@ -173,7 +173,9 @@ async fn edited_rules_count_from_the_next_turn_on() {
     *source.0.lock().unwrap() = RuleUpdate { set: rule_set(&[], |_| {}), notices: vec![] };
     assert_eq!(run(&mut session).await.interrupts, 0);
     let prompts = model.prompts.lock().unwrap();
-    let system: Vec<String> = prompts.iter().map(|prompt| prompt.system.join("|")).collect();
+    let joined =
+        |prompt: &flow::Prompt| prompt.system.iter().map(|block| block.text.as_str()).collect::<Vec<_>>().join("|");
+    let system: Vec<String> = prompts.iter().map(joined).collect();
     let expected =
         ["Always First.", "Always First.", "Always Second.", "Always Second.", "Always Third.", "Always Third.", ""];
     assert_eq!(system, expected);

@@ -18,8 +18,8 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
     // The budget must be less than the whole.
     let budget = options.thinking_budget.map(|budget| budget.min(max_tokens.saturating_sub(1)));
     let thinking = budget.filter(|budget| *budget >= MIN_THINKING);
-    let mut system: Vec<Block<'_>> =
-        prompt.system.iter().filter(|text| !is_blank(text)).map(|text| text_block(text)).collect();
+    let texts = prompt.system.iter().map(|block| block.text.as_str());
+    let mut system: Vec<Block<'_>> = texts.filter(|text| !is_blank(text)).map(text_block).collect();
     mark(&mut system);
     let exchanges = exchanges(&prompt.messages);
     let last = exchanges.len().saturating_sub(1);

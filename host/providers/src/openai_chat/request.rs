@@ -10,7 +10,8 @@ use crate::conversation::{Exchange, arguments_text, exchanges, is_blank, result_
 /// The request's body.
 pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
     let mut messages = Vec::new();
-    let system: Vec<&str> = prompt.system.iter().map(String::as_str).filter(|text| !is_blank(text)).collect();
+    let system: Vec<&str> =
+        prompt.system.iter().map(|block| block.text.as_str()).filter(|text| !is_blank(text)).collect();
     if !system.is_empty() {
         // One message: chat templates take no second one.
         messages.push(WireMessage::words("system", system.join("\n\n")));

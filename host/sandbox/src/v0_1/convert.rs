@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flow::{Message, Origin, Part, Role, RunPosition, StopReason};
+use flow::{AdditionId, Message, Origin, Part, Role, RunPosition, StopReason};
 use turn::ports::SessionInfo;
 
 use super::bindings::tidegate::extension as imports;
@@ -63,7 +63,9 @@ impl<'a> Borrowed<'a> {
         self.messages
             .iter()
             .map(|message| match &message.origin {
-                Origin::Plugin(plugin) => vec![(PLUGIN_ATTRIBUTE, plugin.as_str())],
+                Origin::Plugin(plugin) | Origin::Addition(AdditionId { plugin, .. }) => {
+                    vec![(PLUGIN_ATTRIBUTE, plugin.as_str())]
+                }
                 Origin::User | Origin::Model | Origin::Host => Vec::new(),
             })
             .collect()
@@ -178,7 +180,9 @@ pub(super) fn message_out(message: &Message) -> MessageResult {
 /// A message, owned, with at most `left` bytes of text, which are then used up.
 fn message_cut(message: &Message, left: &mut usize) -> MessageResult {
     let attributes = match &message.origin {
-        Origin::Plugin(plugin) => vec![(PLUGIN_ATTRIBUTE.to_owned(), plugin.to_string())],
+        Origin::Plugin(plugin) | Origin::Addition(AdditionId { plugin, .. }) => {
+            vec![(PLUGIN_ATTRIBUTE.to_owned(), plugin.to_string())]
+        }
         Origin::User | Origin::Model | Origin::Host => Vec::new(),
     };
     let role = match message.role {
