@@ -1,6 +1,6 @@
 //! Callbacks of extensions: what they are, what they answer, how they fail.
 
-use crate::{PluginId, Registered, RunPosition, StopReason, ToolCall, Usage};
+use crate::{PluginId, Registered, RunPosition, StopReason, TagPattern, ToolCall, Usage};
 
 /// Priority of a callback that names none. Range 0 to 100, higher first; equal = order of registration.
 pub const DEFAULT_PRIORITY: u8 = 50;
@@ -92,25 +92,6 @@ pub enum OutputMode {
     Observe,
     /// It may replace the output.
     Rewrite,
-}
-
-/// Which tags an extension handles.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum TagPattern {
-    /// The tag of exactly this name.
-    Exact(String),
-    /// Every name that begins with this (written `note-*`).
-    Prefix(String),
-}
-
-impl TagPattern {
-    /// Whether a tag of this name matches.
-    pub fn matches(&self, name: &str) -> bool {
-        match self {
-            Self::Exact(exact) => exact == name,
-            Self::Prefix(prefix) => name.starts_with(prefix.as_str()),
-        }
-    }
 }
 
 /// One registered callback.

@@ -19,6 +19,7 @@ mod prompt;
 mod rule_origin;
 mod segment;
 mod stream;
+mod tag_pattern;
 pub mod text;
 mod tool;
 mod verdict;
@@ -33,8 +34,8 @@ pub use event::{
 };
 pub use extension::{
     Annotation, CallFailure, Callback, CallbackKind, DEFAULT_PRIORITY, FailureCause, InputAnswer, ModelOutput,
-    NoAnswer, OutputAnswer, OutputMode, Registration, TagAnswer, TagPattern, TagPlace, TextAnswer, TextOptions,
-    TextPlace, TextStream, TextUnit,
+    NoAnswer, OutputAnswer, OutputMode, Registration, TagAnswer, TagPlace, TextAnswer, TextOptions, TextPlace,
+    TextStream, TextUnit,
 };
 pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
 pub use message::{Message, Origin, Part, Role};
@@ -44,6 +45,7 @@ pub use prompt::{AdditionId, BlockOrigin, Prompt, PromptAddition, SystemBlock};
 pub use rule_origin::{RuleLayer, RuleOrigin};
 pub use segment::{Segment, Tag};
 pub use stream::StreamKind;
+pub use tag_pattern::{InvalidTagPattern, TagPattern};
 pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
 pub use verdict::{Evidence, RuleMatch, RuleRecord};
 pub use words::{

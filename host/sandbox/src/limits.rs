@@ -29,8 +29,6 @@ pub(crate) const ANNOTATION_KEY_BYTES: usize = 128;
 pub(crate) const ANNOTATION_VALUE_BYTES: usize = 64 << 10;
 /// Patterns of one `on-tag`.
 pub(crate) const TAG_PATTERNS: usize = 64;
-/// Bytes of a tag's name.
-pub(crate) const TAG_NAME_BYTES: usize = 64;
 
 /// Core instances of one component: languages with a runtime bring up to 40.
 const INSTANCES: usize = 64;

@@ -161,56 +161,11 @@ fn tag_patterns(patterns: Vec<String>) -> Result<Vec<TagPattern>, String> {
     }
     let mut done = Vec::new();
     for pattern in patterns {
-        let parsed = tag_pattern(&pattern)?;
+        let parsed: TagPattern = pattern.parse().map_err(|error: flow::InvalidTagPattern| error.to_string())?;
         if done.contains(&parsed) {
             return Err(format!("on_tag names the pattern `{pattern}` twice"));
         }
         done.push(parsed);
     }
     Ok(done)
-}
-
-fn tag_pattern(pattern: &str) -> Result<TagPattern, String> {
-    let (name, prefix) = pattern.strip_suffix('*').map_or((pattern, false), |name| (name, true));
-    let shown = limits::cut(pattern, 80);
-    if name.len() > limits::TAG_NAME_BYTES {
-        let (size, max) = (name.len(), limits::TAG_NAME_BYTES);
-        return Err(format!("the tag pattern `{shown}` has {size} bytes; a name has at most {max}"));
-    }
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return Err(format!("the tag pattern `{shown}` does not begin with an ASCII letter"));
-    }
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    if let Some(odd) = name.chars().find(|c| !fits(*c)) {
-        let hint = if odd == '*' { "; a star is only allowed at the end" } else { "" };
-        return Err(format!(
-            "the tag pattern `{shown}` contains {odd:?}; names are made of letters, digits, `-`, `_`, `.`, `:`{hint}"
-        ));
-    }
-    let name = name.to_owned();
-    Ok(if prefix { TagPattern::Prefix(name) } else { TagPattern::Exact(name) })
-}
-
-#[cfg(test)]
-mod tests {
-    use flow::TagPattern;
-
-    use super::tag_pattern;
-
-    #[test]
-    fn tag_patterns_are_names_or_prefixes() {
-        assert_eq!(tag_pattern("note"), Ok(TagPattern::Exact("note".into())));
-        assert_eq!(tag_pattern("note-*"), Ok(TagPattern::Prefix("note-".into())));
-        for (bad, why) in [
-            ("", "does not begin"),
-            ("*", "does not begin"),
-            ("1a", "does not begin"),
-            ("a*b", "a star is only allowed at the end"),
-            ("a b", "contains ' '"),
-            ("ä", "does not begin"),
-        ] {
-            assert!(tag_pattern(bad).is_err_and(|found| found.contains(why)), "{bad}");
-        }
-        assert!(tag_pattern(&"a".repeat(65)).is_err_and(|found| found.contains("65 bytes")));
-    }
 }
