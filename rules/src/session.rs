@@ -82,6 +82,11 @@ impl RuleSession {
         }
     }
 
+    /// The name of its agent.
+    pub fn agent(&self) -> &str {
+        &self.agent
+    }
+
     /// The rules it goes by.
     pub fn rules(&self) -> &Arc<RuleSet> {
         &self.set

@@ -31,11 +31,21 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 18] = [
     "tools.permission_no-name",
     "tools.permission_pattern-for-all",
 ];
-const BEYOND_MANIFEST_SCHEMA: [&str; 11] = [
+const BEYOND_MANIFEST_SCHEMA: [&str; 21] = [
     "api_unknown",
     "component.path_absolute",
     "component.path_outside",
     "nothing_does-nothing",
+    "prompt.when.context_match.model_bad-glob",
+    "prompt.when.context_match.turn_ambiguous",
+    "prompt.when.context_match.turn_backwards",
+    "prompt.when.context_match_empty",
+    "prompt.when.state_value_both",
+    "prompt.when.state_value_no-component",
+    "prompt.when.state_value_no-test",
+    "prompt.when.state_value_not-asked-for",
+    "prompt.when.tag_present_malformed",
+    "prompt.when_empty",
     "prompt_not-asked-for",
     "rule.name_twice",
     "rule_speaks-without-capability",
@@ -132,5 +142,5 @@ fn operator_files_are_judged_alike_by_an_independent_linter() {
 
 #[test]
 fn manifests_are_judged_alike_by_an_independent_linter() {
-    check("manifest", "plugin.schema.json", &BEYOND_MANIFEST_SCHEMA, 34);
+    check("manifest", "plugin.schema.json", &BEYOND_MANIFEST_SCHEMA, 49);
 }

@@ -59,7 +59,9 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
         writeln!(out, "  stream rule {}", flat(&rule.name))?;
     }
     for prompt in &manifest.prompts {
-        writeln!(out, "  adds to the prompt ({}): {}", position(prompt.position), flat(&prompt.text))?;
+        let when: Vec<String> = prompt.when.iter().map(|condition| condition.to_string()).collect();
+        let when = if when.is_empty() { String::new() } else { format!(", when {}", flat(&when.join(", "))) };
+        writeln!(out, "  adds to the prompt ({}{when}): {}", position(prompt.position), flat(&prompt.text))?;
     }
     let guidance = &manifest.guidance;
     for (what, names) in [

@@ -15,6 +15,7 @@
 //! ([`rule_sources::user_folder`]).
 #![forbid(unsafe_code)]
 
+mod addition;
 mod check;
 mod diagnostic;
 mod document;

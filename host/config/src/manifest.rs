@@ -5,14 +5,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{AdditionId, PluginId, Power, PromptAddition, SettingKind, SettingValue};
+use flow::{PluginId, Power, PromptAddition, SettingKind, SettingValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::document::{Document, steps};
 use crate::rule::ManifestRules;
 use crate::typed::{ManifestFile, OnFailureWord, SettingFile};
-use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, rule};
+use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, addition, rule};
 
 /// The versions of the contract that a manifest may name.
 pub const SUPPORTED_API: [&str; 1] = ["0.1"];
@@ -53,7 +53,7 @@ pub struct Manifest {
     pub settings: BTreeMap<String, SettingDecl>,
     /// Its stream rules, in order; refused ones are left out, and `findings` say why.
     pub rules: Vec<rules::Rule>,
-    /// Its additions to the prompt, as declared.
+    /// Its additions to the prompt, in the order of their declaration.
     pub prompts: Vec<PromptAddition>,
     /// Its guidance on tools.
     pub guidance: ToolGuidance,
@@ -137,11 +137,12 @@ impl Manifest {
         let component = component(&mut document, &typed, source.folder());
         let settings = settings(&mut document, &typed.settings);
         let Ok(id) = id else { return Err(Diagnostics(document.found)) };
+        let prompts = addition::additions(&mut document, &id, &typed);
         let ManifestRules { rules, findings, unmet } = rule::rules(&mut document, &id, &typed);
         if !document.found.is_empty() {
             return Err(Diagnostics(document.found));
         }
-        Ok(Self { component, settings, rules, findings, unmet, ..Self::plain(source, typed, id) })
+        Ok(Self { component, settings, rules, prompts, findings, unmet, ..Self::plain(source, typed, id) })
     }
 
     /// What needs no further check.
@@ -153,11 +154,6 @@ impl Manifest {
             (Power::Tools, typed.capabilities.tools),
             (Power::Prompt, typed.capabilities.prompt),
         ];
-        let addition = |(index, prompt): (usize, crate::typed::AdditionFile)| PromptAddition {
-            id: AdditionId { plugin: id.clone(), index },
-            position: prompt.position,
-            text: prompt.content,
-        };
         Self {
             source: Arc::clone(source),
             folder: source.folder().to_owned(),
@@ -176,7 +172,7 @@ impl Manifest {
             rules: Vec::new(),
             findings: Vec::new(),
             unmet: Vec::new(),
-            prompts: typed.prompt.into_iter().enumerate().map(addition).collect(),
+            prompts: Vec::new(),
             guidance: ToolGuidance {
                 preferred: typed.tools.preferred_tools,
                 avoided: typed.tools.avoided_tools,

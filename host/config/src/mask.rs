@@ -21,7 +21,7 @@ pub(crate) fn is_secret(key: &str) -> bool {
 /// read of it; what could not is masked line by line.
 pub(crate) fn masked(source: &Arc<SourceFile>, table: &Spanned<DeTable<'_>>, is_whole: bool) -> Arc<SourceFile> {
     let mut spans = Vec::new();
-    in_table(table.get_ref(), &mut spans);
+    in_table("", table.get_ref(), &mut spans);
     if !is_whole {
         lines(&source.text, &mut spans);
     }
@@ -40,9 +40,11 @@ pub(crate) fn masked(source: &Arc<SourceFile>, table: &Spanned<DeTable<'_>>, is_
     SourceFile::new(source.path.clone(), String::from_utf8_lossy(&text).into_owned())
 }
 
-fn in_table(table: &DeTable<'_>, spans: &mut Vec<Range<usize>>) {
+fn in_table(name: &str, table: &DeTable<'_>, spans: &mut Vec<Range<usize>>) {
     for (key, value) in table {
-        in_value(is_secret(key.get_ref()), key.get_ref(), value, spans);
+        // The key of a value in the state of a plugin is a name.
+        let is_name = name == "state_value" && key.get_ref() == "key";
+        in_value(is_secret(key.get_ref()) && !is_name, key.get_ref(), value, spans);
     }
 }
 
@@ -51,7 +53,7 @@ fn in_value(secret: bool, key: &str, value: &Spanned<DeValue<'_>>, spans: &mut V
         DeValue::String(text) if secret || (key.ends_with("_env") && KeySource::of_variable(text).is_err()) => {
             spans.push(value.span());
         }
-        DeValue::Table(table) => in_table(table, spans),
+        DeValue::Table(table) => in_table(key, table, spans),
         DeValue::Array(array) => array.iter().for_each(|item| in_value(secret, key, item, spans)),
         _ => {}
     }

@@ -70,7 +70,7 @@ fn valid_operator_files_load() {
 
 #[test]
 fn valid_manifests_load() {
-    valid("manifest", 2);
+    valid("manifest", 3);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn invalid_operator_files_are_refused_in_these_words() {
 
 #[test]
 fn invalid_manifests_are_refused_in_these_words() {
-    invalid("manifest", 28);
+    invalid("manifest", 43);
 }
 
 #[test]

@@ -4,8 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flow::{KeySource, PermissionMode, Power, ProviderKind, SettingValue, SourceFile};
-use tidegate_config::{LimitRequests, Operator, PermissionRule, PluginLimits};
+use flow::{
+    Condition, ContextMatch, KeySource, PermissionMode, Power, ProviderKind, SettingValue, SourceFile, StateTest,
+    StateValue, TagPattern,
+};
+use tidegate_config::{LimitRequests, Manifest, Operator, PermissionRule, PluginLimits};
 
 fn full() -> Operator {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config/operator/valid/full.toml");
@@ -75,4 +78,57 @@ fn permissions_are_read_from_flags_too() {
     let said = |text: &str| PermissionRule::parse(text).unwrap_err().to_string();
     assert_eq!(said("shell"), "`shell` has no mode; write it as `TOOL=allow`, `TOOL=ask` or `TOOL=deny`");
     assert_eq!(said("shell=alow"), "`alow` is not a mode; did you mean `allow`?");
+}
+
+/// A manifest of a plugin with a component, all powers that its prompt needs, and this in addition.
+fn manifest(rest: &str) -> Result<Manifest, tidegate_config::Diagnostics> {
+    let head = "id = \"a\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"A.\"\ncomponent.path = \"a.wasm\"\n\
+                capabilities.prompt = \"why\"\ncapabilities.state = \"why\"\n";
+    Manifest::of_source(&SourceFile::new("a/plugin.toml", format!("{head}{rest}")))
+}
+
+#[test]
+fn conditions_of_additions_arrive() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config/manifest/valid/conditions.toml");
+    let manifest = Manifest::load(&file).unwrap();
+    let equals = |key: &str, value| Condition::StateValue { key: key.into(), test: StateTest::Equals(value) };
+    let some = |glob: &str| Some(glob.to_owned());
+    let turn = |turns: &str| Some(turns.parse().unwrap());
+    let facts =
+        ContextMatch { model: some("claude-*"), agent: some("main"), workspace: some("/w/**"), turn: turn("1") };
+    let expected = [
+        vec![Condition::ContextMatch(facts), Condition::TagPresent(TagPattern::Exact("plan".into()))],
+        vec![
+            Condition::ContextMatch(ContextMatch { turn: turn("2..=5"), ..ContextMatch::default() }),
+            Condition::TagPresent(TagPattern::Prefix("note-".into())),
+            equals("mode", StateValue::Text("strict".into())),
+        ],
+        vec![equals("count", StateValue::Integer(3))],
+        vec![Condition::StateValue { key: "mode".into(), test: StateTest::Exists(false) }],
+    ];
+    let found: Vec<Vec<Condition>> = manifest.prompts.iter().map(|one| one.when.clone()).collect();
+    assert_eq!(found, expected);
+    assert!(manifest.prompts.iter().enumerate().all(|(index, one)| one.id.index == index));
+}
+
+#[test]
+fn a_state_value_is_compared_with_what_json_has() {
+    let with = |equals: &str| {
+        let when = format!("when.state_value = {{ key = \"k\", equals = {equals} }}");
+        manifest(&format!("[[prompt]]\nposition = \"user_prefix\"\ncontent = \"x\"\n{when}\n"))
+    };
+    for (equals, value) in [
+        ("\"a\"", StateValue::Text("a".into())),
+        ("-2", StateValue::Integer(-2)),
+        ("0.5", StateValue::Number(0.5)),
+        ("true", StateValue::Boolean(true)),
+    ] {
+        let found = with(equals).unwrap().prompts.remove(0).when;
+        assert_eq!(found, [Condition::StateValue { key: "k".into(), test: StateTest::Equals(value) }]);
+    }
+    for equals in ["nan", "inf"] {
+        let found = with(equals).unwrap_err().render(false);
+        assert!(found.contains("manifest-invalid-condition") && found.contains("finite number"), "{found}");
+    }
+    assert!(with("1979-05-27").unwrap_err().render(false).contains("config-wrong-type"));
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Message, PluginId, Position, ToolSpec};
+use crate::{Condition, Message, PluginId, Position, ToolSpec};
 
 /// One request to a model, before any provider turns it into its wire format.
 ///
@@ -92,7 +92,7 @@ impl fmt::Display for BlockOrigin {
 }
 
 /// Text that a plugin's manifest adds to the prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PromptAddition {
     /// Whose it is.
     pub id: AdditionId,
@@ -100,6 +100,8 @@ pub struct PromptAddition {
     pub position: Position,
     /// The text, as declared.
     pub text: String,
+    /// The text is added where all of these pass; without conditions, always.
+    pub when: Vec<Condition>,
 }
 
 #[cfg(test)]

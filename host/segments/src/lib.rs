@@ -21,8 +21,8 @@ mod units;
 use std::sync::Arc;
 
 pub use self::handlers::{Handlers, Pattern, Section, SectionAnswer, Unit, UnitAnswer, UnitPlace};
-pub use self::tags::TagFinder;
 use self::tags::{Found, Mark, TagParser};
+pub use self::tags::{TagFinder, has_tag};
 use self::units::UnitBuffer;
 
 /// The largest section a handler gets, in bytes of its inside.

@@ -234,6 +234,23 @@ impl TagParser {
     }
 }
 
+/// Whether the text contains the opening of a tag that matches. The rules are those by which sections are found: what is in
+/// code, in a comment or in CDATA is text, and so is a tag that is not well-formed. Whether the tag is closed does not matter.
+///
+/// ```
+/// use tidegate_segments::{Pattern, has_tag};
+/// let plan = Pattern::Exact("plan".into());
+/// assert!(has_tag("First: <plan steps='2'>", &plan));
+/// assert!(!has_tag("Write `<plan>` around it. </plan>", &plan));
+/// ```
+pub fn has_tag(text: &str, pattern: &Pattern) -> bool {
+    let mut parser = TagParser::new(vec![pattern.clone()]);
+    let mut found = Found::default();
+    parser.push(text, &mut found);
+    parser.finish(&mut found);
+    found.marks.iter().any(|(_, mark)| matches!(mark, Mark::Open { .. }))
+}
+
 /// The search for tags alone, for benches.
 #[derive(Debug)]
 pub struct TagFinder {
@@ -406,6 +423,31 @@ mod tests {
             for cut in 1..=text.chars().count().max(1) {
                 assert_eq!(parse(text, cut), expected, "{text:?} in pieces of {cut}");
             }
+        }
+    }
+
+    #[test]
+    fn a_tag_is_present_where_it_opens_as_a_tag() {
+        let exact = Pattern::Exact("plan".into());
+        let prefix = Pattern::Prefix("plan-".into());
+        for (text, by_name, by_prefix) in [
+            ("a <plan> b", true, false),
+            ("<plan/>", true, false),
+            ("<plan a='1'>x</plan>", true, false),
+            ("x</plan>", false, false),
+            ("<plans>", false, false),
+            ("<Plan>", false, false),
+            ("<plan-a>", false, true),
+            ("`<plan>`", false, false),
+            ("```\n<plan>\n```", false, false),
+            ("```\n<plan>\n```\n<plan>", true, false),
+            ("<!-- <plan> -->", false, false),
+            ("<![CDATA[<plan>]]>", false, false),
+            ("<plan", false, false),
+            ("<plan a=b>", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!((has_tag(text, &exact), has_tag(text, &prefix)), (by_name, by_prefix), "{text}");
         }
     }
 }

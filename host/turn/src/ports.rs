@@ -189,6 +189,17 @@ pub trait Extensions: Send + Sync {
 
     /// Calls `ttsr_triggered` with the matches of one stream.
     fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>>;
+
+    /// Returns the bytes that the extension keeps in this session under `key`, for the conditions of its prompt additions;
+    /// `None` where it keeps none, or they have expired. Must not wait. Does not count as a read of the extension: the time to
+    /// live is not restarted.
+    ///
+    /// # Errors
+    /// The state cannot be read: the reason. By default, that there is no access to it.
+    fn state_value(&self, plugin: usize, key: &str) -> Result<Option<Vec<u8>>, String> {
+        let _ = (plugin, key);
+        Err("this host has no access to the state of extensions".to_owned())
+    }
 }
 
 /// The arguments of `ttsr_triggered`.

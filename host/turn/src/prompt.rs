@@ -4,12 +4,20 @@
 //! system prompt, what rules add, additions after it. Additions around the user's words join the conversation once, with the
 //! input: history never changes behind the model's back. They are messages of their own, hidden and with their origin, so
 //! that nobody takes them for the user's words; providers join them with the user's message.
+//!
+//! The conditions of additions to the system prompt are evaluated when a step begins, so all attempts of a step are asked
+//! with the same additions; those of additions around the input are evaluated when it joins the conversation.
+
+mod condition;
 
 use std::sync::Arc;
 
-use flow::{BlockOrigin, Message, Origin, Position, Prompt, PromptAddition, Role, SystemBlock, ToolSpec};
+use flow::{AdditionId, BlockOrigin, Message, Origin, Position, Prompt, PromptAddition, Role, SystemBlock, ToolSpec};
 
-/// The parts of a prompt that do not change within a turn.
+use self::condition::Test;
+pub(crate) use self::condition::{Facts, Texts};
+
+/// The parts of a prompt that are not the conversation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frame {
     /// The host's own system prompt.
@@ -17,14 +25,28 @@ pub(crate) struct Frame {
     /// What the rules add; replaced when they were edited.
     rules: Vec<SystemBlock>,
     /// In the order in which they follow each other within a position.
-    additions: Vec<PromptAddition>,
+    additions: Vec<Addition>,
     max_tokens: Option<u32>,
+}
+
+/// An addition with what is known of its conditions.
+#[derive(Clone, Debug)]
+struct Addition {
+    id: AdditionId,
+    position: Position,
+    text: String,
+    /// The text is added where all of these pass.
+    tests: Vec<Test>,
+    /// They passed when they were last evaluated.
+    passed: bool,
+    /// It was reported in this turn that they cannot be evaluated.
+    reported: bool,
 }
 
 impl Frame {
     /// Additions are ordered by plugin id within a position, then as declared.
     pub(crate) fn new(host: &[SystemBlock], additions: &[PromptAddition], max_tokens: Option<u32>) -> Self {
-        let mut additions = additions.to_vec();
+        let mut additions: Vec<Addition> = additions.iter().map(Addition::new).collect();
         additions.sort_by(|a, b| a.id.cmp(&b.id));
         Self { host: host.to_vec(), rules: Vec::new(), additions, max_tokens }
     }
@@ -34,72 +56,78 @@ impl Frame {
         self.rules = blocks;
     }
 
-    /// Puts the additions around the user's words: before the first user message of an input, after the last.
-    pub(crate) fn around_input(&self, messages: &mut Vec<Message>) {
+    /// Whether a condition looks at the texts of the conversation.
+    pub(crate) fn looks_at_texts(&self) -> bool {
+        self.additions.iter().flat_map(|one| &one.tests).any(|test| matches!(test, Test::Tag(_)))
+    }
+
+    /// A turn begins: what cannot be evaluated is reported once in it.
+    pub(crate) fn begin_turn(&mut self) {
+        self.additions.iter_mut().for_each(|one| one.reported = false);
+    }
+
+    /// Decides which additions the system prompt has, from the next request on. Returns what is to be reported.
+    pub(crate) fn choose(&mut self, facts: &Facts<'_>) -> Vec<String> {
+        let of_system = |one: &&mut Addition| matches!(one.position, Position::SystemPrefix | Position::SystemSuffix);
+        self.additions.iter_mut().filter(of_system).filter_map(|one| one.evaluate(facts)).collect()
+    }
+
+    /// Puts the additions around the user's words: before the first user message of an input, after the last. Returns what
+    /// is to be reported.
+    pub(crate) fn around_input(&mut self, messages: &mut Vec<Message>, facts: &Facts<'_>) -> Vec<String> {
         let is_user = |message: &Message| message.role == Role::User;
-        let Some(last) = messages.iter().rposition(is_user) else { return };
+        let Some(last) = messages.iter().rposition(is_user) else { return Vec::new() };
         let first = messages.iter().position(is_user).unwrap_or(last);
+        let of_input = |one: &&mut Addition| matches!(one.position, Position::UserPrefix | Position::UserSuffix);
+        let reported = self.additions.iter_mut().filter(of_input).filter_map(|one| one.evaluate(facts)).collect();
         let after = last + 1;
-        messages.splice(after..after, self.at(Position::UserSuffix).map(added));
-        messages.splice(first..first, self.at(Position::UserPrefix).map(added));
+        messages.splice(after..after, self.passed(Position::UserSuffix).map(Addition::message));
+        messages.splice(first..first, self.passed(Position::UserPrefix).map(Addition::message));
+        reported
     }
 
     /// Assembles one request from the conversation and the offered tools.
     pub(crate) fn prompt(&self, messages: Vec<Arc<Message>>, tools: Vec<ToolSpec>) -> Prompt {
-        let block = |one: &PromptAddition| SystemBlock::new(BlockOrigin::Addition(one.id.clone()), one.text.clone());
-        let prefix = self.at(Position::SystemPrefix).map(block);
-        let suffix = self.at(Position::SystemSuffix).map(block);
+        let prefix = self.passed(Position::SystemPrefix).map(Addition::block);
+        let suffix = self.passed(Position::SystemSuffix).map(Addition::block);
         let own = self.host.iter().chain(&self.rules).cloned();
         Prompt { system: prefix.chain(own).chain(suffix).collect(), messages, tools, max_tokens: self.max_tokens }
     }
 
-    fn at(&self, position: Position) -> impl Iterator<Item = &PromptAddition> {
-        self.additions.iter().filter(move |one| one.position == position)
+    fn passed(&self, position: Position) -> impl Iterator<Item = &Addition> {
+        self.additions.iter().filter(move |one| one.passed && one.position == position)
     }
 }
 
-/// The message of an addition around the user's input.
-fn added(one: &PromptAddition) -> Message {
-    let message = Message::text(Role::User, Origin::Addition(one.id.clone()), one.text.clone());
-    Message { hidden: true, ..message }
+impl Addition {
+    fn new(from: &PromptAddition) -> Self {
+        let tests: Vec<Test> = from.when.iter().map(Test::new).collect();
+        let (id, text, passed) = (from.id.clone(), from.text.clone(), tests.is_empty());
+        Self { id, position: from.position, text, tests, passed, reported: false }
+    }
+
+    /// Evaluates its conditions. Returns why that is not possible, where it was not reported in this turn.
+    fn evaluate(&mut self, facts: &Facts<'_>) -> Option<String> {
+        let mut tests = self.tests.iter().map(|test| test.passes(&self.id.plugin, facts));
+        let failed = tests.find(|passed| *passed != Ok(true));
+        self.passed = failed.is_none();
+        let why = failed?.err()?;
+        if std::mem::replace(&mut self.reported, true) {
+            return None;
+        }
+        Some(format!("{} is left out, because a condition of it cannot be evaluated: {why}", self.id))
+    }
+
+    fn block(&self) -> SystemBlock {
+        SystemBlock::new(BlockOrigin::Addition(self.id.clone()), self.text.clone())
+    }
+
+    /// Its message, where it goes around the user's input.
+    fn message(&self) -> Message {
+        let message = Message::text(Role::User, Origin::Addition(self.id.clone()), self.text.clone());
+        Message { hidden: true, ..message }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use flow::AdditionId;
-
-    use super::*;
-
-    #[test]
-    fn additions_are_ordered_by_position_then_plugin_then_declaration() {
-        let add = |plugin: &str, index, position, text: &str| PromptAddition {
-            id: AdditionId { plugin: plugin.parse().expect("a plugin id"), index },
-            position,
-            text: text.into(),
-        };
-        let mut frame = Frame::new(
-            &["base".into()],
-            &[
-                add("b", 0, Position::SystemSuffix, "b1"),
-                add("a", 0, Position::SystemSuffix, "a1"),
-                add("a", 1, Position::SystemSuffix, "a2"),
-                add("z", 0, Position::SystemPrefix, "z1"),
-                add("b", 1, Position::UserPrefix, "before"),
-                add("b", 2, Position::UserSuffix, "after"),
-            ],
-            None,
-        );
-        let texts = |frame: &Frame| -> Vec<String> {
-            frame.prompt(Vec::new(), Vec::new()).system.into_iter().map(|block| block.text).collect()
-        };
-        assert_eq!(texts(&frame), ["z1", "base", "a1", "a2", "b1"]);
-        let rule = |name: &str| SystemBlock::new(BlockOrigin::Rules(vec![name.into()]), name);
-        frame.set_rules(vec![rule("r1"), rule("r2")]);
-        assert_eq!(texts(&frame), ["z1", "base", "r1", "r2", "a1", "a2", "b1"]);
-        let mut input = vec![Message::user("one"), Message::user("two")];
-        frame.around_input(&mut input);
-        let seen: Vec<(String, bool)> = input.iter().map(|one| (one.plain_text(), one.hidden)).collect();
-        let expected = [("before", true), ("one", false), ("two", false), ("after", true)];
-        assert_eq!(seen, expected.map(|(text, hidden)| (text.to_owned(), hidden)));
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 //!
 //! Stages return what they found; only this loop stops, goes back and starts again.
 
+mod additions;
 mod calls;
 mod interrupt;
 mod spending;
@@ -209,13 +210,6 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn remember_input(&mut self, mut messages: Vec<Message>) {
-        self.session.frame.around_input(&mut messages);
-        for message in messages {
-            self.session.remember(message);
-        }
-    }
-
     /// One step: an accepted answer and the results of its calls. Returns whether the model is to be asked again.
     async fn step(&mut self) -> Result<bool, Stop> {
         self.place.step += 1;
@@ -223,6 +217,7 @@ impl<'a> Turn<'a> {
         self.spending.begin_step();
         self.session.set_place(self.place);
         self.session.hub.emit(EventKind::StepStart);
+        self.choose_additions();
         self.attempts().await?;
         let stop = self.attempt.answer.stop.clone().unwrap_or(StopReason::EndTurn);
         let calls = self.attempt.answer.calls();

@@ -237,6 +237,7 @@ impl Session {
         self.set_place(place);
         self.hub.emit(EventKind::TurnStart);
         self.rules.begin_turn();
+        self.frame.begin_turn();
         self.metrics.begin_turn();
         self.caller.begin_turn();
         let mut turn = Turn::new(self, cancel, place);

@@ -20,6 +20,6 @@ mod tools;
 pub use clock::{Leaping, Still, TokioClock};
 pub use events::{assert_valid, drain, kept_on_screen, listing, reports, said, shown};
 pub use model::{CUTS, RANDOM, Script, ScriptedModel, blocks, calls, live, pieces, say, text, tool};
-pub use plugins::{Plugin, Plugins};
+pub use plugins::{KeptState, Plugin, Plugins};
 pub use scene::{Edited, Scene, parts, rule_set, session};
 pub use tools::{EchoTools, Nobody};

@@ -1,12 +1,16 @@
 //! Extensions made of closures.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use flow::{
     CallFailure, Callback, CallbackKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer,
     Registered, Registration, SessionId, SessionInUse, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
 };
 use turn::ports::{BoxFuture, EventSink, ExtensionHost, Extensions, SessionView, TtsrEvent};
+
+/// The state of an extension, which a test can change while a turn runs.
+pub type KeptState = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 type Answer<A, R> = Box<dyn Fn(A) -> Result<R, String> + Send + Sync>;
 
@@ -29,6 +33,8 @@ pub struct Plugin {
     pub skipped: Option<&'static str>,
     /// Every call is waited for.
     pub yields: bool,
+    /// The state that conditions read, by key; `None`: it cannot be read.
+    pub state: Option<KeptState>,
 }
 
 #[derive(Clone, Default)]
@@ -140,5 +146,10 @@ impl Extensions for Plugins {
 
     fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>> {
         self.call(plugin, CallbackKind::TtsrTriggered, self.0[plugin].ttsr.as_ref(), event.clone(), ())
+    }
+
+    fn state_value(&self, plugin: usize, key: &str) -> Result<Option<Vec<u8>>, String> {
+        let state = self.0[plugin].state.as_ref().ok_or("the test gives it no state")?;
+        Ok(state.lock().unwrap().get(key).cloned())
     }
 }

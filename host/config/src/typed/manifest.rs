@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use flow::{Position, SettingKind};
+use flow::SettingKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::addition::AdditionFile;
 use super::operator::ValueFile;
 use crate::BuildKind;
 
@@ -156,17 +157,6 @@ pub(crate) struct SettingFile {
     /// What the setting does.
     #[schemars(length(min = 1))]
     pub(crate) description: String,
-}
-
-/// Text added to the prompt.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AdditionFile {
-    /// The position in the prompt.
-    pub(crate) position: Position,
-    /// The text, which the model receives verbatim.
-    #[schemars(length(min = 1))]
-    pub(crate) content: String,
 }
 
 /// Guidance on tools: an order and advice for the model. It never forbids a tool.

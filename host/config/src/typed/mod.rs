@@ -3,10 +3,12 @@
 //! Doc comments here are what an editor shows beside a key. Numbers are in the units that their names end with. What
 //! a schema cannot say is checked when these become what is used (`crate::operator`, `crate::manifest`).
 
+mod addition;
 mod manifest;
 mod operator;
 mod rules;
 
-pub(crate) use manifest::{AdditionFile, LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
+pub(crate) use addition::{AdditionFile, ConditionsFile, ContextMatchFile, StateValueFile};
+pub(crate) use manifest::{LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
 pub(crate) use operator::{LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, ShellFile};
 pub(crate) use rules::RulesFile;

@@ -1,0 +1,204 @@
+//! Decides whether the conditions of a prompt addition pass.
+//!
+//! A condition that cannot be evaluated does not pass, and the reason is reported: an addition that is silently left out
+//! for ever would be a callback that silently does not run.
+
+use std::sync::Arc;
+
+use flow::{Condition, ContextMatch, Message, PluginId, Role, StateTest, TagPattern, TurnRange};
+use rules::Glob;
+
+use crate::chain::Caller;
+use crate::segments::pattern;
+use crate::session::SessionParts;
+
+/// What conditions are evaluated against.
+pub(crate) struct Facts<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) agent: &'a str,
+    /// Absolute; empty where the session has none.
+    pub(crate) workspace: &'a str,
+    /// The number of the turn, from 1.
+    pub(crate) turn: u32,
+    /// Empty where no condition is about them.
+    pub(crate) texts: Texts,
+    /// Reads the state of a plugin.
+    pub(crate) state: &'a dyn State,
+}
+
+/// The texts in which tags are looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Texts {
+    /// The messages of the last user input.
+    input: Vec<String>,
+    /// The last answer that has text.
+    answer: Option<String>,
+}
+
+/// Reads the state of plugins, as [`crate::ports::Extensions::state_value`].
+pub(crate) trait State {
+    fn value(&self, plugin: &PluginId, key: &str) -> Result<Option<Vec<u8>>, String>;
+}
+
+impl State for Caller {
+    fn value(&self, plugin: &PluginId, key: &str) -> Result<Option<Vec<u8>>, String> {
+        match self.registrations.iter().position(|one| one.plugin == *plugin) {
+            Some(index) => self.extensions.state_value(index, key),
+            None => Err("the plugin has no component, and therefore no state".to_owned()),
+        }
+    }
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn new(parts: &'a SessionParts, caller: &'a Caller, agent: &'a str, turn: u32, texts: Texts) -> Self {
+        let (model, workspace) = (parts.model.name(), parts.settings.workspace.as_str());
+        Self { model, agent, workspace, turn, texts, state: caller }
+    }
+}
+
+impl Texts {
+    /// Those of a conversation: the last messages of the user that nothing but hidden messages separates, and the last answer
+    /// with text. Hidden messages are not looked at, so an addition cannot be its own condition.
+    pub(crate) fn of(history: &[Arc<Message>]) -> Self {
+        let visible = || history.iter().rev().filter(|message| !message.hidden);
+        let before = visible().skip_while(|message| message.role != Role::User);
+        let input = before.take_while(|message| message.role == Role::User).map(|message| message.plain_text());
+        Self { input: input.collect(), ..Self::answered(history) }
+    }
+
+    /// Those of an input that is about to join a conversation.
+    pub(crate) fn with_input(history: &[Arc<Message>], input: &[Message]) -> Self {
+        let own = input.iter().filter(|message| message.role == Role::User && !message.hidden);
+        Self { input: own.map(Message::plain_text).collect(), ..Self::answered(history) }
+    }
+
+    fn answered(history: &[Arc<Message>]) -> Self {
+        let answers = history.iter().rev().filter(|message| message.role == Role::Assistant && !message.hidden);
+        let answer = answers.map(|message| message.plain_text()).find(|text| !text.trim().is_empty());
+        Self { input: Vec::new(), answer }
+    }
+
+    fn have(&self, tag: &TagPattern) -> bool {
+        let tag = pattern(tag.clone());
+        self.input.iter().chain(&self.answer).any(|text| tidegate_segments::has_tag(text, &tag))
+    }
+}
+
+/// A condition, ready to be evaluated.
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    Tag(TagPattern),
+    State { key: String, test: StateTest },
+    Context(Box<Context>),
+}
+
+/// [`ContextMatch`] with compiled globs.
+#[derive(Clone, Debug)]
+pub(super) struct Context {
+    model: Option<Wanted>,
+    agent: Option<Wanted>,
+    workspace: Option<Wanted>,
+    turn: Option<TurnRange>,
+}
+
+/// A glob, or why it is none. Globs of manifests are checked when they are read; those of an embedder are not.
+type Wanted = Result<Glob, String>;
+
+impl Test {
+    pub(super) fn new(condition: &Condition) -> Self {
+        match condition {
+            Condition::TagPresent(tag) => Self::Tag(tag.clone()),
+            Condition::StateValue { key, test } => Self::State { key: key.clone(), test: test.clone() },
+            Condition::ContextMatch(wanted) => Self::Context(Box::new(Context::new(wanted))),
+        }
+    }
+
+    /// Whether it passes for an addition of `plugin`.
+    ///
+    /// # Errors
+    /// It cannot be evaluated; the string says why.
+    pub(super) fn passes(&self, plugin: &PluginId, facts: &Facts<'_>) -> Result<bool, String> {
+        match self {
+            Self::Tag(tag) => Ok(facts.texts.have(tag)),
+            Self::Context(context) => context.passes(facts),
+            Self::State { key, test } => {
+                let stored = facts.state.value(plugin, key);
+                let stored =
+                    stored.map_err(|why| format!("its state `{}` cannot be read: {why}", key.escape_debug()))?;
+                Ok(test.passes(stored.as_deref()))
+            }
+        }
+    }
+}
+
+impl Context {
+    fn new(wanted: &ContextMatch) -> Self {
+        // As in rules, letter case does not count in names; it does in paths.
+        let name = |glob: &Option<String>| glob.as_ref().map(|glob| Glob::new(&glob.to_lowercase()));
+        Self {
+            model: name(&wanted.model),
+            agent: name(&wanted.agent),
+            workspace: wanted.workspace.as_ref().map(|glob| Glob::new(glob)),
+            turn: wanted.turn,
+        }
+    }
+
+    fn passes(&self, facts: &Facts<'_>) -> Result<bool, String> {
+        let fits = |wanted: &Option<Wanted>, value: &str| match wanted {
+            None => Ok(true),
+            Some(Ok(glob)) => Ok(!value.is_empty() && glob.matches(value, "")),
+            Some(Err(why)) => Err(why.clone()),
+        };
+        Ok(fits(&self.model, &facts.model.to_lowercase())?
+            && fits(&self.agent, &facts.agent.to_lowercase())?
+            && fits(&self.workspace, facts.workspace)?
+            && self.turn.is_none_or(|turns| turns.contains(facts.turn)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::{CallId, Origin, Part, ToolCall};
+
+    use super::*;
+
+    fn texts(input: &[&str], answer: Option<&str>) -> Texts {
+        Texts { input: input.iter().map(|text| (*text).to_owned()).collect(), answer: answer.map(str::to_owned) }
+    }
+
+    fn message(role: Role, text: &str) -> Arc<Message> {
+        Arc::new(Message::text(role, Origin::Host, text))
+    }
+
+    fn hidden(text: &str) -> Arc<Message> {
+        Arc::new(Message { hidden: true, ..Message::text(Role::User, Origin::Host, text) })
+    }
+
+    #[test]
+    fn the_last_input_and_the_last_answer_are_found() {
+        let call = Part::ToolCall(ToolCall { id: CallId::new("1"), name: "read".into(), arguments: "{}".into() });
+        let calling =
+            Arc::new(Message { role: Role::Assistant, origin: Origin::Model, parts: vec![call], hidden: false });
+        let user = |text| message(Role::User, text);
+        let answer = |text| message(Role::Assistant, text);
+        for (history, expected) in [
+            (vec![], texts(&[], None)),
+            (vec![user("a")], texts(&["a"], None)),
+            (vec![user("a"), user("b")], texts(&["b", "a"], None)),
+            (vec![user("a"), answer("b"), user("c")], texts(&["c"], Some("b"))),
+            (vec![user("a"), answer("b"), hidden("c")], texts(&["a"], Some("b"))),
+            (vec![user("a"), hidden("c"), user("b")], texts(&["b", "a"], None)),
+            (vec![user("a"), answer("b"), calling, message(Role::Tool, "c")], texts(&["a"], Some("b"))),
+            (vec![user("a"), answer("b"), message(Role::Tool, "c"), user("d")], texts(&["d"], Some("b"))),
+        ] {
+            assert_eq!(Texts::of(&history), expected, "{history:?}");
+        }
+    }
+
+    #[test]
+    fn an_input_is_looked_at_before_it_joins_the_conversation() {
+        let history = [message(Role::User, "a"), message(Role::Assistant, "b")];
+        let input = [Message::user("c"), Message { hidden: true, ..Message::user("d") }];
+        assert_eq!(Texts::with_input(&history, &input), texts(&["c"], Some("b")));
+    }
+}

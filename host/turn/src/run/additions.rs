@@ -1,0 +1,39 @@
+//! Which additions to the prompt the next request and the next input have.
+
+use flow::{EventKind, Message};
+
+use super::Turn;
+use crate::ports::EventSink;
+use crate::prompt::{Facts, Texts};
+
+impl Turn<'_> {
+    /// Decides which additions the system prompt has in this step.
+    pub(super) fn choose_additions(&mut self) {
+        let session = &mut *self.session;
+        let texts =
+            if session.frame.looks_at_texts() { Texts::of(&session.history.messages()) } else { Texts::default() };
+        let facts = Facts::new(&session.parts, &session.caller, session.rules.agent(), self.place.turn, texts);
+        let reported = session.frame.choose(&facts);
+        self.report_additions(reported);
+    }
+
+    /// The input joins the conversation, with the additions around it.
+    pub(super) fn remember_input(&mut self, mut messages: Vec<Message>) {
+        let session = &mut *self.session;
+        let texts = if session.frame.looks_at_texts() {
+            Texts::with_input(&session.history.messages(), &messages)
+        } else {
+            Texts::default()
+        };
+        let facts = Facts::new(&session.parts, &session.caller, session.rules.agent(), self.place.turn, texts);
+        let reported = session.frame.around_input(&mut messages, &facts);
+        self.report_additions(reported);
+        for message in messages {
+            self.session.remember(message);
+        }
+    }
+
+    fn report_additions(&self, reported: Vec<String>) {
+        reported.into_iter().for_each(|message| self.session.hub.emit(EventKind::Notice { message }));
+    }
+}
