@@ -44,10 +44,11 @@ struct Addition {
 }
 
 impl Frame {
-    /// Additions are ordered by plugin id within a position, then as declared.
+    /// Within a position, additions without conditions come first, so that what can change follows what cannot and a cached
+    /// prefix stays valid; both groups are ordered by plugin id, then as declared.
     pub(crate) fn new(host: &[SystemBlock], additions: &[PromptAddition], max_tokens: Option<u32>) -> Self {
         let mut additions: Vec<Addition> = additions.iter().map(Addition::new).collect();
-        additions.sort_by(|a, b| a.id.cmp(&b.id));
+        additions.sort_by(|a, b| (!a.tests.is_empty(), &a.id).cmp(&(!b.tests.is_empty(), &b.id)));
         Self { host: host.to_vec(), rules: Vec::new(), additions, max_tokens }
     }
 

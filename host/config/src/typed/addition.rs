@@ -4,7 +4,8 @@ use flow::Position;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
-/// Text added to the prompt.
+/// Text added to the prompt. Within a position, texts without conditions come first; then they are ordered by plugin id, and as
+/// they are declared.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AdditionFile {

@@ -2,6 +2,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use flow::{Condition, ContextMatch, PluginId, StateTest, StateValue, TagPattern};
+use proptest::prelude::*;
 
 use super::condition::State;
 use super::*;
@@ -65,6 +66,59 @@ fn additions_are_ordered_by_position_then_plugin_then_declaration() {
     let seen: Vec<(String, bool)> = input.iter().map(|one| (one.plain_text(), one.hidden)).collect();
     let expected = [("before", true), ("one", false), ("two", false), ("after", true)];
     assert_eq!(seen, expected.map(|(text, hidden)| (text.to_owned(), hidden)));
+}
+
+#[test]
+fn additions_without_conditions_come_first() {
+    let always = || vec![state("x", StateTest::Exists(false))];
+    let kept = Kept { values: [("a", [].into()), ("b", [].into())].into(), ..Kept::default() };
+    let mut frame = Frame::new(
+        &["base".into()],
+        &[
+            add("a", 0, Position::SystemSuffix, "a1?", always()),
+            add("a", 1, Position::SystemSuffix, "a2", vec![]),
+            add("b", 0, Position::SystemSuffix, "b1?", always()),
+            add("b", 1, Position::SystemSuffix, "b2", vec![]),
+            add("a", 2, Position::UserPrefix, "before?", always()),
+            add("b", 2, Position::UserPrefix, "before", vec![]),
+        ],
+        None,
+    );
+    frame.choose(&facts(&kept));
+    assert_eq!(texts(&frame), ["base", "a2", "b2", "a1?", "b1?"]);
+    let mut input = vec![Message::user("go")];
+    frame.around_input(&mut input, &facts(&kept));
+    assert_eq!(input.iter().map(Message::plain_text).collect::<Vec<_>>(), ["before", "before?", "go"]);
+}
+
+proptest! {
+    /// The order depends on the additions alone, and what a condition removes does not move what comes before it.
+    #[test]
+    fn the_order_is_the_same_for_every_order_of_loading(
+        keys in prop::collection::btree_set((0..4_usize, 0..4_usize), 1..12),
+        conditional in prop::collection::vec(any::<bool>(), 12),
+        ranks in prop::collection::vec(any::<u64>(), 12),
+    ) {
+        let one = |(at, (plugin, index)): (usize, &(usize, usize))| {
+            let when = if conditional[at] { vec![state("x", StateTest::Exists(false))] } else { vec![] };
+            add(["a", "b", "c", "d"][*plugin], *index, Position::SystemSuffix, &format!("{plugin}.{index}"), when)
+        };
+        let additions: Vec<PromptAddition> = keys.iter().enumerate().map(one).collect();
+        let mut ranked: Vec<_> = additions.iter().cloned().zip(ranks).collect();
+        ranked.sort_by_key(|(_, rank)| *rank);
+        let shuffled: Vec<PromptAddition> = ranked.into_iter().map(|(one, _)| one).collect();
+        let kept = Kept { values: ["a", "b", "c", "d"].map(|plugin| (plugin, [].into())).into(), ..Kept::default() };
+        let order = |additions: &[PromptAddition]| {
+            let mut frame = Frame::new(&[], additions, None);
+            let stable = texts(&frame);
+            frame.choose(&facts(&kept));
+            (stable, texts(&frame))
+        };
+        let (stable, all) = order(&additions);
+        prop_assert_eq!(&(stable.clone(), all.clone()), &order(&shuffled));
+        prop_assert_eq!(&all[..stable.len()], &stable[..]);
+        prop_assert_eq!(all.len(), additions.len());
+    }
 }
 
 #[test]

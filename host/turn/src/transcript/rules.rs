@@ -107,7 +107,7 @@ fn read(record: &Value) -> Result<RuleRecord, &'static str> {
     let found = &record["evidence"];
     let place = |key: &'static str| found[key].as_u64().ok_or(key);
     let words = |key: &'static str| found[key].as_str().map(str::to_owned);
-    let call = || Ok((CallId::new(text("call_id")?), text("tool")?.to_owned()));
+    let call = || Ok::<_, &'static str>((CallId::new(text("call_id")?), text("tool")?.to_owned()));
     let stream = StreamKind::read(text("stream")?, call).ok_or("stream")??;
     Ok(RuleRecord {
         rule: text("rule")?.to_owned(),
