@@ -24,6 +24,7 @@ mod mask;
 mod operator;
 mod permission;
 mod plugin;
+mod prompt_text;
 mod rule;
 mod rule_files;
 mod rule_folders;
@@ -40,6 +41,7 @@ pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDec
 pub use operator::{Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings};
 pub use permission::{BadPermission, PermissionRule};
 pub use plugin::ConfiguredPlugin;
+pub use prompt_text::{MAX_PROMPT_BYTES, PromptBlock};
 pub use rule_files::{
     ChangeKind, Demands, FileChange, FolderReport, FolderState, Look, MAX_RULE_BYTES, RuleFile, RuleFiles, RuleFolder,
 };

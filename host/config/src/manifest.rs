@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::document::{Document, steps};
 use crate::rule::ManifestRules;
 use crate::typed::{ManifestFile, OnFailureWord, SettingFile};
-use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, addition, rule};
+use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, addition, prompt_text, rule};
 
 /// The versions of the contract that a manifest may name.
 pub const SUPPORTED_API: [&str; 1] = ["0.1"];
@@ -139,6 +139,7 @@ impl Manifest {
         let Ok(id) = id else { return Err(Diagnostics(document.found)) };
         let prompts = addition::additions(&mut document, &id, &typed);
         let ManifestRules { rules, findings, unmet } = rule::rules(&mut document, &id, &typed);
+        prompt_text::check_size(&mut document, &typed, &prompts, &rules);
         if !document.found.is_empty() {
             return Err(Diagnostics(document.found));
         }

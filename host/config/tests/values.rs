@@ -8,7 +8,7 @@ use flow::{
     Condition, ContextMatch, KeySource, PermissionMode, Power, ProviderKind, SettingValue, SourceFile, StateTest,
     StateValue, TagPattern,
 };
-use tidegate_config::{LimitRequests, Manifest, Operator, PermissionRule, PluginLimits};
+use tidegate_config::{LimitRequests, MAX_PROMPT_BYTES, Manifest, Operator, PermissionRule, PluginLimits};
 
 fn full() -> Operator {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config/operator/valid/full.toml");
@@ -131,4 +131,56 @@ fn a_state_value_is_compared_with_what_json_has() {
         assert!(found.contains("manifest-invalid-condition") && found.contains("finite number"), "{found}");
     }
     assert!(with("1979-05-27").unwrap_err().render(false).contains("config-wrong-type"));
+}
+
+/// An addition with so many bytes of text.
+fn text(bytes: usize) -> String {
+    format!("[[prompt]]\nposition = \"user_prefix\"\ncontent = \"{}\"\n", "x".repeat(bytes))
+}
+
+#[test]
+fn the_text_of_a_plugin_for_the_prompt_is_limited() {
+    let rule = |key: &str, bytes: usize| {
+        let (description, body) = if key == "description" { (bytes, 1) } else { (1, bytes) };
+        let always = key == "always_apply";
+        let description =
+            if always { String::new() } else { format!("description = \"{}\"\n", "d".repeat(description)) };
+        let always = if always { "always_apply = true\n" } else { "" };
+        format!("[[rule]]\nname = \"r\"\n{always}{description}body = \"{}\"\n", "b".repeat(body))
+    };
+    let most = MAX_PROMPT_BYTES;
+    for fits in
+        [text(most), text(most - 1) + &text(1), text(most - 1) + &rule("description", 1) + "", rule("body", most)]
+    {
+        manifest(&fits).unwrap();
+    }
+    // Seven lines precede the rest of the manifest.
+    for (large, line) in [
+        (text(most + 1), 10),
+        (text(most) + &text(1), 13),
+        (text(most) + &text(1) + &text(1), 13),
+        (text(most) + &rule("always_apply", 1), 14),
+        (text(most - 1) + &rule("description", 2), 14),
+    ] {
+        let found = manifest(&large).unwrap_err();
+        let [error] = found.0.as_slice() else { panic!("{found}") };
+        assert_eq!(error.code.as_str(), "manifest-prompt-too-large");
+        assert_eq!(error.location().map(flow::Location::line), Some(line));
+        assert!(error.message.contains("the limit is 65536"), "{error}");
+    }
+}
+
+#[test]
+fn everything_that_a_plugin_adds_to_the_prompt_is_listed() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config/manifest/valid");
+    let listed = |name: &str| {
+        let manifest = Manifest::load(&file.join(name)).unwrap();
+        manifest.prompt_blocks().iter().map(|block| format!("{}: {}", block.place, block.text)).collect::<Vec<_>>()
+    };
+    let plain = listed("rules-and-prompts.toml");
+    let expected =
+        ["system_suffix: Write plain sentences.", "user_prefix: Be brief.", "rule \"habits\": Keep functions short."];
+    assert_eq!(plain, expected);
+    let conditions = "context_match = { turn = \"2..=5\" }, tag_present = \"note-*\", state_value = { key = \"mode\", equals = \"strict\" }";
+    assert_eq!(listed("conditions.toml")[1], format!("user_prefix when {conditions}: Be strict."));
 }

@@ -57,8 +57,8 @@ mod turns;
 pub use assemble::tool_specs;
 pub use config::{
     BadPermission, BuildKind, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder,
-    OPERATOR_FILE, OnProblem, Operator, PermissionRule, PluginEntry, PluginLimits, Provider, RuleFolders, SettingDecl,
-    ToolGuidance, ToolSettings, TurnSettings, render as render_diagnostic,
+    OPERATOR_FILE, OnProblem, Operator, PermissionRule, PluginEntry, PluginLimits, PromptBlock, Provider, RuleFolders,
+    SettingDecl, ToolGuidance, ToolSettings, TurnSettings, render as render_diagnostic,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};

@@ -55,7 +55,8 @@ pub(crate) struct ManifestFile {
     /// The rules that the plugin adds, each under `[[rule]]`.
     #[serde(default)]
     pub(crate) rule: Vec<rules::RuleSpec>,
-    /// Additions to the prompt; they require the capability `prompt`.
+    /// Additions to the prompt; they require the capability `prompt`. The text that a plugin adds to the prompt, that of its rules
+    /// included, has at most 64 KiB.
     #[serde(default)]
     pub(crate) prompt: Vec<AdditionFile>,
     /// Guidance to the model on the use of tools.

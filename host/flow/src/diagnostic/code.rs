@@ -90,6 +90,8 @@ codes! {
         "The plugin adds text to the prompt, or reads its state in a condition, and does not request the capability for it."
     ManifestInvalidCondition "manifest-invalid-condition"
         "A condition of a prompt addition is empty, contradicts itself, or has a malformed tag, glob or range of turns."
+    ManifestPromptTooLarge "manifest-prompt-too-large"
+        "The plugin adds more text to the prompt than one plugin is allowed to."
     ManifestConflictingGuidance "manifest-conflicting-guidance"
         "A tool is both preferred and avoided."
     ManifestComponentOutside "manifest-component-outside"

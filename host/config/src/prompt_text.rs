@@ -1,0 +1,75 @@
+//! The text that a plugin adds to the prompt: what people read before it is used, and its limit.
+
+use flow::PromptAddition;
+use rules::{Bucket, Rule};
+
+use crate::document::{Document, Step, steps};
+use crate::typed::ManifestFile;
+use crate::{Code, Diagnostic, Manifest};
+
+/// The most bytes of text that one plugin adds to the prompt: 64 KiB, some 16,000 tokens of every request.
+pub const MAX_PROMPT_BYTES: usize = 64 << 10;
+
+/// A block of text that a plugin adds to the prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PromptBlock<'m> {
+    /// Where it goes and under which conditions, such as `system_suffix when tag_present = "plan"`; of a rule, which one.
+    pub place: String,
+    /// The text, as the model receives it.
+    pub text: &'m str,
+}
+
+impl Manifest {
+    /// Returns all text that the plugin adds to the prompt, in the order of declaration: that of its additions, the bodies of
+    /// rules that always apply, and the descriptions with which the rulebook lists the others. Rules that were refused are left
+    /// out.
+    pub fn prompt_blocks(&self) -> Vec<PromptBlock<'_>> {
+        self.prompts.iter().map(of_addition).chain(self.rules.iter().filter_map(of_rule)).collect()
+    }
+}
+
+fn of_addition(addition: &PromptAddition) -> PromptBlock<'_> {
+    let mut place = addition.position.as_str().to_owned();
+    for (index, condition) in addition.when.iter().enumerate() {
+        place.push_str(if index == 0 { " when " } else { ", " });
+        place.push_str(&condition.to_string());
+    }
+    PromptBlock { place, text: &addition.text }
+}
+
+fn of_rule(rule: &Rule) -> Option<PromptBlock<'_>> {
+    let (kind, text) = match rule.bucket {
+        Bucket::AlwaysApply => ("rule", rule.body.as_str()),
+        Bucket::Rulebook => ("rulebook entry", rule.description.as_deref().unwrap_or_default()),
+        Bucket::Stream => return None,
+    };
+    Some(PromptBlock { place: format!("{kind} {:?}", rule.name), text })
+}
+
+/// Checks that the text of a manifest stays within [`MAX_PROMPT_BYTES`]. The error is at the block with which it exceeds it.
+pub(crate) fn check_size(
+    document: &mut Document<'_>,
+    typed: &ManifestFile,
+    additions: &[PromptAddition],
+    rules: &[Rule],
+) {
+    let of_additions = (0..).zip(additions).map(|(index, one)| (one.text.len(), steps!["prompt", index, "content"]));
+    let of_rules = rules.iter().filter_map(|rule| {
+        let index = typed.rule.iter().position(|spec| spec.name.as_deref().map(str::trim) == Some(rule.name.as_str()));
+        Some((of_rule(rule)?.text.len(), steps!["rule", index.unwrap_or_default(), "body"]))
+    });
+    let (mut total, mut exceeds): (usize, Option<[Step; 3]>) = (0, None);
+    for (bytes, at) in of_additions.chain(of_rules) {
+        total = total.saturating_add(bytes);
+        if total > MAX_PROMPT_BYTES {
+            exceeds.get_or_insert(at);
+        }
+    }
+    let Some(at) = exceeds else { return };
+    let message = format!("the plugin adds {total} bytes of text to the prompt, the limit is {MAX_PROMPT_BYTES}");
+    // The key, since the value can have a thousand lines.
+    let place = document.key_place(&at);
+    let error = Diagnostic::error(Code::ManifestPromptTooLarge, message).at(place, "exceeds the limit");
+    document.found.push(error.help("shorten it: the text is part of every request"));
+}
