@@ -1,7 +1,10 @@
 //! The text that a plugin adds to the prompt: what people read before it is used, and its limit.
 
+use std::fmt::Write as _;
+
 use flow::PromptAddition;
 use rules::{Bucket, Rule};
+use sha2::{Digest, Sha256};
 
 use crate::document::{Document, Step, steps};
 use crate::typed::ManifestFile;
@@ -9,6 +12,9 @@ use crate::{Code, Diagnostic, Manifest};
 
 /// The most bytes of text that one plugin adds to the prompt: 64 KiB, some 16,000 tokens of every request.
 pub const MAX_PROMPT_BYTES: usize = 64 << 10;
+
+/// What a digest begins with. It changes with the way blocks are hashed or written: texts are then shown again.
+const DIGEST_FORMAT: &str = "tidegate prompt 1";
 
 /// A block of text that a plugin adds to the prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +32,26 @@ impl Manifest {
     /// out.
     pub fn prompt_blocks(&self) -> Vec<PromptBlock<'_>> {
         self.prompts.iter().map(of_addition).chain(self.rules.iter().filter_map(of_rule)).collect()
+    }
+
+    /// Returns the digest of [`Manifest::prompt_blocks`]: SHA-256 in 64 hexadecimal digits, over every position, condition and
+    /// text. Equal digests mean that the shown text is the same, so nobody has to read it again. `None` where the plugin adds
+    /// nothing.
+    pub fn prompt_digest(&self) -> Option<String> {
+        let blocks = self.prompt_blocks();
+        if blocks.is_empty() {
+            return None;
+        }
+        let mut hash = Sha256::new_with_prefix(DIGEST_FORMAT);
+        // Each string with its size: no two lists of blocks are hashed as the same bytes.
+        for string in blocks.iter().flat_map(|block| [block.place.as_str(), block.text]) {
+            hash.update((string.len() as u64).to_le_bytes());
+            hash.update(string);
+        }
+        Some(hash.finalize().iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        }))
     }
 }
 

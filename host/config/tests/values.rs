@@ -1,6 +1,7 @@
 //! What is typed is what is used: values, defaults, paths, and limits that are clipped.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -149,9 +150,7 @@ fn the_text_of_a_plugin_for_the_prompt_is_limited() {
         format!("[[rule]]\nname = \"r\"\n{always}{description}body = \"{}\"\n", "b".repeat(body))
     };
     let most = MAX_PROMPT_BYTES;
-    for fits in
-        [text(most), text(most - 1) + &text(1), text(most - 1) + &rule("description", 1) + "", rule("body", most)]
-    {
+    for fits in [text(most), text(most - 1) + &text(1), text(most - 1) + &rule("description", 1), rule("body", most)] {
         manifest(&fits).unwrap();
     }
     // Seven lines precede the rest of the manifest.
@@ -183,4 +182,37 @@ fn everything_that_a_plugin_adds_to_the_prompt_is_listed() {
     assert_eq!(plain, expected);
     let conditions = "context_match = { turn = \"2..=5\" }, tag_present = \"note-*\", state_value = { key = \"mode\", equals = \"strict\" }";
     assert_eq!(listed("conditions.toml")[1], format!("user_prefix when {conditions}: Be strict."));
+}
+
+#[test]
+fn the_digest_changes_with_all_that_is_shown() {
+    let digest = |rest: &str| manifest(rest).unwrap().prompt_digest();
+    let addition = |position: &str, content: &str, when: &str| {
+        format!("[[prompt]]\nposition = \"{position}\"\ncontent = \"{content}\"\n{when}\n")
+    };
+    let one = addition("user_prefix", "ab", "");
+    let known = digest(&one).unwrap();
+    assert_eq!(
+        known, "739dc7b6837992ef6cf875468f78c59a3f174175a5d968b17ea67955a36052c6",
+        "a digest that is stored must stay valid"
+    );
+    assert_eq!(digest(&format!("# The same.\n{one}")), Some(known), "comments are not shown");
+    let house = "[[rule]]\nname = \"r\"\nalways_apply = true\nbody = \"ab\"\n";
+    let all = [
+        one.clone(),
+        addition("user_suffix", "ab", ""),
+        addition("user_prefix", "abc", ""),
+        addition("user_prefix", "ab", "when.tag_present = \"a\""),
+        addition("user_prefix", "ab", "when.tag_present = \"a*\""),
+        addition("user_prefix", "ab", "when.state_value = { key = \"a\", equals = 1 }"),
+        addition("user_prefix", "ab", "when.state_value = { key = \"a\", equals = \"1\" }"),
+        addition("user_prefix", "a", "") + &addition("user_prefix", "b", ""),
+        addition("user_prefix", "b", "") + &addition("user_prefix", "a", ""),
+        house.to_owned(),
+        one + house,
+    ];
+    let digests: BTreeSet<_> = all.iter().map(|rest| digest(rest).unwrap()).collect();
+    assert_eq!(digests.len(), all.len());
+    assert!(digests.iter().all(|digest| digest.len() == 64));
+    assert_eq!(digest("[[rule]]\nname = \"r\"\ncondition = \"x\"\nbody = \"b\"\n"), None, "a stream rule adds no text");
 }
