@@ -31,7 +31,7 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 18] = [
     "tools.permission_no-name",
     "tools.permission_pattern-for-all",
 ];
-const BEYOND_MANIFEST_SCHEMA: [&str; 21] = [
+const BEYOND_MANIFEST_SCHEMA: [&str; 22] = [
     "api_unknown",
     "component.path_absolute",
     "component.path_outside",
@@ -50,6 +50,7 @@ const BEYOND_MANIFEST_SCHEMA: [&str; 21] = [
     "rule.name_twice",
     "rule_speaks-without-capability",
     "settings_default-of-other-type",
+    "tools.tool_order_twice",
     "tools_preferred-and-avoided",
     "version_leading-zero",
     "version_no-version",
@@ -142,5 +143,5 @@ fn operator_files_are_judged_alike_by_an_independent_linter() {
 
 #[test]
 fn manifests_are_judged_alike_by_an_independent_linter() {
-    check("manifest", "plugin.schema.json", &BEYOND_MANIFEST_SCHEMA, 49);
+    check("manifest", "plugin.schema.json", &BEYOND_MANIFEST_SCHEMA, 51);
 }

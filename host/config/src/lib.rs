@@ -19,6 +19,7 @@ mod addition;
 mod check;
 mod diagnostic;
 mod document;
+mod guidance;
 mod manifest;
 mod mask;
 mod operator;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 
 pub use diagnostic::{Diagnostics, render};
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
+pub use guidance::Guidance;
 pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
 pub use operator::{Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings};
 pub use permission::{BadPermission, PermissionRule};

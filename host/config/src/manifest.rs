@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{PluginId, Power, PromptAddition, SettingKind, SettingValue};
+use flow::{DEFAULT_PRIORITY, PluginId, Power, PromptAddition, SettingKind, SettingValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -102,14 +102,30 @@ pub struct SettingDecl {
 }
 
 /// Guidance on tools: it orders and advises, and never forbids.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolGuidance {
+    /// Decides where plugins disagree: 0 to 100, the higher one counts.
+    pub priority: u8,
     /// Tools that are listed first in the prompt, in this order.
     pub preferred: Vec<String>,
     /// Tools that are listed last in the prompt.
     pub avoided: Vec<String>,
     /// The order in which tools are best used.
     pub order: Vec<String>,
+}
+
+impl Default for ToolGuidance {
+    fn default() -> Self {
+        let none = Vec::new;
+        Self { priority: DEFAULT_PRIORITY, preferred: none(), avoided: none(), order: none() }
+    }
+}
+
+impl ToolGuidance {
+    /// The tools that it names, some of them possibly twice.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.preferred.iter().chain(&self.avoided).chain(&self.order).map(String::as_str)
+    }
 }
 
 impl Manifest {
@@ -175,6 +191,7 @@ impl Manifest {
             unmet: Vec::new(),
             prompts: Vec::new(),
             guidance: ToolGuidance {
+                priority: typed.tools.priority,
                 preferred: typed.tools.preferred_tools,
                 avoided: typed.tools.avoided_tools,
                 order: typed.tools.tool_order,
@@ -227,6 +244,14 @@ fn check_tools(document: &mut Document<'_>, typed: &ManifestFile) {
                 format!("`{name}` is both preferred and avoided"),
                 help,
             );
+        }
+    }
+    let order = &typed.tools.tool_order;
+    for (index, name) in order.iter().enumerate() {
+        if order.iter().take(index).any(|earlier| earlier == name) {
+            let at = steps!["tools", "tool_order", index];
+            let message = format!("`{name}` is in the order twice");
+            document.error(Code::ManifestConflictingGuidance, &at, message, "remove it from one of the two positions");
         }
     }
 }

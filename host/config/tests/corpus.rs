@@ -80,7 +80,7 @@ fn invalid_operator_files_are_refused_in_these_words() {
 
 #[test]
 fn invalid_manifests_are_refused_in_these_words() {
-    invalid("manifest", 43);
+    invalid("manifest", 45);
 }
 
 #[test]

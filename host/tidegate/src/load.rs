@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use config::rule_sources::{self, Sources};
-use config::{ConfiguredPlugin, Diagnostics};
+use config::{ConfiguredPlugin, Diagnostics, Guidance};
 use flow::{Permission, PluginId, ToolSpec};
 use sandbox::{EngineOptions, SandboxHost};
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 use turn::ports::Tools;
 
-use crate::guidance::Guidance;
 use crate::live::LiveRules;
 use crate::loaded::Shared;
 use crate::toolbox::{Decisions, Toolbox, take_absent};
@@ -114,8 +113,8 @@ pub(crate) fn workspace(
     let specs = toolbox.specs();
     // The rulebook comes and goes with the rules; a plugin is allowed to name it in any case.
     let known: Vec<ToolSpec> = specs.iter().cloned().chain([rulebook::spec()]).collect();
-    let (guidance, unknown) = Guidance::collect(&plugins, &known);
-    warnings.extend(unknown);
+    let (guidance, found) = Guidance::collect(&plugins, &known);
+    warnings.extend(found);
     let names = specs.into_iter().map(|tool| tool.name).collect();
     let sources = Sources::new(operator, &plugins, &workspace, names);
     let user = shared.user_rules.as_deref();

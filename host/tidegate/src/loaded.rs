@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use config::rule_sources::Built;
-use config::{Diagnostics, Operator, PermissionRule};
+use config::{Diagnostics, Guidance, Operator, PermissionRule};
 use flow::{CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, Registered};
 use rules::RuleSet;
 use sandbox::SandboxHost;
@@ -13,7 +13,7 @@ use tools::BuiltinTools;
 use turn::ports::{ExtensionHost, Tools};
 
 use crate::doctor::in_one_line;
-use crate::guidance::{Guidance, Ordered};
+use crate::guidance::Guided;
 use crate::live::{LiveRules, SessionRules};
 use crate::load::{self, Faults, Wanted};
 use crate::rulebook::WithRulebook;
@@ -176,7 +176,7 @@ impl Loaded {
         let toolbox = Toolbox { own: options.tools.clone(), builtin, decisions: self.decisions.clone() };
         let tools =
             WithRulebook { tools: Arc::new(toolbox), rules: Arc::clone(rules), permission: self.read_rule.clone() };
-        Arc::new(Ordered { tools: Arc::new(tools), guidance: Arc::clone(&self.guidance) })
+        Arc::new(Guided { tools: Arc::new(tools), guidance: Arc::clone(&self.guidance) })
     }
 
     /// Components compiled and components found compiled since the engine was started.

@@ -39,6 +39,10 @@ impl Tools for WithRulebook {
         all
     }
 
+    fn order(&self, calls: &[ToolCall]) -> Vec<usize> {
+        self.tools.order(calls)
+    }
+
     fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
         if call.name != READ_RULE {
             return self.tools.prepare(call);

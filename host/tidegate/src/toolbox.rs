@@ -111,6 +111,16 @@ impl Tools for Toolbox {
         all
     }
 
+    /// The embedder's order where all calls are of its tools: it knows of no others.
+    fn order(&self, calls: &[ToolCall]) -> Vec<usize> {
+        let is_own = |own: &Arc<dyn Tools>| {
+            let specs = own.specs();
+            calls.iter().all(|call| specs.iter().any(|spec| spec.name == call.name))
+        };
+        let own = self.own.as_ref().filter(|own| is_own(own));
+        own.map_or_else(|| (0..calls.len()).collect(), |own| own.order(calls))
+    }
+
     fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
         let has = |tools: &Arc<dyn Tools>| tools.specs().iter().any(|spec| spec.name == call.name);
         if let Some(own) = self.own.as_ref().filter(|own| has(own)) {

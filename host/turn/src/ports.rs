@@ -249,6 +249,12 @@ pub trait Tools: Send + Sync {
     /// All of them, in the order to offer them.
     fn specs(&self) -> Vec<ToolSpec>;
 
+    /// The order in which to run the calls of one message: a permutation of their indexes. Results are given to the model in the
+    /// order of the calls, whatever order they run in. By default, the calls' own order.
+    fn order(&self, calls: &[ToolCall]) -> Vec<usize> {
+        (0..calls.len()).collect()
+    }
+
     /// Decodes a call, once. Permission, question and execution all use the returned value, so what was approved is what
     /// runs. Never fails: a call that cannot be decoded returns an error when it runs, and does nothing else.
     fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a>;

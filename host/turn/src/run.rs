@@ -65,8 +65,8 @@ enum Phase {
     /// The tool calls of an accepted answer are running.
     Calling {
         answer: Message,
-        /// The results so far.
-        results: Vec<ToolResult>,
+        /// The results so far, each with the position of its call in the answer.
+        results: Vec<(usize, ToolResult)>,
     },
     /// The end of the turn was emitted.
     Ended,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flow::SettingKind;
+use flow::{DEFAULT_PRIORITY, SettingKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -161,15 +161,25 @@ pub(crate) struct SettingFile {
 }
 
 /// Guidance on tools: an order and advice for the model. It never forbids a tool.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GuidanceFile {
+    /// The priority of the guidance, 0 to 100: where plugins disagree on a tool, the guidance of the higher one is used.
+    #[schemars(range(max = 100))]
+    pub(crate) priority: u8,
     /// Tools to prefer; they are listed first.
     pub(crate) preferred_tools: Vec<String>,
     /// Tools to avoid; they are listed last.
     pub(crate) avoided_tools: Vec<String>,
-    /// The recommended order in which to use tools.
+    /// The recommended order in which to use tools. Calls of one message that do not depend on each other run in this order.
     pub(crate) tool_order: Vec<String>,
+}
+
+impl Default for GuidanceFile {
+    fn default() -> Self {
+        let none = Vec::new;
+        Self { priority: DEFAULT_PRIORITY, preferred_tools: none(), avoided_tools: none(), tool_order: none() }
+    }
 }
 
 impl GuidanceFile {

@@ -3,15 +3,17 @@
 //! No call runs before its answer is accepted. An answer that is stopped therefore leaves no results behind, and none of
 //! its calls stays in the conversation; the reminder names the call that matched, and not the other calls.
 
-use flow::{Action, Message, Origin, Part, Role, ToolCall};
+use flow::{Action, EventKind, Message, Origin, Part, Role, ToolCall};
 
 use super::interrupt::Injection;
 use super::{Phase, Turn, checkpoint};
+use crate::ports::EventSink;
 use crate::tools::{Beside, Runner};
 
 impl Turn<'_> {
+    /// Runs the calls in the order that the tools suggest, each to its end. Their results stay in the order of the calls.
     pub(super) async fn run_calls(&mut self, calls: &[ToolCall]) {
-        for call in calls {
+        for (at, call) in self.run_order(calls) {
             checkpoint(self.cancel).await;
             let notes = self.attempt.noted.take_call(&call.id);
             let session = &*self.session;
@@ -34,10 +36,31 @@ impl Turn<'_> {
                 }
             }
             if let Phase::Calling { results, .. } = &mut self.phase {
-                results.push(result);
+                results.push((at, result));
             }
         }
         self.settle_calls();
+    }
+
+    /// The calls in the order in which to run them, each with its position in the answer. An order that omits or repeats a call is
+    /// reported and not used.
+    fn run_order<'c>(&self, calls: &'c [ToolCall]) -> Vec<(usize, &'c ToolCall)> {
+        let own = calls.iter().enumerate();
+        if calls.len() < 2 {
+            return own.collect();
+        }
+        let order = self.session.parts.tools.order(calls);
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        if !sorted.into_iter().eq(0..calls.len()) {
+            let message = format!(
+                "the tools gave an order of {} calls that omits or repeats one, so they run in their own order: {order:?}",
+                calls.len()
+            );
+            self.session.hub.emit(EventKind::Notice { message });
+            return own.collect();
+        }
+        order.into_iter().filter_map(|at| Some((at, calls.get(at)?))).collect()
     }
 
     /// Puts the accepted answer and its results into the conversation. A call without a result is left out: a provider
@@ -46,15 +69,16 @@ impl Turn<'_> {
         if !matches!(self.phase, Phase::Calling { .. }) {
             return;
         }
-        let Phase::Calling { answer: mut message, results } = std::mem::take(&mut self.phase) else { return };
-        let answered = |call: &ToolCall| results.iter().any(|result| result.call == call.id);
+        let Phase::Calling { answer: mut message, mut results } = std::mem::take(&mut self.phase) else { return };
+        let answered = |call: &ToolCall| results.iter().any(|(_, result)| result.call == call.id);
         message.parts.retain(|part| if let Part::ToolCall(call) = part { answered(call) } else { true });
         if message.parts.iter().all(|part| matches!(part, Part::Thinking { .. })) {
             return;
         }
         self.session.remember(message);
         if !results.is_empty() {
-            let parts = results.into_iter().map(Part::ToolResult).collect();
+            results.sort_by_key(|(at, _)| *at);
+            let parts = results.into_iter().map(|(_, result)| Part::ToolResult(result)).collect();
             self.session.remember(Message { role: Role::Tool, origin: Origin::Host, parts, hidden: false });
         }
     }
