@@ -62,6 +62,10 @@ fn keep_order(a: &Known, b: &Known) -> bool {
 
 fn depend(a: Option<&Arguments>, b: Option<&Arguments>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return true };
+    // A call that names no file, such as a command, can touch any.
+    if a.paths.is_empty() || b.paths.is_empty() {
+        return true;
+    }
     let meet = a.paths.iter().any(|path| b.paths.iter().any(|other| meet(path, other)));
     meet || a.mentions(b) || b.mentions(a)
 }
