@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 18] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 20] = [
     "plugin.grants_twice",
     "prompt.system_file_not-there",
     "prompt.system_given-twice",
@@ -25,6 +25,8 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 18] = [
     "provider.recording_missing",
     "provider.recording_not-read",
     "rules.folders_twice",
+    "state.folder_other-backend",
+    "state.url_env_a-url",
     "tools.permission_bad-glob",
     "tools.permission_empty-pattern",
     "tools.permission_no-closing",

@@ -31,6 +31,7 @@ mod rule_files;
 mod rule_folders;
 pub mod rule_sources;
 mod schema;
+mod state;
 mod typed;
 
 use std::path::Path;
@@ -49,6 +50,7 @@ pub use rule_files::{
 };
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
 pub use schema::{manifest_schema, operator_schema};
+pub use state::{StatePlace, StateSettings};
 
 /// The name of the operator's file in a workspace.
 pub const OPERATOR_FILE: &str = "tidegate.toml";

@@ -10,6 +10,7 @@ use flow::{CallbackKind, KeySource, PermissionMode, Power, ProviderKind, Setting
 use crate::document::{Document, steps};
 use crate::manifest::setting_value;
 use crate::rule_folders::RuleFolders;
+use crate::state::{StateSettings, check_state};
 use crate::typed::{
     self, LimitsFile, LimitsRequest, OnFailureWord, OperatorFile, PluginFile, PriorityFile, ProviderFile,
 };
@@ -34,6 +35,8 @@ pub struct Operator {
     pub tools: ToolSettings,
     /// The most that any plugin may take.
     pub limits: PluginLimits,
+    /// Where the state of plugins is kept.
+    pub state: StateSettings,
     /// The limits of a turn.
     pub turn: TurnSettings,
 }
@@ -148,6 +151,7 @@ impl Default for Operator {
             rule_folders: RuleFolders::default(),
             tools: ToolSettings::of(&typed.tools.shell, Vec::new()),
             limits: PluginLimits::of(&typed.limits),
+            state: StateSettings::of(&typed.state, Path::new("")),
             turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
         }
     }
@@ -170,6 +174,7 @@ impl Operator {
         let (mut document, typed) = Document::read::<OperatorFile>(source)?;
         let folder = source.folder();
         check_provider(&mut document, &typed.provider);
+        check_state(&mut document, &typed.state);
         let system = system_prompt(&mut document, &typed.prompt, folder);
         let permissions = permissions(&mut document, &typed.tools.permission);
         let rule_folders = RuleFolders::read(&mut document, &typed.rules, folder);
@@ -189,6 +194,7 @@ impl Operator {
             rule_folders,
             tools: ToolSettings::of(&typed.tools.shell, permissions),
             limits: PluginLimits::of(&typed.limits),
+            state: StateSettings::of(&typed.state, folder),
             turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
         })
     }

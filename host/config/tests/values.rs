@@ -9,7 +9,7 @@ use flow::{
     Condition, ContextMatch, KeySource, PermissionMode, Power, ProviderKind, SettingValue, SourceFile, StateTest,
     StateValue, TagPattern,
 };
-use tidegate_config::{LimitRequests, MAX_PROMPT_BYTES, Manifest, Operator, PermissionRule, PluginLimits};
+use tidegate_config::{LimitRequests, MAX_PROMPT_BYTES, Manifest, Operator, PermissionRule, PluginLimits, StatePlace};
 
 fn full() -> Operator {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config/operator/valid/full.toml");
@@ -53,6 +53,9 @@ fn every_value_arrives() {
     assert_eq!(folders.more[1].typed, ".cursor/rules");
     assert_eq!(operator.tools.shell_output_bytes, 8192);
     assert_eq!(operator.tools.permissions.len(), 5);
+    assert_eq!(operator.state.place, StatePlace::Disk(Some("folder/state".into())));
+    assert_eq!(operator.state.session_ttl, Duration::from_secs(48 * 60 * 60));
+    assert_eq!(operator.state.session_bytes, 8 << 20);
     assert_eq!((operator.turn.max_steps, operator.turn.max_retries), (5, 0));
 }
 

@@ -29,7 +29,7 @@ mod words;
 pub use condition::{Condition, ContextMatch, InvalidTurnRange, StateTest, StateValue, TurnRange};
 pub use delta::{BlockId, Delta, StopReason, Usage};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Label, Location, Severity, SourceFile, Subject};
-pub use error::{ModelError, SessionInUse};
+pub use error::ModelError;
 pub use event::{
     AnswerBlock, CallbackOutcome, CallbackReport, Event, EventKind, EventView, HoldOutcome, Partial, RunPosition,
     TurnStatus,
@@ -52,5 +52,5 @@ pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolS
 pub use verdict::{Evidence, RuleMatch, RuleRecord};
 pub use words::{
     Action, ErrorClass, KeySource, NotAVariable, PermissionMode, Position, Power, ProviderKind, SettingKind,
-    SettingValue,
+    SettingValue, StateBackend,
 };

@@ -70,6 +70,18 @@ words! {
 }
 
 words! {
+    /// Where the state of extensions is kept.
+    StateBackend {
+        /// In memory, as long as the host runs.
+        Memory = "memory",
+        /// In one file for each session.
+        Disk = "disk",
+        /// In a Redis server, version 7.0 or later, which several hosts can share.
+        Redis = "redis",
+    }
+}
+
+words! {
     /// A power that is granted by name. (`log`, `settings`, `clock` and `random` are always granted.)
     Power {
         /// Keep state that persists.

@@ -10,5 +10,7 @@ mod rules;
 
 pub(crate) use addition::{AdditionFile, ConditionsFile, ContextMatchFile, StateValueFile};
 pub(crate) use manifest::{LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
-pub(crate) use operator::{LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, ShellFile};
+pub(crate) use operator::{
+    LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, ShellFile, StateFile,
+};
 pub(crate) use rules::RulesFile;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flow::{PermissionMode, Power, ProviderKind};
+use flow::{PermissionMode, Power, ProviderKind, StateBackend};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -26,6 +26,8 @@ pub(crate) struct OperatorFile {
     pub(crate) tools: ToolsFile,
     /// The limits of every plugin; `[plugin.limits]` sets other limits for one plugin.
     pub(crate) limits: LimitsFile,
+    /// The state of plugins: where it is kept, and for how long.
+    pub(crate) state: StateFile,
     /// The limits of a turn.
     pub(crate) turn: TurnFile,
 }
@@ -223,6 +225,30 @@ pub(crate) struct LimitsFile {
 impl Default for LimitsFile {
     fn default() -> Self {
         Self { callback_ms: 100, text_ms: 20, turn_ms: 2_000, memory_mib: 32, output_kib: 4_096, state_ttl_s: 3_600 }
+    }
+}
+
+/// The state of plugins: where it is kept, and for how long.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct StateFile {
+    /// Where it is kept. `memory` loses it when the program ends. Default: `memory`, and `disk` for `tidegate run --session`.
+    pub(crate) backend: Option<StateBackend>,
+    /// The folder of `backend = "disk"`, relative to this file. Default: `tidegate/state` in the user's state folder.
+    pub(crate) folder: Option<String>,
+    /// The environment variable that contains the URL of `backend = "redis"`, such as `redis://127.0.0.1:6379`.
+    pub(crate) url_env: Option<String>,
+    /// How long the state of a session is kept after its last turn, in hours.
+    #[schemars(range(min = 1, max = 87_600))]
+    pub(crate) session_ttl_h: u32,
+    /// Maximum size of the state of all plugins of one session, in MiB.
+    #[schemars(range(min = 1, max = 4_096))]
+    pub(crate) session_mib: u32,
+}
+
+impl Default for StateFile {
+    fn default() -> Self {
+        Self { backend: None, folder: None, url_env: None, session_ttl_h: 720, session_mib: 64 }
     }
 }
 
