@@ -20,7 +20,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 
 use crate::support::echo::Echo;
 use crate::support::extism::Extism;
-use crate::support::guests::{EmptyStage, build, load, sandbox};
+use crate::support::guests::{EmptyStage, build, load, sandbox, store};
 use crate::support::node::{self, Handover};
 use crate::support::peer::Peer;
 use crate::support::{Aim, Lane, Table, cpu_time, criterion, race, ready};
@@ -71,7 +71,7 @@ pub(crate) fn bench() {
 fn calls(table: &mut Table, plugin: &Plugin, component: &[u8]) {
     for (size, words) in [("20 B", "twenty bytes of text".to_owned()), ("1 KB", "sixteen letters ".repeat(64))] {
         let words = words.as_str();
-        let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
+        let host = SandboxHost::new(vec![plugin.clone()], store()).unwrap();
         let (whole, native): (Arc<dyn Extensions>, Arc<dyn Extensions>) = (open(&host, "calls"), Arc::new(Native));
         let bare = Bare::new(component);
         let ((mut store, func), (mut fiber_store, fiber_func)) = (bare.start(), bare.start());
@@ -113,7 +113,7 @@ fn calls(table: &mut Table, plugin: &Plugin, component: &[u8]) {
 fn echoes(table: &mut Table) {
     let sandbox = sandbox(16);
     let plugin = load(&sandbox, "echo", build("tests/guests/echo"));
-    let host = SandboxHost::new(vec![plugin]).unwrap();
+    let host = SandboxHost::new(vec![plugin], store()).unwrap();
     let extensions = open(&host, "echoes");
     let extism = Extism::prepare();
     for (what, echo) in Echo::cases() {
@@ -155,7 +155,7 @@ fn contenders(echo: &Echo, extism: &Result<Extism, String>) -> Vec<Contender> {
 fn open(host: &SandboxHost, session: &str) -> Arc<dyn Extensions> {
     static OPENED: AtomicUsize = AtomicUsize::new(0);
     let id = SessionId::new(format!("{session}-{}", OPENED.fetch_add(1, Ordering::Relaxed)));
-    host.open(id, Arc::new(EmptyStage), Arc::new(EmptyStage)).unwrap()
+    ready(host.open(&id, Arc::new(EmptyStage), Arc::new(EmptyStage))).unwrap()
 }
 
 fn answered<T>(answer: Result<T, NoAnswer>) {
@@ -168,7 +168,7 @@ fn answered<T>(answer: Result<T, NoAnswer>) {
 const TOGETHER: u64 = 64;
 
 fn instances(table: &mut Table, plugin: &Plugin, component: &[u8]) {
-    let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
+    let host = SandboxHost::new(vec![plugin.clone()], store()).unwrap();
     let bare = Bare::new(component);
     let words = "twenty bytes of text";
     let whole = |_: u64| {
@@ -211,7 +211,7 @@ fn memory(table: &mut Table, what: &str, aim: Aim, folders: &[(&str, &str)]) {
     let load = |(number, (folder, name)): (usize, &(&str, &str))| {
         load(&sandbox, &format!("{name}-{number}"), build(&format!("{folder}{name}")))
     };
-    let host = SandboxHost::new(folders.iter().enumerate().map(load).collect()).unwrap();
+    let host = SandboxHost::new(folders.iter().enumerate().map(load).collect(), store()).unwrap();
     let used = || {
         let extensions = open(&host, "idle");
         call_all(&host, &*extensions);

@@ -11,7 +11,7 @@ use sandbox::{Plugin, SandboxHost};
 use turn::bench::{Splitter, TagFinder};
 use turn::ports::{BoxFuture, Clock, ExtensionHost as _};
 
-use crate::support::guests::{EmptyStage, build, load, sandbox};
+use crate::support::guests::{EmptyStage, build, load, sandbox, store};
 use crate::support::text::{patterns, pieces, rule_set, text};
 use crate::support::{Aim, Lane, Table, criterion, race, ready};
 
@@ -35,7 +35,7 @@ fn noted() -> Vec<TagPattern> {
 fn tags(table: &mut Table, plugin: &Plugin) {
     let text = with_tags(&text(BYTES));
     let (four, whole) = (pieces(&text), [text.as_str()]);
-    let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
+    let host = SandboxHost::new(vec![plugin.clone()], store()).unwrap();
     // A plugin that asks for no callback: the tags are found, and none is handled.
     let lonely = Registration { callbacks: vec![Callback::Tag(noted()).into()], ..plugin.registration().clone() };
     let find = |pieces: &[&str]| {
@@ -88,14 +88,14 @@ fn open(host: &SandboxHost) -> Arc<dyn turn::ports::Extensions> {
     // Each of its own: a session is open once at a time.
     static OPENED: AtomicUsize = AtomicUsize::new(0);
     let id = SessionId::new(format!("segments-{}", OPENED.fetch_add(1, Ordering::Relaxed)));
-    host.open(id, Arc::new(EmptyStage), Arc::new(EmptyStage)).unwrap()
+    ready(host.open(&id, Arc::new(EmptyStage), Arc::new(EmptyStage))).unwrap()
 }
 
 fn together(table: &mut Table, plugin: &Plugin) {
     // No tag that the plugin handles: what is measured is the way of a delta, not a call.
     let text = text(BYTES).replace("<note", "<n0te");
     let set = rule_set(&patterns(RULES));
-    let host = SandboxHost::new(vec![plugin.clone()]).unwrap();
+    let host = SandboxHost::new(vec![plugin.clone()], store()).unwrap();
     let callbacks = vec![Callback::PlainText(TextUnit::Line.into()).into(), Callback::Tag(noted()).into()];
     let registration = Registration { callbacks, ..plugin.registration().clone() };
     let run = |pieces: &[&str]| {

@@ -20,6 +20,7 @@ use turn::ports::{
 };
 use turn::{CancellationToken, Session, SessionParts, SessionSettings};
 
+use crate::support::guests::store;
 use crate::support::text::{pieces, text};
 use crate::support::{Aim, Lane, Table, criterion, race};
 
@@ -63,17 +64,18 @@ async fn run(model: &Arc<Recorded>, expected: &str) {
     let mut session = Session::open(SessionParts {
         id: SessionId::new("s"),
         model: Arc::<Recorded>::clone(model),
-        extensions: Arc::new(SandboxHost::new(Vec::new()).unwrap()) as Arc<dyn ExtensionHost>,
+        extensions: Arc::new(SandboxHost::new(Vec::new(), store()).unwrap()) as Arc<dyn ExtensionHost>,
         tools: Arc::new(Nothing),
         confirm: Arc::new(Nothing),
         rules: Arc::new(FixedRules(RuleSet::build(Vec::new(), rules::RuleSettings::default(), "").0)),
         clock: Arc::new(Nothing),
         settings: SessionSettings::default(),
     })
+    .await
     .unwrap();
     let report = session.run(vec![Message::user("Write a lot.")], &CancellationToken::new()).await;
     assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, expected));
-    session.close();
+    session.close().await;
 }
 
 /// Answers with recorded bytes, decoded as those of a real provider are.

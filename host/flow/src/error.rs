@@ -38,11 +38,3 @@ impl fmt::Display for ModelError {
         f.write_str(&self.message)
     }
 }
-
-/// A session cannot be opened: another one with its id is open, and the two would share what plugins keep.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the session `{0}` is open already, and a second one would share the state that plugins keep for it; close the first, or \
-     give this one another id"
-)]
-pub struct SessionInUse(pub crate::SessionId);

@@ -54,7 +54,7 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    fn new(cause: FailureCause, message: String) -> Self {
+    pub(crate) fn new(cause: FailureCause, message: String) -> Self {
         Self { cause, message, frames: Vec::new() }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{EventKind, PluginId};
-use turn::ports::{Clock, EventSink, SessionView};
+use turn::ports::{Clock, EventSink, SessionState, SessionView, StateBatch};
 use wasmtime::component::InstancePre;
 use wasmtime::{Store, UpdateDeadline};
 
@@ -12,7 +12,7 @@ use crate::engine::Machine;
 use crate::limits::{self, GuestLimits, Limiter};
 use crate::meter::Meter;
 use crate::setting::Settings;
-use crate::state::{Refusal, Transaction};
+use crate::state::{Change, Commit, Refusal, SessionTotal, Transaction};
 use crate::ticker::TICK;
 
 /// The facts about a plugin that its instances need.
@@ -28,6 +28,39 @@ pub(crate) struct Session {
     pub(crate) view: Arc<dyn SessionView>,
     pub(crate) events: Arc<dyn EventSink>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Where its extensions' state becomes durable.
+    pub(crate) state: Arc<dyn SessionState>,
+    /// The size of that state.
+    pub(crate) total: Arc<SessionTotal>,
+}
+
+impl Session {
+    /// Hands changes of the state of `plugin` to the store. Never waits, so it is called under the lock of the area.
+    pub(crate) fn apply(&self, plugin: &PluginId, batch: StateBatch) {
+        if !batch.changes.is_empty() {
+            self.state.apply(plugin, batch);
+        }
+    }
+
+    /// Reports what a callback of `plugin` has changed.
+    pub(crate) fn changed(&self, plugin: &PluginId, changes: Vec<Change>) {
+        for change in changes {
+            self.report_state(plugin, change.operation, change.key, change.size);
+        }
+        if let Some((bytes, max)) = self.total.alert() {
+            tracing::warn!(bytes, max, "the state of the session's extensions approaches its limit");
+            let message = format!(
+                "the extensions of this session keep {bytes} bytes of state, over 80 % of the limit of {max}; beyond it their \
+                 writes are refused"
+            );
+            self.events.emit(EventKind::Notice { message });
+        }
+    }
+
+    pub(crate) fn report_state(&self, plugin: &PluginId, operation: &str, key: String, size_bytes: u64) {
+        let plugin = plugin.clone();
+        self.events.emit(EventKind::ExtensionState { plugin, operation: operation.to_owned(), key, size_bytes });
+    }
 }
 
 /// Where an instance runs.
@@ -112,17 +145,14 @@ impl Guest {
         self.call.inline
     }
 
-    /// The call succeeded: what it wrote is applied.
-    pub(crate) fn commit(&mut self) {
-        let Scene::Session(session, transaction) = &mut self.scene else { return };
-        for change in transaction.commit() {
-            session.events.emit(EventKind::ExtensionState {
-                plugin: self.plugin.id.clone(),
-                operation: change.operation.to_owned(),
-                key: change.key,
-                size_bytes: change.size,
-            });
-        }
+    /// The call succeeded: what it wrote is applied. Returns whether it was; see [`Transaction::commit`].
+    pub(crate) fn commit(&mut self, of: Commit) -> bool {
+        let Scene::Session(session, transaction) = &mut self.scene else { return true };
+        let plugin = &self.plugin.id;
+        let changes = transaction.commit(of, |batch| session.apply(plugin, batch));
+        let applied = changes.is_some();
+        session.changed(plugin, changes.unwrap_or_default());
+        applied
     }
 
     /// Whether the call has written to the state.

@@ -2,30 +2,34 @@
 
 use std::sync::Arc;
 
-use flow::{PluginId, Registration, SessionId, SessionInUse};
+use flow::{PluginId, Registration, SessionId};
 use turn::SystemClock;
-use turn::ports::{Clock, EventSink, ExtensionHost, Extensions, SessionView};
+use turn::ports::{BoxFuture, Clock, EventSink, ExtensionHost, Extensions, SessionView, StateError, StateStore};
 
 use crate::error::DuplicatePlugin;
 use crate::guest::Session;
 use crate::load::Plugin;
 use crate::session::SessionExtensions;
-use crate::state::States;
+use crate::state::SessionTotal;
+
+/// The default maximum of bytes that the plugins of one session keep with the `state` power.
+pub const SESSION_STATE_BYTES: u64 = 64 << 20;
 
 /// The loaded plugins, in order of registration.
 pub struct SandboxHost {
     plugins: Vec<Plugin>,
-    states: Arc<States>,
+    store: Arc<dyn StateStore>,
+    session_bytes: u64,
     clock: Arc<dyn Clock>,
 }
 
 impl SandboxHost {
-    /// Puts plugins together; their order is the order of registration.
+    /// Puts plugins together; their order is the order of registration. `store` keeps their state.
     ///
     /// # Errors
     /// Two of them have one id.
-    pub fn new(plugins: Vec<Plugin>) -> Result<Self, DuplicatePlugin> {
-        Self::with_clock(plugins, Arc::new(SystemClock))
+    pub fn new(plugins: Vec<Plugin>, store: Arc<dyn StateStore>) -> Result<Self, DuplicatePlugin> {
+        Self::with_clock(plugins, store, Arc::new(SystemClock))
     }
 
     /// As [`SandboxHost::new`], with the clock of the host for the breaker and for the life of stored values. Time limits of
@@ -33,31 +37,42 @@ impl SandboxHost {
     ///
     /// # Errors
     /// Two plugins have one id.
-    pub fn with_clock(plugins: Vec<Plugin>, clock: Arc<dyn Clock>) -> Result<Self, DuplicatePlugin> {
+    pub fn with_clock(
+        plugins: Vec<Plugin>,
+        store: Arc<dyn StateStore>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, DuplicatePlugin> {
         for (at, plugin) in plugins.iter().enumerate() {
             if plugins.iter().take(at).any(|other| other.id() == plugin.id()) {
                 return Err(DuplicatePlugin(plugin.id().clone()));
             }
         }
-        Ok(Self { plugins, states: Arc::default(), clock })
+        Ok(Self { plugins, store, session_bytes: SESSION_STATE_BYTES, clock })
     }
 
-    /// The same host with some of its plugins, in the same order. State and open sessions are shared: a session is open once
-    /// in all of them.
+    /// The same host with some of its plugins, in the same order, on the same store: a session is open once in all of them.
     #[must_use]
     pub fn select(&self, wanted: impl Fn(&PluginId) -> bool) -> Self {
         let plugins = self.plugins.iter().filter(|plugin| wanted(plugin.id())).cloned().collect();
-        Self { plugins, states: Arc::clone(&self.states), clock: Arc::clone(&self.clock) }
+        Self { plugins, ..self.with_store(Arc::clone(&self.store)) }
+    }
+
+    /// The same host on another store.
+    #[must_use]
+    pub fn with_store(&self, store: Arc<dyn StateStore>) -> Self {
+        Self { plugins: self.plugins.clone(), store, session_bytes: self.session_bytes, clock: Arc::clone(&self.clock) }
+    }
+
+    /// The maximum number of bytes that the plugins of one session keep. Default: [`SESSION_STATE_BYTES`].
+    #[must_use]
+    pub fn with_session_bytes(mut self, bytes: u64) -> Self {
+        self.session_bytes = bytes;
+        self
     }
 
     /// Returns the loaded plugins in the order in which they were given.
     pub fn plugins(&self) -> &[Plugin] {
         &self.plugins
-    }
-
-    /// Throws away what plugins keep of a session. Until then a session that is opened again finds its state.
-    pub fn forget(&self, session: &SessionId) {
-        self.states.forget(session);
     }
 }
 
@@ -66,16 +81,19 @@ impl ExtensionHost for SandboxHost {
         self.plugins.iter().map(|plugin| plugin.registration().clone()).collect()
     }
 
-    fn open(
-        &self,
-        session: SessionId,
+    fn open<'a>(
+        &'a self,
+        session: &'a SessionId,
         view: Arc<dyn SessionView>,
         events: Arc<dyn EventSink>,
-    ) -> Result<Arc<dyn Extensions>, SessionInUse> {
-        let lease = self.states.open(session)?;
-        let session = Arc::new(Session { view, events, clock: Arc::clone(&self.clock) });
-        let plugins = self.plugins.iter().map(|plugin| Arc::clone(&plugin.loaded));
-        Ok(Arc::new(SessionExtensions::new(session, lease, plugins)))
+    ) -> BoxFuture<'a, Result<Arc<dyn Extensions>, StateError>> {
+        Box::pin(async move {
+            let state = self.store.open(session).await?;
+            let total = Arc::new(SessionTotal::new(self.session_bytes));
+            let session = Arc::new(Session { view, events, clock: Arc::clone(&self.clock), state, total });
+            let plugins = self.plugins.iter().map(|plugin| Arc::clone(&plugin.loaded));
+            Ok(Arc::new(SessionExtensions::new(session, plugins)) as Arc<dyn Extensions>)
+        })
     }
 }
 

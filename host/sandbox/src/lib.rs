@@ -37,7 +37,7 @@ mod v0_1;
 
 pub use engine::{Counts, EngineError, EngineOptions, Report};
 pub use error::{DuplicatePlugin, LoadError, LoadProblem};
-pub use host::SandboxHost;
+pub use host::{SESSION_STATE_BYTES, SandboxHost};
 pub use interface::Interface;
 pub use limits::{COMPONENT_MAX_BYTES, GuestLimits};
 pub use load::{ComponentSource, Plugin, PluginSource, Sandbox};

@@ -99,7 +99,7 @@ pub(crate) struct Loaded {
     pub(crate) ready: Ready,
     pub(crate) exports: Exports,
     digest: String,
-    imports: BTreeSet<Interface>,
+    pub(crate) imports: BTreeSet<Interface>,
 }
 
 impl Sandbox {

@@ -1,19 +1,22 @@
 //! The plugins of one session, and the course of a call: breaker, lane, instance, guest, commit or failure.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use flow::{
-    CallbackKind, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, Tag, TagAnswer, TagPlace, TextAnswer,
-    TextPlace,
+    CallbackKind, EventKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, Tag, TagAnswer,
+    TagPlace, TextAnswer, TextPlace,
 };
-use turn::ports::{BoxFuture, Extensions, TtsrEvent};
+use turn::ports::{AttemptEnd, BoxFuture, Extensions, StateError, TtsrEvent};
 
 use crate::breaker::Admitted;
 use crate::failure::{Described, Fault, caught, describe, describe_start};
 use crate::guest::{Guest, Scene, Session};
+use crate::interface::Interface;
 use crate::load::Loaded;
 use crate::slot::{Live, Slot, lock};
-use crate::state::{Lease, Transaction};
+use crate::state::{Commit, SharedArea, Transaction};
 use crate::v0_1::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered};
 
 /// How often a notice is run again because another callback changed the state that it may have read, before it keeps the
@@ -23,22 +26,27 @@ const NOTICE_TRIES: u32 = 3;
 /// The extensions of one session.
 pub(crate) struct SessionExtensions {
     session: Arc<Session>,
-    /// The state of this session, which is open as long as this exists.
-    lease: Lease,
     slots: Vec<Slot>,
+    /// A turn has begun, and states are not loaded for it yet.
+    preload: AtomicBool,
+    /// The store has lost what it had, and it was not written again yet.
+    lost: AtomicBool,
 }
 
 impl SessionExtensions {
-    pub(crate) fn new(session: Arc<Session>, lease: Lease, plugins: impl Iterator<Item = Arc<Loaded>>) -> Self {
-        Self { session, lease, slots: plugins.map(Slot::new).collect() }
+    pub(crate) fn new(session: Arc<Session>, plugins: impl Iterator<Item = Arc<Loaded>>) -> Self {
+        let slot = |plugin| Slot::new(plugin, SharedArea::new(Arc::clone(&session.total)));
+        let slots = plugins.map(slot).collect();
+        Self { session, slots, preload: AtomicBool::new(true), lost: AtomicBool::new(false) }
     }
 
     async fn call<C: Call>(&self, plugin: usize, call: C) -> Result<C::Answer, NoAnswer> {
         let slot = &self.slots[plugin];
         let mut lane = lock(&slot.main).await;
         let admitted = self.admit(slot)?;
-        let (mut live, answer, admitted) = self.run(slot, lane.take(), admitted, call).await?;
-        live.store.data_mut().commit();
+        let live = slot.take(&mut lane);
+        let (mut live, answer, admitted) = self.run(slot, live, admitted, call).await?;
+        live.store.data_mut().commit(Commit::Call);
         *lane = Some(live);
         admitted.succeeded();
         Ok(answer)
@@ -49,13 +57,14 @@ impl SessionExtensions {
     async fn notify(&self, plugin: usize, event: &TtsrEvent) -> Result<(), NoAnswer> {
         let slot = &self.slots[plugin];
         let mut lane = lock(&slot.notices).await;
-        let area = self.lease.area(&slot.plugin.identity.id);
+        let area = &slot.area;
         for attempt in 0.. {
             // The last attempt has the state to itself.
             let alone = if attempt < NOTICE_TRIES { None } else { Some(lock(&slot.main).await) };
             let admitted = self.admit(slot)?;
             let version = area.version();
-            let (mut live, (), admitted) = self.run(slot, lane.take(), admitted, TtsrTriggered(event)).await?;
+            let live = slot.take(&mut lane);
+            let (mut live, (), admitted) = self.run(slot, live, admitted, TtsrTriggered(event)).await?;
             admitted.succeeded();
             if !live.store.data().has_written() {
                 *lane = Some(live);
@@ -65,8 +74,7 @@ impl SessionExtensions {
                 Some(main) => main,
                 None => lock(&slot.main).await,
             };
-            if area.version() == version {
-                live.store.data_mut().commit();
+            if live.store.data_mut().commit(Commit::Notice { version }) {
                 *lane = Some(live);
                 break;
             }
@@ -91,13 +99,13 @@ impl SessionExtensions {
         let _ticking = slot.plugin.machine.ticking();
         let mut live = match live {
             Some(live) => live,
-            None => match self.start(&slot.plugin).await {
+            None => match self.start(slot).await {
                 Ok(live) => live,
                 Err(described) => return Err(self.failed(slot, admitted, C::KIND, described)),
             },
         };
         Guest::begin(&mut live.store, budget, slot.may_run_inline(budget));
-        let Live { store, calls, meter } = &mut *live;
+        let Live { store, calls, meter, .. } = &mut *live;
         let answer = caught(meter, call.run(calls, store)).await;
         slot.note_used(meter.spent());
         store.data_mut().end_log();
@@ -112,9 +120,11 @@ impl SessionExtensions {
 
     /// Makes an instance, on a stack of its own: a start function may run for long. Its time has a limit of its own and
     /// belongs to no callback.
-    async fn start(&self, plugin: &Loaded) -> Result<Box<Live>, Described> {
-        let area = self.lease.area(&plugin.identity.id);
-        let scene = Scene::Session(Arc::clone(&self.session), Transaction::new(area));
+    async fn start(&self, slot: &Slot) -> Result<Box<Live>, Described> {
+        let generation = slot.generation();
+        self.load(slot).await?;
+        let plugin = &*slot.plugin;
+        let scene = Scene::Session(Arc::clone(&self.session), Transaction::new(slot.area.clone()));
         let mut store = Guest::store(&plugin.machine, Arc::clone(&plugin.identity), scene);
         let time = plugin.identity.limits.time;
         let meter = Arc::clone(&store.data().meter);
@@ -124,10 +134,73 @@ impl SessionExtensions {
             plugin.exports.load(&mut store, &instance).map_err(Fault::Engine)
         };
         match caught(&meter, start).await {
-            Ok(calls) => Ok(Box::new(Live { store, calls, meter })),
+            Ok(calls) => Ok(Box::new(Live { store, calls, meter, generation })),
             Err(Fault::Engine(error)) => Err(describe_start(&error, &mut store, time.as_millis())),
             Err(fault) => Err(describe(fault, &mut store, time.as_millis())),
         }
+    }
+
+    /// Takes over what the store has for the plugin, before its first instance starts: run as if it had nothing, it would
+    /// overwrite what it has.
+    async fn load(&self, slot: &Slot) -> Result<(), Described> {
+        let load = async || {
+            // A component that does not import the power has no state.
+            if slot.plugin.imports.contains(&Interface::State) {
+                let stored = self.session.state.load(&slot.plugin.identity.id).await.inspect_err(|error| {
+                    self.lost.fetch_or(matches!(error, StateError::Lost { .. }), Ordering::Relaxed);
+                })?;
+                slot.area.lock().load(stored);
+            }
+            Ok::<(), StateError>(())
+        };
+        slot.loaded.get_or_try_init(load).await.copied().map_err(|error| {
+            Described::new(FailureCause::Host, format!("the state of the extension cannot be loaded: {error}"))
+        })
+    }
+
+    /// Loads what is not loaded yet, for conditions of prompt additions, which cannot wait. Ends at the first failure, which the
+    /// first callback that needs a state reports.
+    async fn load_all(&self) {
+        for slot in self.slots.iter().filter(|slot| !slot.loaded.initialized()) {
+            if self.load(slot).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Hands what was read since the last callback wrote to the store, and what belongs to no attempt.
+    fn flush(&self) {
+        for slot in &self.slots {
+            let mut area = slot.area.lock();
+            let batch = area.flush();
+            self.session.apply(&slot.plugin.identity.id, batch);
+        }
+    }
+
+    /// The store has lost what it had: it gets everything again.
+    fn restore(&self) {
+        for slot in self.slots.iter().filter(|slot| slot.loaded.initialized()) {
+            let area = slot.area.lock();
+            self.session.apply(&slot.plugin.identity.id, area.snapshot());
+        }
+    }
+
+    async fn settle_all(&self, patience: Duration) -> Result<(), StateError> {
+        if self.preload.swap(false, Ordering::Relaxed) {
+            self.load_all().await;
+        }
+        self.flush();
+        let settled = self.session.state.settle(patience).await;
+        let lost_now = matches!(settled, Err(StateError::Lost { .. }));
+        if !self.lost.swap(false, Ordering::Relaxed) && !lost_now {
+            return settled;
+        }
+        tracing::warn!("the state store has lost the state of the session");
+        let message =
+            "the state store has lost the state of this session; what was loaded was written again".to_owned();
+        self.session.events.emit(EventKind::Notice { message });
+        self.restore();
+        self.session.state.settle(patience).await
     }
 
     fn failed(&self, slot: &Slot, admitted: Admitted<'_>, callback: CallbackKind, described: Described) -> NoAnswer {
@@ -174,5 +247,62 @@ impl Extensions for SessionExtensions {
 
     fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>> {
         Box::pin(self.notify(plugin, event))
+    }
+
+    fn state_value(&self, plugin: usize, key: &str) -> Result<Option<Vec<u8>>, String> {
+        let slot = &self.slots[plugin];
+        if !slot.loaded.initialized() {
+            return Err("the state of the extension is not loaded".to_owned());
+        }
+        let value = slot.area.lock().peek(key, self.session.clock.now_ms());
+        Ok(value.map(|value| value.to_vec()))
+    }
+
+    fn begin_turn(&self) {
+        let now = self.session.clock.now_ms();
+        self.preload.store(true, Ordering::Relaxed);
+        self.session.state.turn_started();
+        self.slots.iter().for_each(|slot| slot.area.lock().begin_turn(now));
+    }
+
+    fn end_turn(&self) {
+        let now = self.session.clock.now_ms();
+        self.slots.iter().for_each(|slot| slot.area.lock().end_turn(now));
+        self.flush();
+        self.session.state.turn_ended();
+    }
+
+    fn begin_attempt(&self) {
+        self.slots.iter().for_each(|slot| slot.area.lock().begin_attempt());
+    }
+
+    fn end_attempt(&self, end: AttemptEnd) {
+        for slot in &self.slots {
+            let id = &slot.plugin.identity.id;
+            let mut area = slot.area.lock();
+            match end {
+                AttemptEnd::Accepted => {
+                    let batch = area.accept_attempt();
+                    self.session.apply(id, batch);
+                }
+                AttemptEnd::Discarded => {
+                    let (restored, size) = (area.discard_attempt(), area.size());
+                    drop(area);
+                    if !restored.is_empty() {
+                        slot.generation.fetch_add(1, Ordering::Relaxed);
+                    }
+                    restored.into_iter().for_each(|key| self.session.report_state(id, "roll_back", key, size));
+                }
+            }
+        }
+    }
+
+    fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
+        Box::pin(self.settle_all(patience))
+    }
+
+    fn close(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
+        self.flush();
+        self.session.state.close(patience)
     }
 }

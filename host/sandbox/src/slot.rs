@@ -1,11 +1,11 @@
 //! One plugin in one session: its instances, what it has used up, and how its next call is made.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use flow::{CallFailure, Callback, CallbackKind, NoAnswer, OutputMode};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use turn::ports::SessionView;
 use wasmtime::Store;
 
@@ -14,6 +14,7 @@ use crate::failure::Described;
 use crate::guest::Guest;
 use crate::load::Loaded;
 use crate::meter::Meter;
+use crate::state::SharedArea;
 use crate::v0_1::Calls;
 
 /// Calls with at most this budget may run on the caller's stack. A stack of their own costs a fifth more for a short
@@ -32,6 +33,12 @@ pub(crate) struct Slot {
     /// Calls that have yet to run on a stack of their own; see [`PROBATION`].
     probation: AtomicU32,
     spent: std::sync::Mutex<Spent>,
+    /// What the plugin keeps in the session, once `loaded`.
+    pub(crate) area: SharedArea,
+    /// Set when the area has what the store has.
+    pub(crate) loaded: OnceCell<()>,
+    /// Counts the discarded attempts whose writes instances may remember: calls get instances of this generation.
+    pub(crate) generation: AtomicU64,
     /// Of all callbacks but `ttsr_triggered`. Locked during a call: calls are serial.
     pub(crate) main: Lane,
     /// Of `ttsr_triggered`, which nothing waits for and which must make nothing wait: it has an instance of its own.
@@ -48,6 +55,8 @@ pub(crate) struct Live {
     pub(crate) calls: Calls,
     /// The meter of the store's guest.
     pub(crate) meter: Arc<Meter>,
+    /// The generation of its slot when it was started.
+    pub(crate) generation: u64,
 }
 
 /// Waits for a lane, without the cost of waiting where it is free.
@@ -59,15 +68,27 @@ pub(crate) async fn lock(lane: &Lane) -> MutexGuard<'_, Option<Box<Live>>> {
 }
 
 impl Slot {
-    pub(crate) fn new(plugin: Arc<Loaded>) -> Self {
+    pub(crate) fn new(plugin: Arc<Loaded>, area: SharedArea) -> Self {
         Self {
             plugin,
+            area,
+            loaded: OnceCell::new(),
+            generation: AtomicU64::new(0),
             breaker: Breaker::default(),
             probation: AtomicU32::new(0),
             spent: std::sync::Mutex::default(),
             main: Mutex::new(None),
             notices: Mutex::new(None),
         }
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Takes the instance of a lane out, unless it is of an earlier generation.
+    pub(crate) fn take(&self, lane: &mut Option<Box<Live>>) -> Option<Box<Live>> {
+        lane.take().filter(|live| live.generation == self.generation())
     }
 
     pub(crate) fn may_run_inline(&self, budget: Duration) -> bool {

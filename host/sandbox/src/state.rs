@@ -1,134 +1,42 @@
-//! The `state` power: what plugins keep, and the transaction that one callback is.
+//! The `state` power: the cache of what plugins keep, and the transaction that one callback is.
 //!
-//! Kept in memory. An area belongs to one plugin in one session and outlives its instances.
+//! An [`Area`] belongs to one plugin in one session. It is loaded from the session's store when the plugin's first instance
+//! starts, outlives instances, and answers guests without waiting. What callbacks change is handed to the store in batches:
+//! at once, or, while an answer streams, when its attempt is accepted.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod area;
+mod total;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flow::{PluginId, SessionId, SessionInUse};
+use turn::ports::{StateBatch, StateChange, StateLifetime};
+
+pub(crate) use area::Area;
+use area::{Entry, weight};
+pub(crate) use total::SessionTotal;
 
 use crate::limits::GuestLimits;
 
-/// What all plugins keep, by session and plugin.
-#[derive(Debug, Default)]
-pub(crate) struct States(Mutex<Sessions>);
-
-#[derive(Debug, Default)]
-struct Sessions {
-    kept: HashMap<SessionId, Areas>,
-    open: HashSet<SessionId>,
-}
-
-type Areas = HashMap<PluginId, SharedArea>;
-
 /// An area, shared by the instances of its plugin in its session.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct SharedArea(Arc<Mutex<Area>>);
 
 impl SharedArea {
+    /// An empty area, whose size counts towards that of its session.
+    pub(crate) fn new(total: Arc<SessionTotal>) -> Self {
+        Self(Arc::new(Mutex::new(Area::new(total))))
+    }
+
+    /// A lock whose holder panicked still guards whole values: every change of an area is made in one step.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Area> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Changes with every committed change.
     pub(crate) fn version(&self) -> u64 {
-        lock(&self.0).version
+        self.lock().version()
     }
-}
-
-/// The state of an open session. While this exists, no other session with its id is opened.
-#[derive(Debug)]
-pub(crate) struct Lease {
-    states: Arc<States>,
-    session: SessionId,
-}
-
-impl States {
-    /// Opens a session.
-    pub(crate) fn open(self: &Arc<Self>, session: SessionId) -> Result<Lease, SessionInUse> {
-        if !lock(&self.0).open.insert(session.clone()) {
-            return Err(SessionInUse(session));
-        }
-        Ok(Lease { states: Arc::clone(self), session })
-    }
-
-    /// Drops what was kept for `session`.
-    pub(crate) fn forget(&self, session: &SessionId) {
-        lock(&self.0).kept.remove(session);
-    }
-}
-
-impl Lease {
-    /// The area of `plugin`; made when first asked for.
-    pub(crate) fn area(&self, plugin: &PluginId) -> SharedArea {
-        let mut sessions = lock(&self.states.0);
-        let areas = sessions.kept.entry(self.session.clone()).or_default();
-        areas.entry(plugin.clone()).or_default().clone()
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        lock(&self.states.0).open.remove(&self.session);
-    }
-}
-
-/// A lock whose holder panicked still guards whole values: every change below is made in one step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What one plugin keeps in one session.
-#[derive(Debug, Default)]
-pub(crate) struct Area {
-    entries: BTreeMap<String, Entry>,
-    /// Bytes of all entries, those that are past their time but still here included.
-    size: u64,
-    /// Counts the commits that changed something.
-    version: u64,
-}
-
-impl Area {
-    fn insert(&mut self, key: String, entry: Entry) {
-        self.remove(&key);
-        self.size += weight(&key, &entry);
-        self.entries.insert(key, entry);
-    }
-
-    fn remove(&mut self, key: &str) -> bool {
-        let Some(entry) = self.entries.remove(key) else { return false };
-        self.size = self.size.saturating_sub(weight(key, &entry));
-        true
-    }
-
-    /// Removes expired values. They are already invisible to everybody, whatever the outcome of a transaction.
-    fn drop_dead(&mut self, now: u64) {
-        self.entries.retain(|_, entry| entry.alive(now));
-        self.size = self.entries.iter().map(|(key, entry)| weight(key, entry)).sum();
-    }
-
-    fn clear(&mut self) {
-        self.entries.clear();
-        self.size = 0;
-    }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct Entry {
-    value: Vec<u8>,
-    ttl_ms: Option<u64>,
-    /// Milliseconds since 1970 at which it is gone.
-    expires: Option<u64>,
-}
-
-impl Entry {
-    fn alive(&self, now: u64) -> bool {
-        self.expires.is_none_or(|at| now < at)
-    }
-
-    fn touch(&mut self, now: u64) {
-        self.expires = self.ttl_ms.map(|ttl| now.saturating_add(ttl));
-    }
-}
-
-fn weight(key: &str, entry: &Entry) -> u64 {
-    (key.len() + entry.value.len()) as u64
 }
 
 /// Why a power refuses. Mirrors the contract's `state-error`.
@@ -148,6 +56,19 @@ pub(crate) struct Change {
     pub(crate) size: u64,
 }
 
+/// What a transaction belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Commit {
+    /// A callback of the attempt under way, if there is one.
+    Call,
+    /// A callback that reports what happened: its writes are not undone with the attempt. They are applied only if nothing has
+    /// changed the area since it had this version.
+    Notice {
+        /// The version of the area when the callback began.
+        version: u64,
+    },
+}
+
 /// The writes of one callback on top of an area. Commits to one area are serial: nothing changes underneath a callback that
 /// commits, with the exception that `SessionExtensions::notify` handles.
 #[derive(Debug)]
@@ -155,67 +76,70 @@ pub(crate) struct Transaction {
     area: SharedArea,
     cleared: bool,
     writes: BTreeMap<String, Option<Entry>>,
-    /// Bytes there would be after a commit, where it is known. Never less than the truth.
-    size: Option<u64>,
+    /// Keys that are removed to make room, not because the callback asked for it.
+    evicted: BTreeSet<String>,
+    /// Bytes of the session that this transaction has reserved beyond those of the committed area.
+    reserved: u64,
 }
 
 impl Transaction {
     pub(crate) fn new(area: SharedArea) -> Self {
-        Self { area, cleared: false, writes: BTreeMap::new(), size: None }
+        Self { area, cleared: false, writes: BTreeMap::new(), evicted: BTreeSet::new(), reserved: 0 }
     }
 
     /// The value under `key`; reading restarts its lifetime.
     pub(crate) fn get(&mut self, key: &str, now: u64, limits: &GuestLimits) -> Result<Option<Vec<u8>>, Refusal> {
         check_key(key, limits)?;
+        let mut area = self.area.lock();
         if let Some(written) = self.writes.get_mut(key) {
-            let Some(entry) = written.as_mut().filter(|entry| entry.alive(now)) else { return Ok(None) };
-            entry.touch(now);
-            return Ok(Some(entry.value.clone()));
+            let Some(entry) = written.as_mut().filter(|entry| area.is_alive(entry, now)) else { return Ok(None) };
+            area.stamp(entry, now);
+            return Ok(Some(entry.value.to_vec()));
         }
         if self.cleared {
             return Ok(None);
         }
-        let mut area = lock(&self.area.0);
-        let Some(entry) = area.entries.get_mut(key).filter(|entry| entry.alive(now)) else { return Ok(None) };
-        entry.touch(now);
-        Ok(Some(entry.value.clone()))
+        Ok(area.read(key, now).map(|value| value.to_vec()))
     }
 
-    /// Puts `value` under `key`.
+    /// Puts `value` under `key`. Where the extension would keep more than its limit, the keys that were not used for the
+    /// longest time are evicted.
     pub(crate) fn set(
         &mut self,
         key: String,
         value: Vec<u8>,
-        ttl_ms: Option<u64>,
+        lifetime: StateLifetime,
         now: u64,
         limits: &GuestLimits,
     ) -> Result<(), Refusal> {
         check_key(&key, limits)?;
-        if value.len() > limits.state_value_bytes {
-            let (size, max) = (value.len(), limits.state_value_bytes);
-            return Err(Refusal::Limit(format!("the value has {size} bytes, the limit is {max}")));
+        check_value(&key, &value, limits)?;
+        let shared = self.area.clone();
+        let mut area = shared.lock();
+        area.remove_expired(now);
+        let mut entry = Entry::new(value.into(), lifetime);
+        area.stamp(&mut entry, now);
+        let other = self.size(&area, now, Some(&key));
+        let room = limits.state_total_bytes.saturating_sub(weight(&key, &entry));
+        let mut gone = Vec::new();
+        let left = if other > room { self.least_recent(&area, now, &key, other, room, &mut gone) } else { other };
+        self.reserve(&area, left.saturating_add(weight(&key, &entry)))?;
+        for evicted in gone {
+            self.writes.insert(evicted.clone(), None);
+            self.evicted.insert(evicted);
         }
-        let mut entry = Entry { value, ttl_ms, expires: None };
-        entry.touch(now);
-        let size = self.size_with(&key, &entry, now, limits.state_total_bytes);
-        if size > limits.state_total_bytes {
-            let max = limits.state_total_bytes;
-            return Err(Refusal::Limit(format!("the state would have {size} bytes, the limit is {max}")));
-        }
-        self.size = Some(size);
+        self.evicted.remove(&key);
         self.writes.insert(key, Some(entry));
         Ok(())
     }
 
     /// Removes `key`; returns whether it existed.
     pub(crate) fn delete(&mut self, key: &str, now: u64, limits: &GuestLimits) -> Result<bool, Refusal> {
-        check_key(key, limits)?;
-        let there = self.get(key, now, limits)?.is_some();
-        if there {
+        let existed = self.get(key, now, limits)?.is_some();
+        if existed {
             self.writes.insert(key.to_owned(), None);
-            self.size = None;
         }
-        Ok(there)
+        Ok(existed)
     }
 
     /// Removes everything; returns the number of keys.
@@ -223,20 +147,14 @@ impl Transaction {
         let count = self.keys("", now).len();
         self.cleared = true;
         self.writes.clear();
-        self.size = None;
+        self.evicted.clear();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
     /// All keys that begin with `prefix`, sorted.
     pub(crate) fn keys(&self, prefix: &str, now: u64) -> Vec<String> {
-        let mut keys: Vec<String> = Vec::new();
-        if !self.cleared {
-            let area = lock(&self.area.0);
-            let old = area.entries.iter().filter(|(key, entry)| entry.alive(now) && !self.writes.contains_key(*key));
-            keys.extend(old.map(|(key, _)| key.clone()));
-        }
-        let written = self.writes.iter().filter(|(_, entry)| entry.as_ref().is_some_and(|entry| entry.alive(now)));
-        keys.extend(written.map(|(key, _)| key.clone()));
+        let area = self.area.lock();
+        let mut keys: Vec<String> = self.visible(&area, now).map(|(key, _)| key.to_owned()).collect();
         keys.retain(|key| key.starts_with(prefix));
         keys.sort_unstable();
         keys
@@ -247,81 +165,115 @@ impl Transaction {
         self.cleared || !self.writes.is_empty()
     }
 
-    /// Applies the writes and returns the changes; the transaction is empty afterwards.
-    pub(crate) fn commit(&mut self) -> Vec<Change> {
+    /// Applies the writes; the transaction is empty afterwards. Returns `None`, and applies nothing, where a notice finds another
+    /// version of the area. `send` hands a batch to the store, under the lock of the area: the
+    /// store gets batches in the order in which the area changes.
+    pub(crate) fn commit(&mut self, of: Commit, send: impl FnOnce(StateBatch)) -> Option<Vec<Change>> {
+        let area = self.area.clone();
+        let mut area = area.lock();
+        let suspended = match of {
+            Commit::Call => None,
+            Commit::Notice { version } if version != area.version() => return None,
+            Commit::Notice { .. } => Some(area.suspend_attempt()),
+        };
+        // During an attempt, what was read and what is written goes to the store when the attempt is accepted.
+        let kept_back = area.in_attempt();
+        let mut batch = if kept_back { StateBatch::default() } else { area.touched() };
         if !self.has_written() {
-            return Vec::new();
+            if let Some(suspended) = suspended {
+                area.resume_attempt(suspended, &batch.changes);
+            }
+            send(batch);
+            return Some(Vec::new());
         }
-        let mut area = lock(&self.area.0);
         let mut done: Vec<(&'static str, String)> = Vec::new();
-        if self.cleared {
+        if std::mem::take(&mut self.cleared) {
             area.clear();
+            batch.changes.push(StateChange::Clear);
             done.push(("clear", String::new()));
         }
+        let evicted = std::mem::take(&mut self.evicted);
         for (key, entry) in std::mem::take(&mut self.writes) {
             match entry {
                 Some(entry) => {
-                    area.insert(key.clone(), entry);
+                    batch.changes.push(StateChange::Set(entry.stored(&key)));
+                    area.insert(&key, entry);
                     done.push(("set", key));
                 }
-                None => {
-                    if area.remove(&key) {
-                        done.push(("delete", key));
-                    }
+                None if area.remove(&key) => {
+                    batch.changes.push(StateChange::Delete(key.clone()));
+                    done.push((if evicted.contains(&key) { "evict" } else { "delete" }, key));
                 }
+                None => {}
             }
         }
-        self.cleared = false;
-        self.size = None;
-        area.version += 1;
-        let size = area.size;
-        done.into_iter().map(|(operation, key)| Change { operation, key, size }).collect()
-    }
-
-    /// Bytes after `entry` came under `key`. Counts all entries only where the cheap sum is over `max`: then what is
-    /// past its time goes.
-    fn size_with(&self, key: &str, entry: &Entry, now: u64, max: u64) -> u64 {
-        let cheap = match self.size {
-            Some(size) => size,
-            None if self.writes.is_empty() && !self.cleared => lock(&self.area.0).size,
-            None => self.sum(now, None),
-        };
-        let size = cheap.saturating_sub(self.weight_of(key, now)).saturating_add(weight(key, entry));
-        if size <= max {
-            return size;
+        let size = area.committed();
+        area.total().release(std::mem::take(&mut self.reserved));
+        if let Some(suspended) = suspended {
+            area.resume_attempt(suspended, &batch.changes);
         }
-        lock(&self.area.0).drop_dead(now);
-        self.sum(now, Some(key)).saturating_add(weight(key, entry))
-    }
-
-    /// Bytes that `key` has now. An expired value has none: an exact sum has not counted it.
-    fn weight_of(&self, key: &str, now: u64) -> u64 {
-        let of_alive = |entry: &Entry| if entry.alive(now) { weight(key, entry) } else { 0 };
-        match self.writes.get(key) {
-            Some(written) => written.as_ref().map_or(0, of_alive),
-            None if self.cleared => 0,
-            None => lock(&self.area.0).entries.get(key).map_or(0, of_alive),
+        if !kept_back {
+            send(batch);
         }
+        Some(done.into_iter().map(|(operation, key)| Change { operation, key, size }).collect())
     }
 
-    /// Bytes of what is alive, without `except`.
-    fn sum(&self, now: u64, except: Option<&str>) -> u64 {
-        let other = |key: &str| except != Some(key);
-        let mut size = 0;
-        if !self.cleared {
-            let area = lock(&self.area.0);
-            for (key, entry) in &area.entries {
-                if entry.alive(now) && !self.writes.contains_key(key) && other(key) {
-                    size += weight(key, entry);
-                }
+    /// What the callback sees: committed entries and its own writes, without what has expired.
+    fn visible<'a>(&'a self, area: &'a Area, now: u64) -> impl Iterator<Item = (&'a str, &'a Entry)> {
+        let committed = area.entries().filter(|(key, _)| !self.cleared && !self.writes.contains_key(*key));
+        let written = self.writes.iter().filter_map(|(key, entry)| entry.as_ref().map(|entry| (key.as_str(), entry)));
+        committed.chain(written).filter(move |(_, entry)| area.is_alive(entry, now))
+    }
+
+    /// Bytes that the callback sees, without those of `except`. The cheap sum of an area that the callback has not changed
+    /// counts expired entries, too: it is used where it is within the limit anyway.
+    fn size(&self, area: &Area, now: u64, except: Option<&str>) -> u64 {
+        if !self.has_written() && area.all_alive(now) {
+            return area.size().saturating_sub(except.map_or(0, |key| area.weight_of(key)));
+        }
+        self.visible(area, now).filter(|(key, _)| Some(*key) != except).map(|(key, entry)| weight(key, entry)).sum()
+    }
+
+    /// Collects the least recently used keys, `except` left out, until no more than `room` of `size` bytes are left. Returns
+    /// what is left.
+    fn least_recent(&self, area: &Area, now: u64, except: &str, size: u64, room: u64, gone: &mut Vec<String>) -> u64 {
+        let mut all: Vec<(u64, &str, u64)> = self
+            .visible(area, now)
+            .filter(|(key, _)| *key != except)
+            .map(|(key, entry)| (entry.used(), key, weight(key, entry)))
+            .collect();
+        all.sort_unstable();
+        let mut left = size;
+        for (_, key, bytes) in all {
+            if left <= room {
+                break;
             }
+            left = left.saturating_sub(bytes);
+            gone.push(key.to_owned());
         }
-        for (key, entry) in &self.writes {
-            if let Some(entry) = entry.as_ref().filter(|entry| entry.alive(now) && other(key)) {
-                size += weight(key, entry);
-            }
+        left
+    }
+
+    /// Reserves what the area would have more than now, against the limit of the session.
+    fn reserve(&mut self, area: &Area, size: u64) -> Result<(), Refusal> {
+        let wanted = size.saturating_sub(area.size());
+        if wanted > self.reserved {
+            area.total().reserve(wanted - self.reserved).map_err(|(total, max)| {
+                Refusal::Limit(format!(
+                    "the state of all extensions of the session would have {total} bytes, the limit is {max}"
+                ))
+            })?;
+            self.reserved = wanted;
         }
-        size
+        Ok(())
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if self.reserved > 0 {
+            self.area.lock().total().release(self.reserved);
+        }
     }
 }
 
@@ -332,6 +284,21 @@ fn check_key(key: &str, limits: &GuestLimits) -> Result<(), Refusal> {
     }
     if key.len() > max {
         return Err(Refusal::BadKey(format!("the key has {} bytes, the limit is {max}", key.len())));
+    }
+    Ok(())
+}
+
+/// A value that could never be kept is refused, instead of evicting everything else.
+fn check_value(key: &str, value: &[u8], limits: &GuestLimits) -> Result<(), Refusal> {
+    let (size, max) = (value.len(), limits.state_value_bytes);
+    if size > max {
+        return Err(Refusal::Limit(format!("the value has {size} bytes, the limit is {max}")));
+    }
+    let (size, max) = ((key.len() + size) as u64, limits.state_total_bytes);
+    if size > max {
+        return Err(Refusal::Limit(format!(
+            "the key and its value have {size} bytes, the limit for all keys of an extension is {max}"
+        )));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use flow::{
     Origin, OutputAnswer, Part, RuleMatch, RunPosition, SessionId, StopReason, StreamKind, Tag, TagAnswer, TagPlace,
     TextAnswer, TextPlace, TextStream, ToolCall, ToolSpec, Usage,
 };
-use support::{Leaping, Stage, failure, open, patient, sandbox, say, source};
+use support::{Leaping, Stage, failure, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{PluginSource, SandboxHost, Setting};
 use turn::ports::{ExtensionHost as _, Extensions, SessionInfo, SessionView, TtsrEvent};
 
@@ -36,7 +36,7 @@ fn conformance() -> PluginSource {
 }
 
 fn host(source: PluginSource) -> SandboxHost {
-    SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap()
+    SandboxHost::new(vec![sandbox().load(source).unwrap()], store()).unwrap()
 }
 
 fn session() -> (Arc<dyn Extensions>, Arc<Stage>) {
@@ -48,7 +48,7 @@ fn patient_session() -> (Arc<dyn Extensions>, Arc<Stage>) {
     let stage = Arc::new(Stage { turn: 5.into(), ..Stage::default() });
     // Minutes pass between two looks at the clock, so that no breaker opens.
     let plugin = sandbox().load(patient(conformance())).unwrap();
-    let host = SandboxHost::with_clock(vec![plugin], Arc::new(Leaping::default())).unwrap();
+    let host = SandboxHost::with_clock(vec![plugin], store(), Arc::new(Leaping::default())).unwrap();
     (open(&host, "s1", &stage), stage)
 }
 
@@ -281,13 +281,10 @@ async fn sessions_share_nothing() {
     let (one, two) = (open(&host, "one", &stage), open(&host, "two", &stage));
     assert_eq!(ask(&one, "!state-set k one\n!count").await, "()\n1");
     assert_eq!(ask(&two, "!state-get k\n!count").await, "None\n1");
+    one.settle(Duration::ZERO).await.unwrap();
     drop(one);
     let again = open(&host, "one", &stage);
     assert_eq!(ask(&again, "!state-get k\n!count").await, "Some(\"one\")\n1", "state is of the session, memory is not");
-    drop(again);
-    host.forget(&SessionId::new("one"));
-    let forgotten = open(&host, "one", &stage);
-    assert_eq!(ask(&forgotten, "!state-get k").await, "None");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -415,7 +412,7 @@ impl SessionView for Broken {
 async fn a_panic_of_the_host_under_a_guest_is_a_failure_of_the_call() {
     let host = host(conformance());
     let extensions =
-        host.open(SessionId::new("s"), Arc::new(Broken(Stage::default())), Arc::new(Stage::default())).unwrap();
+        host.open(&SessionId::new("s"), Arc::new(Broken(Stage::default())), Arc::new(Stage::default())).await.unwrap();
     // On the caller's stack, and on one of its own.
     for text in [true, false] {
         assert_eq!(ask(&extensions, "!count").await, "1");

@@ -15,7 +15,8 @@ use flow::{
     StreamKind, ToolCall, ToolSpec, TurnStatus,
 };
 use serde::Deserialize;
-use support::{Guest, PASS, Registered, Still, patient, source};
+use support::{Guest, PASS, Registered, Still, patient, source, store};
+use tidegate_kit::ready;
 use tidegate_sandbox::{EngineOptions, PluginSource, Sandbox, SandboxHost, Setting};
 use turn::ports::{BoxFuture, Confirm, ExtensionHost, FixedRules, Model, ModelStream, PreparedCall, Question, Tools};
 use turn::{CancellationToken, Session, SessionParts};
@@ -193,7 +194,7 @@ struct Scene {
 impl Scene {
     fn new(host: SandboxHost, rules: Arc<rules::RuleSet>) -> Self {
         let model = Arc::new(Speaker { says: Mutex::default(), asked: Mutex::default() });
-        let session = Session::open(SessionParts {
+        let session = ready(Session::open(SessionParts {
             id: SessionId::new("s"),
             model: model.clone(),
             extensions: Arc::new(host) as Arc<dyn ExtensionHost>,
@@ -202,7 +203,7 @@ impl Scene {
             rules: Arc::new(FixedRules(rules)),
             clock: Arc::new(Still::default()),
             settings: turn::SessionSettings::default(),
-        })
+        }))
         .unwrap();
         let events = session.subscribe();
         Self { session, model, events }
@@ -290,7 +291,7 @@ async fn run(fault: &Fault, kind: CallbackKind, closed: bool) -> String {
     let sandbox = if fault.no_instance {
         small = engine(1);
         let plugin = small.load(source("other", Guest::text(PASS).component())).unwrap();
-        let other = SandboxHost::new(vec![plugin]).unwrap();
+        let other = SandboxHost::new(vec![plugin], store()).unwrap();
         let extensions = support::open(&other, "other", &Arc::default());
         taken = Some(extensions);
         &small
@@ -302,7 +303,7 @@ async fn run(fault: &Fault, kind: CallbackKind, closed: bool) -> String {
     if let Some(other) = &taken {
         support::say(other, "x").await.unwrap();
     }
-    let host = SandboxHost::with_clock(vec![plugin], Arc::new(Still::default())).unwrap();
+    let host = SandboxHost::with_clock(vec![plugin], store(), Arc::new(Still::default())).unwrap();
     let rules = if kind == CallbackKind::TtsrTriggered {
         rules()
     } else {

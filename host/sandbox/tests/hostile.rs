@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use flow::{CallFailure, CallbackKind, EventKind, FailureCause, NoAnswer, TextAnswer};
 use support::{
     Guest, PASS, Registered, Stage, Still, answer, echo, load, one, open, patient, sandbox, say, says, skipped, source,
+    store,
 };
 use tidegate_sandbox::SandboxHost;
 use turn::ports::{BoxFuture, Extensions};
@@ -24,7 +25,7 @@ fn sometimes(bad: &str) -> Guest {
 /// Calls a guest that misbehaves, checks that it works before and after, and gives the failure.
 async fn failure_of(guest: &Guest) -> CallFailure {
     let plugin = sandbox().load(patient(source("guest", guest.component()))).unwrap();
-    let extensions = open(&SandboxHost::new(vec![plugin]).unwrap(), "s1", &Arc::new(Stage::default()));
+    let extensions = open(&SandboxHost::new(vec![plugin], store()).unwrap(), "s1", &Arc::new(Stage::default()));
     assert_eq!(say(&extensions, "one").await, Ok(TextAnswer::Replace("one".into())));
     let failure = say(&extensions, "!").await.unwrap_err();
     assert_eq!(failure.plugin.as_str(), "guest");
@@ -52,7 +53,7 @@ async fn an_endless_loop_is_a_timeout_within_about_twice_its_budget() {
 async fn a_slow_guest_lets_other_tasks_run() {
     let mut source = source("slow", sometimes("(loop $l (br $l))").component());
     source.limits.text_time = Duration::from_millis(300);
-    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap();
+    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()], store()).unwrap();
     let extensions = open(&host, "s1", &Arc::new(Stage::default()));
     // One thread: the guest has to give way for the counter to move.
     let mut ticks = 0;
@@ -73,7 +74,7 @@ async fn a_slow_guest_lets_other_tasks_run() {
 async fn a_dropped_call_is_stopped_and_the_next_one_works() {
     let mut source = source("slow", sometimes("(loop $l (br $l))").component());
     source.limits.text_time = Duration::from_secs(600);
-    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap();
+    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()], store()).unwrap();
     let extensions = open(&host, "s1", &Arc::new(Stage::default()));
     for _ in 0..3 {
         let call = say(&extensions, "!");
@@ -222,7 +223,7 @@ async fn a_turn_has_a_budget_of_its_own() {
     let mut source = source("slow", sometimes("(loop $l (br $l))").component());
     source.limits.turn_time = Duration::from_millis(35);
     let clock = Arc::new(Still::default());
-    let host = SandboxHost::with_clock(vec![sandbox().load(source).unwrap()], clock.clone()).unwrap();
+    let host = SandboxHost::with_clock(vec![sandbox().load(source).unwrap()], store(), clock.clone()).unwrap();
     let stage = Arc::new(Stage::default());
     *stage.turn.lock().unwrap() = 1;
     let extensions = open(&host, "s1", &stage);
@@ -245,7 +246,7 @@ async fn a_turn_has_a_budget_of_its_own() {
 fn clocked(guest: &Guest) -> (Arc<dyn Extensions>, Arc<Still>) {
     let clock = Arc::new(Still::default());
     let plugin = sandbox().load(patient(source("guest", guest.component()))).unwrap();
-    let host = SandboxHost::with_clock(vec![plugin], clock.clone()).unwrap();
+    let host = SandboxHost::with_clock(vec![plugin], store(), clock.clone()).unwrap();
     (open(&host, "s1", &Arc::new(Stage::default())), clock)
 }
 

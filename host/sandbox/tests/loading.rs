@@ -6,7 +6,7 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use flow::{Callback, CallbackKind, Power, TagPattern, TextUnit};
-use support::{Guest, PASS, Registered, load, sandbox, source};
+use support::{Guest, PASS, Registered, load, sandbox, source, store};
 use tidegate_sandbox::{COMPONENT_MAX_BYTES, ComponentSource, Interface, LoadProblem, PluginSource, SandboxHost};
 use turn::ports::ExtensionHost as _;
 
@@ -212,7 +212,7 @@ fn registrations_that_cannot_be() {
         exports: vec![(CallbackKind::Tag, PASS.to_owned())],
         ..Guest::default()
     };
-    let host = SandboxHost::new(vec![load(&most).unwrap()]).unwrap();
+    let host = SandboxHost::new(vec![load(&most).unwrap()], store()).unwrap();
     let [registration] = &*host.registrations() else { panic!("one plugin is loaded") };
     assert!(matches!(&registration.callbacks[0].callback, Callback::Tag(patterns) if patterns.len() == 64));
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use flow::{FailureCause, TextAnswer};
-use support::{Guest, Stage, echo, open, patient, sandbox, say, source};
+use support::{Guest, Stage, echo, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{GuestLimits, SandboxHost};
 
 const SECRET: &str = "token ghp_abcdefghijklmnopqrstuvwxyz0123456789 end\n";
@@ -34,7 +34,7 @@ fn replaced(text: &str) -> TextAnswer {
 fn redactor() -> SandboxHost {
     let source = source("redact-secrets", redact_secrets());
     assert_eq!(source.limits, GuestLimits::default());
-    SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap()
+    SandboxHost::new(vec![sandbox().load(source).unwrap()], store()).unwrap()
 }
 
 /// Works for 25 ms at a time, on the thread of the test, until it is dropped.
@@ -98,7 +98,7 @@ async fn a_guest_that_yields_to_a_neighbour_is_not_charged_for_it() {
     let mut source = source("worker", worker(20_000_000).component());
     source.limits.text_time = Duration::from_millis(100);
     source.limits.turn_time = Duration::from_secs(2);
-    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap();
+    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()], store()).unwrap();
     let extensions = open(&host, "s1", &Arc::new(Stage::default()));
     let _neighbour = Neighbour::start();
     let start = Instant::now();
@@ -113,7 +113,7 @@ async fn a_guest_that_loops_is_stopped_while_the_executor_is_busy() {
     for text_ms in [20, 60] {
         let mut source = source("worker", worker(1).component());
         source.limits.text_time = Duration::from_millis(text_ms);
-        let host = SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap();
+        let host = SandboxHost::new(vec![sandbox().load(source).unwrap()], store()).unwrap();
         let extensions = open(&host, "s1", &Arc::new(Stage::default()));
         let neighbour = Neighbour::start();
         say(&extensions, "one").await.unwrap();
@@ -177,7 +177,7 @@ async fn starting_an_instance_is_no_part_of_a_call() {
     let mut source = patient(source("slow", slow.component()));
     source.limits.text_time = Duration::from_millis(5);
     source.limits.turn_time = Duration::from_millis(10);
-    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()]).unwrap();
+    let host = SandboxHost::new(vec![sandbox().load(source).unwrap()], store()).unwrap();
     let stage = Arc::new(Stage::default());
     *stage.turn.lock().unwrap() = 1;
     for session in 0..3 {

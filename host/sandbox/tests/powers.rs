@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use flow::Message;
 use serde::Deserialize;
-use support::{Stage, Still, open, patient, sandbox, say, source};
+use support::{Stage, Still, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{SandboxHost, Setting};
 use tidegate_sdk::testing::Harness;
 use tidegate_sdk::{TextAnswer, TextPlace};
@@ -68,7 +68,8 @@ impl Real {
             source.limits.state_ttl = Duration::from_secs(ttl);
         }
         let clock = Arc::new(Still(START_MS.into()));
-        let host = SandboxHost::with_clock(vec![sandbox().load(source).unwrap()], Arc::clone(&clock) as _).unwrap();
+        let host =
+            SandboxHost::with_clock(vec![sandbox().load(source).unwrap()], store(), Arc::clone(&clock) as _).unwrap();
         let history = case.history.iter().map(|length| Arc::new(Message::user("a".repeat(*length)))).collect();
         let stage = Arc::new(Stage { history, ..Stage::default() });
         Self { extensions: open(&host, "s1", &stage), clock }

@@ -9,12 +9,14 @@ use flow::{
     RunPosition, SessionId, StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
 };
 use providers::ProviderConfig;
+use turn::SystemClock;
 use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
 
 use crate::host::blocking;
 use crate::load::{self, Faults, Wanted};
 use crate::options::fresh_id;
 use crate::rule_checks::rule_checks;
+use crate::state::Stored;
 use crate::{Host, HostBuilder, HostError, Loaded, SessionOptions};
 
 /// What a check found.
@@ -137,9 +139,9 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
             Check::good(format!("plugin {}", plugin.id), detail)
         })
         .collect();
-    // An id of its own: two checks at once, or a session of this name, must not share state.
-    let id = fresh_id();
-    let extensions = match loaded.extensions.open(id.clone(), Arc::new(Nothing), Arc::new(Nothing)) {
+    // A store of its own: a check changes no state that is kept.
+    let host = loaded.extensions.with_store(Stored::memory(Arc::new(SystemClock)).sessions);
+    let extensions = match host.open(&fresh_id(), Arc::new(Nothing), Arc::new(Nothing)).await {
         Ok(extensions) => extensions,
         Err(error) => {
             checks.push(Check::bad("callbacks", &HostError::from(error)));
@@ -152,7 +154,6 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
             checks.push(check_callback(&*extensions, index, &registered.callback, what).await);
         }
     }
-    loaded.extensions.forget(&id);
     checks
 }
 

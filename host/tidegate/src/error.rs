@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use config::Diagnostics;
 use flow::{DiagnosticCode, PluginId};
+use turn::ports::StateError;
 
 /// Why a host or a session cannot be opened. The variants are the kinds that a front end can act upon: each names
 /// what failed, and [`HostError::hint`] what to do.
@@ -46,9 +47,18 @@ pub enum HostError {
     /// A plugin has a component, and the engine did not start.
     #[error("it is not loaded: there is no sandbox to run it in")]
     NoEngine,
-    /// A session with this id is open.
+    /// The state of plugins cannot be opened; [`StateError::Leased`]: a session with this id is open.
     #[error(transparent)]
-    SessionInUse(#[from] flow::SessionInUse),
+    State(#[from] StateError),
+    /// State is to be kept on disk, and the user has no home folder to keep it in.
+    #[error("there is no folder to keep the state of plugins in")]
+    NoStateFolder,
+    /// State is to be kept in Redis, and the environment variable with its URL is not set.
+    #[error("the environment variable `{variable}`, which contains the URL of the state store, is not set")]
+    NoStateUrl {
+        /// The variable's name.
+        variable: String,
+    },
     /// The workspace is not a folder, or a permission of a built-in tool is not valid.
     #[error(transparent)]
     Tools(#[from] tools::ToolsError),
@@ -108,9 +118,14 @@ impl HostError {
             }
             Self::Permission { .. } => "leave the pattern out".to_owned(),
             Self::NoRuntime => "call it from a task of a Tokio runtime".to_owned(),
-            Self::SessionInUse(_) => "close that session, or open this one under another id".to_owned(),
+            Self::State(StateError::Leased { .. }) => {
+                "close that session, or open this one under another id".to_owned()
+            }
+            Self::NoStateFolder => "set `folder` under `[state]` in tidegate.toml".to_owned(),
+            Self::NoStateUrl { variable } => format!("set it, for example `{variable}=redis://127.0.0.1:6379`"),
             Self::Config(_)
             | Self::Provider(_)
+            | Self::State(_)
             | Self::Plugin(_)
             | Self::DuplicatePlugin(_)
             | Self::Engine(_)
@@ -131,7 +146,10 @@ impl HostError {
             Self::NoRecording | Self::RecordsRecording => Some(DiagnosticCode::ConfigRecording),
             Self::Engine(_) | Self::NoEngine => Some(DiagnosticCode::HostEngineUnavailable),
             Self::UnknownPlugin { .. } => Some(DiagnosticCode::HostUnknownPlugin),
-            Self::SessionInUse(_) => Some(DiagnosticCode::HostSessionInUse),
+            Self::State(StateError::Leased { .. }) => Some(DiagnosticCode::HostSessionInUse),
+            Self::State(_) | Self::NoStateFolder | Self::NoStateUrl { .. } => {
+                Some(DiagnosticCode::HostStateUnavailable)
+            }
             Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),
             Self::Plugin(_) => Some(DiagnosticCode::PluginComponentRefused),
             Self::DuplicatePlugin(_) => Some(DiagnosticCode::PluginDuplicateId),

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use config::rule_sources;
 use config::{Operator, PermissionRule};
-use flow::SessionId;
 use providers::{ProviderConfig, Secret};
 use sandbox::EngineOptions;
 use turn::SystemClock;
-use turn::ports::{Clock, Confirm, Model};
+use turn::ports::{Clock, Confirm, Model, StateAdmin, StateStore};
 
 use crate::load::{self, Faults, Wanted};
 use crate::loaded::Shared;
+use crate::state::Stored;
 use crate::{Engine, HostError, Loaded, Nobody, Session, SessionOptions, assemble};
 
 /// What sessions share: plugins, a model, and the operator's decisions. A clone is the same host.
@@ -33,6 +33,7 @@ pub struct HostBuilder {
     model: Option<Arc<dyn Model>>,
     confirm: Arc<dyn Confirm>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) stored: Option<Stored>,
     record: Option<PathBuf>,
     key: Option<Secret>,
     pub(crate) cache_dir: Option<PathBuf>,
@@ -81,6 +82,14 @@ impl HostBuilder {
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Keeps the state of plugins in this store, instead of the one that the operator's file selects. Hosts that share a store
+    /// share its sessions: each is open in one of them at a time.
+    #[must_use]
+    pub fn state_store<S: StateStore + StateAdmin + 'static>(mut self, store: Arc<S>) -> Self {
+        self.stored = Some(Stored::of(store));
         self
     }
 
@@ -188,6 +197,7 @@ impl Host {
             model: None,
             confirm: Arc::new(Nobody),
             clock: Arc::new(SystemClock),
+            stored: None,
             record: None,
             key: None,
             cache_dir: assemble::cache_dir(),
@@ -220,13 +230,7 @@ impl Host {
         let rules = Arc::clone(&loaded.live.built().set);
         drop(tokio::task::spawn_blocking(move || rules.prepare()));
         let confirm = options.confirm.clone().unwrap_or_else(|| Arc::clone(&self.confirm));
-        Session::open(loaded, options, model, confirm, Arc::clone(&self.clock))
-    }
-
-    /// Throws away what plugins keep for a session. Until then their state stays, so that a session of the same id finds
-    /// it again.
-    pub fn forget(&self, id: &SessionId) {
-        self.shared.extensions.forget(id);
+        Session::open(loaded, options, model, confirm, Arc::clone(&self.clock)).await
     }
 
     /// Plugins, and the rules of a workspace, as a session of it has them.

@@ -51,6 +51,7 @@ mod rule_checks;
 mod rulebook;
 mod session;
 mod stale;
+mod state;
 mod toolbox;
 mod turns;
 
@@ -58,7 +59,7 @@ pub use assemble::tool_specs;
 pub use config::{
     BadPermission, BuildKind, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder,
     OPERATOR_FILE, OnProblem, Operator, PermissionRule, PluginEntry, PluginLimits, PromptBlock, Provider, RuleFolders,
-    SettingDecl, ToolGuidance, ToolSettings, TurnSettings, render as render_diagnostic,
+    SettingDecl, StatePlace, StateSettings, ToolGuidance, ToolSettings, TurnSettings, render as render_diagnostic,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
@@ -72,9 +73,9 @@ pub use flow::{
     InvalidTagPattern, InvalidTurnRange, KeySource, Label, Location, Message, ModelError, NotAVariable, OnFailure,
     Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power, Preview, Prompt,
     PromptAddition, ProviderKind, Registered, Registration, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource,
-    RuleRecord, RunPosition, SessionId, SessionInUse, SettingKind, SettingValue, Severity, SourceFile, StateTest,
-    StateValue, StopReason, StreamKind, Subject, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ToolCall,
-    ToolOutput, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
+    RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, StateTest, StateValue,
+    StopReason, StreamKind, Subject, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ToolCall, ToolOutput,
+    ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
@@ -92,10 +93,12 @@ pub use rules::{
 pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
 pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem};
 pub use session::{Input, Session, TurnRunning};
+pub use store::{DiskStore, MemoryStore, RedisOptions, RedisStore, StoreOptions};
 pub use tools::{DiskFiles, ToolsError};
 pub use turn::ports::{
-    AnswerLog, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, KeptRules, Model, ModelStream, PreparedCall,
-    Progress, Question, RuleRecords, Tools,
+    AnswerLog, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, KeptRules, Model, ModelStream, PluginSummary,
+    PreparedCall, Progress, Question, RuleRecords, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin,
+    StateBatch, StateChange, StateEntry, StateError, StateLifetime, StateStore, StoredState, Tools,
 };
 pub use turn::{CancellationToken, MemoryRecords, RuleMetrics, Subscription, SystemClock, TurnReport, transcript};
 pub use turns::Turn;

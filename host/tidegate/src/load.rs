@@ -13,6 +13,7 @@ use turn::ports::Tools;
 
 use crate::live::LiveRules;
 use crate::loaded::Shared;
+use crate::state::Stored;
 use crate::toolbox::{Decisions, Toolbox, take_absent};
 use crate::{Engine, HostBuilder, HostError, Loaded, SessionOptions, assemble, rulebook, stale};
 
@@ -45,12 +46,19 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
     let warnings = plugins.iter().filter_map(stale::warning).collect();
     let engine = engine(&builder, faults)?;
     let components = components(engine.as_ref(), &mut plugins, faults)?;
-    let extensions = SandboxHost::with_clock(components, builder.clock)?;
+    let stored = match builder.stored {
+        Some(stored) => stored,
+        None => Stored::open(&builder.operator.state, Arc::clone(&builder.clock))?,
+    };
+    let store = Arc::clone(&stored.sessions);
+    let extensions = SandboxHost::with_clock(components, store, builder.clock)?
+        .with_session_bytes(builder.operator.state.session_bytes);
     Ok(Shared {
         operator: builder.operator,
         permissions: builder.permissions,
         user_rules: builder.user_rules,
         extensions,
+        stored,
         engine,
         plugins,
         warnings,

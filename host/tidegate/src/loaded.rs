@@ -17,6 +17,7 @@ use crate::guidance::Guided;
 use crate::live::{LiveRules, SessionRules};
 use crate::load::{self, Faults, Wanted};
 use crate::rulebook::WithRulebook;
+use crate::state::Stored;
 use crate::toolbox::{Decisions, Toolbox};
 use crate::{Engine, HostError, SessionOptions};
 
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) permissions: Vec<PermissionRule>,
     pub(crate) user_rules: Option<PathBuf>,
     pub(crate) extensions: SandboxHost,
+    pub(crate) stored: Stored,
     /// `None` only if a check continues without one.
     pub(crate) engine: Option<Engine>,
     pub(crate) plugins: Vec<config::ConfiguredPlugin>,

@@ -33,6 +33,8 @@ struct Shared {
     history: History,
     inbox: Arc<Mailbox>,
     runtime: Handle,
+    /// Cancelled when the session is closed.
+    released: CancellationToken,
     state: Mutex<State>,
 }
 
@@ -78,8 +80,8 @@ impl Session {
     /// Opens a session in a workspace that is loaded.
     ///
     /// # Errors
-    /// A session with this id is open, or there is no runtime to run turns on.
-    pub(crate) fn open(
+    /// A session with this id is open, its state cannot be read, or there is no runtime to run turns on.
+    pub(crate) async fn open(
         loaded: Arc<Loaded>,
         options: SessionOptions,
         model: Arc<dyn Model>,
@@ -99,7 +101,8 @@ impl Session {
             rules,
             clock,
             settings: loaded.settings.clone(),
-        })?;
+        })
+        .await?;
         let mut session = session.with_inbox(Arc::<Mailbox>::clone(&inbox));
         if let Some(records) = options.records {
             session = session.with_records(records);
@@ -110,7 +113,8 @@ impl Session {
         session.replace_history(options.history);
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
-        Ok(Self(Arc::new(Shared { id, model, loaded, hub, history, inbox, runtime, state })))
+        let released = CancellationToken::new();
+        Ok(Self(Arc::new(Shared { id, model, loaded, hub, history, inbox, runtime, state, released })))
     }
 
     /// Returns the session's id.
@@ -200,16 +204,22 @@ impl Session {
         lock(&self.0.state).metrics.clone()
     }
 
-    /// Ends the session: a running turn is cancelled, nothing begins any more, subscribers get the last event and then the end.
+    /// Ends the session: a running turn is cancelled, nothing begins any more, what plugins keep is saved, subscribers get the last
+    /// event and then the end. [`Session::closed`] waits for that.
     pub fn close(&self) {
         let mut state = lock(&self.0.state);
         state.closed = true;
         state.waiting.clear();
         match state.idle.take() {
-            Some(session) => session.close(),
+            Some(session) => self.0.end(*session),
             // The running task closes the session at the end of its turn.
             None => state.running.iter().for_each(CancellationToken::cancel),
         }
+    }
+
+    /// Waits until the session is closed and its state is saved and released: another one with its id can be opened then.
+    pub async fn closed(&self) {
+        self.0.released.cancelled().await;
     }
 
     fn submit(&self, job: Job) {
@@ -248,6 +258,17 @@ impl Job {
     }
 }
 
+impl Shared {
+    /// Closes the session, which may wait for the store of its state.
+    fn end(&self, session: turn::Session) {
+        let released = self.released.clone();
+        self.runtime.spawn(async move {
+            session.close().await;
+            released.cancel();
+        });
+    }
+}
+
 /// A task that has the session.
 struct Runner {
     shared: Arc<Shared>,
@@ -280,7 +301,7 @@ impl Runner {
         drop(feed);
         (state.metrics, state.running) = (metrics, None);
         if state.closed {
-            self.session.take().into_iter().for_each(|session| session.close());
+            self.session.take().into_iter().for_each(|session| self.shared.end(*session));
             return None;
         }
         let steering = || {

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use flow::{
     Action, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer,
-    Permission, Preview, Prompt, Registration, RuleMatch, RuleRecord, RunPosition, SessionId, SessionInUse, Tag,
-    TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
+    Permission, Preview, Prompt, Registration, RuleMatch, RuleRecord, RunPosition, SessionId, Tag, TagAnswer, TagPlace,
+    TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 
 pub use files::{FileKind, FileStatus, Files};
@@ -142,13 +142,13 @@ pub trait ExtensionHost: Send + Sync {
     /// needed.
     ///
     /// # Errors
-    /// A session with this id is open.
-    fn open(
-        &self,
-        session: SessionId,
+    /// The state of its extensions cannot be opened; [`StateError::Leased`]: a session with this id is open.
+    fn open<'a>(
+        &'a self,
+        session: &'a SessionId,
         view: Arc<dyn SessionView>,
         events: Arc<dyn EventSink>,
-    ) -> Result<Arc<dyn Extensions>, SessionInUse>;
+    ) -> BoxFuture<'a, Result<Arc<dyn Extensions>, StateError>>;
 }
 
 /// The extensions of one session. `plugin` is the index into [`ExtensionHost::registrations`].
@@ -200,6 +200,50 @@ pub trait Extensions: Send + Sync {
         let _ = (plugin, key);
         Err("this host has no access to the state of extensions".to_owned())
     }
+
+    /// A turn begins.
+    fn begin_turn(&self) {}
+
+    /// The turn has ended, however it did. Called also where nothing can be waited for.
+    fn end_turn(&self) {}
+
+    /// An attempt begins, unless one is under way: what callbacks write to their state belongs to it until
+    /// [`Extensions::end_attempt`].
+    /// `ttsr_triggered` is excepted: it reports what happened, whatever becomes of the answer.
+    fn begin_attempt(&self) {}
+
+    /// The attempt is over. Of a discarded one, what callbacks wrote is undone. Without an attempt nothing happens.
+    fn end_attempt(&self, end: AttemptEnd) {
+        let _ = end;
+    }
+
+    /// Waits until the state is durable that accepted callbacks have written. A store that does not answer is asked again
+    /// until `patience` has passed.
+    ///
+    /// # Errors
+    /// As [`SessionState::settle`].
+    fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
+        let _ = patience;
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Makes the state durable and releases the session. No callback is called afterwards.
+    ///
+    /// # Errors
+    /// As [`SessionState::settle`]; the session is released all the same.
+    fn close(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
+        let _ = patience;
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// What becomes of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptEnd {
+    /// Its answer, or what was shown of it, remains in the conversation.
+    Accepted,
+    /// Nothing of the answer remains, or callbacks process again what does.
+    Discarded,
 }
 
 /// The arguments of `ttsr_triggered`.

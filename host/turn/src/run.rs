@@ -9,6 +9,7 @@ mod spending;
 mod steer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use flow::{
     CallFailure, CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, PluginId, Role, RuleMatch,
@@ -25,12 +26,15 @@ use crate::beginning::Beginning;
 use crate::chain::Caller;
 use crate::input::{self, Input};
 use crate::output;
-use crate::ports::{EventSink, TtsrEvent};
+use crate::ports::{AttemptEnd, EventSink, StateError, TtsrEvent};
 use crate::reasoning::Reasoning;
 use crate::retry::Retry;
 use crate::segments::Segments;
 use crate::session::{Session, TurnReport};
 use crate::stream::{Driver, End, shown};
+
+/// How long the end of a turn waits for a store that does not answer.
+const SAVING: Duration = Duration::from_secs(5);
 
 /// A turn under way. All that must survive its being dropped midway lives here and not in its future.
 pub(crate) struct Turn<'a> {
@@ -74,6 +78,8 @@ enum Phase {
 
 /// Why a turn ends before the model is done.
 enum Stop {
+    /// The session's state belongs to somebody else, or can no longer be kept.
+    State(StateError),
     Model(ModelError),
     Required(CallFailure),
     Rule(String),
@@ -106,6 +112,7 @@ impl<'a> Turn<'a> {
             Ok(status) => status,
             Err(Stop::Rule(rule)) => TurnStatus::StoppedByRule { rule },
             Err(Stop::Model(error)) => TurnStatus::Failed { class: error.class, message: error.message },
+            Err(Stop::State(error)) => TurnStatus::Failed { class: ErrorClass::Permanent, message: error.to_string() },
             Err(Stop::Required(failure)) => {
                 let message = format!("a required extension failed: {failure}");
                 TurnStatus::Failed { class: ErrorClass::Permanent, message }
@@ -127,8 +134,65 @@ impl<'a> Turn<'a> {
             }
         }
         self.news.shutdown().await;
+        let status = self.save(status).await;
         self.close(status);
         self.report.clone()
+    }
+
+    /// Makes the state of the extensions durable. What cannot be saved now is kept in memory and saved with a later turn.
+    async fn save(&mut self, status: TurnStatus) -> TurnStatus {
+        let extensions = Arc::clone(&self.session.caller.extensions);
+        self.end_attempt();
+        extensions.end_turn();
+        let patience = if status == TurnStatus::Cancelled { Duration::ZERO } else { SAVING };
+        match extensions.settle(patience).await {
+            Ok(()) => status,
+            Err(error) if error.is_retryable() => {
+                let message = format!(
+                    "the state of the extensions is not saved: {error}; it is kept in memory, and saved with the next turn or when the \
+                     session is closed"
+                );
+                tracing::warn!("{message}");
+                self.session.hub.emit(EventKind::Notice { message });
+                status
+            }
+            Err(error) => match status {
+                TurnStatus::Completed => {
+                    TurnStatus::Failed { class: ErrorClass::Permanent, message: error.to_string() }
+                }
+                other => {
+                    self.session.hub.emit(EventKind::Notice { message: error.to_string() });
+                    other
+                }
+            },
+        }
+    }
+
+    /// The answer, or what was shown of it, remains in the conversation, and so does what callbacks wrote for it.
+    fn accept_attempt(&self) {
+        self.session.caller.extensions.end_attempt(AttemptEnd::Accepted);
+    }
+
+    /// The turn ends: of an answer that did not complete, what was shown remains; of one that a rule stopped, nothing does.
+    fn end_attempt(&self) {
+        match self.phase {
+            Phase::Answering => self.accept_attempt(),
+            Phase::Between | Phase::Stopped { .. } | Phase::Calling { .. } | Phase::Ended => self.discard_attempt(),
+        }
+    }
+
+    /// The answer is written again: what callbacks wrote for it is undone.
+    fn discard_attempt(&self) {
+        self.session.caller.extensions.end_attempt(AttemptEnd::Discarded);
+    }
+
+    /// A barrier: what accepted callbacks wrote must be durable before the world outside learns of it. A store that is away
+    /// does not stop the turn, which reports at its end what was not saved.
+    async fn barrier(&self) -> Result<(), Stop> {
+        match self.session.caller.extensions.settle(Duration::ZERO).await {
+            Err(error) if !error.is_retryable() => Err(Stop::State(error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// The end of the turn, emitted once. What was under way is settled first.
@@ -179,6 +243,7 @@ impl<'a> Turn<'a> {
 
     async fn steps(&mut self, input: Vec<Message>) -> Result<TurnStatus, Stop> {
         self.session.renew_rules().await.map_err(Stop::Model)?;
+        self.barrier().await?;
         let caller = Arc::clone(&self.session.caller);
         for message in &input {
             let (role, text, hidden) = (message.role, message.plain_text(), message.hidden);
@@ -221,6 +286,9 @@ impl<'a> Turn<'a> {
         self.attempts().await?;
         let stop = self.attempt.answer.stop.clone().unwrap_or(StopReason::EndTurn);
         let calls = self.attempt.answer.calls();
+        if !calls.is_empty() {
+            self.barrier().await?;
+        }
         self.run_calls(&calls).await;
         self.attempt.answer = Answer::default();
         let reminded = self.remind().await;
@@ -239,7 +307,9 @@ impl<'a> Turn<'a> {
             self.attempt = Attempt::new(&self.session.rules, self.beginning.prefix(), &mut effects);
             self.beginning.shown().clone_into(&mut self.attempt.answer.shown);
             self.phase = Phase::Answering;
+            self.barrier().await?;
             self.begin_attempt();
+            self.session.caller.extensions.begin_attempt();
             let caller = Arc::clone(&self.session.caller);
             let mut segments = self.beginning.segments(&caller, !caller.chains.has_rewriter()).await?;
             let end = self.ask(&mut segments, effects).await;
@@ -326,6 +396,7 @@ impl<'a> Turn<'a> {
             annotations: processed.annotations,
             rewrites: processed.rewrites,
         });
+        self.accept_attempt();
         self.report.text.push_str(&self.attempt.answer.shown);
         self.beginning = Beginning::None;
         self.phase = match self.attempt.answer.message(&output.text) {
@@ -380,6 +451,7 @@ impl<'a> Turn<'a> {
             attempt.answer.emit_partial(&self.session.hub, &message, self.beginning.shown().len() as u64);
         }
         attempt.noted.roll_back(&mut self.session.rules);
+        self.discard_attempt();
         self.session.parts.clock.sleep(delay).await;
         Ok(())
     }
@@ -389,6 +461,8 @@ impl Drop for Turn<'_> {
     /// A turn whose future was dropped was cancelled.
     fn drop(&mut self) {
         if !matches!(self.phase, Phase::Ended) {
+            self.end_attempt();
+            self.session.caller.extensions.end_turn();
             self.close(TurnStatus::Cancelled);
         }
     }

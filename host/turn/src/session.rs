@@ -3,10 +3,11 @@
 mod rules;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use flow::{
-    ErrorClass, EventKind, Message, Origin, PromptAddition, RunPosition, SessionId, SessionInUse, StopReason,
-    SystemBlock, TurnStatus, Usage,
+    ErrorClass, EventKind, Message, Origin, PromptAddition, RunPosition, SessionId, StopReason, SystemBlock,
+    TurnStatus, Usage,
 };
 
 use ::rules::RuleSet;
@@ -19,7 +20,9 @@ use crate::chain::Caller;
 use crate::events::{Hub, Subscription};
 use crate::history::History;
 use crate::metrics::Metrics;
-use crate::ports::{Clock, Confirm, EventSink, ExtensionHost, Inbox, Model, NoInbox, RuleRecords, RuleSource, Tools};
+use crate::ports::{
+    Clock, Confirm, EventSink, ExtensionHost, Inbox, Model, NoInbox, RuleRecords, RuleSource, StateError, Tools,
+};
 use crate::prompt::Frame;
 use crate::records::MemoryRecords;
 use crate::run::Turn;
@@ -117,6 +120,9 @@ impl TurnReport {
     }
 }
 
+/// How long the end of a session waits for a store that does not answer.
+const CLOSING: Duration = Duration::from_secs(5);
+
 /// Turns that share a history. One turn at a time.
 pub struct Session {
     pub(crate) parts: SessionParts,
@@ -148,14 +154,14 @@ impl Session {
     /// dropped.
     ///
     /// # Errors
-    /// A session with this id is open.
-    pub fn open(parts: SessionParts) -> Result<Self, SessionInUse> {
+    /// The state of its extensions cannot be opened; [`StateError::Leased`]: a session with this id is open.
+    pub async fn open(parts: SessionParts) -> Result<Self, StateError> {
         let hub = Arc::new(Hub::new(Arc::clone(&parts.clock)));
         let history = History::default();
         let view = Arc::new(View::new(&parts, history.clone(), Arc::clone(&hub)));
         let registrations = parts.extensions.registrations();
         let sink: Arc<dyn EventSink> = Arc::<Hub>::clone(&hub);
-        let extensions = parts.extensions.open(parts.id.clone(), view, sink)?;
+        let extensions = parts.extensions.open(&parts.id, view, sink).await?;
         let caller = Arc::new(Caller::new(registrations, extensions, Arc::clone(&hub)));
         let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
         // None before the first turn asks for them.
@@ -240,6 +246,7 @@ impl Session {
         self.frame.begin_turn();
         self.metrics.begin_turn();
         self.caller.begin_turn();
+        self.caller.extensions.begin_turn();
         let mut turn = Turn::new(self, cancel, place);
         let status = if input.is_empty() {
             let message = "the input has no messages: the model was not asked. Pass at least one message.".to_owned();
@@ -254,8 +261,14 @@ impl Session {
         turn.finish(status).await
     }
 
-    /// Ends the session: subscribers get its last event and then the end.
-    pub fn close(self) {
+    /// Ends the session: the state of extensions is saved and the session released, subscribers get its last event and then the
+    /// end. Dropping it instead saves nothing that is not saved yet.
+    pub async fn close(self) {
+        if let Err(error) = self.caller.extensions.close(CLOSING).await {
+            let message = format!("the state of the extensions is lost as far as it was not saved before: {error}");
+            tracing::warn!("{message}");
+            self.hub.emit(EventKind::Notice { message });
+        }
         if let Some(started) = self.started_ms {
             let duration_ms = self.parts.clock.now_ms().saturating_sub(started);
             self.hub.emit(EventKind::ThreadCompleted { turns: self.turns, usage: self.usage, duration_ms });

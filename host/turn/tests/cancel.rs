@@ -98,7 +98,7 @@ fn scene(mode: (OutputMode, ContextMode), at: usize) -> Scene {
     let cancel = CancellationToken::new();
     let clock = Trigger { reads: AtomicUsize::new(0), at, cancel: cancel.clone() };
     let parts = turn::SessionParts { clock: Arc::new(clock), ..tidegate_kit::parts(&model, plugins(mode), rules) };
-    let session = Session::open(parts).unwrap();
+    let session = tidegate_kit::ready(Session::open(parts)).unwrap();
     let events = session.subscribe();
     Scene { model, session, events, cancel }
 }

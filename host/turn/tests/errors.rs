@@ -270,7 +270,7 @@ async fn a_turn_has_so_many_steps() {
     let model = tidegate_kit::ScriptedModel::new(vec![calls(&[("1", "read", "{}")], 1); 2]);
     let mut parts = tidegate_kit::parts(&model, vec![], rule_set(&[], |_| {}));
     parts.settings.max_steps = 2;
-    let mut session = turn::Session::open(parts).unwrap();
+    let mut session = turn::Session::open(parts).await.unwrap();
     let report = session.run(vec![flow::Message::user("go")], &turn::CancellationToken::new()).await;
     assert_eq!((report.status, model.asked()), (TurnStatus::StepLimit { steps: 2 }, 2));
     tidegate_kit::assert_valid(&session.history());

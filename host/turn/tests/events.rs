@@ -49,7 +49,7 @@ async fn a_turn_tells_its_story_in_order() {
     let mut scene = scene([calls(&[("1", "shell", "{}"), ("2", "steps", "{}")], 100), script]);
     let mut all = scene.turn("go").await.1;
     let Scene { session, mut events, .. } = scene;
-    session.close();
+    session.close().await;
     all.extend(drain(&mut events));
     expect![[r#"
         0.0.0 thread_started directive="run" model="script-1" provider="script" session_id="test" thread_mode="conversation"
@@ -101,7 +101,7 @@ async fn an_interrupted_turn_tells_its_story_in_order() {
         1.1.1 rule_fired action="interrupt" again=false evidence={"end":11,"field":null,"line":2,"path":null,"pattern":"BAD","start":8,"text":"BAD"} first=true rule="no-bad" stream="text"
         1.1.1 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
         1.1.1 cognition_out_delta chunk_index=0 text="ONE\n"
-        1.1.1 cognition_out blocks=[{"bytes":11,"complete":false,"stream":"text"}] error="stopped by rule no-bad" is_partial=true shown_bytes=4 kept_bytes=0 text="one\ntwo BAD" truncated=true
+        1.1.1 cognition_out blocks=[{"bytes":11,"complete":false,"stream":"text"}] error="stopped by rule no-bad" is_partial=true kept_bytes=0 shown_bytes=4 text="one\ntwo BAD" truncated=true
         1.1.1 custom_message custom_type="ttsr-injection" hidden=true text="<system-interrupt reason=\"rule_violation\" rule=\"no-bad\" path=\"no-bad.md\">\nYour output was stopped because it broke a rule that the user has set for this project. This message comes from the host that enforces the project's rules; it is not a prompt injection. Comply with the rule. Continue without violating it again.\nFound in your answer, line 2: BAD\n\nSay it differently.\n</system-interrupt>"
         1.1.1 ttsr_injection discarded_bytes=11 records=[{"action":"interrupt","evidence":{"end":11,"field":null,"line":2,"path":null,"pattern":"BAD","start":8,"text":"BAD"},"hash":"132502f526cdab36","rule":"no-bad","stream":"text","tokens_discarded":3,"tokens_estimated":true,"turn":0}] rules=["no-bad"]
         1.1.2 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
@@ -155,7 +155,7 @@ async fn a_subscriber_that_lags_loses_no_text_and_is_bounded() {
         events
     });
     session.run(vec![Message::user("go")], &CancellationToken::new()).await;
-    session.close();
+    session.close().await;
     let (live, lagging) = (reader.await.unwrap(), drain(&mut lagging));
     assert!(live.len() > pieces / 2, "{} of {pieces}", live.len());
     assert_eq!(numbers(&live), (0..live.len() as u64).collect::<Vec<_>>());
@@ -196,7 +196,7 @@ async fn closing_ends_subscriptions() {
         (last, events.next().await)
     });
     tokio::task::yield_now().await;
-    session.close();
+    session.close().await;
     let (last, end) = waiting.await.unwrap();
     assert!(matches!(last, Some(EventKind::ThreadCompleted { turns: 1, .. })) && end.is_none());
 }

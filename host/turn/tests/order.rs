@@ -29,8 +29,11 @@ impl Tools for InOrder {
 
 fn session(model: &Arc<ScriptedModel>, order: &[usize], rules: &[(&str, &str)]) -> (Session, Subscription) {
     let tools = Arc::new(InOrder(order.to_vec()));
-    let session =
-        Session::open(SessionParts { tools, ..tidegate_kit::parts(model, vec![], rule_set(rules, |_| {})) }).unwrap();
+    let session = tidegate_kit::ready(Session::open(SessionParts {
+        tools,
+        ..tidegate_kit::parts(model, vec![], rule_set(rules, |_| {}))
+    }))
+    .unwrap();
     let events = session.subscribe();
     (session, events)
 }

@@ -32,7 +32,7 @@ fn session(
     rules: &[(&str, &str)],
 ) -> Session {
     let parts = SessionParts { settings, ..tidegate_kit::parts(model, plugins, rule_set(rules, |_| {})) };
-    Session::open(parts).unwrap()
+    tidegate_kit::ready(Session::open(parts)).unwrap()
 }
 
 async fn run(session: &mut Session, input: &str) {

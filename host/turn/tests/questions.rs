@@ -36,7 +36,7 @@ async fn a_question_carries_its_session_position_call_and_preview() {
     let mut parts = tidegate_kit::parts(&model, vec![], rule_set(&[], |_| {}));
     parts.confirm = Arc::<Asked>::clone(&asked);
     let id = parts.id.clone();
-    let report = Session::open(parts).unwrap().run(vec![Message::user("go")], &CancellationToken::new()).await;
+    let report = Session::open(parts).await.unwrap().run(vec![Message::user("go")], &CancellationToken::new()).await;
     assert_eq!(report.status, TurnStatus::Completed);
     let asked = asked.0.lock().unwrap();
     let [question] = asked.as_slice() else { panic!("{asked:?}") };

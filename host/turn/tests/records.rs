@@ -150,7 +150,7 @@ async fn edited_rules_count_from_the_next_turn_on() {
         rules: Arc::<Edited>::clone(&source),
         ..tidegate_kit::parts(&model, vec![], forbidden(""))
     };
-    let mut session = Session::open(parts).unwrap();
+    let mut session = Session::open(parts).await.unwrap();
     let mut events = session.subscribe();
     let told = |events: &mut turn::Subscription| -> Vec<EventKind> {
         let of = |kind: &EventKind| matches!(kind, EventKind::RulesReloaded { .. } | EventKind::Notice { .. });

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use flow::{EventKind, Message, PluginId, Power, RunPosition, SessionId, ToolSpec};
 use sandbox::{ComponentSource, EngineOptions, Plugin, PluginSource, Sandbox};
-use turn::ports::{EventSink, SessionInfo, SessionView};
+use store::{MemoryStore, StoreOptions};
+use turn::ports::{EventSink, SessionInfo, SessionView, StateStore};
 
 /// The top folder of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -24,6 +25,11 @@ pub(crate) fn sandbox(instances: u32) -> Sandbox {
     let sandbox = Sandbox::new(&EngineOptions { max_instances: instances, ..EngineOptions::default() }).unwrap();
     assert_eq!(sandbox.report(), &sandbox::Report::default(), "address space for the pool is there");
     sandbox
+}
+
+/// A store in memory, as a host without settings has it.
+pub(crate) fn store() -> Arc<dyn StateStore> {
+    Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(turn::SystemClock)))
 }
 
 /// Loads a component with all powers granted.

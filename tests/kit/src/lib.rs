@@ -14,6 +14,7 @@ mod clock;
 mod events;
 mod model;
 mod plugins;
+mod ready;
 mod scene;
 mod tools;
 
@@ -21,5 +22,6 @@ pub use clock::{Leaping, Still, TokioClock};
 pub use events::{assert_valid, drain, kept_on_screen, listing, reports, said, shown};
 pub use model::{CUTS, RANDOM, Script, ScriptedModel, blocks, calls, live, pieces, say, text, tool};
 pub use plugins::{KeptState, Plugin, Plugins};
+pub use ready::ready;
 pub use scene::{Edited, Scene, parts, rule_set, session};
 pub use tools::{EchoTools, Nobody};

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use flow::{
     CallFailure, Callback, CallbackKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer,
-    Registered, Registration, SessionId, SessionInUse, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
+    Registered, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
 };
-use turn::ports::{BoxFuture, EventSink, ExtensionHost, Extensions, SessionView, TtsrEvent};
+use turn::ports::{BoxFuture, EventSink, ExtensionHost, Extensions, SessionView, StateError, TtsrEvent};
 
 /// The state of an extension, which a test can change while a turn runs.
 pub type KeptState = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
@@ -90,13 +90,13 @@ impl ExtensionHost for Plugins {
         self.0.iter().map(one).collect()
     }
 
-    fn open(
-        &self,
-        _: SessionId,
+    fn open<'a>(
+        &'a self,
+        _: &'a SessionId,
         _: Arc<dyn SessionView>,
         _: Arc<dyn EventSink>,
-    ) -> Result<Arc<dyn Extensions>, SessionInUse> {
-        Ok(Arc::new(self.clone()))
+    ) -> BoxFuture<'a, Result<Arc<dyn Extensions>, StateError>> {
+        Box::pin(async { Ok(Arc::new(self.clone()) as Arc<dyn Extensions>) })
     }
 }
 

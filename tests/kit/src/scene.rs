@@ -11,11 +11,12 @@ use crate::clock::TokioClock;
 use crate::events::{assert_valid, drain, kept_on_screen};
 use crate::model::{Script, ScriptedModel};
 use crate::plugins::{Plugin, Plugins};
+use crate::ready::ready;
 use crate::tools::{EchoTools, Nobody};
 
 /// A session over these parts.
 pub fn session(model: &Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rules::RuleSet>) -> Session {
-    Session::open(parts(model, plugins, rules)).unwrap()
+    ready(Session::open(parts(model, plugins, rules))).unwrap()
 }
 
 /// What [`session`] is made of.

@@ -82,7 +82,7 @@ impl<'a> Run<'a> {
         let (records, told) = (Arc::new(MemoryRecords::default()), listener.clone());
         let (asked, echo, source, time) = (model.clone(), tools.clone(), rules.clone(), clock.clone());
         let open = move || {
-            let session = Session::open(SessionParts {
+            let session = tidegate_kit::ready(Session::open(SessionParts {
                 id: SessionId::new("case"),
                 model: asked.clone(),
                 extensions: Arc::new(told.clone()),
@@ -91,7 +91,7 @@ impl<'a> Run<'a> {
                 rules: source.clone(),
                 clock: time.clone(),
                 settings: turn::SessionSettings { workspace: "/workspace".into(), ..turn::SessionSettings::default() },
-            })
+            }))
             .unwrap();
             session.with_records(records.clone())
         };

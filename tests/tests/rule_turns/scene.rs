@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use flow::{
     Callback, Confirmation, Delta, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer, Permission,
-    Preview, Prompt, Registration, SessionId, SessionInUse, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall,
-    ToolOutput, ToolSpec,
+    Preview, Prompt, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput,
+    ToolSpec,
 };
 use providers::{AnswerDecoder, HttpConfig, Wire};
 use turn::ports::{
     AnswerLog, BoxFuture, Clock, Confirm, EventSink, ExtensionHost, Extensions, Model, ModelStream, PreparedCall,
-    Progress, Question, RuleSource, RuleUpdate, SessionView, Tools, TtsrEvent,
+    Progress, Question, RuleSource, RuleUpdate, SessionView, StateError, Tools, TtsrEvent,
 };
 
 use crate::case::Answer;
@@ -133,13 +133,13 @@ impl ExtensionHost for Listener {
         }]
     }
 
-    fn open(
-        &self,
-        _: SessionId,
+    fn open<'a>(
+        &'a self,
+        _: &'a SessionId,
         _: Arc<dyn SessionView>,
         _: Arc<dyn EventSink>,
-    ) -> Result<Arc<dyn Extensions>, SessionInUse> {
-        Ok(Arc::new(self.clone()))
+    ) -> BoxFuture<'a, Result<Arc<dyn Extensions>, StateError>> {
+        Box::pin(async { Ok(Arc::new(self.clone()) as Arc<dyn Extensions>) })
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::bindings::tidegate::extension as imports;
 use super::convert;
+use turn::ports::StateLifetime;
+
 use crate::guest::{Guest, Panic};
 use crate::limits;
 use crate::state::Refusal;
@@ -107,16 +109,18 @@ impl imports::state::Host for Guest {
     ) -> Result<(), imports::state::StateError> {
         use imports::state::{Keep, StateError};
         let (state, now, limits) = self.state()?;
-        let ttl_ms = match options.keep {
-            Keep::Standard => Some(u64::try_from(limits.state_ttl.as_millis()).unwrap_or(u64::MAX)),
-            Keep::Session => None,
-            Keep::Ms(ms) => Some(u64::from(ms)),
+        let lifetime = match options.keep {
+            Keep::Standard => {
+                StateLifetime::Default { ttl_ms: u64::try_from(limits.state_ttl.as_millis()).unwrap_or(u64::MAX) }
+            }
+            Keep::Session => StateLifetime::Session,
+            Keep::Ms(ms) => StateLifetime::Own { ttl_ms: u64::from(ms) },
             Keep::Other(name) => {
                 let name = limits::cut(&name, 200);
                 return Err(StateError::Other(format!("the lifetime `{name}` is not known to this version")));
             }
         };
-        Ok(state.set(key, value, ttl_ms, now, limits)?)
+        Ok(state.set(key, value, lifetime, now, limits)?)
     }
 
     fn delete(&mut self, key: String) -> Result<bool, imports::state::StateError> {

@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use flow::{CallbackKind, EventKind, Message, NoAnswer, PluginId, Power, SessionId, TextPlace, ToolSpec};
+use store::{MemoryStore, StoreOptions};
+use tidegate_kit::ready;
 use tidegate_sandbox::{ComponentSource, EngineOptions, LoadError, Plugin, PluginSource, Sandbox, SandboxHost};
-use turn::ports::{BoxFuture, Clock, EventSink, ExtensionHost as _, Extensions, SessionInfo, SessionView};
+use turn::ports::{BoxFuture, Clock, EventSink, ExtensionHost as _, Extensions, SessionInfo, SessionView, StateStore};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, SourceMap};
 
@@ -365,15 +367,20 @@ impl SessionView for Stage {
     }
 }
 
+/// A store that lasts as long as the test.
+pub fn store() -> Arc<dyn StateStore> {
+    Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(turn::SystemClock)))
+}
+
 /// Opens a session over some plugins.
 pub fn open(host: &SandboxHost, session: &str, stage: &Arc<Stage>) -> Arc<dyn Extensions> {
-    host.open(SessionId::new(session), Arc::clone(stage) as _, Arc::clone(stage) as _).unwrap()
+    ready(host.open(&SessionId::new(session), Arc::clone(stage) as _, Arc::clone(stage) as _)).unwrap()
 }
 
 /// Loads one guest and opens a session with it.
 pub fn one(guest: &Guest) -> (Arc<dyn Extensions>, Arc<Stage>) {
     let stage = Arc::new(Stage::default());
-    let host = SandboxHost::new(vec![load(guest).unwrap()]).unwrap();
+    let host = SandboxHost::new(vec![load(guest).unwrap()], store()).unwrap();
     (open(&host, "s1", &stage), stage)
 }
 

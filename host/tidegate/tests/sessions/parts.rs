@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use tidegate::{
     BoxFuture, Confirm, Confirmation, HostError, Message, Model, Permission, PreparedCall, Preview, Progress, Question,
-    Session, SessionId, SessionOptions, ToolCall, ToolOutput, ToolSpec, Tools, TurnStatus, render_diagnostic,
+    Session, SessionId, SessionOptions, StateError, ToolCall, ToolOutput, ToolSpec, Tools, TurnStatus,
+    render_diagnostic,
 };
 
 use crate::support::{Answer, Scripted, builder, texts};
@@ -157,6 +158,10 @@ async fn what_keeps_a_host_from_opening_has_a_code() {
         assert_eq!(code(&builder(toml).open().await.unwrap_err()), expected, "{toml}");
     }
     assert_eq!(code(&HostError::NoEngine), "host-engine-unavailable");
+    let state = "[state]\nbackend = \"redis\"\nurl_env = \"TIDEGATE_TEST_NOT_SET\"\n";
+    let error = builder(state).open().await.unwrap_err();
+    assert_eq!(code(&error), "host-state-unavailable");
+    assert!(error.to_string().contains("`TIDEGATE_TEST_NOT_SET`") && error.hint().is_some(), "{error}");
 }
 
 #[tokio::test]
@@ -177,7 +182,7 @@ async fn what_keeps_a_session_from_opening_has_a_kind_and_a_hint() {
 
     let _open = host.session(with_model().id(SessionId::new("a"))).await.unwrap();
     let error = host.session(with_model().id(SessionId::new("a"))).await.unwrap_err();
-    assert!(matches!(error, HostError::SessionInUse(_)), "{error}");
+    assert!(matches!(error, HostError::State(StateError::Leased { .. })), "{error}");
     assert_eq!(code(&error), "host-session-in-use");
 
     let error = host.session(SessionOptions::new("no/such/folder").model(Scripted::new([]))).await.unwrap_err();

@@ -1,3 +1,4 @@
+//! The parts of a prompt: their order, their conditions, and their origins.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

@@ -111,8 +111,16 @@ impl Turn<'_> {
         let kept = self.answer().kept(stopped);
         match stopped.judgement.context {
             ContextMode::Keep => Ok(Left::Message(kept.text, "")),
-            ContextMode::Rewind => self.rewind(kept).await,
-            ContextMode::Discard => Ok(Left::Nothing),
+            // Callbacks process again what is kept of the answer: what they write then is part of the attempt that continues it.
+            ContextMode::Rewind => {
+                self.discard_attempt();
+                self.session.caller.extensions.begin_attempt();
+                self.rewind(kept).await
+            }
+            ContextMode::Discard => {
+                self.discard_attempt();
+                Ok(Left::Nothing)
+            }
         }
     }
 
@@ -187,13 +195,20 @@ impl Turn<'_> {
             self.beginning = Beginning::None;
         }
         match left {
-            Left::Nothing => "",
+            Left::Nothing => {
+                self.discard_attempt();
+                ""
+            }
             Left::Message(text, note) => match Answer::partial_message(text) {
                 Some(message) => {
+                    self.accept_attempt();
                     self.session.remember(message);
                     note
                 }
-                None => "",
+                None => {
+                    self.discard_attempt();
+                    ""
+                }
             },
             Left::Prefilled(prefilled) => {
                 self.beginning = Beginning::Prefilled(prefilled);
@@ -218,6 +233,8 @@ impl Turn<'_> {
     /// The model rejected a kept start: the prompt states it, now and for the rest of the session.
     pub(super) async fn state_beginning(&mut self, error: &ModelError) -> Result<(), Stop> {
         self.session.never_goes_on();
+        // Callbacks process the start once more.
+        self.discard_attempt();
         let message = format!(
             "the model rejected the start of an answer to continue from ({error}); the prompt states what was kept instead"
         );

@@ -36,6 +36,8 @@ pub(crate) struct Stored {
     /// `None`: as long as the session.
     ttl_ms: Option<u64>,
     expires_ms: Option<u64>,
+    /// Orders the uses of all values.
+    used: u64,
 }
 
 /// A host in memory.
@@ -52,6 +54,8 @@ pub(crate) struct Host {
     pub(crate) tools: Vec<ToolInfo>,
     pub(crate) now_ms: u64,
     random: u64,
+    /// The number of uses of values.
+    uses: u64,
     registering: bool,
 }
 
@@ -68,6 +72,7 @@ impl Default for Host {
             tools: Vec::new(),
             now_ms: START_MS,
             random: 0x9e37_79b9_7f4a_7c15,
+            uses: 0,
             registering: false,
         }
     }
@@ -80,7 +85,8 @@ impl Stored {
         format!("{:?}, kept {kept}", String::from_utf8_lossy(&self.value))
     }
 
-    fn touch(&mut self, now_ms: u64) {
+    fn touch(&mut self, now_ms: u64, used: u64) {
+        self.used = used;
         self.expires_ms = self.ttl_ms.map(|ttl| now_ms.saturating_add(ttl));
     }
 }
@@ -102,6 +108,11 @@ impl Host {
             granted,
             "plugin.toml does not request the power `{power}`, which is used: add `{power}` to [capabilities]"
         );
+    }
+
+    fn next_use(&mut self) -> u64 {
+        self.uses += 1;
+        self.uses
     }
 
     /// The state without what has outlived its time, or why it cannot be used now.
@@ -147,11 +158,11 @@ fn check_key(key: &str) -> Result<(), StateError> {
 
 pub(crate) fn state_get(key: &str) -> Result<Option<Vec<u8>>, StateError> {
     with(|host| {
-        let now = host.now_ms;
+        let (now, used) = (host.now_ms, host.next_use());
         let state = host.state()?;
         check_key(key)?;
         Ok(state.get_mut(key).map(|stored| {
-            stored.touch(now);
+            stored.touch(now, used);
             stored.value.clone()
         }))
     })
@@ -159,30 +170,40 @@ pub(crate) fn state_get(key: &str) -> Result<Option<Vec<u8>>, StateError> {
 
 pub(crate) fn state_set(key: &str, value: &[u8], keep: Keep) -> Result<(), StateError> {
     with(|host| {
-        let (now, standard) = (host.now_ms, host.standard_ttl);
+        let (now, standard, used) = (host.now_ms, host.standard_ttl, host.next_use());
         let state = host.state()?;
         check_key(key)?;
         if value.len() > VALUE_BYTES {
             let bytes = value.len();
             return Err(StateError::Limit(format!("the value has {bytes} bytes, the limit is {VALUE_BYTES}")));
         }
-        let others: usize =
-            state.iter().filter(|(name, _)| *name != key).map(|(key, old)| key.len() + old.value.len()).sum();
-        let size = others + key.len() + value.len();
-        if size > STATE_BYTES {
-            return Err(StateError::Limit(format!("the state would have {size} bytes, the limit is {STATE_BYTES}")));
-        }
+        evict(state, key, STATE_BYTES - key.len() - value.len());
         let ttl = match keep {
             Keep::Standard => Some(standard),
             Keep::Session => None,
             Keep::For(time) => Some(time.min(Duration::from_millis(u64::from(u32::MAX)))),
         };
         let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
-        let mut stored = Stored { value: value.to_vec(), ttl_ms, expires_ms: None };
-        stored.touch(now);
+        let mut stored = Stored { value: value.to_vec(), ttl_ms, expires_ms: None, used };
+        stored.touch(now, used);
         state.insert(key.to_owned(), stored);
         Ok(())
     })
+}
+
+/// Removes the values that were not used for the longest time, that of `key` left out, until the others have at most `room`
+/// bytes.
+fn evict(state: &mut BTreeMap<String, Stored>, key: &str, room: usize) {
+    let weight = |key: &str, stored: &Stored| key.len() + stored.value.len();
+    loop {
+        let others = || state.iter().filter(|(name, _)| *name != key);
+        let size: usize = others().map(|(name, stored)| weight(name, stored)).sum();
+        let oldest = others().min_by_key(|(_, stored)| stored.used).map(|(name, _)| name.clone());
+        match oldest {
+            Some(oldest) if size > room => state.remove(&oldest),
+            _ => return,
+        };
+    }
 }
 
 pub(crate) fn state_delete(key: &str) -> Result<bool, StateError> {

@@ -1,0 +1,84 @@
+//! Where the state of plugins is kept: the store that the operator, or the embedder, has chosen.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use config::{StatePlace, StateSettings};
+use store::{DiskStore, MemoryStore, RedisOptions, RedisStore, StoreOptions};
+use turn::ports::{Clock, StateAdmin, StateStore};
+
+use crate::{Host, HostBuilder, HostError};
+
+/// A store with both of its sides.
+#[derive(Clone)]
+pub(crate) struct Stored {
+    pub(crate) sessions: Arc<dyn StateStore>,
+    pub(crate) admin: Arc<dyn StateAdmin>,
+}
+
+impl Stored {
+    pub(crate) fn of<S: StateStore + StateAdmin + 'static>(store: Arc<S>) -> Self {
+        Self { sessions: Arc::<S>::clone(&store), admin: store }
+    }
+
+    /// In memory, as long as this value and its clones exist.
+    pub(crate) fn memory(clock: Arc<dyn Clock>) -> Self {
+        Self::of(Arc::new(MemoryStore::new(StoreOptions::default(), clock)))
+    }
+
+    /// As the operator's file says.
+    ///
+    /// # Errors
+    /// The folder, or the URL of the server, cannot be used.
+    pub(crate) fn open(settings: &StateSettings, clock: Arc<dyn Clock>) -> Result<Self, HostError> {
+        let mut options = StoreOptions::default();
+        options.session_ttl = settings.session_ttl;
+        Ok(match &settings.place {
+            StatePlace::Disk(folder) => {
+                let folder = folder.clone().or_else(default_folder).ok_or(HostError::NoStateFolder)?;
+                Self::of(Arc::new(DiskStore::new(folder, options, clock)?))
+            }
+            StatePlace::Redis { url_env } => {
+                let url = std::env::var(url_env).map_err(|_| HostError::NoStateUrl { variable: url_env.clone() })?;
+                let mut redis = RedisOptions::new(url);
+                redis.store = options;
+                Self::of(Arc::new(RedisStore::new(redis, clock)?))
+            }
+            StatePlace::Unset | StatePlace::Memory => Self::of(Arc::new(MemoryStore::new(options, clock))),
+        })
+    }
+}
+
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stored").finish_non_exhaustive()
+    }
+}
+
+/// `tidegate/state` in the user's state folder. `None` where the user has no home.
+fn default_folder() -> Option<PathBuf> {
+    use etcetera::base_strategy::{BaseStrategy, Xdg};
+    let base = Xdg::new().ok()?;
+    Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("tidegate").join("state"))
+}
+
+impl Host {
+    /// The stored state of all sessions, for inspection. Reading needs no lease: an open session is read as far as it is durable.
+    pub fn state_admin(&self) -> Arc<dyn StateAdmin> {
+        Arc::clone(&self.shared.stored.admin)
+    }
+}
+
+impl HostBuilder {
+    /// The stored state of all sessions, without opening the host.
+    ///
+    /// # Errors
+    /// The store that the operator has chosen cannot be used.
+    pub fn state_admin(&self) -> Result<Arc<dyn StateAdmin>, HostError> {
+        let stored = match &self.stored {
+            Some(stored) => stored.clone(),
+            None => Stored::open(&self.operator.state, Arc::clone(&self.clock))?,
+        };
+        Ok(stored.admin)
+    }
+}
