@@ -79,6 +79,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: RulesCommand,
     },
+    /// List, show and clear the state that plugins keep for sessions
+    State {
+        #[command(subcommand)]
+        command: StateCommand,
+    },
     /// Check that the provider answers, plugins load, callbacks can be called and rules can fire
     Doctor(Doctor),
     /// Print the completion script for a shell
@@ -116,6 +121,32 @@ pub(crate) enum PluginCommand {
     Build {
         /// The folder that contains plugin.toml and Cargo.toml
         folder: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StateCommand {
+    /// Print the sessions with stored state: plugins, number of keys, size, and when the state expires
+    List {
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the keys that plugins keep for a session, with the start of their values
+    Show {
+        /// The id of the session
+        session: String,
+        /// Print a JSON object with the whole values
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete the state of a session that is not open
+    Clear {
+        /// The id of the session
+        session: String,
+        /// Delete only the state of the plugin with this id
+        #[arg(long, value_name = "ID")]
+        of: Option<String>,
     },
 }
 
@@ -327,6 +358,10 @@ pub(crate) struct Run {
     pub(crate) prompts: Vec<String>,
     #[command(flatten)]
     pub(crate) provider: ProviderArgs,
+    /// Run in the session with this id: plugins find the state that they kept in it. Default: a session of its own, whose
+    /// state ends with it
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
     /// Record requests and responses to this file, with secrets masked; replay it with --recording
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

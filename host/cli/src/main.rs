@@ -15,6 +15,7 @@ mod run;
 mod say;
 mod screen;
 mod shown;
+mod state;
 mod style;
 mod summary;
 mod trouble;
@@ -82,6 +83,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(&args.common, json).await,
         Command::Plugin { command: PluginCommand::Show { folder } } => plugin::show(&folder),
         Command::Plugin { command: PluginCommand::Build { folder } } => plugin::build(&folder),
+        Command::State { command } => state::run(&args.common, command).await,
         Command::Rules { command } => rules::run(&args.common, command).await,
         Command::Completions { shell } => completions(shell),
     }

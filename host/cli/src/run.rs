@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tidegate::{
-    CancellationToken, Event, EventKind, Host, Session, SessionOptions, Subscription, TurnReport, TurnStatus,
-    transcript,
+    CancellationToken, Event, EventKind, Host, Session, SessionOptions, StatePlace, Subscription, TurnReport,
+    TurnStatus, transcript,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::print::Printer;
 use crate::shown::Shown;
 use crate::summary::Summary;
-use crate::{open, print, say, screen};
+use crate::{open, print, say, screen, state};
 
 /// A prompt from standard input has at most this many bytes.
 const MAX_PROMPT: u64 = 4 << 20;
@@ -27,6 +27,14 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     let prompts = prompts(&args.prompts)?;
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, &args.provider)?;
+    if args.session.is_some() {
+        state::keep(&mut operator);
+        if operator.state.place == StatePlace::Memory {
+            say::note(
+                "warning: `[state] backend = \"memory\"` keeps nothing after this run; set `disk` or `redis` for --session",
+            );
+        }
+    }
     let (calls, printed_calls) = watch::channel(BTreeSet::new());
     let builder = Host::builder(operator)
         .max_instances(open::MAX_INSTANCES)
@@ -35,6 +43,9 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         .record(args.record.clone());
     let host = builder.open().await?;
     let mut options = SessionOptions::new(&common.workspace);
+    if let Some(id) = args.session {
+        options = options.id(state::session_id(&id)?);
+    }
     if args.output == Output::Json || (args.output == Output::Text && !screen::is_live()) {
         options = options.accepted_only();
     }

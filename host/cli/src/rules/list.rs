@@ -6,12 +6,12 @@ use serde_json::json;
 use tidegate::{Diagnostic, RuleBucket};
 use trial::{Catalogue, REPEAT_LEGEND, RuleEntry, RuleStatus};
 
-use super::table::{self, Cell};
 use super::{count, json as shapes, warn};
 use crate::args::RulesList;
 use crate::exit::{Exit, Failure};
 use crate::print::{shorten, tidy_path};
 use crate::screen::clean::flat;
+use crate::screen::table::{self, Cell};
 use crate::{say, screen, style};
 
 /// What is shown of a rule's scopes in the table, in characters.

@@ -6,7 +6,6 @@ mod explain;
 mod json;
 mod list;
 mod replay;
-mod table;
 mod test;
 
 use trial::{Catalogue, NotFound, Subject};

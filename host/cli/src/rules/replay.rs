@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use tidegate::{RuleMatch, StreamKind};
 use trial::{Agreement, Catalogue, Fire, Replay, RuleTally, Subject, Then, Tokens, Trial, Where, replay};
 
-use super::table::{self, Cell};
 use super::{count, find, json as shapes};
 use crate::args::{FailOn, RulesReplay};
 use crate::exit::{Exit, Failure};
 use crate::print::shorten;
+use crate::screen::table::{self, Cell};
 use crate::{say, screen, style};
 
 /// Matches of a rule that are shown without `--verbose`.

@@ -12,6 +12,7 @@
 pub(crate) mod clean;
 pub(crate) mod log;
 mod sink;
+pub(crate) mod table;
 pub(crate) mod terminal;
 
 use std::fmt::Display;

@@ -54,7 +54,10 @@ impl Place {
     pub(crate) fn run_outside(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
         command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
-        command.env("XDG_CACHE_HOME", outside("cache")).env("XDG_CONFIG_HOME", outside("user"));
+        command
+            .env("XDG_CACHE_HOME", outside("cache"))
+            .env("XDG_CONFIG_HOME", outside("user"))
+            .env("XDG_STATE_HOME", outside("state"));
         command.output().unwrap()
     }
 
@@ -64,6 +67,7 @@ impl Place {
             .current_dir(self.0.path())
             .env("XDG_CACHE_HOME", self.path("cache"))
             .env("XDG_CONFIG_HOME", self.path("user"))
+            .env("XDG_STATE_HOME", self.path("state"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

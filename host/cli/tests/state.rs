@@ -1,0 +1,61 @@
+//! `tidegate state`: what plugins keep for sessions, as an operator inspects it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use support::{Place, code, err, out};
+use tidegate::{DiskStore, SessionId, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions, SystemClock};
+
+#[tokio::test]
+async fn stored_state_is_listed_shown_and_cleared() {
+    let place = Place::new();
+    assert_eq!(
+        out(&place.run(&["state", "list"])),
+        "no session has stored state; `tidegate run --session ID` keeps it\n"
+    );
+    let folder = place.path("state/tidegate/state");
+    let store = DiskStore::new(folder, StoreOptions::default(), Arc::new(SystemClock)).unwrap();
+    let state = store.open(&SessionId::new("chat")).await.unwrap();
+    let entry = |key: &str, value: &str| StateEntry::written(key, value.as_bytes(), StateLifetime::Session, 0);
+    let changes = vec![StateChange::Set(entry("todo", "\"milk\"")), StateChange::Set(entry("odd\u{1b}[2J", "1"))];
+    state.turn_started();
+    state.apply(&"notes".parse().unwrap(), changes.into());
+    state.settle(Duration::from_secs(5)).await.unwrap();
+    state.turn_ended();
+    state.settle(Duration::from_secs(5)).await.unwrap();
+
+    let listed = out(&place.run(&["state", "list"]));
+    let row: Vec<&str> = listed.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[..5], ["chat", "notes", "2", "18", "B"], "{listed}");
+    assert!(listed.contains(&format!("process {}", std::process::id())), "who has it open: {listed}");
+    let refused = place.run(&["state", "clear", "chat"]);
+    assert_eq!(code(&refused), 1);
+    assert!(err(&refused).contains("is open in process"), "{}", err(&refused));
+    state.close(Duration::from_secs(5)).await.unwrap();
+
+    let shown = place.run(&["state", "show", "chat"]);
+    assert!(out(&shown).contains("todo  \"milk\"  (kept with the session)"), "{}", out(&shown));
+    support::assert_harmless(&out(&shown));
+    let json = place.json(&["state", "show", "chat", "--json"]);
+    assert_eq!(json["plugins"][0]["entries"][1]["text"], "\"milk\"", "{json}");
+
+    let missing = place.run(&["state", "show", "other"]);
+    assert_eq!(code(&missing), 1);
+    assert!(err(&missing).contains("nothing is stored for the session `other`"), "{}", err(&missing));
+    let cleared = place.run(&["state", "clear", "chat"]);
+    assert_eq!((code(&cleared), err(&cleared).as_str()), (0, "deleted the state of the session `chat`\n"));
+    assert!(place.json(&["state", "list", "--json"])["sessions"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn the_id_of_a_session_is_checked() {
+    let place = Place::new();
+    for id in ["", " ", "a\nb", &"x".repeat(129)] {
+        let output = place.run(&["state", "show", id]);
+        assert_eq!(code(&output), 2, "{id:?}: {}", err(&output));
+        assert!(err(&output).contains("the id of the session"), "{}", err(&output));
+    }
+}
