@@ -34,10 +34,10 @@
 //! assert_eq!(shown.text, "See [a.rs](/files/a.rs), not `<file>`.\n");
 //! assert_eq!(harness.state::<u32>("links"), Some(1));
 //!
-//! // A stream rule stops the first attempt; the writes of its callbacks remain.
+//! // A stream rule stops the first attempt; the writes of its callbacks are undone.
 //! let retried = Answer::from("<file>b.rs</file>").after_discarding("<file>c.rs</file><file>d");
 //! assert_eq!(harness.answer(retried).text, "[b.rs](/files/b.rs)");
-//! assert_eq!(harness.state::<u32>("links"), Some(3));
+//! assert_eq!(harness.state::<u32>("links"), Some(2));
 //!
 //! // The same, stopped at every position: the user sees the same answer in the end.
 //! harness.retried("See <file>a.rs</file>.\n");

@@ -174,14 +174,13 @@ fn failures_skip_or_withhold_and_undo_their_writes() {
 }
 
 #[test]
-fn a_discarded_attempt_keeps_its_writes_and_is_never_finished() {
+fn the_writes_of_a_discarded_attempt_are_undone_and_it_is_never_finished() {
     let mut harness = Harness::<Full>::new();
     let answer = Answer::from("x\ny").after_discarding(Answer::new().thinking("t").text("x\n<note>open"));
     let shown = harness.answer(answer);
     assert_eq!(shown.discarded, ["[1.0 x\n]"]);
     assert_eq!(shown.text, "[2.0 x\n][2.1 y]", "the second attempt");
-    // The complete units and the reasoning of the first attempt count, as long as the host does not undo them.
-    assert_eq!(harness.state::<u32>("units"), Some(4));
+    assert_eq!(harness.state::<u32>("units"), Some(2), "those of the first attempt are undone");
     assert_eq!(harness.state::<u32>("outputs"), Some(1));
 }
 

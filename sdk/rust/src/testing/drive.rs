@@ -48,9 +48,17 @@ pub(super) fn run<E: Exported>(harness: Harness<E>, answer: &Answer, cuts: &Cuts
     let rewrites = output.as_ref().map(|options| options.mode == OutputMode::Rewrite);
     let mut cuts = Cutter { cuts, next: 0, at: 0 };
     for partial in &answer.discarded {
+        let before = driven.harness.borrow().host.state.clone();
         let (_, text, _) = driven.stream(partial, &mut cuts, rewrites != Some(true), false);
         driven.shown.borrow_mut().discarded.push(text);
-        driven.harness.borrow_mut().host.session.at.attempt += 1;
+        let mut harness = driven.harness.borrow_mut();
+        harness.host.session.at.attempt += 1;
+        // As a host does: what was written for the attempt is undone, and an instance that wrote is replaced.
+        let values = |(key, stored): (&String, &crate::host::Stored)| (key.clone(), stored.value.clone());
+        if harness.host.state.iter().map(values).ne(before.iter().map(values)) {
+            harness.host.state = before;
+            harness.restart();
+        }
     }
     let (mut segments, mut text, thinking) = driven.stream(&answer.blocks, &mut cuts, rewrites != Some(true), true);
     let closed = output.map(|options| driven.fails_closed(options.on_failure));

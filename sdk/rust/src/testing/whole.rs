@@ -45,8 +45,8 @@ impl<E: Exported> Harness<E> {
         first.shown
     }
 
-    /// As [`Harness::answer`]; and for each place in the answer, once more after an attempt that was stopped there. The instance
-    /// survives the discarded attempt, and its writes to state remain.
+    /// As [`Harness::answer`]; and for each place in the answer, once more after an attempt that was stopped there. What was
+    /// written to the state during the discarded attempt is undone, and an instance that wrote is replaced.
     ///
     /// # Panics
     /// As [`Harness::answer`]; or what the user sees in the end depends on where the first attempt was stopped.
