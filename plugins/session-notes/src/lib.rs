@@ -27,11 +27,14 @@ struct Note {
 struct SessionNotes {
     confirmation: String,
     max_notes: usize,
+    /// This instance has seen an input: the conversation has the notes.
+    #[serde(skip)]
+    continues: bool,
 }
 
 impl Default for SessionNotes {
     fn default() -> Self {
-        Self { confirmation: "(noted: {note})".into(), max_notes: 50 }
+        Self { confirmation: "(noted: {note})".into(), max_notes: 50, continues: false }
     }
 }
 
@@ -79,13 +82,15 @@ impl OnTag for SessionNotes {
 
 impl OnInputMessages for SessionNotes {
     fn on_input_messages(&mut self, mut messages: Vec<Message>) -> Result<InputAnswer> {
-        if state::get(NEWS)? != Some(true) {
+        // A session that is opened again has the notes and an empty conversation.
+        let first = !std::mem::replace(&mut self.continues, true);
+        let notes: Vec<Note> = state::get(NOTES)?.unwrap_or_default();
+        if notes.is_empty() || !(first || state::get(NEWS)? == Some(true)) {
             return Ok(InputAnswer::Pass);
         }
         let Some(last) = messages.iter_mut().rfind(|message| message.role == Role::User) else {
             return Ok(InputAnswer::Pass);
         };
-        let notes: Vec<Note> = state::get(NOTES)?.unwrap_or_default();
         last.push_text(listed(&notes));
         state::delete(NEWS)?;
         Ok(InputAnswer::Replace(messages))
@@ -163,12 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn a_note_of_a_discarded_attempt_is_kept_and_not_repeated() {
+    fn a_note_of_a_discarded_attempt_is_not_kept() {
         let mut harness = plugin();
         let answer =
             Answer::from("<note>a</note><note>b</note>").after_discarding("<note>a</note><note>c</note><note>d");
         assert_eq!(harness.answer(answer).text, "(noted: a)(noted: b)");
-        assert!(listing(&mut harness).is_some_and(|text| text.ends_with(":\n- a\n- c\n- b")));
+        assert!(listing(&mut harness).is_some_and(|text| text.ends_with(":\n- a\n- b")));
     }
 
     #[test]
