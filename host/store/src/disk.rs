@@ -98,7 +98,9 @@ impl DiskStore {
         let entries = fs::read_dir(&self.folder).map_err(unavailable)?;
         let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
         let mut paths = paths.map_err(unavailable)?;
-        paths.retain(|path| path.extension().is_some_and(|extension| extension == STATE));
+        // Nothing else is opened: reading a pipe waits for a writer, and a link leads elsewhere.
+        let is_file = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == STATE) && is_file(path));
         paths.sort_unstable();
         Ok(paths)
     }

@@ -74,8 +74,9 @@ impl fmt::Display for StateError {
             }
             Self::Leased { session, by, until_ms: Some(until) } => write!(
                 f,
-                "the session {:?} is open in {by}; its lease ends at {until} (milliseconds since 1970) unless it is renewed",
-                session.as_str()
+                "the session {:?} is open in {by}; its lease ends at {} unless it is renewed: wait until then if that process has ended",
+                session.as_str(),
+                time_of_day(*until)
             ),
             Self::Fenced { session, by } => write!(
                 f,
@@ -106,4 +107,10 @@ impl Error for StateError {
             | Self::Closed { .. } => None,
         }
     }
+}
+
+/// The time of day of `ms` milliseconds after 1970-01-01, as `HH:MM:SS UTC`.
+fn time_of_day(ms: u64) -> String {
+    let seconds = ms / 1000 % 86_400;
+    format!("{:02}:{:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
