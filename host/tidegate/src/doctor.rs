@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use flow::{
     Action, Diagnostic, DiagnosticCode, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, RuleMatch,
@@ -123,6 +124,7 @@ async fn check_provider(provider: Result<&ProviderConfig, &HostError>) -> Check 
 
 async fn check_loaded(loaded: &Loaded) -> Vec<Check> {
     let mut checks = check_plugins(loaded).await;
+    checks.push(check_store(loaded).await);
     checks.extend(rule_checks(loaded));
     checks.extend(loaded.other_warnings().map(|one| Check::of("setup", &one)));
     checks
@@ -154,7 +156,22 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
             checks.push(check_callback(&*extensions, index, &registered.callback, what).await);
         }
     }
+    // In memory, so that it cannot fail.
+    let _ = extensions.close(Duration::ZERO).await;
     checks
+}
+
+/// Whether a session could be opened in the operator's store.
+async fn check_store(loaded: &Loaded) -> Check {
+    let what = "state store";
+    let opened = async {
+        let session = loaded.shared.stored.sessions.open(&fresh_id()).await?;
+        session.close(Duration::ZERO).await
+    };
+    match opened.await {
+        Ok(()) => Check::good(what, "a session was opened and closed"),
+        Err(error) => Check::bad(what, &HostError::from(error)),
+    }
 }
 
 /// A diagnostic with its place and what to do, in one line. Characters that steer a terminal are written out: rule files

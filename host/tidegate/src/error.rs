@@ -118,9 +118,7 @@ impl HostError {
             }
             Self::Permission { .. } => "leave the pattern out".to_owned(),
             Self::NoRuntime => "call it from a task of a Tokio runtime".to_owned(),
-            Self::State(StateError::Leased { .. }) => {
-                "close that session, or open this one under another id".to_owned()
-            }
+            Self::State(StateError::Leased { .. }) => "to use both, open this one under another id".to_owned(),
             Self::NoStateFolder => "set `folder` under `[state]` in tidegate.toml".to_owned(),
             Self::NoStateUrl { variable } => format!("set it, for example `{variable}=redis://127.0.0.1:6379`"),
             Self::Config(_)
