@@ -195,8 +195,11 @@ fn kept(entry: &StateEntry) -> String {
 async fn clear(admin: &dyn StateAdmin, session: &SessionId, of: Option<&str>) -> Result<Exit, Failure> {
     let plugin = of.map(str::parse::<PluginId>).transpose();
     let plugin = plugin.map_err(|error| Failure::setup(format_args!("--of: {error}")))?;
-    let cleared = admin.clear(session, plugin.as_ref()).await.map_err(Failure::late)?;
     let id = flat(session.as_str());
+    if let Some(plugin) = &plugin {
+        known(admin, session, plugin).await?;
+    }
+    let cleared = admin.clear(session, plugin.as_ref()).await.map_err(Failure::late)?;
     if !cleared {
         return Err(Failure::late(format_args!("nothing is stored for the session `{id}`")));
     }
@@ -205,6 +208,18 @@ async fn clear(admin: &dyn StateAdmin, session: &SessionId, of: Option<&str>) ->
         None => format!("deleted the state of the session `{id}`"),
     });
     Ok(Exit::Completed)
+}
+
+/// Refuses a plugin that keeps nothing in the session: its id is probably misspelt.
+async fn known(admin: &dyn StateAdmin, session: &SessionId, plugin: &PluginId) -> Result<(), Failure> {
+    // What cannot be read can still be cleared.
+    let Ok(Some(shown)) = admin.show(session).await else { return Ok(()) };
+    let ids: Vec<&str> = shown.states.iter().map(|(id, _)| id.as_str()).collect();
+    if ids.contains(&plugin.as_str()) {
+        return Ok(());
+    }
+    let has = if ids.is_empty() { "no plugin does".to_owned() } else { format!("these do: {}", ids.join(", ")) };
+    Err(Failure::late(format_args!("{plugin} keeps nothing in the session `{}`; {has}", flat(session.as_str()))))
 }
 
 fn now_ms() -> u64 {
