@@ -69,7 +69,7 @@ pub(crate) struct ContextMatchFile {
     #[serde(default)]
     #[schemars(length(min = 1))]
     pub(crate) workspace: Option<String>,
-    /// The turn of the session, from 1, or a range of turns: `"2.."`, `"..=5"`, `"2..=5"`.
+    /// The turn of the session since it was opened, from 1, or a range of turns: `"2.."`, `"..=5"`, `"2..=5"`.
     #[serde(default)]
     pub(crate) turn: Option<TurnFile>,
 }

@@ -235,8 +235,11 @@ pub(crate) struct StateFile {
     /// Where it is kept. `memory` loses it when the program ends. Default: `memory`, and `disk` for `tidegate run --session`.
     pub(crate) backend: Option<StateBackend>,
     /// The folder of `backend = "disk"`, relative to this file. Default: `tidegate/state` in the user's state folder.
+    #[schemars(length(min = 1))]
     pub(crate) folder: Option<String>,
-    /// The environment variable that contains the URL of `backend = "redis"`, such as `redis://127.0.0.1:6379`.
+    /// The environment variable that contains the URL of `backend = "redis"`, such as `redis://127.0.0.1:6379`; TLS is not
+    /// supported. Default: `TIDEGATE_REDIS_URL`.
+    #[schemars(length(min = 1))]
     pub(crate) url_env: Option<String>,
     /// How long the state of a session is kept after its last turn, in hours.
     #[schemars(range(min = 1, max = 87_600))]
