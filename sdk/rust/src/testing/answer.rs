@@ -80,7 +80,7 @@ impl Answer {
 
     /// The same, after an attempt of which the model wrote only `partial`: a stream rule stopped it, or the connection broke.
     /// Its last unit and open tags never become complete, `on_llm_output` is not called for it, and what its callbacks wrote to
-    /// state remains.
+    /// state is undone.
     #[must_use]
     pub fn after_discarding(mut self, partial: impl Into<Self>) -> Self {
         self.discarded.push(partial.into().blocks);
