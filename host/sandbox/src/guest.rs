@@ -44,6 +44,9 @@ impl Session {
 
     /// Reports what a callback of `plugin` has changed.
     pub(crate) fn changed(&self, plugin: &PluginId, changes: Vec<Change>) {
+        if changes.is_empty() {
+            return;
+        }
         for change in changes {
             self.report_state(plugin, change.operation, change.key, change.size);
         }

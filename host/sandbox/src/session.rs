@@ -168,7 +168,7 @@ impl SessionExtensions {
         }
     }
 
-    /// Hands what was read since the last callback wrote to the store, and what belongs to no attempt.
+    /// Hands the new times of what was read to the store, unless an attempt keeps them back.
     fn flush(&self) {
         for slot in &self.slots {
             let mut area = slot.area.lock();

@@ -76,7 +76,7 @@ pub(crate) struct Transaction {
     area: SharedArea,
     cleared: bool,
     writes: BTreeMap<String, Option<Entry>>,
-    /// Keys that are removed to make room, not because the callback asked for it.
+    /// Keys that are removed to stay within the limit, not because the callback asked for it.
     evicted: BTreeSet<String>,
     /// Bytes of the session that this transaction has reserved beyond those of the committed area.
     reserved: u64,
@@ -166,9 +166,12 @@ impl Transaction {
     }
 
     /// Applies the writes; the transaction is empty afterwards. Returns `None`, and applies nothing, where a notice finds another
-    /// version of the area. `send` hands a batch to the store, under the lock of the area: the
-    /// store gets batches in the order in which the area changes.
+    /// version of the area. `send` hands a batch to the store, under the lock of the area: the store gets batches in the order
+    /// in which the area changes. A callback that has only read sends nothing: [`Area::flush`] does at the next barrier.
     pub(crate) fn commit(&mut self, of: Commit, send: impl FnOnce(StateBatch)) -> Option<Vec<Change>> {
+        if !self.has_written() {
+            return Some(Vec::new());
+        }
         let area = self.area.clone();
         let mut area = area.lock();
         let suspended = match of {
@@ -179,13 +182,6 @@ impl Transaction {
         // During an attempt, what was read and what is written goes to the store when the attempt is accepted.
         let kept_back = area.in_attempt();
         let mut batch = if kept_back { StateBatch::default() } else { area.touched() };
-        if !self.has_written() {
-            if let Some(suspended) = suspended {
-                area.resume_attempt(suspended, &batch.changes);
-            }
-            send(batch);
-            return Some(Vec::new());
-        }
         let mut done: Vec<(&'static str, String)> = Vec::new();
         if std::mem::take(&mut self.cleared) {
             area.clear();
