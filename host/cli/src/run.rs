@@ -134,7 +134,7 @@ impl Show {
     /// cancelled: its effects would be invisible.
     async fn all(mut self, mut events: Subscription) -> std::io::Result<Summary> {
         let mut printer = Printer::new(self.echo && self.output == Output::Text);
-        let (mut summary, mut shown) = (Summary::default(), Shown::default());
+        let (mut summary, mut shown, mut is_over) = (Summary::default(), Shown::default(), false);
         while let Some(event) = events.next().await {
             summary.take(&event);
             self.one(&event, &mut printer).inspect_err(|_| self.cancel.cancel())?;
@@ -142,9 +142,16 @@ impl Show {
                 continue;
             }
             shown.take(&event.kind);
+            match &event.kind {
+                EventKind::TurnStart => is_over = false,
+                // No object of a turn follows that could contain it.
+                EventKind::Notice { message } if is_over => say::note(format_args!("warning: {message}")),
+                _ => {}
+            }
             if let EventKind::TurnFinish { .. } = &event.kind
                 && let Some(Ended { report, rules }) = self.turns.recv().await
             {
+                is_over = true;
                 let problems: Vec<&String> = rules.iter().chain(summary.problems(event.place.turn)).collect();
                 let object = as_json(&report, &shown.rest(), &problems);
                 screen::json(&object).inspect_err(|_| self.cancel.cancel())?;
