@@ -69,7 +69,9 @@ async fn list(admin: &dyn StateAdmin, json: bool) -> Result<Exit, Failure> {
         let sessions: Vec<Value> = list.sessions.iter().map(summary).collect();
         screen::json(&json!({"sessions": sessions, "problems": problems}))?;
     } else {
-        text(&list.sessions)?;
+        if !list.sessions.is_empty() || problems.is_empty() {
+            text(&list.sessions)?;
+        }
         problems.iter().for_each(|problem| say::note(format_args!("warning: {problem}")));
     }
     Ok(if problems.is_empty() { Exit::Completed } else { Exit::Failed })
