@@ -101,8 +101,9 @@ impl Guidance {
 
     /// Returns the order in which to run the calls of one message: a permutation of their indexes. Two calls change their order
     /// only where the suggested order contains both tools and neither call depends on the other. Calls depend on each other
-    /// if one of them names no path, because it can touch any file; if one names a path that the other names too, or that is inside or around it; if the name of such a file occurs in a string of the
-    /// other, such as a command; and if the arguments of one cannot be read. `tools` say which arguments name paths.
+    /// if one of them names no path, because it can touch any file; if one names a path that the other names too, or that is
+    /// inside or around it; if the name of such a file occurs in another string of the other; and if the arguments of one cannot
+    /// be read. `tools` declare which arguments are paths.
     pub fn run_order(&self, calls: &[ToolCall], tools: &[ToolSpec]) -> Vec<usize> {
         run_order::run_order(&self.order, calls, tools)
     }

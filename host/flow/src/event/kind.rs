@@ -333,11 +333,12 @@ events! {
         /// Why it was not checked: the failure, why the call was skipped, or why the section could not be given to it.
         reason: String,
     } = "extension_withheld",
-    /// `extension_state`: a committed change of an extension's state, or an eviction.
+    /// `extension_state`: a committed change of an extension's state, an eviction, or the restoration of a value that a
+    /// discarded attempt had changed.
     ExtensionState {
         /// The extension's id.
         plugin: PluginId,
-        /// `set`, `delete`, `clear`, `evict`.
+        /// `set`, `delete`, `clear`, `evict`, `roll_back`.
         operation: String,
         /// The key; empty for `clear`.
         key: String,
