@@ -5,7 +5,7 @@
 //! end up in somebody's file. Of an answer that was cancelled or cut off, the text that was shown until then is printed at
 //! the end of the turn.
 
-use tidegate::{Action, Event, EventKind, Loaded, TurnStatus};
+use tidegate::{Action, Event, EventKind, Loaded, RegistrationAction, TurnStatus};
 
 use crate::screen::clean::flat;
 use crate::screen::{self, Answer};
@@ -42,9 +42,14 @@ impl Printer {
         match &event.kind {
             EventKind::TurnStart => self.troubles.begin_turn(),
             EventKind::CognitionOutDelta { text, .. } if self.live => self.answer.push(text)?,
-            EventKind::ExtensionRegistered { plugin, version, callbacks } => {
+            EventKind::ExtensionRegistered { plugin, version, action, callbacks } => {
                 let names: Vec<&str> = callbacks.iter().map(|one| one.kind().as_str()).collect();
-                self.line(&err(style::DIM, &format!("+ plugin {plugin} {version}: {}", names.join(", "))))?;
+                let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+                let how = if *action == RegistrationAction::Register { String::new() } else { format!(" ({action})") };
+                self.line(&err(style::DIM, &format!("+ plugin {plugin} {version}{how}{names}")))?;
+            }
+            EventKind::ExtensionUnregistered { plugin, action, reason } => {
+                self.line(&err(style::DIM, &format!("- plugin {plugin} ({action}): {reason}")))?;
             }
             EventKind::CognitionIn { text, hidden: false, .. } if self.echo => {
                 self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;

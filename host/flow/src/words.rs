@@ -259,9 +259,28 @@ impl SettingKind {
     }
 }
 
+words! {
+    /// How a plugin came to a session or left it.
+    RegistrationAction {
+        /// It was loaded for the session.
+        Register = "register",
+        /// It was disabled and is used again, with the state that it kept.
+        Enable = "enable",
+        /// Another version of it, or other settings, took its place; it goes on with the state that it kept.
+        Reload = "reload",
+        /// It was removed, and what it kept in the session was deleted.
+        Unregister = "unregister",
+        /// It is not used any more; what it keeps in the session stays.
+        Disable = "disable",
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Action, ErrorClass, PermissionMode, Position, Power, ProviderKind, SettingKind, SettingValue};
+    use super::{
+        Action, ErrorClass, PermissionMode, Position, Power, ProviderKind, RegistrationAction, SettingKind,
+        SettingValue,
+    };
 
     #[test]
     fn each_word_stands_for_one_value() {
@@ -272,7 +291,7 @@ mod tests {
                 })*
             };
         }
-        check!(Action ErrorClass ProviderKind Power PermissionMode SettingKind Position);
+        check!(RegistrationAction Action ErrorClass ProviderKind Power PermissionMode SettingKind Position);
         assert_eq!(Power::from_word("log"), None);
     }
 

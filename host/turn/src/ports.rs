@@ -1,8 +1,10 @@
 //! What a turn needs from outside, as traits, which other crates implement.
 
 mod files;
+mod source;
 mod state;
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,11 +13,12 @@ use std::time::Duration;
 
 use flow::{
     Action, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer,
-    Permission, Preview, Prompt, Registration, RuleMatch, RuleRecord, RunPosition, SessionId, Tag, TagAnswer, TagPlace,
-    TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
+    Permission, PluginId, Preview, Prompt, Registration, RuleMatch, RuleRecord, RunPosition, SessionId, Tag, TagAnswer,
+    TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 
 pub use files::{FileKind, FileStatus, Files};
+pub use source::{ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate};
 pub use state::{
     PluginSummary, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange,
     StateEntry, StateError, StateLifetime, StateStore, StoredState,
@@ -149,6 +152,17 @@ pub trait ExtensionHost: Send + Sync {
         view: Arc<dyn SessionView>,
         events: Arc<dyn EventSink>,
     ) -> BoxFuture<'a, Result<Arc<dyn Extensions>, StateError>>;
+
+    /// Returns the extensions of a session that is open already, as this host has them: each continues with the state that it has
+    /// there, and one that is the same with its instances too. What the `unregistered` kept is deleted. Between two turns
+    /// only; `before` is not used afterwards. Must not wait.
+    ///
+    /// # Errors
+    /// `before` is not of this kind of host. That is so for every host that does not provide the method.
+    fn adopt(&self, before: &Arc<dyn Extensions>, unregistered: &[PluginId]) -> Result<Arc<dyn Extensions>, String> {
+        let _ = (before, unregistered);
+        Err("the extensions of this host do not change while a session is open".to_owned())
+    }
 }
 
 /// The extensions of one session. `plugin` is the index into [`ExtensionHost::registrations`].
@@ -156,7 +170,7 @@ pub trait ExtensionHost: Send + Sync {
 /// Calls of one session into one plugin run one after the other, `ttsr_triggered` excepted, which delays none of them; a
 /// failure leaves the extension usable (its instance is replaced at the next call) and its state as it was before the
 /// call. A call whose future is dropped is stopped. A call can also be skipped, with the reason.
-pub trait Extensions: Send + Sync {
+pub trait Extensions: Any + Send + Sync {
     /// Calls `on_input_messages` with the messages of one input.
     fn input_messages<'a>(
         &'a self,

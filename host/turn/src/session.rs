@@ -1,13 +1,14 @@
 //! A session: turns that share a history, extensions with their state, and the records of stream rules.
 
+mod extensions;
 mod rules;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    ErrorClass, EventKind, Message, Origin, PromptAddition, RunPosition, SessionId, StopReason, SystemBlock,
-    TurnStatus, Usage,
+    ErrorClass, EventKind, Message, Origin, PromptAddition, RegistrationAction, RunPosition, SessionId, StopReason,
+    SystemBlock, TurnStatus, Usage,
 };
 
 use ::rules::RuleSet;
@@ -21,7 +22,8 @@ use crate::events::{Hub, Subscription};
 use crate::history::History;
 use crate::metrics::Metrics;
 use crate::ports::{
-    Clock, Confirm, EventSink, ExtensionHost, Inbox, Model, NoInbox, RuleRecords, RuleSource, StateError, Tools,
+    Clock, Confirm, EventSink, ExtensionHost, ExtensionSource, Inbox, Model, NoInbox, RuleRecords, RuleSource,
+    StateError, Tools,
 };
 use crate::prompt::Frame;
 use crate::records::MemoryRecords;
@@ -129,6 +131,10 @@ pub struct Session {
     pub(crate) hub: Arc<Hub>,
     pub(crate) history: History,
     pub(crate) caller: Arc<Caller>,
+    /// What its extensions see of it.
+    view: Arc<View>,
+    /// Where its extensions change; `None`: nowhere.
+    source: Option<Arc<dyn ExtensionSource>>,
     pub(crate) frame: Frame,
     pub(crate) rules: ::rules::RuleSession,
     /// Where it is kept which rules the model was reminded of.
@@ -161,7 +167,7 @@ impl Session {
         let view = Arc::new(View::new(&parts, history.clone(), Arc::clone(&hub)));
         let registrations = parts.extensions.registrations();
         let sink: Arc<dyn EventSink> = Arc::<Hub>::clone(&hub);
-        let extensions = parts.extensions.open(&parts.id, view, sink).await?;
+        let extensions = parts.extensions.open(&parts.id, Arc::<View>::clone(&view), sink).await?;
         let caller = Arc::new(Caller::new(registrations, extensions, Arc::clone(&hub)));
         let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
         // None before the first turn asks for them.
@@ -178,6 +184,8 @@ impl Session {
             hub,
             history,
             caller,
+            view,
+            source: None,
             frame,
             rules,
             usage: Usage::default(),
@@ -192,6 +200,14 @@ impl Session {
     #[must_use]
     pub fn with_records(mut self, records: Arc<dyn RuleRecords>) -> Self {
         self.records = records;
+        self
+    }
+
+    /// Asks `source` at the start of each turn for changes of the extensions. Without this they stay those that the session was
+    /// opened with.
+    #[must_use]
+    pub fn with_extension_source(mut self, source: Arc<dyn ExtensionSource>) -> Self {
+        self.source = Some(source);
         self
     }
 
@@ -242,13 +258,20 @@ impl Session {
         let place = RunPosition { turn: self.turns, step: 0, attempt: 0 };
         self.set_place(place);
         self.hub.emit(EventKind::TurnStart);
+        let renewed = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Ok(()),
+            renewed = self.renew_extensions() => renewed,
+        };
         self.rules.begin_turn();
         self.frame.begin_turn();
         self.metrics.begin_turn();
         self.caller.begin_turn();
         self.caller.extensions.begin_turn();
         let mut turn = Turn::new(self, cancel, place);
-        let status = if input.is_empty() {
+        let status = if let Err(message) = renewed {
+            TurnStatus::Failed { class: ErrorClass::Permanent, message }
+        } else if input.is_empty() {
             let message = "the input has no messages: the model was not asked. Pass at least one message.".to_owned();
             TurnStatus::Failed { class: ErrorClass::Permanent, message }
         } else {
@@ -310,7 +333,8 @@ impl Session {
         });
         for one in &self.caller.registrations {
             let (plugin, version, callbacks) = (one.plugin.clone(), one.version.clone(), one.callbacks.clone());
-            self.hub.emit(EventKind::ExtensionRegistered { plugin, version, callbacks });
+            let action = RegistrationAction::Register;
+            self.hub.emit(EventKind::ExtensionRegistered { plugin, version, action, callbacks });
         }
     }
 }

@@ -126,11 +126,13 @@ fn payload(kind: &EventKind) -> Value {
         Kind::CustomMessage { custom_type, text, hidden } => {
             json!({"custom_type": custom_type, "text": text, "hidden": hidden})
         }
-        Kind::ExtensionRegistered { plugin, version, callbacks } => json!({
-            "extension_id": plugin.as_str(), "version": version,
+        Kind::ExtensionRegistered { plugin, version, action, callbacks } => json!({
+            "extension_id": plugin.as_str(), "version": version, "action": action.as_str(),
             "callbacks": callbacks.iter().map(registered).collect::<Vec<_>>(),
         }),
-        Kind::ExtensionUnregistered { plugin, reason } => json!({"extension_id": plugin.as_str(), "reason": reason}),
+        Kind::ExtensionUnregistered { plugin, action, reason } => {
+            json!({"extension_id": plugin.as_str(), "action": action.as_str(), "reason": reason})
+        }
         Kind::ExtensionCallback(report) => callback(report),
         Kind::ExtensionWithheld { plugin, callback, bytes, reason } => json!({
             "extension_id": plugin.as_str(), "callback": callback.as_str(), "bytes": bytes, "reason": reason,

@@ -1,6 +1,6 @@
 //! What extensions see of their session. It owns nothing: the conversation belongs to [`History`], the position to [`Hub`].
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use flow::{Message, RunPosition, ToolSpec};
 
@@ -12,7 +12,7 @@ use crate::session::SessionParts;
 /// The view of one session.
 pub(crate) struct View {
     info: SessionInfo,
-    tools: Arc<dyn Tools>,
+    tools: Mutex<Arc<dyn Tools>>,
     history: History,
     hub: Arc<Hub>,
 }
@@ -26,7 +26,12 @@ impl View {
             model: parts.model.name().to_owned(),
             workspace: parts.settings.workspace.clone(),
         };
-        Self { info, tools: Arc::clone(&parts.tools), history, hub }
+        Self { info, tools: Mutex::new(Arc::clone(&parts.tools)), history, hub }
+    }
+
+    /// The session has these tools from now on.
+    pub(crate) fn set_tools(&self, tools: Arc<dyn Tools>) {
+        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools;
     }
 }
 
@@ -44,6 +49,7 @@ impl SessionView for View {
     }
 
     fn tools(&self) -> Vec<ToolSpec> {
-        self.tools.specs()
+        let tools = Arc::clone(&self.tools.lock().unwrap_or_else(PoisonError::into_inner));
+        tools.specs()
     }
 }

@@ -7,7 +7,8 @@ use expect_test::expect;
 use flow::{
     Action, Annotation, AnswerBlock, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport,
     Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial, PluginId,
-    Preview, Role, RuleMatch, RuleRecord, RunPosition, SessionId, StopReason, StreamKind, TextUnit, TurnStatus, Usage,
+    Preview, RegistrationAction, Role, RuleMatch, RuleRecord, RunPosition, SessionId, StopReason, StreamKind, TextUnit,
+    TurnStatus, Usage,
 };
 use serde_json::Value;
 use tidegate_kit::{Plugin, Scene, Script, blocks, calls, drain, listing, rule_set, shown, text, tool};
@@ -94,7 +95,7 @@ async fn an_interrupted_turn_tells_its_story_in_order() {
     let events = scene.turn("go").await.1;
     expect![[r#"
         0.0.0 thread_started directive="run" model="script-1" provider="script" session_id="test" thread_mode="conversation"
-        0.0.0 extension_registered callbacks=[{"callback":"on_plain_text","on_failure":"skip","priority":50}] extension_id="upper" version="1.0.0"
+        0.0.0 extension_registered action="register" callbacks=[{"callback":"on_plain_text","on_failure":"skip","priority":50}] extension_id="upper" version="1.0.0"
         1.0.0 turn_start
         1.0.0 cognition_in hidden=false role="user" text="go"
         1.1.0 step_start turn_number=1
@@ -372,9 +373,10 @@ fn samples() -> Vec<EventKind> {
         EventKind::ExtensionRegistered {
             plugin: plugin(),
             version: "1".into(),
+            action: RegistrationAction::Register,
             callbacks: vec![Callback::TtsrTriggered.into()],
         },
-        EventKind::ExtensionUnregistered { plugin: plugin(), reason: "r".into() },
+        EventKind::ExtensionUnregistered { plugin: plugin(), action: RegistrationAction::Disable, reason: "r".into() },
         report(CallbackOutcome::Passed),
         report(CallbackOutcome::Changed),
         report(CallbackOutcome::Skipped("why".into())),

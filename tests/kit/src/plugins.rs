@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use flow::{
     CallFailure, Callback, CallbackKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer,
-    Registered, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
+    PluginId, Registered, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
 };
 use turn::ports::{BoxFuture, EventSink, ExtensionHost, Extensions, SessionView, StateError, TtsrEvent};
 
@@ -97,6 +97,10 @@ impl ExtensionHost for Plugins {
         _: Arc<dyn EventSink>,
     ) -> BoxFuture<'a, Result<Arc<dyn Extensions>, StateError>> {
         Box::pin(async { Ok(Arc::new(self.clone()) as Arc<dyn Extensions>) })
+    }
+
+    fn adopt(&self, _: &Arc<dyn Extensions>, _: &[PluginId]) -> Result<Arc<dyn Extensions>, String> {
+        Ok(Arc::new(self.clone()))
     }
 }
 

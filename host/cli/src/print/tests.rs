@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use tidegate::{
-    CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Evidence, FailureCause, RuleMatch,
-    RunPosition, StreamKind,
+    CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Evidence, FailureCause,
+    RegistrationAction, RuleMatch, RunPosition, StreamKind,
 };
 
 use super::*;
@@ -55,7 +55,17 @@ fn events(text: &str) -> Vec<EventKind> {
     };
     vec![
         EventKind::TurnStart,
-        EventKind::ExtensionRegistered { plugin: "p".parse().unwrap(), version: string(), callbacks: Vec::new() },
+        EventKind::ExtensionRegistered {
+            plugin: "p".parse().unwrap(),
+            version: string(),
+            action: RegistrationAction::Reload,
+            callbacks: Vec::new(),
+        },
+        EventKind::ExtensionUnregistered {
+            plugin: "p".parse().unwrap(),
+            action: RegistrationAction::Disable,
+            reason: string(),
+        },
         EventKind::CognitionIn { role: tidegate::Message::user("").role, text: string(), hidden: false },
         EventKind::CognitionOutDelta { text: string(), index: 0 },
         EventKind::SteeringMessage { role: tidegate::Message::user("").role, text: string() },

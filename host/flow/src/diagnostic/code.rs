@@ -43,6 +43,8 @@ codes! {
         "The WebAssembly engine cannot run on this machine, so no plugin with a component is loaded."
     HostUnknownPlugin "host-unknown-plugin"
         "A session requests a plugin that the host does not have."
+    HostPluginRequired "host-plugin-required"
+        "A plugin that the operator requires was to be disabled or unregistered."
     HostSessionInUse "host-session-in-use"
         "A session with the same id is open."
     HostStateUnavailable "host-state-unavailable"

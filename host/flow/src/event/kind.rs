@@ -2,8 +2,8 @@
 
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, TurnStatus};
 use crate::{
-    Action, Annotation, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Preview, Registered, Role, RuleMatch,
-    RuleRecord, SessionId, StopReason, StreamKind, Usage,
+    Action, Annotation, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Preview, Registered,
+    RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, Usage,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -303,19 +303,23 @@ events! {
         /// Not shown to the user.
         hidden: bool,
     } = "custom_message",
-    /// `extension_registered`: a plugin was loaded for the session.
+    /// `extension_registered`: a plugin belongs to the session from now on, in this version.
     ExtensionRegistered {
         /// The extension's id.
         plugin: PluginId,
         /// The plugin's version.
         version: String,
+        /// How it came to the session: `register`, `enable`, `reload`.
+        action: RegistrationAction,
         /// What it registered, with the operator's priorities and policies.
         callbacks: Vec<Registered>,
     } = "extension_registered",
-    /// `extension_unregistered`: the plugin no longer belongs to the session.
+    /// `extension_unregistered`: a plugin no longer belongs to the session.
     ExtensionUnregistered {
         /// The extension's id.
         plugin: PluginId,
+        /// `unregister`: what it kept in the session is deleted; `disable`: that is kept.
+        action: RegistrationAction,
         /// Why it was removed.
         reason: String,
     } = "extension_unregistered",

@@ -1,0 +1,68 @@
+//! The port that changes the extensions of a session, with all that comes with them, between two turns.
+
+use std::sync::Arc;
+
+use flow::{PluginId, PromptAddition, RegistrationAction, SystemBlock};
+
+use super::{BoxFuture, ExtensionHost, RuleSource, Tools};
+
+/// Decides which extensions a session has. Asked when a turn starts, before the rules are.
+pub trait ExtensionSource: Send + Sync {
+    /// Returns what changed since the last call. The session goes by it at once, for this turn and those that follow; nothing of
+    /// it changes while a turn runs. Dropping the future cancels the request; no change is lost for the next one.
+    ///
+    /// # Errors
+    /// An extension that the operator requires cannot be used: the turn must not begin. The string names it and the remedy.
+    fn current(&self) -> BoxFuture<'_, Result<ExtensionUpdate, String>>;
+}
+
+/// The answer of an [`ExtensionSource`].
+#[derive(Default)]
+pub struct ExtensionUpdate {
+    /// What the session goes by from now on; `None` where nothing changed.
+    pub set: Option<ExtensionSet>,
+    /// Problems found meanwhile, such as a new version that cannot be loaded, each once.
+    pub notices: Vec<String>,
+}
+
+/// Everything that plugins contribute to a session. It replaces what was there as a whole: callbacks never run with the rules, the
+/// prompt or the tools of another version of their plugin.
+pub struct ExtensionSet {
+    /// The extensions, which adopt those of the session.
+    pub extensions: Arc<dyn ExtensionHost>,
+    /// The tools, with the order that plugins suggest.
+    pub tools: Arc<dyn Tools>,
+    /// The rules, with those of the plugins.
+    pub rules: Arc<dyn RuleSource>,
+    /// Blocks of the system prompt, as in [`crate::SessionSettings`].
+    pub system: Vec<SystemBlock>,
+    /// What plugins add to the prompt.
+    pub additions: Vec<PromptAddition>,
+    /// What is different, for events and for the state of plugins that are gone.
+    pub changes: Vec<ExtensionChange>,
+}
+
+/// A plugin that came, left, or has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtensionChange {
+    /// The plugin's id.
+    pub plugin: PluginId,
+    /// Its version: the new one, or of a plugin that left the last one.
+    pub version: String,
+    /// What happened.
+    pub action: RegistrationAction,
+    /// Why, as in `its files were edited`.
+    pub reason: String,
+}
+
+impl std::fmt::Debug for ExtensionSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ExtensionSet").field("changes", &self.changes).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for ExtensionUpdate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ExtensionUpdate").field("set", &self.set).field("notices", &self.notices).finish()
+    }
+}
