@@ -30,6 +30,15 @@ fn snippet(label: &Label, kind: AnnotationKind) -> Snippet<'_, annotate_snippets
     Snippet::source(file.text.as_str()).path(file.shown()).annotation(mark)
 }
 
+/// A diagnostic with its place and what to do, in one line. Characters that control a terminal are escaped: rule files come from
+/// strangers.
+pub fn in_one_line(one: &Diagnostic) -> String {
+    let place = one.location().map(|at| format!(" ({}:{})", at.file.shown(), at.line())).unwrap_or_default();
+    let help = one.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+    let line = format!("{}{place}{help}", one.headline());
+    line.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
 /// Several problems. When it is returned as an error, at least one of them is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
@@ -38,6 +47,11 @@ impl Diagnostics {
     /// Renders all of them, with an empty line between two.
     pub fn render(&self, colour: bool) -> String {
         self.0.iter().map(|diagnostic| render(diagnostic, colour)).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// All of them in one line, as in [`in_one_line`].
+    pub fn in_one_line(&self) -> String {
+        self.0.iter().map(in_one_line).collect::<Vec<_>>().join("; ")
     }
 }
 

@@ -37,16 +37,17 @@ mod typed;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use diagnostic::{Diagnostics, render};
+pub use diagnostic::{Diagnostics, in_one_line, render};
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 pub use guidance::Guidance;
 pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
 pub use operator::{Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings};
 pub use permission::{BadPermission, PermissionRule};
-pub use plugin::ConfiguredPlugin;
+pub use plugin::{ConfiguredPlugin, duplicate};
 pub use prompt_text::{MAX_PROMPT_BYTES, PromptBlock};
 pub use rule_files::{
-    ChangeKind, Demands, FileChange, FolderReport, FolderState, Look, MAX_RULE_BYTES, RuleFile, RuleFiles, RuleFolder,
+    ChangeKind, Demands, FileChange, FileStamp, FolderReport, FolderState, Look, MAX_RULE_BYTES, RuleFile, RuleFiles,
+    RuleFolder,
 };
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
 pub use schema::{manifest_schema, operator_schema};

@@ -116,9 +116,13 @@ fn at_entry(diagnostic: Diagnostic, entry: &PluginEntry) -> Diagnostic {
     }
 }
 
-fn duplicate(before: &[ConfiguredPlugin], plugin: &ConfiguredPlugin) -> Option<Diagnostic> {
+/// The error where one of the plugins `before` has the id of `plugin`.
+pub fn duplicate<'p>(
+    before: impl IntoIterator<Item = &'p ConfiguredPlugin>,
+    plugin: &ConfiguredPlugin,
+) -> Option<Diagnostic> {
     let id: &PluginId = &plugin.manifest.id;
-    let first = before.iter().find(|other| other.manifest.id == *id)?;
+    let first = before.into_iter().find(|other| other.manifest.id == *id)?;
     let error = Diagnostic::error(Code::PluginDuplicateId, "another plugin has the same id").about_plugin(id);
     let error = at_entry(error, &plugin.entry).help("remove one of them; ids are unique");
     Some(match &first.entry.place {

@@ -12,7 +12,7 @@ use rules::{Requirement, Rule, RuleLayer};
 use super::demands::{self, Demands};
 use super::file::{RuleFile, has_front_matter, text_of};
 use super::listing::Listing;
-use super::stamp::Stamp;
+use super::stamp::FileStamp;
 use crate::{Code, Diagnostic, Location, SourceFile};
 
 /// A folder with rule files.
@@ -70,13 +70,13 @@ pub enum FolderState {
 }
 
 /// A folder as it was last looked at.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) folder: RuleFolder,
     /// Where it is, wherever the process goes.
     pub(super) at: PathBuf,
     pub(super) state: FolderState,
-    stamp: Stamp,
+    stamp: FileStamp,
     listing: Listing,
     /// What keeps the folder itself from being read.
     failed: Option<Diagnostic>,
@@ -86,9 +86,9 @@ pub(super) struct Known {
     pub(super) lost: BTreeMap<OsString, Diagnostic>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
-    stamp: Stamp,
+    stamp: FileStamp,
     text: Result<String, Box<Diagnostic>>,
     pub(super) read: RuleFile,
     /// The last rule that could be used, while the file as it is now cannot.
@@ -109,13 +109,22 @@ impl Entry {
 }
 
 impl Known {
+    /// Whether it is this folder, with the same demands.
+    pub(super) fn is(&self, folder: &RuleFolder, demands: &Demands) -> bool {
+        let same = |own: &RuleFolder| {
+            (&own.layer, &own.path, &own.fence, own.required)
+                == (&folder.layer, &folder.path, &folder.fence, folder.required)
+        };
+        same(&self.folder) && *self.demands == *demands
+    }
+
     pub(super) fn new(folder: RuleFolder, demands: Arc<Demands>) -> Self {
         Self {
             // Only an empty path has no absolute form, and there is nothing at it.
             at: std::path::absolute(&folder.path).unwrap_or_default(),
             folder,
             state: FolderState::Absent,
-            stamp: Stamp::never(),
+            stamp: FileStamp::never(),
             listing: Listing::default(),
             failed: None,
             files: BTreeMap::new(),
@@ -127,7 +136,7 @@ impl Known {
     /// Looks at the folder and reads what changed.
     pub(super) fn look(&mut self, changes: &mut Vec<FileChange>) {
         let about = self.at.metadata();
-        let stamp = Stamp::of(about.as_ref().ok());
+        let stamp = FileStamp::of(about.as_ref().ok());
         let settled = self.state == FolderState::Read && stamp.settled_since(&self.stamp);
         self.stamp = stamp;
         match about {
@@ -193,7 +202,7 @@ impl Known {
     fn read_changed(&mut self, changes: &mut Vec<FileChange>) {
         for name in &self.listing.names {
             let path = self.at.join(name);
-            let stamp = Stamp::of(path.metadata().ok().as_ref());
+            let stamp = FileStamp::of(path.metadata().ok().as_ref());
             let before = self.files.get_mut(name);
             if before.as_ref().is_some_and(|before| stamp.settled_since(&before.stamp)) {
                 continue;
@@ -277,7 +286,7 @@ fn entry(
     folder: &RuleFolder,
     demands: &Demands,
     name: &OsStr,
-    stamp: Stamp,
+    stamp: FileStamp,
     text: Result<String, Box<Diagnostic>>,
     good: Option<Rule>,
 ) -> Entry {

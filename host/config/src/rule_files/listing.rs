@@ -16,7 +16,7 @@ const EXTENSIONS: [&str; 2] = ["md", "mdc"];
 const NEAR: [&str; 6] = ["markdown", "mdown", "mkd", "mdx", "mdtxt", "txt"];
 
 /// The rule files of a folder, sorted by name, and what was found on the way.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Listing {
     pub(super) names: Vec<OsString>,
     pub(super) findings: Vec<Diagnostic>,

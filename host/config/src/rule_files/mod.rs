@@ -27,9 +27,10 @@ pub use demands::Demands;
 pub use file::{MAX_RULE_BYTES, RuleFile};
 use folder::Known;
 pub use folder::{ChangeKind, FileChange, FolderState, RuleFolder};
+pub use stamp::FileStamp;
 
 /// Rule folders as they were last looked at, highest priority first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RuleFiles {
     folders: Vec<Known>,
 }
@@ -77,6 +78,18 @@ impl RuleFiles {
     pub fn new(folders: Vec<RuleFolder>, demands: Demands) -> Self {
         let demands = Arc::new(demands);
         Self { folders: folders.into_iter().map(|folder| Known::new(folder, Arc::clone(&demands))).collect() }
+    }
+
+    /// The same folders, or others, of which those that were known stay known: a file that an edit broke keeps its last good rule.
+    /// A folder that is new, or of which something else is demanded now, is read at the next [`RuleFiles::look`].
+    #[must_use]
+    pub fn successor(&self, folders: Vec<RuleFolder>, demands: Demands) -> Self {
+        let demands = Arc::new(demands);
+        let known = |folder: RuleFolder| match self.folders.iter().find(|known| known.is(&folder, &demands)) {
+            Some(known) => known.clone(),
+            None => Known::new(folder, Arc::clone(&demands)),
+        };
+        Self { folders: folders.into_iter().map(known).collect() }
     }
 
     /// Why the host must not run: required files and folders that cannot be used, each with its place. A file whose last
