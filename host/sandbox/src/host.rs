@@ -1,5 +1,6 @@
 //! The loaded plugins as the turn sees them.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use flow::{PluginId, Registration, SessionId};
@@ -94,6 +95,14 @@ impl ExtensionHost for SandboxHost {
             let plugins = self.plugins.iter().map(|plugin| Arc::clone(&plugin.loaded));
             Ok(Arc::new(SessionExtensions::new(session, plugins)) as Arc<dyn Extensions>)
         })
+    }
+
+    fn adopt(&self, before: &Arc<dyn Extensions>, unregistered: &[PluginId]) -> Result<Arc<dyn Extensions>, String> {
+        let before: Arc<dyn Any + Send + Sync> = Arc::<dyn Extensions>::clone(before);
+        let before = before.downcast::<SessionExtensions>();
+        let before = before.map_err(|_| "the session's extensions do not belong to this sandbox".to_owned())?;
+        let plugins = self.plugins.iter().map(|plugin| Arc::clone(&plugin.loaded));
+        Ok(Arc::new(before.successor(plugins, unregistered)))
     }
 }
 

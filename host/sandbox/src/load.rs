@@ -211,9 +211,10 @@ fn read(source: &ComponentSource) -> Result<Arc<[u8]>, LoadProblem> {
 fn read_file(path: &Path) -> Result<Arc<[u8]>, LoadProblem> {
     let told = |error| LoadProblem::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(told)?;
-    let mut bytes = Vec::new();
     // One byte more than allowed reveals a file that is too large; its real size is read for the message.
     let size = file.metadata().map_err(told)?.len();
+    // With room for all of it and the end, the file is read at once.
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(COMPONENT_MAX_BYTES) + 1).unwrap_or_default());
     file.take(COMPONENT_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(told)?;
     if bytes.len() as u64 > COMPONENT_MAX_BYTES {
         return Err(LoadProblem::TooLarge { bytes: size.max(bytes.len() as u64), max: COMPONENT_MAX_BYTES });

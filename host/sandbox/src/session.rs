@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use flow::{
-    CallbackKind, EventKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, Tag, TagAnswer,
-    TagPlace, TextAnswer, TextPlace,
+    CallbackKind, EventKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, PluginId, Tag,
+    TagAnswer, TagPlace, TextAnswer, TextPlace,
 };
-use turn::ports::{AttemptEnd, BoxFuture, Extensions, StateError, TtsrEvent};
+use turn::ports::{AttemptEnd, BoxFuture, Extensions, StateChange, StateError, TtsrEvent};
 
 use crate::breaker::Admitted;
 use crate::failure::{Described, Fault, caught, describe, describe_start};
@@ -26,7 +26,9 @@ const NOTICE_TRIES: u32 = 3;
 /// The extensions of one session.
 pub(crate) struct SessionExtensions {
     session: Arc<Session>,
-    slots: Vec<Slot>,
+    slots: Vec<Arc<Slot>>,
+    /// Plugins that the session does not use now, and whose state it keeps. They have no instances.
+    parked: Vec<Arc<Slot>>,
     /// A turn has begun, and states are not loaded for it yet.
     preload: AtomicBool,
     /// The store has lost what it had, and it was not written again yet.
@@ -35,9 +37,44 @@ pub(crate) struct SessionExtensions {
 
 impl SessionExtensions {
     pub(crate) fn new(session: Arc<Session>, plugins: impl Iterator<Item = Arc<Loaded>>) -> Self {
-        let slot = |plugin| Slot::new(plugin, SharedArea::new(Arc::clone(&session.total)));
+        let slot = |plugin| Arc::new(Slot::new(plugin, SharedArea::new(Arc::clone(&session.total))));
         let slots = plugins.map(slot).collect();
-        Self { session, slots, preload: AtomicBool::new(true), lost: AtomicBool::new(false) }
+        let (preload, lost) = (AtomicBool::new(true), AtomicBool::new(false));
+        Self { session, slots, parked: Vec::new(), preload, lost }
+    }
+
+    /// The same session with these plugins. One that is the same as before keeps its instances, one of the same id the state of
+    /// the session, and one that is not among them any more is parked. What the `unregistered` kept is deleted, also where a
+    /// plugin of the same id is among the new ones.
+    pub(crate) fn successor(&self, plugins: impl Iterator<Item = Arc<Loaded>>, unregistered: &[PluginId]) -> Self {
+        let is_gone = |slot: &&Arc<Slot>| unregistered.contains(slot.id());
+        let (gone, before): (Vec<&Arc<Slot>>, Vec<&Arc<Slot>>) = self.all().partition(is_gone);
+        gone.into_iter().for_each(|slot| self.forget(slot));
+        let slot = |plugin: Arc<Loaded>| match before.iter().find(|slot| *slot.id() == plugin.identity.id) {
+            Some(slot) if Arc::ptr_eq(&slot.plugin, &plugin) => Arc::clone(slot),
+            Some(slot) => Arc::new(slot.with_plugin(plugin)),
+            None => Arc::new(Slot::new(plugin, SharedArea::new(Arc::clone(&self.session.total)))),
+        };
+        let slots: Vec<Arc<Slot>> = plugins.map(slot).collect();
+        let is_used = |slot: &&Arc<Slot>| slots.iter().any(|used| used.id() == slot.id());
+        let parked: Vec<Arc<Slot>> = before.into_iter().filter(|slot| !is_used(slot)).map(Arc::clone).collect();
+        parked.iter().for_each(|slot| slot.drop_instances());
+        let lost = AtomicBool::new(self.lost.load(Ordering::Relaxed));
+        Self { session: Arc::clone(&self.session), slots, parked, preload: AtomicBool::new(true), lost }
+    }
+
+    /// Deletes what a plugin that was unregistered kept.
+    fn forget(&self, slot: &Slot) {
+        if slot.plugin.imports.contains(&Interface::State) {
+            slot.area.lock().forget();
+            self.session.state.apply(slot.id(), vec![StateChange::Clear].into());
+            self.session.report_state(slot.id(), "clear", String::new(), 0);
+        }
+    }
+
+    /// The plugins of the session, with those that it does not use now.
+    fn all(&self) -> impl Iterator<Item = &Arc<Slot>> {
+        self.slots.iter().chain(&self.parked)
     }
 
     async fn call<C: Call>(&self, plugin: usize, call: C) -> Result<C::Answer, NoAnswer> {
@@ -170,7 +207,7 @@ impl SessionExtensions {
 
     /// Hands the new times of what was read to the store, unless an attempt keeps them back.
     fn flush(&self) {
-        for slot in &self.slots {
+        for slot in self.all() {
             let mut area = slot.area.lock();
             let batch = area.flush();
             self.session.apply(&slot.plugin.identity.id, batch);
@@ -179,7 +216,7 @@ impl SessionExtensions {
 
     /// The store has lost what it had: it gets everything again.
     fn restore(&self) {
-        for slot in self.slots.iter().filter(|slot| slot.loaded.initialized()) {
+        for slot in self.all().filter(|slot| slot.loaded.initialized()) {
             let area = slot.area.lock();
             self.session.apply(&slot.plugin.identity.id, area.snapshot());
         }
@@ -262,12 +299,12 @@ impl Extensions for SessionExtensions {
         let now = self.session.clock.now_ms();
         self.preload.store(true, Ordering::Relaxed);
         self.session.state.turn_started();
-        self.slots.iter().for_each(|slot| slot.area.lock().begin_turn(now));
+        self.all().for_each(|slot| slot.area.lock().begin_turn(now));
     }
 
     fn end_turn(&self) {
         let now = self.session.clock.now_ms();
-        self.slots.iter().for_each(|slot| slot.area.lock().end_turn(now));
+        self.all().for_each(|slot| slot.area.lock().end_turn(now));
         self.flush();
         self.session.state.turn_ended();
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use flow::{CallFailure, Callback, CallbackKind, NoAnswer, OutputMode};
+use flow::{CallFailure, Callback, CallbackKind, NoAnswer, OutputMode, PluginId};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use turn::ports::SessionView;
 use wasmtime::Store;
@@ -79,6 +79,26 @@ impl Slot {
             spent: std::sync::Mutex::default(),
             main: Mutex::new(None),
             notices: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn id(&self) -> &PluginId {
+        &self.plugin.identity.id
+    }
+
+    /// Another version of the plugin, which continues with the state. It has no instances yet, and a failure of the version before
+    /// it does not count.
+    pub(crate) fn with_plugin(&self, plugin: Arc<Loaded>) -> Self {
+        let loaded = OnceCell::new_with(self.loaded.get().copied());
+        Self { loaded, ..Self::new(plugin, self.area.clone()) }
+    }
+
+    /// Drops the instances, unless a call runs in them: it takes its instance along.
+    pub(crate) fn drop_instances(&self) {
+        for lane in [&self.main, &self.notices] {
+            if let Ok(mut live) = lane.try_lock() {
+                *live = None;
+            }
         }
     }
 

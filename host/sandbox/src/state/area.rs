@@ -194,6 +194,13 @@ impl Area {
         }
     }
 
+    /// Drops everything, and what an attempt could restore: the plugin was unregistered.
+    pub(crate) fn forget(&mut self) {
+        (self.entries, self.read, self.undo) = (BTreeMap::new(), BTreeSet::new(), None);
+        (self.size, self.next_expiry) = (0, u64::MAX);
+        self.committed();
+    }
+
     /// A commit is complete: counts it, and its size towards the session's. Returns the size.
     pub(super) fn committed(&mut self) -> u64 {
         self.version += 1;
