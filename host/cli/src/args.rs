@@ -32,7 +32,7 @@ Environment:
   CLICOLOR_FORCE  if neither empty nor 0, enables colors also without a terminal";
 
 /// The arguments that every command accepts.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Common {
     /// Read this operator's file [default: tidegate.toml in the workspace, if it exists]
     #[arg(long, global = true, value_name = "FILE")]

@@ -55,6 +55,8 @@ impl From<Exit> for ExitCode {
 pub(crate) struct Failure {
     /// Whole lines, as they are to be printed; none: there is nothing to say.
     lines: Vec<String>,
+    /// The same in one line, without styles, for where it is one of several things to say.
+    line: String,
     exit: Exit,
 }
 
@@ -66,7 +68,8 @@ impl Failure {
         let (first, more) = message.split_once('\n').unwrap_or((&message, ""));
         let indented = |line: &str| format!("  {line}");
         let first = format!("{} {first}", style::err(style::BAD, "error:"));
-        Self { lines: std::iter::once(first).chain(more.lines().map(indented)).collect(), exit: Exit::Wrong }
+        let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        Self { lines: std::iter::once(first).chain(more.lines().map(indented)).collect(), line, exit: Exit::Wrong }
     }
 
     /// Adds the code by which the failure is documented.
@@ -82,6 +85,11 @@ impl Failure {
         Self { exit: Exit::Failed, ..Self::setup(message) }
     }
 
+    /// Returns it in one line.
+    pub(crate) fn into_line(self) -> String {
+        self.line
+    }
+
     /// Prints it and returns how the program ends.
     pub(crate) fn report(&self) -> ExitCode {
         self.lines.iter().for_each(say::note);
@@ -93,7 +101,7 @@ impl From<Diagnostics> for Failure {
     fn from(diagnostics: Diagnostics) -> Self {
         let rendered: Vec<String> = diagnostics.0.iter().map(say::diagnostic).collect();
         let lines = rendered.join("\n\n").lines().map(str::to_owned).collect();
-        Self { lines, exit: Exit::Wrong }
+        Self { lines, line: diagnostics.in_one_line(), exit: Exit::Wrong }
     }
 }
 
@@ -101,7 +109,7 @@ impl From<Diagnostics> for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Self { lines: Vec::new(), exit: Exit::Completed },
+            std::io::ErrorKind::BrokenPipe => Self { lines: Vec::new(), line: String::new(), exit: Exit::Completed },
             _ => Self::late(format_args!("cannot write to standard output: {error}")),
         }
     }

@@ -41,6 +41,8 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         .confirm(Arc::new(Terminal { printed: printed_calls }))
         .permissions(open::permissions(&args.permission)?)
         .record(args.record.clone());
+    let again = common.clone();
+    let builder = builder.follow(move || open::operator(&again).map_err(Failure::into_line));
     let host = builder.open().await?;
     let mut options = SessionOptions::new(&common.workspace);
     if let Some(id) = args.session {
@@ -50,7 +52,7 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         options = options.accepted_only();
     }
     let session = host.session(options).await?;
-    print::warnings(session.loaded());
+    print::warnings(&session.loaded());
     let id = session.id().as_str().to_owned();
     let events = session.subscribe();
     let cancel = cancel_on_signal();

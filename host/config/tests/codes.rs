@@ -76,7 +76,7 @@ fn texts(folder: &Path, into: &mut Vec<String>) {
 fn every_code_is_produced_by_a_case_or_a_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut read = Vec::new();
-    for folder in ["tests/corpus/config", "tests/corpus/rules", "rules/tests", "rules/src", "host"] {
+    for folder in ["tests/corpus/config", "tests/corpus/rules", "tests/tests", "rules/tests", "rules/src", "host"] {
         let folder = root.join(folder);
         if folder.ends_with("host") {
             let crates = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());

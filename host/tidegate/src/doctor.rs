@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::in_one_line;
 use flow::{
     Action, Diagnostic, DiagnosticCode, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, RuleMatch,
     RunPosition, SessionId, StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
@@ -54,7 +55,7 @@ impl HostBuilder {
             let provider = self.provider();
             let mut faults = Faults::Note(Vec::new());
             let shared = load::shared(self, &mut faults).map(Arc::new);
-            let loaded = shared.and_then(|shared| load::workspace(&shared, &wanted, None, &mut faults));
+            let loaded = shared.and_then(|shared| load::workspace(&shared, &wanted, None, None, &mut faults));
             let noted = if let Faults::Note(noted) = faults { noted } else { Vec::new() };
             Ok((provider, noted, loaded))
         });
@@ -94,11 +95,7 @@ impl Check {
     }
 
     fn bad(what: impl Into<String>, error: &HostError) -> Self {
-        let detail = match error {
-            HostError::Config(found) => found.0.iter().map(in_one_line).collect::<Vec<_>>().join("; "),
-            other => other.with_hint(),
-        };
-        Self { what: what.into(), health: Health::Bad, detail, code: error.code() }
+        Self { what: what.into(), health: Health::Bad, detail: error.in_one_line(), code: error.code() }
     }
 
     pub(crate) fn failed(what: impl Into<String>, detail: impl Into<String>) -> Self {
@@ -165,22 +162,13 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
 async fn check_store(loaded: &Loaded) -> Check {
     let what = "state store";
     let opened = async {
-        let session = loaded.shared.stored.sessions.open(&fresh_id()).await?;
+        let session = loaded.shared.basis.stored.sessions.open(&fresh_id()).await?;
         session.close(Duration::ZERO).await
     };
     match opened.await {
         Ok(()) => Check::good(what, "a session was opened and closed"),
         Err(error) => Check::bad(what, &HostError::from(error)),
     }
-}
-
-/// A diagnostic with its place and what to do, in one line. Characters that steer a terminal are written out: rule files
-/// come from strangers.
-pub(crate) fn in_one_line(one: &Diagnostic) -> String {
-    let place = one.location().map(|at| format!(" ({}:{})", at.file.shown(), at.line())).unwrap_or_default();
-    let help = one.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-    let line = format!("{}{place}{help}", one.headline());
-    line.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 /// What an operator can do about a failure of this kind; `None` where only the plugin's author can.

@@ -41,6 +41,18 @@ pub enum HostError {
         /// The ids of the host's plugins.
         known: Vec<PluginId>,
     },
+    /// A plugin that the operator requires was to be disabled or unregistered.
+    #[error("plugin `{plugin}` is required")]
+    PluginRequired {
+        /// The id of the plugin.
+        plugin: PluginId,
+    },
+    /// The folder of a plugin that was to be registered is that of a registered one.
+    #[error("the folder is that of plugin `{plugin}`, which is registered")]
+    PluginRegistered {
+        /// The id of the plugin.
+        plugin: PluginId,
+    },
     /// The WebAssembly engine cannot run on this machine.
     #[error(transparent)]
     Engine(#[from] sandbox::EngineError),
@@ -117,6 +129,10 @@ impl HostError {
                 format!("the plugins are {}", known.join(", "))
             }
             Self::Permission { .. } => "leave the pattern out".to_owned(),
+            Self::PluginRequired { plugin } => {
+                format!("set `required = false` for `{plugin}` first, under `[[plugin]]` in tidegate.toml")
+            }
+            Self::PluginRegistered { .. } => "change it with `Plugins::configure`, or unregister it first".to_owned(),
             Self::NoRuntime => "call it from a task of a Tokio runtime".to_owned(),
             Self::State(StateError::Leased { .. }) => "to use both, open this one under another id".to_owned(),
             Self::NoStateFolder => "set `folder` under `[state]` in tidegate.toml".to_owned(),
@@ -144,19 +160,28 @@ impl HostError {
             Self::NoRecording | Self::RecordsRecording => Some(DiagnosticCode::ConfigRecording),
             Self::Engine(_) | Self::NoEngine => Some(DiagnosticCode::HostEngineUnavailable),
             Self::UnknownPlugin { .. } => Some(DiagnosticCode::HostUnknownPlugin),
+            Self::PluginRequired { .. } => Some(DiagnosticCode::HostPluginRequired),
             Self::State(StateError::Leased { .. }) => Some(DiagnosticCode::HostSessionInUse),
             Self::State(_) | Self::NoStateFolder | Self::NoStateUrl { .. } => {
                 Some(DiagnosticCode::HostStateUnavailable)
             }
             Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),
             Self::Plugin(_) => Some(DiagnosticCode::PluginComponentRefused),
-            Self::DuplicatePlugin(_) => Some(DiagnosticCode::PluginDuplicateId),
+            Self::DuplicatePlugin(_) | Self::PluginRegistered { .. } => Some(DiagnosticCode::PluginDuplicateId),
             Self::Permission { .. } | Self::Tools(tools::ToolsError::Pattern { .. }) => {
                 Some(DiagnosticCode::ConfigInvalidPermission)
             }
             Self::Tools(tools::ToolsError::UnknownTool { .. }) => Some(DiagnosticCode::ConfigUnknownTool),
             Self::Tools(_) => Some(DiagnosticCode::HostWorkspaceUnusable),
             Self::NoRuntime | Self::CutOff(_) => None,
+        }
+    }
+
+    /// Everything in one line, for events and reports: each diagnostic with its place, or the message with its hint.
+    pub(crate) fn in_one_line(&self) -> String {
+        match self {
+            Self::Config(found) => found.in_one_line(),
+            other => other.with_hint(),
         }
     }
 

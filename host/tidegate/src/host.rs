@@ -10,15 +10,17 @@ use sandbox::EngineOptions;
 use turn::SystemClock;
 use turn::ports::{Clock, Confirm, Model, StateAdmin, StateStore};
 
+use crate::live_plugins::{LivePlugins, ReadOperator};
 use crate::load::{self, Faults, Wanted};
-use crate::loaded::Shared;
+use crate::session_plugins::SessionPlugins;
 use crate::state::Stored;
 use crate::{Engine, HostError, Loaded, Nobody, Session, SessionOptions, assemble};
 
 /// What sessions share: plugins, a model, and the operator's decisions. A clone is the same host.
 #[derive(Clone)]
 pub struct Host {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) live: Arc<LivePlugins>,
+    engine: Option<Engine>,
     /// `None`: the operator has chosen no provider, and each session brings its own model.
     pub(crate) provider: Option<ProviderConfig>,
     model: Option<Arc<dyn Model>>,
@@ -40,11 +42,12 @@ pub struct HostBuilder {
     pub(crate) user_rules: Option<PathBuf>,
     pub(crate) permissions: Vec<PermissionRule>,
     pub(crate) max_instances: u32,
+    follow: Option<ReadOperator>,
 }
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Host").field("plugins", &self.shared.plugins.len()).finish_non_exhaustive()
+        f.debug_struct("Host").field("plugins", &self.live.shared().ids()).finish_non_exhaustive()
     }
 }
 
@@ -138,6 +141,22 @@ impl HostBuilder {
         self
     }
 
+    /// Follows the operator's file: where it was edited, `read` gives the settings, with everything that wins over the file, and they
+    /// are in force from the next turn of each session on. An edited file that cannot be used, or that names a plugin which cannot be
+    /// loaded, changes nothing and is reported. `[provider]` and `[state]` stay as they were when the host was opened.
+    ///
+    /// The error of `read` is one line, as of [`Diagnostics::in_one_line`].
+    ///
+    /// Without this only the files of the plugins are followed: an edited manifest, or another component, is in force from the next
+    /// turn on.
+    ///
+    /// [`Diagnostics::in_one_line`]: crate::Diagnostics::in_one_line
+    #[must_use]
+    pub fn follow(mut self, read: impl Fn() -> Result<Operator, String> + Send + Sync + 'static) -> Self {
+        self.follow = Some(Arc::new(read));
+        self
+    }
+
     /// Opens the host. Nothing is sent to the provider yet. Where no provider is chosen, every session has to bring a model.
     ///
     /// # Errors
@@ -156,8 +175,11 @@ impl HostBuilder {
                 (None, None) => None,
             };
             let (confirm, clock) = (Arc::clone(&self.confirm), Arc::clone(&self.clock));
-            let shared = Arc::new(load::shared(self, &mut Faults::Refuse)?);
-            Ok(Host { shared, provider, model, confirm, clock })
+            let follow = self.follow.clone();
+            let shared = load::shared(self, &mut Faults::Refuse)?;
+            let engine = shared.basis.engine.clone();
+            let live = LivePlugins::new(shared, follow);
+            Ok(Host { live, engine, provider, model, confirm, clock })
         })
         .await
     }
@@ -170,7 +192,7 @@ impl HostBuilder {
         let wanted = Wanted::of(&SessionOptions::new(workspace));
         blocking(move || {
             let shared = Arc::new(load::shared(self, &mut Faults::Refuse)?);
-            load::workspace(&shared, &wanted, None, &mut Faults::Refuse)
+            load::workspace(&shared, &wanted, None, None, &mut Faults::Refuse)
         })
         .await
     }
@@ -204,6 +226,7 @@ impl Host {
             user_rules: rule_sources::user_folder(),
             permissions: Vec::new(),
             max_instances: EngineOptions::default().max_instances,
+            follow: None,
         }
     }
 
@@ -217,11 +240,14 @@ impl Host {
     /// there is no model.
     pub async fn session(&self, options: SessionOptions) -> Result<Session, HostError> {
         let Some(model) = options.model.clone().or_else(|| self.model.clone()) else {
-            let provider = &self.shared.operator.provider;
+            let provider = &self.live.shared().operator.provider;
             return Err(assemble::provider(provider, None, None).err().unwrap_or(HostError::NoModel));
         };
-        let shared = Arc::clone(&self.shared);
-        let (loaded, options) = blocking(move || Ok((shared.open(&options)?, options))).await?;
+        // A session that opens now has the plugins as they are now; what cannot be used is reported in its first turn.
+        self.live.refresh().await;
+        let (shared, live) = (self.live.shared(), Arc::clone(&self.live));
+        let (wanted, tools) = (Wanted::of(&options), options.tools.clone());
+        let loaded = blocking(move || shared.open(wanted, tools, None)).await?;
         // It can have been loaded for an earlier session, and a required rule can have been lost since. A look that fails is
         // reported by the first turn, which looks again.
         loaded.live.refresh().await;
@@ -230,7 +256,8 @@ impl Host {
         let rules = Arc::clone(&loaded.live.built().set);
         drop(tokio::task::spawn_blocking(move || rules.prepare()));
         let confirm = options.confirm.clone().unwrap_or_else(|| Arc::clone(&self.confirm));
-        Session::open(loaded, options, model, confirm, Arc::clone(&self.clock)).await
+        let plugins = SessionPlugins::new(live, options.clone(), Arc::clone(&loaded));
+        Session::open(plugins, options, model, confirm, Arc::clone(&self.clock)).await
     }
 
     /// Plugins, and the rules of a workspace, as a session of it has them.
@@ -238,12 +265,12 @@ impl Host {
     /// # Errors
     /// The workspace cannot be used.
     pub async fn loaded(&self, workspace: impl AsRef<Path>) -> Result<Loaded, HostError> {
-        let (shared, wanted) = (Arc::clone(&self.shared), Wanted::of(&SessionOptions::new(workspace)));
-        blocking(move || load::workspace(&shared, &wanted, None, &mut Faults::Refuse)).await
+        let (shared, wanted) = (self.live.shared(), Wanted::of(&SessionOptions::new(workspace)));
+        blocking(move || load::workspace(&shared, &wanted, None, None, &mut Faults::Refuse)).await
     }
 
     /// The engine that the plugins run on, for other hosts to share.
     pub fn engine(&self) -> Option<&Engine> {
-        self.shared.engine.as_ref()
+        self.engine.as_ref()
     }
 }

@@ -31,6 +31,7 @@
 //! | bring a model, tools, files, a confirmation handler, a conversation | [`SessionOptions`] |
 //! | speak while a turn runs | [`Session::steer`], [`Session::cancel`] |
 //! | watch a session from several places | [`Session::subscribe`] |
+//! | change plugins while sessions are open | [`Host::plugins`], [`Session::disable_plugin`], [`HostBuilder::follow`] |
 //!
 //! One turn runs at a time in a session; prompts queue. Everything a plugin, a model or a file can get wrong is an error or an event
 //! with its cause, never a panic. Sessions need a Tokio runtime.
@@ -44,12 +45,16 @@ mod error;
 mod guidance;
 mod host;
 mod live;
+mod live_plugins;
 mod load;
 mod loaded;
 mod options;
+mod plugins;
+mod record;
 mod rule_checks;
 mod rulebook;
 mod session;
+mod session_plugins;
 mod stale;
 mod state;
 mod toolbox;
@@ -72,14 +77,15 @@ pub use flow::{
     Diagnostic, DiagnosticCode, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, InvalidPluginId,
     InvalidTagPattern, InvalidTurnRange, KeySource, Label, Location, Message, ModelError, NotAVariable, OnFailure,
     Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power, Preview, Prompt,
-    PromptAddition, ProviderKind, Registered, Registration, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource,
-    RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, StateTest, StateValue,
-    StopReason, StreamKind, Subject, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ToolCall, ToolOutput,
-    ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
+    PromptAddition, ProviderKind, Registered, Registration, RegistrationAction, Role, RuleLayer, RuleMatch,
+    RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile,
+    StateTest, StateValue, StopReason, StreamKind, Subject, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit,
+    ToolCall, ToolOutput, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
 pub use options::SessionOptions;
+pub use plugins::Plugins;
 pub use providers::{ProviderError, RecordingError};
 pub use rules::engine::{
     Context as PatternContext, EngineStats as RuleEngineStats, Next as PatternNext, Pattern as RulePattern,

@@ -13,7 +13,7 @@ use rules::RuleSet;
 use tokio::sync::Mutex as Turnstile;
 use turn::ports::{BoxFuture, RuleSource, RuleUpdate};
 
-use crate::doctor::in_one_line;
+use config::in_one_line;
 use config::rule_sources::{Built, Sources};
 
 /// How long a look may take: a folder on a network that does not answer must not keep a turn from beginning.
@@ -41,10 +41,18 @@ struct Published {
 }
 
 impl LiveRules {
-    /// Reads all there is. Blocks on the disk.
-    pub(crate) fn open(sources: Sources, folders: Vec<RuleFolder>) -> Arc<Self> {
-        let mut files = RuleFiles::new(folders, sources.demands());
-        files.look();
+    /// Reads all there is. Blocks on the disk. Where it follows rules of `before`, what these know of their files stays known, and
+    /// what was touched since then is found by the next look.
+    pub(crate) fn open(sources: Sources, folders: Vec<RuleFolder>, before: Option<&Self>) -> Arc<Self> {
+        // A look that does not end has the files: then they are read again.
+        let files = match before.and_then(|before| before.files.try_lock().ok()) {
+            Some(known) => known.successor(folders, sources.demands()),
+            None => {
+                let mut files = RuleFiles::new(folders, sources.demands());
+                files.look();
+                files
+            }
+        };
         let (built, folders) = (Arc::new(sources.build(&files)), files.folders().collect());
         let published = Published { built, folders, edition: 0, news: VecDeque::new() };
         Arc::new(Self { sources, files: Arc::new(Turnstile::new(files)), published: Mutex::new(published) })
@@ -184,7 +192,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn folders_that_do_not_answer_leave_the_rules_as_they_were_and_do_not_pile_up() {
         let sources = Sources::new(&Operator::default(), &[], "/work".as_ref(), Vec::new());
-        let live = LiveRules::open(sources, Vec::new());
+        let live = LiveRules::open(sources, Vec::new(), None);
         let session = live.session();
         let before = session.current().await.unwrap();
         assert_eq!(before.notices, [""; 0]);

@@ -1,21 +1,25 @@
 //! Loads what hosts and sessions are made of. What cannot be loaded refuses the host, or is noted and left out where everything
 //! that is wrong is to be reported.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
 
 use config::rule_sources::{self, Sources};
-use config::{ConfiguredPlugin, Diagnostics, Guidance};
+use config::{ConfiguredPlugin, Diagnostics, FileStamp, Guidance, Operator, PluginEntry};
 use flow::{Permission, PluginId, ToolSpec};
-use sandbox::{EngineOptions, SandboxHost};
+use sandbox::EngineOptions;
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 use turn::ports::Tools;
 
 use crate::live::LiveRules;
-use crate::loaded::Shared;
+use crate::loaded::{Basis, Shared};
+use crate::record::{LoadedPlugin, Record};
 use crate::state::Stored;
 use crate::toolbox::{Decisions, Toolbox, take_absent};
-use crate::{Engine, HostBuilder, HostError, Loaded, SessionOptions, assemble, rulebook, stale};
+use crate::{Engine, HostBuilder, HostError, Loaded, SessionOptions, assemble, rulebook};
 
 /// What becomes of a part that cannot be loaded.
 pub(crate) enum Faults {
@@ -42,28 +46,24 @@ impl Faults {
 /// # Errors
 /// What `faults` does not take.
 pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared, HostError> {
-    let mut plugins = manifests(&builder, faults)?;
-    let warnings = plugins.iter().filter_map(stale::warning).collect();
+    // Before the manifests are read: what changes in between is then seen at the next look.
+    let stamp = |entry: &PluginEntry| FileStamp::of_path(&entry.folder.join(config::MANIFEST_FILE));
+    let stamps: Vec<FileStamp> = builder.operator.plugins.iter().map(stamp).collect();
+    let plugins = manifests(&builder, faults)?;
     let engine = engine(&builder, faults)?;
-    let components = components(engine.as_ref(), &mut plugins, faults)?;
+    let records = records(engine.as_ref(), &builder.operator, &stamps, plugins, faults)?;
     let stored = match builder.stored {
         Some(stored) => stored,
         None => Stored::open(&builder.operator.state, Arc::clone(&builder.clock))?,
     };
-    let store = Arc::clone(&stored.sessions);
-    let extensions = SandboxHost::with_clock(components, store, builder.clock)?
-        .with_session_bytes(builder.operator.state.session_bytes);
-    Ok(Shared {
-        operator: builder.operator,
+    let basis = Basis {
         permissions: builder.permissions,
         user_rules: builder.user_rules,
-        extensions,
+        clock: builder.clock,
         stored,
         engine,
-        plugins,
-        warnings,
-        opened: Arc::default(),
-    })
+    };
+    Shared::new(Arc::new(basis), builder.operator, records)
 }
 
 /// What a workspace is loaded for: sessions that agree in it share what is loaded.
@@ -74,6 +74,8 @@ pub(crate) struct Wanted {
     /// Names of the embedder's tools.
     pub(crate) own_tools: Vec<String>,
     pub(crate) builtin_tools: bool,
+    /// Plugins that the session does without, sorted.
+    pub(crate) without: Vec<PluginId>,
 }
 
 impl Wanted {
@@ -84,11 +86,13 @@ impl Wanted {
             plugins: options.plugins.clone(),
             own_tools: own.into_iter().map(|tool| tool.name).collect(),
             builtin_tools: options.builtin_tools,
+            without: Vec::new(),
         }
     }
 }
 
-/// Loads what the sessions of a workspace share: its rules, its tools, and what plugins say about tools.
+/// Loads what the sessions of a workspace share: its rules, its tools, and what plugins say about tools. `before`: the rules of a
+/// session that changes to it, whose files stay known.
 ///
 /// # Errors
 /// The workspace cannot be used, a plugin is unknown; and what `faults` does not take.
@@ -96,11 +100,13 @@ pub(crate) fn workspace(
     shared: &Arc<Shared>,
     wanted: &Wanted,
     own: Option<Arc<dyn Tools>>,
+    before: Option<&LiveRules>,
     faults: &mut Faults,
 ) -> Result<Loaded, HostError> {
-    let operator = &shared.operator;
-    let plugins = chosen(&shared.plugins, wanted.plugins.as_deref())?;
-    let mut settings = assemble::tools(operator, &shared.permissions, &shared.plugins);
+    let (operator, basis) = (&shared.operator, &shared.basis);
+    let records = chosen(&shared.records, wanted)?;
+    let plugins = configured(&records);
+    let mut settings = assemble::tools(operator, &basis.permissions, &configured(&shared.records));
     let (decisions, read_rule) = match decide(&mut settings, &wanted.own_tools) {
         Ok(decided) => decided,
         Err(error) => {
@@ -125,11 +131,12 @@ pub(crate) fn workspace(
     warnings.extend(found);
     let names = specs.into_iter().map(|tool| tool.name).collect();
     let sources = Sources::new(operator, &plugins, &workspace, names);
-    let user = shared.user_rules.as_deref();
-    let live = LiveRules::open(sources, rule_sources::folders(operator, &wanted.workspace, &workspace, user));
+    let user = basis.user_rules.as_deref();
+    let folders = rule_sources::folders(operator, &wanted.workspace, &workspace, user);
+    let live = LiveRules::open(sources, folders, before);
     Ok(Loaded {
         shared: Arc::clone(shared),
-        extensions: Arc::new(shared.extensions.select(|id| plugins.iter().any(|plugin| plugin.manifest.id == *id))),
+        extensions: Arc::new(shared.select(&plugins)),
         built: live.built(),
         live,
         builtin: wanted.builtin_tools.then_some(builtin),
@@ -140,6 +147,8 @@ pub(crate) fn workspace(
         unread: rule_sources::unread(operator, &wanted.workspace, user),
         read_rule,
         plugins,
+        records,
+        wanted: wanted.clone(),
     })
 }
 
@@ -149,15 +158,33 @@ fn decide(settings: &mut ToolSettings, own: &[String]) -> Result<(Decisions, Per
     Ok((decisions, rulebook::permission(settings)?))
 }
 
-/// The plugins of a session, in the order of the host: those it names, and those that the operator requires.
-fn chosen(all: &[ConfiguredPlugin], wanted: Option<&[PluginId]>) -> Result<Vec<ConfiguredPlugin>, HostError> {
-    let Some(wanted) = wanted else { return Ok(all.to_vec()) };
-    let ids = || all.iter().map(|plugin| plugin.manifest.id.clone());
-    if let Some(unknown) = wanted.iter().find(|wanted| !ids().any(|id| id == **wanted)) {
-        return Err(HostError::UnknownPlugin { plugin: unknown.clone(), known: ids().collect() });
+/// The plugins of a session, in the order of the host: the enabled ones that it names and does not do without, and those that the
+/// operator requires.
+fn chosen(all: &[Record], wanted: &Wanted) -> Result<Vec<Record>, HostError> {
+    let id = |record: &Record| record.loaded.id().clone();
+    let named = wanted.plugins.as_deref();
+    if let Some(unknown) = named.unwrap_or_default().iter().find(|named| !all.iter().any(|one| id(one) == **named)) {
+        return Err(HostError::UnknownPlugin { plugin: unknown.clone(), known: all.iter().map(id).collect() });
     }
-    let is_chosen = |plugin: &&ConfiguredPlugin| plugin.entry.required || wanted.contains(&plugin.manifest.id);
+    let is_chosen = |record: &&Record| {
+        let named = named.is_none_or(|named| named.contains(record.loaded.id()));
+        let wanted = named && !wanted.without.contains(record.loaded.id());
+        record.enabled && (record.loaded.plugin.entry.required || wanted)
+    };
     Ok(all.iter().filter(is_chosen).cloned().collect())
+}
+
+fn configured(records: &[Record]) -> Vec<ConfiguredPlugin> {
+    records.iter().map(|record| record.loaded.plugin.clone()).collect()
+}
+
+/// # Errors
+/// A plugin among these has the id of this one.
+pub(crate) fn refuse_duplicate(before: &[Record], plugin: &ConfiguredPlugin) -> Result<(), HostError> {
+    match config::duplicate(before.iter().map(|record| &record.loaded.plugin), plugin) {
+        Some(error) => Err(Diagnostics(vec![error]).into()),
+        None => Ok(()),
+    }
 }
 
 fn manifests(builder: &HostBuilder, faults: &mut Faults) -> Result<Vec<ConfiguredPlugin>, HostError> {
@@ -200,28 +227,49 @@ fn engine(builder: &HostBuilder, faults: &mut Faults) -> Result<Option<Engine>, 
     }
 }
 
-/// Loads the components; `plugins` keeps those that could be loaded.
-fn components(
+/// Loads the components, on all cores: compiling, and even taking what is compiled from the disk, is most of a start.
+fn records(
     engine: Option<&Engine>,
-    plugins: &mut Vec<ConfiguredPlugin>,
+    operator: &Operator,
+    stamps: &[FileStamp],
+    plugins: Vec<ConfiguredPlugin>,
     faults: &mut Faults,
-) -> Result<Vec<sandbox::Plugin>, HostError> {
-    let (mut loaded, mut kept) = (Vec::new(), Vec::new());
-    for plugin in plugins.drain(..) {
-        match component(engine, &plugin) {
-            Ok(component) => {
-                loaded.extend(component);
-                kept.push(plugin);
-            }
+) -> Result<Vec<Record>, HostError> {
+    let load = |plugin: &ConfiguredPlugin| {
+        let of_folder = operator.plugins.iter().zip(stamps).find(|(entry, _)| entry.folder == plugin.entry.folder);
+        let stamp = of_folder.map_or_else(FileStamp::never, |(_, stamp)| stamp.clone());
+        LoadedPlugin::of_plugin(plugin.clone(), stamp, engine)
+    };
+    let (next, loaded) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(plugin) = plugins.get(at) else { return };
+            let one = load(plugin);
+            loaded.lock().unwrap_or_else(PoisonError::into_inner).insert(at, one);
+        }
+    };
+    std::thread::scope(|scope| {
+        let helpers = available_parallelism().map_or(1, usize::from).min(plugins.len()).saturating_sub(1);
+        (0..helpers).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let loaded = loaded.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut records = Vec::new();
+    for ((serial, plugin), loaded) in (0..).zip(&plugins).zip(loaded.into_values()) {
+        match loaded {
+            Ok(loaded) => records.push(Record { serial, enabled: true, loaded: Arc::new(loaded) }),
             Err(error) => faults.take(format!("plugin {}", plugin.manifest.id), error)?,
         }
     }
-    *plugins = kept;
-    Ok(loaded)
+    Ok(records)
 }
 
 /// The component of a plugin that has one.
-fn component(engine: Option<&Engine>, plugin: &ConfiguredPlugin) -> Result<Option<sandbox::Plugin>, HostError> {
+pub(crate) fn component(
+    engine: Option<&Engine>,
+    plugin: &ConfiguredPlugin,
+) -> Result<Option<sandbox::Plugin>, HostError> {
     missing_component(plugin)?;
     let Some(source) = assemble::plugin(plugin) else { return Ok(None) };
     Ok(Some(engine.ok_or(HostError::NoEngine)?.0.load(source)?))

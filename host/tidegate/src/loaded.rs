@@ -5,50 +5,90 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use config::rule_sources::Built;
-use config::{Diagnostics, Guidance, Operator, PermissionRule};
+use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule};
 use flow::{CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, Registered};
 use rules::RuleSet;
 use sandbox::SandboxHost;
 use tools::BuiltinTools;
-use turn::ports::{ExtensionHost, Tools};
+use turn::ports::{Clock, ExtensionHost, Tools};
 
-use crate::doctor::in_one_line;
 use crate::guidance::Guided;
 use crate::live::{LiveRules, SessionRules};
 use crate::load::{self, Faults, Wanted};
+use crate::record::{LoadedPlugin, Record};
 use crate::rulebook::WithRulebook;
 use crate::state::Stored;
 use crate::toolbox::{Decisions, Toolbox};
-use crate::{Engine, HostError, SessionOptions};
+use crate::{Engine, HostError, SessionOptions, stale};
+use config::in_one_line;
 
-/// What all sessions of a host share.
-pub(crate) struct Shared {
-    pub(crate) operator: Operator,
+/// What stays the same as long as a host exists.
+pub(crate) struct Basis {
     /// Permissions that win over those of the operator's file.
     pub(crate) permissions: Vec<PermissionRule>,
     pub(crate) user_rules: Option<PathBuf>,
-    pub(crate) extensions: SandboxHost,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stored: Stored,
     /// `None` only if a check continues without one.
     pub(crate) engine: Option<Engine>,
-    pub(crate) plugins: Vec<config::ConfiguredPlugin>,
+}
+
+/// What all sessions of a host share, until plugins or the operator's file change.
+pub(crate) struct Shared {
+    pub(crate) basis: Arc<Basis>,
+    pub(crate) operator: Operator,
+    /// All plugins, in order of registration, disabled ones included.
+    pub(crate) records: Vec<Record>,
+    /// Those that are enabled.
+    extensions: SandboxHost,
     /// What is wrong with plugins and does not keep them from being used.
-    pub(crate) warnings: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
     /// What is loaded for sessions that are open.
-    pub(crate) opened: Arc<Mutex<HashMap<Wanted, Weak<Loaded>>>>,
+    opened: Mutex<HashMap<Wanted, Weak<Loaded>>>,
 }
 
 impl Shared {
+    /// Puts plugins together.
+    ///
+    /// # Errors
+    /// Two of them have one id.
+    pub(crate) fn new(basis: Arc<Basis>, operator: Operator, records: Vec<Record>) -> Result<Self, HostError> {
+        let enabled = || records.iter().filter(|record| record.enabled).map(|record| &record.loaded);
+        let components = enabled().filter_map(|loaded| loaded.component.clone()).collect();
+        let (store, clock) = (Arc::clone(&basis.stored.sessions), Arc::clone(&basis.clock));
+        let extensions =
+            SandboxHost::with_clock(components, store, clock)?.with_session_bytes(operator.state.session_bytes);
+        let warnings = enabled().filter_map(|loaded| stale::warning(&loaded.plugin)).collect();
+        Ok(Self { basis, operator, records, extensions, warnings, opened: Mutex::default() })
+    }
+
+    /// The plugins' ids.
+    pub(crate) fn ids(&self) -> Vec<PluginId> {
+        self.records.iter().map(|record| record.loaded.id().clone()).collect()
+    }
+
+    /// Those of these plugins that are enabled, in the order of the host.
+    pub(crate) fn select(&self, plugins: &[ConfiguredPlugin]) -> SandboxHost {
+        self.extensions.select(|id| plugins.iter().any(|plugin| plugin.manifest.id == *id))
+    }
+
     /// What a session needs of its workspace: loaded for it, or for an open session that wants the same. Blocks on the disk. The
     /// caller looks at the rules of what was loaded before, and refuses what is required and not in force.
-    pub(crate) fn open(self: &Arc<Self>, options: &SessionOptions) -> Result<Arc<Loaded>, HostError> {
-        let wanted = Wanted::of(options);
+    ///
+    /// # Errors
+    /// The workspace cannot be used, or there is no such plugin.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        wanted: Wanted,
+        tools: Option<Arc<dyn Tools>>,
+        before: Option<&LiveRules>,
+    ) -> Result<Arc<Loaded>, HostError> {
         let lock = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(&wanted).and_then(Weak::upgrade) {
             return Ok(known);
         }
         // Not under the lock: a folder on a slow disk must not keep other sessions waiting.
-        let loaded = load::workspace(self, &wanted, options.tools.clone(), &mut Faults::Refuse)?;
+        let loaded = load::workspace(self, &wanted, tools, before, &mut Faults::Refuse)?;
         let mut opened = lock();
         opened.retain(|_, loaded| loaded.strong_count() > 0);
         // Another session may have been quicker; one of the two is used by all that follow.
@@ -68,7 +108,11 @@ pub struct Loaded {
     pub(crate) live: Arc<LiveRules>,
     /// The rules when they were loaded.
     pub(crate) built: Arc<Built>,
-    pub(crate) plugins: Vec<config::ConfiguredPlugin>,
+    pub(crate) plugins: Vec<ConfiguredPlugin>,
+    /// The same plugins, as records of the host.
+    pub(crate) records: Vec<Record>,
+    /// What it was loaded for.
+    pub(crate) wanted: Wanted,
     pub(crate) builtin: Option<Arc<BuiltinTools>>,
     /// The operator's permissions of the embedder's tools.
     pub(crate) decisions: Decisions,
@@ -94,6 +138,8 @@ pub struct PluginInfo {
     pub description: String,
     /// The folder of its manifest.
     pub folder: PathBuf,
+    /// Whether sessions may use it.
+    pub enabled: bool,
     /// Its callbacks, the operator's word already applied. Empty for a plugin of rules and prompts.
     pub callbacks: Vec<Registered>,
     /// Its failure refuses the turn.
@@ -115,7 +161,7 @@ impl std::fmt::Debug for Loaded {
 impl Loaded {
     /// The plugins, in order of registration.
     pub fn plugins(&self) -> Vec<PluginInfo> {
-        self.plugins.iter().map(|plugin| self.describe(plugin)).collect()
+        self.records.iter().map(PluginInfo::of).collect()
     }
 
     /// Who is called for a callback, in order: highest priority first, ties in order of registration.
@@ -163,7 +209,7 @@ impl Loaded {
 
     /// Those of them that no rule causes.
     pub(crate) fn other_warnings(&self) -> impl Iterator<Item = Diagnostic> {
-        let report = self.shared.engine.as_ref().map(|engine| engine.report().clone()).unwrap_or_default();
+        let report = self.shared.basis.engine.as_ref().map(|engine| engine.report().clone()).unwrap_or_default();
         self.shared.warnings.iter().chain(&self.warnings).cloned().chain(lacking(report))
     }
 
@@ -183,20 +229,23 @@ impl Loaded {
 
     /// Components compiled and components found compiled since the engine was started.
     pub fn compiled_and_loaded(&self) -> (u64, u64) {
-        let counts = self.shared.engine.as_ref().map(Engine::counts);
+        let counts = self.shared.basis.engine.as_ref().map(Engine::counts);
         counts.map_or((0, 0), |counts| (counts.compiled, counts.loaded))
     }
+}
 
-    fn describe(&self, plugin: &config::ConfiguredPlugin) -> PluginInfo {
+impl PluginInfo {
+    pub(crate) fn of(record: &Record) -> Self {
+        let LoadedPlugin { plugin, component, .. } = &*record.loaded;
         let manifest = &plugin.manifest;
-        let registered = self.extensions.registrations().into_iter().find(|one| one.plugin == manifest.id);
         let powers = manifest.capabilities.iter().filter(|(power, _)| plugin.may(**power));
-        PluginInfo {
+        Self {
             id: manifest.id.clone(),
             version: manifest.version.clone(),
             description: manifest.description.clone(),
             folder: manifest.folder.clone(),
-            callbacks: registered.map(|one| one.callbacks).unwrap_or_default(),
+            enabled: record.enabled,
+            callbacks: component.iter().flat_map(|component| component.registration().callbacks.clone()).collect(),
             required: plugin.entry.required,
             powers: powers.map(|(power, why)| (power.as_str().to_owned(), why.clone())).collect(),
             rules: manifest.rules.len(),

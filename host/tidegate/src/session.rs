@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flow::{Message, SessionId, TurnStatus};
+use flow::{Message, PluginId, SessionId, TurnStatus};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use turn::ports::{Clock, Confirm, ExtensionHost, Inbox, Model};
 use turn::{CancellationToken, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
 
 use crate::options::fresh_id;
+use crate::session_plugins::SessionPlugins;
 use crate::turns::Turn;
 use crate::{HostError, Loaded, SessionOptions};
 
@@ -28,7 +29,7 @@ pub struct Session(Arc<Shared>);
 struct Shared {
     id: SessionId,
     model: Arc<dyn Model>,
-    loaded: Arc<Loaded>,
+    plugins: Arc<SessionPlugins>,
     hub: Arc<Hub>,
     history: History,
     inbox: Arc<Mailbox>,
@@ -82,7 +83,7 @@ impl Session {
     /// # Errors
     /// A session with this id is open, its state cannot be read, or there is no runtime to run turns on.
     pub(crate) async fn open(
-        loaded: Arc<Loaded>,
+        plugins: SessionPlugins,
         options: SessionOptions,
         model: Arc<dyn Model>,
         confirm: Arc<dyn Confirm>,
@@ -90,6 +91,7 @@ impl Session {
     ) -> Result<Self, HostError> {
         let runtime = Handle::try_current().map_err(|_| HostError::NoRuntime)?;
         let id = options.id.clone().unwrap_or_else(fresh_id);
+        let loaded = plugins.loaded();
         let rules = loaded.live.session();
         let inbox = Arc::new(Mailbox::default());
         let session = turn::Session::open(turn::SessionParts {
@@ -103,7 +105,9 @@ impl Session {
             settings: loaded.settings.clone(),
         })
         .await?;
-        let mut session = session.with_inbox(Arc::<Mailbox>::clone(&inbox));
+        let plugins = Arc::new(plugins);
+        let source = Arc::<SessionPlugins>::clone(&plugins);
+        let mut session = session.with_inbox(Arc::<Mailbox>::clone(&inbox)).with_extension_source(source);
         if let Some(records) = options.records {
             session = session.with_records(records);
         }
@@ -114,7 +118,7 @@ impl Session {
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
         let released = CancellationToken::new();
-        Ok(Self(Arc::new(Shared { id, model, loaded, hub, history, inbox, runtime, state, released })))
+        Ok(Self(Arc::new(Shared { id, model, plugins, hub, history, inbox, runtime, state, released })))
     }
 
     /// Returns the session's id.
@@ -127,9 +131,26 @@ impl Session {
         (self.0.model.provider(), self.0.model.name())
     }
 
-    /// Its plugins, and the rules of its workspace.
-    pub fn loaded(&self) -> &Loaded {
-        &self.0.loaded
+    /// Its plugins, and the rules of its workspace, as of its last turn. They change when a turn starts.
+    pub fn loaded(&self) -> Arc<Loaded> {
+        self.0.plugins.loaded()
+    }
+
+    /// Uses a plugin of the host again that was disabled with [`Session::disable_plugin`], from the next turn on.
+    ///
+    /// # Errors
+    /// The host has no such plugin.
+    pub fn enable_plugin(&self, plugin: &PluginId) -> Result<(), HostError> {
+        self.0.plugins.set_enabled(plugin, true)
+    }
+
+    /// Does without a plugin of the host, from the next turn on. What it keeps in the session stays. For all sessions at once:
+    /// [`Host::plugins`](crate::Host::plugins).
+    ///
+    /// # Errors
+    /// The host has no such plugin, or the operator requires it.
+    pub fn disable_plugin(&self, plugin: &PluginId) -> Result<(), HostError> {
+        self.0.plugins.set_enabled(plugin, false)
     }
 
     /// Asks the model. The turn starts at once, or when the prompts before it are done; it runs whether or not its events are

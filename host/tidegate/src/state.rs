@@ -65,7 +65,7 @@ fn default_folder() -> Option<PathBuf> {
 impl Host {
     /// The stored state of all sessions, for inspection. Reading needs no lease: an open session is read as far as it is durable.
     pub fn state_admin(&self) -> Arc<dyn StateAdmin> {
-        Arc::clone(&self.shared.stored.admin)
+        Arc::clone(&self.live.shared().basis.stored.admin)
     }
 }
 

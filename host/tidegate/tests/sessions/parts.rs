@@ -141,7 +141,7 @@ async fn sessions_have_workspaces_of_their_own_and_share_what_is_loaded_for_one(
         session.prompt("read").report().await;
         assert!(format!("{:?}", session.history()[2]).contains(said));
     }
-    assert!(std::ptr::eq(first.loaded(), third.loaded()) && !std::ptr::eq(first.loaded(), second.loaded()));
+    assert!(Arc::ptr_eq(&first.loaded(), &third.loaded()) && !Arc::ptr_eq(&first.loaded(), &second.loaded()));
     assert_ne!(first.id(), third.id());
 }
 

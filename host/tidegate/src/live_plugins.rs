@@ -1,0 +1,357 @@
+//! The plugins of a host, which follow their files, the operator's file, and what the embedder registers.
+//!
+//! A changed plugin is checked, compiled and registered while sessions go on with the version before it; each session changes to the
+//! new one when its next turn starts. What cannot be loaded leaves the version before it in use, and is reported.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use config::{FileStamp, Operator, PluginEntry};
+use flow::PluginId;
+use tokio::sync::Mutex as Turnstile;
+
+use crate::host::blocking;
+use crate::loaded::Shared;
+use crate::record::{LoadedPlugin, Record, is_same_entry};
+use crate::{HostError, load};
+
+/// How long the start of a turn waits for plugins that are being loaded. Those that take longer count from a later turn.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many reports of problems are kept for sessions that had no turn since.
+const MAX_NEWS: usize = 64;
+
+/// Reads the operator's settings again, with everything that wins over the file. The error is one line.
+pub(crate) type ReadOperator = Arc<dyn Fn() -> Result<Operator, String> + Send + Sync>;
+
+/// The plugins of a host.
+pub(crate) struct LivePlugins {
+    /// One change at a time.
+    desired: Arc<Turnstile<Desired>>,
+    published: Mutex<Published>,
+}
+
+/// What sessions go by when their next turn starts.
+struct Published {
+    shared: Arc<Shared>,
+    /// Counts the looks that found a problem.
+    edition: u64,
+    /// What they found, oldest first, each with its edition.
+    news: VecDeque<(u64, Vec<String>)>,
+}
+
+/// What the operator and the embedder want.
+#[derive(Clone)]
+pub(crate) struct Desired {
+    operator: Operator,
+    follow: Option<Follow>,
+    /// Registered by the embedder, in this order after those of the operator.
+    added: Vec<PluginEntry>,
+    /// By folder: entries of the operator that the embedder has changed.
+    changed: BTreeMap<PathBuf, PluginEntry>,
+    /// Folders of entries of the operator that the embedder has unregistered.
+    removed: BTreeSet<PathBuf>,
+    disabled: BTreeSet<PluginId>,
+    next_serial: u64,
+    /// Why the operator's file cannot be used, as it was last reported.
+    problem: Option<String>,
+}
+
+/// The operator's file, where it is followed.
+#[derive(Clone)]
+struct Follow {
+    read: ReadOperator,
+    path: PathBuf,
+    seen: FileStamp,
+}
+
+impl LivePlugins {
+    /// `follow` reads the operator's settings again where their file was edited.
+    pub(crate) fn new(shared: Shared, follow: Option<ReadOperator>) -> Arc<Self> {
+        let operator = shared.operator.clone();
+        let path = operator.source.as_ref().map(|source| source.path.clone());
+        let follow = follow.zip(path).map(|(read, path)| Follow { read, seen: FileStamp::of_path(&path), path });
+        let desired = Desired {
+            operator,
+            follow,
+            added: Vec::new(),
+            changed: BTreeMap::new(),
+            removed: BTreeSet::new(),
+            disabled: BTreeSet::new(),
+            problem: None,
+            next_serial: shared.records.iter().map(|record| record.serial + 1).max().unwrap_or(0),
+        };
+        let published = Published { shared: Arc::new(shared), edition: 0, news: VecDeque::new() };
+        Arc::new(Self { desired: Arc::new(Turnstile::new(desired)), published: Mutex::new(published) })
+    }
+
+    /// The plugins as of the last look.
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.published().shared)
+    }
+
+    /// The plugins as of the last look, the edition of the problems, and those found since edition `seen`.
+    pub(crate) fn since(&self, seen: u64) -> (Arc<Shared>, u64, Vec<String>) {
+        let published = self.published();
+        let news = published.news.iter().filter(|(edition, _)| *edition > seen).flat_map(|(_, news)| news.clone());
+        (Arc::clone(&published.shared), published.edition, news.collect())
+    }
+
+    pub(crate) fn edition(&self) -> u64 {
+        self.published().edition
+    }
+
+    fn published(&self) -> MutexGuard<'_, Published> {
+        self.published.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the files, and loads what has changed. Where nothing was touched this costs a question to the system for each file.
+    /// What keeps it from looking comes back in words.
+    pub(crate) async fn refresh(self: &Arc<Self>) -> Option<String> {
+        let looking = async {
+            let mut desired = Arc::clone(&self.desired).lock_owned().await;
+            let live = Arc::clone(self);
+            tokio::task::spawn_blocking(move || live.look(&mut desired)).await
+        };
+        match tokio::time::timeout(PATIENCE, looking).await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(format!("cannot look for changes of plugins: {error}; they remain unchanged")),
+            Err(_) => {
+                let seconds = PATIENCE.as_secs();
+                Some(format!("loading changed plugins takes more than {seconds} s; this turn runs with those before"))
+            }
+        }
+    }
+
+    /// Applies a change that the embedder asks for. Nothing is changed where it fails.
+    ///
+    /// # Errors
+    /// Those of `edit`, or a plugin cannot be loaded.
+    pub(crate) async fn change(
+        self: &Arc<Self>,
+        edit: impl FnOnce(&mut Desired, &Shared) -> Result<(), HostError> + Send + 'static,
+    ) -> Result<Arc<Shared>, HostError> {
+        let mut desired = Arc::clone(&self.desired).lock_owned().await;
+        let live = Arc::clone(self);
+        blocking(move || {
+            let (mut next, before) = (desired.clone(), live.shared());
+            edit(&mut next, &before)?;
+            let mut problems = Vec::new();
+            let shared = next.load(&before, &mut problems)?;
+            *desired = next;
+            live.publish(shared, problems);
+            Ok(live.shared())
+        })
+        .await
+    }
+
+    fn look(&self, desired: &mut Desired) {
+        let before = self.shared();
+        let mut problems = Vec::new();
+        let loaded = match desired.reread(&mut problems) {
+            // The edited file counts as a whole, or not at all.
+            Some(operator) => {
+                let mut next = Desired { operator, ..desired.clone() };
+                let loaded = next.load(&before, &mut problems);
+                if loaded.is_ok() {
+                    *desired = Desired { problem: None, ..next };
+                }
+                loaded
+            }
+            None => desired.load(&before, &mut problems),
+        };
+        match loaded {
+            Ok(shared) => self.publish(shared, problems),
+            Err(error) => {
+                desired.refuse("used", &error.in_one_line(), &mut problems);
+                self.publish(None, problems);
+            }
+        }
+    }
+
+    fn publish(&self, shared: Option<Shared>, problems: Vec<String>) {
+        let mut published = self.published();
+        if let Some(shared) = shared {
+            published.shared = Arc::new(shared);
+        }
+        if problems.is_empty() {
+            return;
+        }
+        problems.iter().for_each(|problem| tracing::warn!("{problem}"));
+        published.edition += 1;
+        let edition = published.edition;
+        published.news.push_back((edition, problems));
+        if published.news.len() > MAX_NEWS {
+            published.news.pop_front();
+        }
+    }
+}
+
+impl Desired {
+    /// Registers a plugin after all others.
+    pub(crate) fn add(&mut self, entry: PluginEntry) {
+        // Where the operator's file names the folder too, that entry stays removed.
+        self.added.push(entry);
+    }
+
+    /// Puts an entry in the place of the one with its folder.
+    pub(crate) fn replace(&mut self, entry: PluginEntry) {
+        match self.added.iter_mut().find(|added| added.folder == entry.folder) {
+            Some(added) => *added = entry,
+            None => drop(self.changed.insert(entry.folder.clone(), entry)),
+        }
+    }
+
+    /// Unregisters the plugin of this folder.
+    pub(crate) fn remove(&mut self, record: &Record) {
+        let folder = &record.loaded.plugin.entry.folder;
+        self.added.retain(|added| added.folder != *folder);
+        self.changed.remove(folder);
+        self.disabled.remove(record.loaded.id());
+        if self.operator.plugins.iter().any(|entry| entry.folder == *folder) {
+            self.removed.insert(folder.clone());
+        }
+    }
+
+    /// Switches a plugin on or off.
+    pub(crate) fn set_enabled(&mut self, plugin: &PluginId, enabled: bool) {
+        if enabled {
+            self.disabled.remove(plugin);
+        } else {
+            self.disabled.insert(plugin.clone());
+        }
+    }
+
+    /// The operator's settings where their file was edited; `None` where it was not, or cannot be read, which is a problem.
+    fn reread(&mut self, problems: &mut Vec<String>) -> Option<Operator> {
+        let follow = self.follow.as_mut()?;
+        let now = FileStamp::of_path(&follow.path);
+        let settled = now.settled_since(&follow.seen);
+        follow.seen = now;
+        if settled {
+            return None;
+        }
+        match (follow.read)() {
+            Ok(operator) => {
+                let text = |operator: &Operator| operator.source.as_ref().map(|source| source.text.clone());
+                if text(&operator) == text(&self.operator) {
+                    self.problem = None;
+                    return None;
+                }
+                if (&operator.provider, &operator.state) != (&self.operator.provider, &self.operator.state) {
+                    problems.push("changes of [provider] and [state] take effect when the program is restarted".into());
+                }
+                let (provider, state) = (self.operator.provider.clone(), self.operator.state.clone());
+                Some(Operator { provider, state, ..operator })
+            }
+            Err(found) => {
+                self.refuse("read", &found, problems);
+                None
+            }
+        }
+    }
+
+    /// The operator's file cannot be read, or not be used: reported once.
+    fn refuse(&mut self, what: &str, error: &str, problems: &mut Vec<String>) {
+        let problem =
+            format!("the configuration was edited and cannot be {what}, so the one before remains in force: {error}");
+        if self.problem.as_ref() != Some(&problem) {
+            problems.push(problem.clone());
+        }
+        self.problem = Some(problem);
+    }
+
+    /// All entries, in order of registration.
+    fn entries(&self) -> Vec<PluginEntry> {
+        let own = self.operator.plugins.iter().filter(|entry| !self.removed.contains(&entry.folder));
+        let own = own.map(|entry| self.changed.get(&entry.folder).unwrap_or(entry));
+        own.chain(&self.added).cloned().collect()
+    }
+
+    /// Loads what differs from `before`; `None` where nothing does.
+    ///
+    /// # Errors
+    /// A plugin that is new, or whose entry has changed, cannot be used.
+    fn load(&mut self, before: &Arc<Shared>, problems: &mut Vec<String>) -> Result<Option<Shared>, HostError> {
+        let operator = Operator { plugins: self.entries(), ..self.operator.clone() };
+        let same_limits = operator.limits == before.operator.limits;
+        let mut records: Vec<Record> = Vec::new();
+        for entry in &operator.plugins {
+            let is_prior = |record: &&Record| record.loaded.plugin.entry.folder == entry.folder;
+            let prior = before.records.iter().find(is_prior);
+            let loaded = match prior {
+                Some(prior) => {
+                    let as_before = same_limits && is_same_entry(&prior.loaded.plugin.entry, entry);
+                    renewed(&operator, entry, prior, as_before, before, problems)?
+                }
+                None => Arc::new(LoadedPlugin::load(&operator, entry, before.basis.engine.as_ref())?),
+            };
+            load::refuse_duplicate(&records, &loaded.plugin)?;
+            let serial = prior.map_or(self.next_serial, |prior| prior.serial);
+            self.next_serial = self.next_serial.max(serial + 1);
+            let enabled = !self.disabled.contains(loaded.id());
+            records.push(Record { serial, enabled, loaded });
+        }
+        let is_same = |(a, b): (&Record, &Record)| {
+            a.serial == b.serial && a.enabled == b.enabled && Arc::ptr_eq(&a.loaded, &b.loaded)
+        };
+        let unchanged = records.len() == before.records.len() && records.iter().zip(&before.records).all(is_same);
+        if unchanged && is_same_beside_plugins(&operator, &before.operator) {
+            return Ok(None);
+        }
+        Shared::new(Arc::clone(&before.basis), operator, records).map(Some)
+    }
+}
+
+/// The plugin of an entry: as it was where neither its files nor its entry have changed, or where the new files cannot be used.
+///
+/// # Errors
+/// The entry has changed, and the plugin cannot be used with it.
+fn renewed(
+    operator: &Operator,
+    entry: &PluginEntry,
+    prior: &Record,
+    as_before: bool,
+    before: &Shared,
+    problems: &mut Vec<String>,
+) -> Result<Arc<LoadedPlugin>, HostError> {
+    let keep = || Ok(Arc::clone(&prior.loaded));
+    let mut refuse = |problem: String| {
+        if prior.loaded.note_problem(Some(&problem)) {
+            problems.push(problem);
+        }
+        keep()
+    };
+    if !prior.loaded.was_touched() && as_before {
+        return keep();
+    }
+    let id = prior.loaded.id();
+    match LoadedPlugin::load(operator, entry, before.basis.engine.as_ref()) {
+        Ok(new) if new.is_same_as(&prior.loaded) => {
+            prior.loaded.note_problem(None);
+            keep()
+        }
+        Ok(new) if new.id() == id => Ok(Arc::new(new)),
+        Ok(new) => {
+            let (new, file) = (new.id(), entry.folder.join(config::MANIFEST_FILE));
+            refuse(format!(
+                "plugin `{id}` was not reloaded: the id in {} is now `{new}`. Restart the program to use it under that id.",
+                file.display()
+            ))
+        }
+        Err(error) if as_before => {
+            let version = &prior.loaded.plugin.manifest.version;
+            let error = error.in_one_line();
+            refuse(format!("plugin `{id}` was not reloaded, and version {version} stays in use: {error}"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether all but the plugins is the same, wherever in the file it is.
+fn is_same_beside_plugins(a: &Operator, b: &Operator) -> bool {
+    let text = |operator: &Operator| operator.source.as_ref().map(|source| source.text.clone());
+    text(a) == text(b)
+}

@@ -1,0 +1,370 @@
+//! Plugins that change while sessions are open: edited files, an edited configuration, and what the embedder asks for.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll};
+
+use tempfile::TempDir;
+use tidegate::{
+    BoxFuture, Delta, Engine, EngineOptions, EventKind, Host, HostError, Model, ModelError, ModelStream, Operator,
+    PluginEntry, PluginId, Power, Prompt, Session, SessionOptions, SourceFile, StopReason, StreamKind,
+};
+
+/// The component of the guest that does what the text it is given says.
+fn component() -> &'static [u8] {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/conformance");
+    BYTES
+        .get_or_init(|| tidegate_build::build(&source, &tidegate_build::Options::default(), &mut |_| {}).unwrap().bytes)
+}
+
+fn manifest() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/conformance/plugin.toml")).unwrap()
+}
+
+/// One engine for all tests: each sets address space aside.
+fn engine() -> &'static Engine {
+    static ENGINE: OnceLock<Engine> = OnceLock::new();
+    ENGINE.get_or_init(|| Engine::new(&EngineOptions { cache_dir: None, max_instances: 64 }).unwrap())
+}
+
+/// Says a script for the plugin, one a turn, and keeps what it was sent.
+#[derive(Default)]
+struct Says {
+    scripts: Mutex<VecDeque<String>>,
+    prompts: Mutex<Vec<String>>,
+}
+
+struct Text(VecDeque<Delta>);
+
+impl Model for Says {
+    fn provider(&self) -> &str {
+        "test"
+    }
+
+    fn name(&self) -> &str {
+        "says"
+    }
+
+    fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
+        let system: Vec<&str> = prompt.system.iter().map(|block| block.text.as_str()).collect();
+        self.prompts.lock().unwrap().push(system.join("\n"));
+        let text = self.scripts.lock().unwrap().pop_front().unwrap();
+        let deltas = [
+            Delta::Start { model: None },
+            Delta::BlockStart { block: 0, kind: StreamKind::Text },
+            Delta::Piece { block: 0, text },
+            Delta::BlockEnd { block: 0 },
+            Delta::Stop { reason: StopReason::EndTurn },
+        ];
+        Box::pin(async move { Ok(Box::new(Text(deltas.into())) as Box<dyn ModelStream>) })
+    }
+}
+
+impl ModelStream for Text {
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>> {
+        Poll::Ready(self.0.pop_front().map(Ok))
+    }
+}
+
+/// A workspace with a plugin in it, and the operator's file that names it.
+struct Place(TempDir);
+
+impl Place {
+    /// `entry`: what the operator says of the plugin, besides where it is and what it is granted.
+    fn new(entry: &str) -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(place.plugin()).unwrap();
+        fs::write(place.plugin().join("component.wasm"), component()).unwrap();
+        place.write_manifest(&manifest());
+        place.write_operator(&Self::entry(entry));
+        place
+    }
+
+    fn entry(more: &str) -> String {
+        format!(
+            "[rules]\nbuiltin_rules = false\nuser_rules = false\n\
+             [[plugin]]\npath = \"plugin\"\ngrants = [\"state\", \"session\", \"history\", \"tools\"]\n{more}\n\
+             [plugin.settings]\nonly = [\"on_plain_text\"]\nunit = \"whole\"\n"
+        )
+    }
+
+    fn plugin(&self) -> std::path::PathBuf {
+        self.0.path().join("plugin")
+    }
+
+    fn write_manifest(&self, text: &str) {
+        fs::write(self.plugin().join("plugin.toml"), text).unwrap();
+    }
+
+    fn write_operator(&self, text: &str) {
+        fs::write(self.operator_file(), text).unwrap();
+    }
+
+    fn operator_file(&self) -> std::path::PathBuf {
+        self.0.path().join("tidegate.toml")
+    }
+
+    /// A host that follows the operator's file.
+    async fn host(&self) -> Host {
+        let file = self.operator_file();
+        let operator = Operator::load(&file).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let builder = Host::builder(operator).engine(engine()).user_rules(None);
+        builder.follow(move || Operator::load(&file).map_err(|wrong| wrong.in_one_line())).open().await.unwrap()
+    }
+
+    async fn session(&self, host: &Host) -> Run {
+        let model = Arc::new(Says::default());
+        let session = host.session(SessionOptions::new(self.0.path()).model(Arc::<Says>::clone(&model))).await.unwrap();
+        Run { session, model }
+    }
+}
+
+/// A session and what its model says.
+struct Run {
+    session: Session,
+    model: Arc<Says>,
+}
+
+impl Run {
+    /// One turn: what is shown of the script, and what changed.
+    async fn turn(&self, script: &str) -> (String, Vec<String>) {
+        self.model.scripts.lock().unwrap().push_back(script.to_owned());
+        let mut turn = self.session.prompt("go");
+        let mut changes = Vec::new();
+        while let Some(event) = turn.next().await {
+            changes.extend(match event.kind {
+                EventKind::ExtensionRegistered { plugin, version, action, .. } => {
+                    Some(format!("{action} {plugin} {version}"))
+                }
+                EventKind::ExtensionUnregistered { plugin, action, .. } => Some(format!("{action} {plugin}")),
+                EventKind::ExtensionState { operation, .. } if operation == "clear" => Some(operation),
+                EventKind::Notice { message } => Some(message),
+                _ => None,
+            });
+        }
+        (turn.report().await.text, changes)
+    }
+
+    /// One turn in which nothing changes.
+    async fn say(&self, script: &str) -> String {
+        let (text, changes) = self.turn(script).await;
+        assert_eq!(changes, [""; 0], "{script}");
+        text
+    }
+}
+
+/// What `!count` says in the first turn of an instance: it is called with the input and the output before.
+const NEW: &str = "3";
+/// The same in its second turn.
+const KEPT: &str = "6";
+
+fn id(plugin: &str) -> PluginId {
+    plugin.parse().unwrap()
+}
+
+/// The first turn registers the plugin.
+async fn started(place: &Place, host: &Host) -> Run {
+    let run = place.session(host).await;
+    let first = run.turn("!state-set k kept").await;
+    assert_eq!(first, ("()".to_owned(), vec!["register conformance 0.1.0".to_owned()]));
+    run
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_manifest_is_in_force_from_the_next_turn_and_the_state_is_kept() {
+    let place = Place::new("");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    assert_eq!(run.say("!count").await, KEPT, "the instance is kept while nothing changes");
+    place.write_manifest(&manifest().replace("0.1.0", "0.2.0"));
+    let (text, changes) = run.turn("!count").await;
+    assert_eq!((text.as_str(), changes), (NEW, vec!["reload conformance 0.2.0".to_owned()]));
+    assert_eq!(run.say("!state-get k").await, "Some(\"kept\")");
+    // The same text again is no change.
+    place.write_manifest(&manifest().replace("0.1.0", "0.2.0"));
+    assert_eq!(run.say("!count").await, "9");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_cannot_be_used_leaves_the_one_before_in_use() {
+    let place = Place::new("required = true");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    place.write_manifest(&manifest().replace("description = \"A guest", "descripton = \"A guest"));
+    let (text, changes) = run.turn("!state-get k").await;
+    assert_eq!(text, "Some(\"kept\")");
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert!(
+        changes[0].starts_with("plugin `conformance` was not reloaded, and version 0.1.0 stays in use"),
+        "{changes:?}"
+    );
+    assert!(changes[0].contains("descripton") && changes[0].contains("plugin.toml:4"), "{changes:?}");
+    // The component, cut short as by a build that is under way.
+    place.write_manifest(&manifest());
+    fs::write(place.plugin().join("component.wasm"), &component()[..1000]).unwrap();
+    let (text, changes) = run.turn("!count").await;
+    assert_eq!(text, "9", "it is still the same instance");
+    assert!(changes.len() == 1 && changes[0].contains("version 0.1.0 stays in use"), "{changes:?}");
+    // A session that opens now has the working version too.
+    let other = place.session(&host).await;
+    assert_eq!(other.turn("!count").await.0, NEW);
+    fs::write(place.plugin().join("component.wasm"), component()).unwrap();
+    place.write_manifest(&manifest().replace("0.1.0", "0.3.0"));
+    let (text, changes) = run.turn("!state-get k").await;
+    assert_eq!((text.as_str(), changes), ("Some(\"kept\")", vec!["reload conformance 0.3.0".to_owned()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_does_without_a_plugin_and_uses_it_again() {
+    let place = Place::new("");
+    let host = place.host().await;
+    let (run, other) = (started(&place, &host).await, started(&place, &host).await);
+    run.session.disable_plugin(&id("conformance")).unwrap();
+    let (text, changes) = run.turn("!count").await;
+    assert_eq!((text.as_str(), changes), ("!count", vec!["disable conformance".to_owned()]));
+    assert_eq!(other.say("!count").await, KEPT, "the other session goes on");
+    run.session.enable_plugin(&id("conformance")).unwrap();
+    let (text, changes) = run.turn("!state-get k").await;
+    assert_eq!((text.as_str(), changes), ("Some(\"kept\")", vec!["enable conformance 0.1.0".to_owned()]));
+    let unknown = run.session.disable_plugin(&id("other")).unwrap_err();
+    assert_eq!(unknown.code().map(|code| code.as_str()), Some("host-unknown-plugin"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_host_disables_enables_and_configures_plugins_of_all_sessions() {
+    let place = Place::new("");
+    let host = place.host().await;
+    let (run, other) = (started(&place, &host).await, started(&place, &host).await);
+    host.plugins().disable(&id("conformance")).await.unwrap();
+    assert!(host.plugins().list().iter().all(|plugin| !plugin.enabled));
+    for run in [&run, &other] {
+        assert_eq!(run.turn("!count").await, ("!count".to_owned(), vec!["disable conformance".to_owned()]));
+    }
+    host.plugins().enable(&id("conformance")).await.unwrap();
+    host.plugins().configure(&id("conformance"), |entry| entry.required = true).await.unwrap();
+    let (text, changes) = run.turn("!state-get k").await;
+    assert_eq!((text.as_str(), changes), ("Some(\"kept\")", vec!["enable conformance 0.1.0".to_owned()]));
+    let refused = host.plugins().disable(&id("conformance")).await.unwrap_err();
+    assert!(matches!(refused, HostError::PluginRequired { .. }), "{refused}");
+    assert_eq!(refused.code().map(|code| code.as_str()), Some("host-plugin-required"));
+    assert!(
+        run.session.disable_plugin(&id("conformance")).is_err()
+            && host.plugins().unregister(&id("conformance")).await.is_err()
+    );
+    // What cannot be used is refused, and nothing changes.
+    let refused = host.plugins().configure(&id("conformance"), |entry| entry.grants.clear()).await.unwrap_err();
+    assert!(refused.to_string().contains("requests the power"), "{refused}");
+    assert_eq!(run.say("!count").await, KEPT);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unregistering_ends_after_the_running_turn_and_deletes_the_state() {
+    let place = Place::new("");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    // Case 11: the callback that runs finishes.
+    run.model.scripts.lock().unwrap().push_back("!work 1\n!state-set late 1".to_owned());
+    let mut running = run.session.prompt("go");
+    while !matches!(running.next().await.unwrap().kind, EventKind::CognitionIn { .. }) {}
+    host.plugins().unregister(&id("conformance")).await.unwrap();
+    assert_eq!(running.report().await.text, "()", "the callback was stopped");
+    assert_eq!(host.plugins().list().len(), 0);
+    let (text, changes) = run.turn("!state-keys").await;
+    assert_eq!(
+        (text.as_str(), changes),
+        ("!state-keys", vec!["clear".to_owned(), "unregister conformance".to_owned()])
+    );
+    let mut entry = PluginEntry::of_path(&place.plugin());
+    entry.grants = vec![Power::State, Power::Session, Power::History, Power::Tools];
+    entry.settings.insert("unit".into(), (tidegate::SettingValue::Text("whole".into()), None));
+    entry.settings.insert("only".into(), (tidegate::SettingValue::Texts(vec!["on_plain_text".into()]), None));
+    assert_eq!(host.plugins().register(entry.clone()).await.unwrap(), id("conformance"));
+    let twice = host.plugins().register(entry).await.unwrap_err();
+    assert!(matches!(twice, HostError::PluginRegistered { .. }), "{twice}");
+    let (text, changes) = run.turn("!state-keys").await;
+    assert_eq!((text.as_str(), changes), ("[]", vec!["register conformance 0.1.0".to_owned()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_that_left_and_came_back_between_two_turns_starts_without_state() {
+    let place = Place::new("");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    let entry = Operator::load(&place.operator_file()).unwrap().plugins.remove(0);
+    host.plugins().unregister(&id("conformance")).await.unwrap();
+    host.plugins().register(entry).await.unwrap();
+    let (text, changes) = run.turn("!state-keys").await;
+    assert_eq!(text, "[]");
+    assert_eq!(changes, ["clear", "unregister conformance", "register conformance 0.1.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_configuration_is_in_force_from_the_next_turn_or_not_at_all() {
+    let place = Place::new("");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    let system = |text: &str| format!("[prompt]\nsystem = {text:?}\n");
+    place.write_operator(&(system("Be brief.") + &Place::entry("required = true")));
+    let (_, changes) = run.turn("!count").await;
+    assert_eq!(changes, ["reload conformance 0.1.0"]);
+    assert!(run.model.prompts.lock().unwrap().last().unwrap().contains("Be brief."));
+    // A file that cannot be read, and one that names a plugin which is not there, change nothing.
+    place.write_operator("limits = \n");
+    let (text, changes) = run.turn("!count").await;
+    assert_eq!(text, KEPT);
+    assert!(
+        changes.len() == 1 && changes[0].contains("cannot be read") && changes[0].contains("tidegate.toml:1"),
+        "{changes:?}"
+    );
+    place.write_operator(&(system("Be long.") + &Place::entry("") + "[[plugin]]\npath = \"missing\"\n"));
+    let (text, changes) = run.turn("!count").await;
+    assert_eq!(text, "9");
+    assert!(changes.len() == 1 && changes[0].contains("the one before remains in force"), "{changes:?}");
+    assert!(run.model.prompts.lock().unwrap().last().unwrap().contains("Be brief."));
+    // Without the plugin.
+    place.write_operator("[rules]\nbuiltin_rules = false\n");
+    let (text, changes) = run.turn("!count").await;
+    assert_eq!((text.as_str(), changes), ("!count", vec!["clear".to_owned(), "unregister conformance".to_owned()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_call_fails_while_plugins_are_reloaded_under_many_sessions() {
+    let place = Arc::new(Place::new(""));
+    let host = place.host().await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..12 {
+        let run = place.session(&host).await;
+        tasks.spawn(async move {
+            let key = format!("own-{number}");
+            run.turn(&format!("!state-set {key} {number}")).await;
+            for _ in 0..15 {
+                let (text, changes) = run.turn(&format!("!state-get {key}")).await;
+                assert_eq!(text, format!("Some(\"{number}\")"));
+                assert!(changes.iter().all(|change| change.starts_with("reload conformance")), "{changes:?}");
+            }
+        });
+    }
+    let mut edits = 0;
+    while !tasks.is_empty() {
+        edits += 1;
+        // In the place of the other file at once, as editors write.
+        let text = manifest().replace("0.1.0", &format!("0.1.{edits}"));
+        let (new, file) = (place.plugin().join("new"), place.plugin().join("plugin.toml"));
+        fs::write(&new, text).unwrap();
+        fs::rename(new, file).unwrap();
+        tokio::select! {
+            done = tasks.join_next() => drop(done.map(Result::unwrap)),
+            () = tokio::time::sleep(std::time::Duration::from_millis(20)) => {}
+        }
+    }
+    assert!(edits > 2, "the plugin was edited while sessions ran");
+}
+
+#[test]
+fn the_operators_file_of_these_tests_is_valid() {
+    Operator::of_source(&SourceFile::new("tidegate.toml", Place::entry("required = true"))).unwrap();
+}
