@@ -121,6 +121,9 @@ pub(crate) enum PluginCommand {
     Build {
         /// The folder that contains plugin.toml and Cargo.toml
         folder: PathBuf,
+        /// Build again whenever the source changes; a running host uses the new component from its next turn on
+        #[arg(long)]
+        watch: bool,
     },
 }
 

@@ -85,6 +85,11 @@ impl Failure {
         Self { exit: Exit::Failed, ..Self::setup(message) }
     }
 
+    /// Whether there is nothing to say: the reader of the output is gone.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// Returns it in one line.
     pub(crate) fn into_line(self) -> String {
         self.line

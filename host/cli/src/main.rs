@@ -19,6 +19,7 @@ mod state;
 mod style;
 mod summary;
 mod trouble;
+mod watch;
 
 use clap::Parser;
 
@@ -82,7 +83,8 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Command::Plugin { command: PluginCommand::New { folder, sdk } } => plugin::new(&folder, sdk.as_deref()),
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(&args.common, json).await,
         Command::Plugin { command: PluginCommand::Show { folder } } => plugin::show(&folder),
-        Command::Plugin { command: PluginCommand::Build { folder } } => plugin::build(&folder),
+        Command::Plugin { command: PluginCommand::Build { folder, watch: false } } => plugin::build(&folder),
+        Command::Plugin { command: PluginCommand::Build { folder, watch: true } } => watch::build(&folder),
         Command::State { command } => state::run(&args.common, command).await,
         Command::Rules { command } => rules::run(&args.common, command).await,
         Command::Completions { shell } => completions(shell),

@@ -1,0 +1,93 @@
+//! `tidegate plugin build --watch`: builds a plugin again whenever its source changes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+
+use crate::exit::{Exit, Failure};
+use crate::screen::clean::flat;
+use crate::{plugin, say};
+
+/// Time between two looks at the source.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// Folders within folders that are looked into.
+const MAX_DEPTH: u32 = 16;
+
+/// What is built, and never source.
+const BUILT: [&str; 2] = ["target", "component.wasm"];
+
+/// The files of a plugin's source, with when each was changed and its size.
+type Source = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
+
+/// Builds the plugin in `folder` now and after each change, until the program is ended. A build that fails is reported, and the
+/// component of the last one that succeeded stays.
+///
+/// # Errors
+/// Standard output is gone, or the folder is.
+pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
+    let mut built = None;
+    loop {
+        let source = source(folder);
+        if source.is_empty() {
+            return Err(Failure::setup(format_args!("there are no files in {}", flat(&folder.display().to_string()))));
+        }
+        // Files that are still being written when they are found have changed again at the next look.
+        if built.as_ref() != Some(&source) {
+            match plugin::build(folder) {
+                Ok(_) => {}
+                Err(failure) if failure.is_silent() => return Err(failure),
+                Err(failure) => drop(failure.report()),
+            }
+            say::note("waiting for changes of the source; Ctrl+C ends");
+            built = Some(source);
+        }
+        sleep(LOOK);
+    }
+}
+
+/// All files of the folder but hidden ones and what is built.
+fn source(folder: &Path) -> Source {
+    let mut source = Source::new();
+    let mut open = vec![(folder.to_owned(), 0)];
+    while let Some((folder, depth)) = open.pop() {
+        for entry in folder.read_dir().into_iter().flatten().flatten() {
+            let (name, path) = (entry.file_name(), entry.path());
+            let name = name.to_string_lossy();
+            if name.starts_with('.') || BUILT.contains(&name.as_ref()) || name.ends_with(".partial") {
+                continue;
+            }
+            let Ok(about) = entry.metadata() else { continue };
+            if about.is_dir() && depth < MAX_DEPTH {
+                open.push((path, depth + 1));
+            } else if about.is_file() {
+                source.insert(path, (about.modified().ok(), about.len()));
+            }
+        }
+    }
+    source
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::source;
+    use std::fs;
+
+    #[test]
+    fn what_is_built_and_hidden_files_are_no_source() {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["src/deep/a.rs", "plugin.toml", "target/x", "component.wasm", ".git/x", "component.1-2.partial"] {
+            fs::create_dir_all(folder.path().join(file).parent().unwrap()).unwrap();
+            fs::write(folder.path().join(file), "x").unwrap();
+        }
+        let before = source(folder.path());
+        let names: Vec<_> = before.keys().map(|path| path.strip_prefix(folder.path()).unwrap().to_owned()).collect();
+        assert_eq!(names, ["plugin.toml", "src/deep/a.rs"].map(Into::<std::path::PathBuf>::into));
+        fs::write(folder.path().join("component.wasm"), "more").unwrap();
+        assert_eq!(source(folder.path()), before);
+        fs::write(folder.path().join("src/deep/a.rs"), "more").unwrap();
+        assert_ne!(source(folder.path()), before);
+    }
+}
