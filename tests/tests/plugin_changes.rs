@@ -325,6 +325,17 @@ async fn an_edited_configuration_is_in_force_from_the_next_turn_or_not_at_all() 
     assert_eq!(text, "9");
     assert!(changes.len() == 1 && changes[0].contains("the one before remains in force"), "{changes:?}");
     assert!(run.model.prompts.lock().unwrap().last().unwrap().contains("Be brief."));
+    // Switched off and on, with its state.
+    place.write_operator(&Place::entry("enabled = false"));
+    let (text, changes) = run.turn("!count").await;
+    assert_eq!((text.as_str(), changes), ("!count", vec!["disable conformance".to_owned()]));
+    place.write_operator(&Place::entry(""));
+    let (text, changes) = run.turn("!state-get k").await;
+    assert_eq!((text.as_str(), changes), ("Some(\"kept\")", vec!["enable conformance 0.1.0".to_owned()]));
+    // What the model may do does not change while the program runs.
+    place.write_operator(&(Place::entry("") + "[tools.permission]\nshell = \"allow\"\n"));
+    let (_, changes) = run.turn("!count").await;
+    assert_eq!(changes, ["changes of [provider], [state] and [tools] take effect when the program is restarted"]);
     // Without the plugin.
     place.write_operator("[rules]\nbuiltin_rules = false\n");
     let (text, changes) = run.turn("!count").await;

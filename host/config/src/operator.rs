@@ -27,6 +27,8 @@ pub struct Operator {
     pub system: Option<String>,
     /// Plugins that are switched on, in order of registration.
     pub plugins: Vec<PluginEntry>,
+    /// Plugins that are switched off: they are not loaded. One that a running host has loaded before keeps its state.
+    pub disabled: Vec<PluginEntry>,
     /// Stream rules; the names in `disabled_rules` are as typed.
     pub rules: rules::RuleSettings,
     /// Where rule files are, in addition to those of plugins and the built-in ones.
@@ -147,6 +149,7 @@ impl Default for Operator {
             provider: Provider::of(typed.provider, Path::new("")),
             system: None,
             plugins: Vec::new(),
+            disabled: Vec::new(),
             rules: typed.rules.settings,
             rule_folders: RuleFolders::default(),
             tools: ToolSettings::of(&typed.tools.shell, Vec::new()),
@@ -181,7 +184,8 @@ impl Operator {
         let entries = typed.plugin.iter().enumerate();
         let plugins =
             entries.map(|(index, plugin)| (plugin.enabled, plugin_entry(&mut document, index, plugin, folder)));
-        let plugins: Vec<_> = plugins.collect();
+        let (on, off): (Vec<_>, Vec<_>) = plugins.partition(|(enabled, _)| *enabled);
+        let entries = |of: Vec<(bool, PluginEntry)>| of.into_iter().map(|(_, entry)| entry).collect();
         if !document.found.is_empty() {
             return Err(Diagnostics(document.found));
         }
@@ -189,7 +193,8 @@ impl Operator {
             source: Some(Arc::clone(source)),
             provider: Provider::of(typed.provider, folder),
             system,
-            plugins: plugins.into_iter().filter_map(|(enabled, entry)| enabled.then_some(entry)).collect(),
+            plugins: entries(on),
+            disabled: entries(off),
             rules: typed.rules.settings,
             rule_folders,
             tools: ToolSettings::of(&typed.tools.shell, permissions),

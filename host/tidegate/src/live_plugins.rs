@@ -240,11 +240,13 @@ impl Desired {
                     self.problem = None;
                     return None;
                 }
-                if (&operator.provider, &operator.state) != (&self.operator.provider, &self.operator.state) {
-                    problems.push("changes of [provider] and [state] take effect when the program is restarted".into());
+                let fixed = |of: &Operator| (of.provider.clone(), of.state.clone(), of.tools.clone());
+                if fixed(&operator) != fixed(&self.operator) {
+                    let parts = "[provider], [state] and [tools]";
+                    problems.push(format!("changes of {parts} take effect when the program is restarted"));
                 }
-                let (provider, state) = (self.operator.provider.clone(), self.operator.state.clone());
-                Some(Operator { provider, state, ..operator })
+                let (provider, state, tools) = fixed(&self.operator);
+                Some(Operator { provider, state, tools, ..operator })
             }
             Err(found) => {
                 self.refuse("read", &found, problems);
@@ -294,6 +296,13 @@ impl Desired {
             let enabled = !self.disabled.contains(loaded.id());
             records.push(Record { serial, enabled, loaded });
         }
+        let is_off = |record: &&Record| {
+            let folder = &record.loaded.plugin.entry.folder;
+            operator.disabled.iter().any(|entry| entry.folder == *folder)
+                && records.iter().all(|other| other.serial != record.serial)
+        };
+        let off = before.records.iter().filter(is_off).map(|record| Record { enabled: false, ..record.clone() });
+        records.extend(off.collect::<Vec<_>>());
         let is_same = |(a, b): (&Record, &Record)| {
             a.serial == b.serial && a.enabled == b.enabled && Arc::ptr_eq(&a.loaded, &b.loaded)
         };

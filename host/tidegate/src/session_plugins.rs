@@ -33,6 +33,8 @@ struct State {
 impl SessionPlugins {
     pub(crate) fn new(live: Arc<LivePlugins>, options: SessionOptions, loaded: Arc<Loaded>) -> Self {
         let seen = live.edition();
+        // The conversation has its own owner.
+        let options = SessionOptions { history: Vec::new(), ..options };
         Self { live, options, state: Mutex::new(State { loaded, disabled: BTreeSet::new(), seen, failed: None }) }
     }
 

@@ -49,7 +49,7 @@ pub struct ExtensionChange {
     pub plugin: PluginId,
     /// Its version: the new one, or of a plugin that left the last one.
     pub version: String,
-    /// What happened.
+    /// Whether it came, left, or has changed.
     pub action: RegistrationAction,
     /// Why, as in `its files were edited`.
     pub reason: String,
