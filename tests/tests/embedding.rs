@@ -98,6 +98,44 @@ async fn values_that_plugins_keep_live_by_the_clock_of_the_embedder() {
     }
 }
 
+/// A clock whose waits end when the test says so.
+struct Told(Arc<tokio::sync::Notify>);
+
+impl Clock for Told {
+    fn now_ms(&self) -> u64 {
+        0
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+        let ended = Arc::clone(&self.0);
+        Box::pin(async move { ended.notified().await })
+    }
+}
+
+#[tokio::test]
+async fn instances_are_dropped_when_their_session_is_idle_for_long() {
+    let idle = Arc::new(tokio::sync::Notify::new());
+    let builder = Host::builder(operator()).cache_dir(None).max_instances(4).user_rules(None);
+    let host = builder.clock(Arc::new(Told(Arc::clone(&idle)))).open().await.unwrap();
+    let model = Says(Mutex::new(["!count", "!state-set k v", "!count", "!state-get k"].into()));
+    let folder = tempfile::tempdir().unwrap();
+    let session = host.session(SessionOptions::new(folder.path()).model(Arc::new(model))).await.unwrap();
+    let say = async || session.prompt("go").report().await.text;
+    let first = say().await;
+    say().await;
+    let others = async || {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    };
+    // The task that waits comes to its wait, and then to what follows it: the runtime has one thread.
+    others().await;
+    idle.notify_waiters();
+    others().await;
+    assert_eq!(say().await, first, "a new instance counts from the start");
+    assert_eq!(say().await, "Some(\"v\")", "what it kept is still there");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn hosts_share_an_engine_and_the_components_on_it() {
     let engine = Engine::new(&EngineOptions { cache_dir: None, max_instances: 4 }).unwrap();

@@ -334,6 +334,10 @@ impl Extensions for SessionExtensions {
         }
     }
 
+    fn release_instances(&self) {
+        self.slots.iter().for_each(|slot| slot.drop_instances());
+    }
+
     fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
         Box::pin(self.settle_all(patience))
     }

@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use flow::{Message, PluginId, SessionId, TurnStatus};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 use turn::ports::{Clock, Confirm, ExtensionHost, Inbox, Model};
 use turn::{CancellationToken, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
 
@@ -17,6 +19,9 @@ use crate::options::fresh_id;
 use crate::session_plugins::SessionPlugins;
 use crate::turns::Turn;
 use crate::{HostError, Loaded, SessionOptions};
+
+/// How long a session keeps the instances of its plugins after its last turn.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// A session of a [`Host`](crate::Host): turns that share a history. A clone is a handle of the same session.
 ///
@@ -34,6 +39,7 @@ struct Shared {
     history: History,
     inbox: Arc<Mailbox>,
     runtime: Handle,
+    clock: Arc<dyn Clock>,
     /// Cancelled when the session is closed.
     released: CancellationToken,
     state: Mutex<State>,
@@ -51,6 +57,8 @@ struct State {
     closed: bool,
     /// What rules did, as of the end of the last turn.
     metrics: BTreeMap<String, RuleMetrics>,
+    /// Waits to release what an idle session does not need.
+    release: Option<AbortHandle>,
 }
 
 /// A turn that was asked for.
@@ -101,7 +109,7 @@ impl Session {
             tools: loaded.tools(&options, &rules),
             confirm,
             rules,
-            clock,
+            clock: Arc::clone(&clock),
             settings: loaded.settings.clone(),
         })
         .await?;
@@ -118,7 +126,7 @@ impl Session {
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
         let released = CancellationToken::new();
-        Ok(Self(Arc::new(Shared { id, model, plugins, hub, history, inbox, runtime, state, released })))
+        Ok(Self(Arc::new(Shared { id, model, plugins, hub, history, inbox, runtime, clock, state, released })))
     }
 
     /// Returns the session's id.
@@ -259,6 +267,7 @@ impl Session {
     fn begin(&self, mut state: MutexGuard<'_, State>, job: Job) {
         let Some(session) = state.idle.take() else { return };
         state.running = Some(job.cancel.clone());
+        state.release.take().iter().for_each(AbortHandle::abort);
         // A runtime that was shut down drops the task at once, and the task takes the lock then.
         drop(state);
         let runner = Runner { shared: Arc::clone(&self.0), session: Some(session) };
@@ -280,6 +289,17 @@ impl Job {
 }
 
 impl Shared {
+    /// Drops the instances of plugins when the session has been idle for a while.
+    fn release_later(self: &Arc<Self>) -> AbortHandle {
+        let (session, idle) = (Arc::downgrade(self), self.clock.sleep(IDLE));
+        let waiting = async move {
+            idle.await;
+            let Some(session) = session.upgrade() else { return };
+            lock(&session.state).idle.iter().for_each(|session| session.release_instances());
+        };
+        self.runtime.spawn(waiting).abort_handle()
+    }
+
     /// Closes the session, which may wait for the store of its state.
     fn end(&self, session: turn::Session) {
         let released = self.released.clone();
@@ -334,7 +354,10 @@ impl Runner {
         let next = state.waiting.pop_front().or_else(steering);
         match &next {
             Some(job) => state.running = Some(job.cancel.clone()),
-            None => state.idle = self.session.take(),
+            None => {
+                state.idle = self.session.take();
+                state.release = Some(self.shared.release_later());
+            }
         }
         next
     }

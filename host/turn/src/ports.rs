@@ -231,6 +231,9 @@ pub trait Extensions: Any + Send + Sync {
         let _ = end;
     }
 
+    /// The session is idle for long: instances are dropped, and made again by the next call. State stays. Must not wait.
+    fn release_instances(&self) {}
+
     /// Waits until the state is durable that accepted callbacks have written. A store that does not answer is asked again
     /// until `patience` has passed.
     ///

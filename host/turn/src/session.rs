@@ -299,6 +299,11 @@ impl Session {
         self.hub.close();
     }
 
+    /// Drops the instances of its extensions, which cost memory while the session is idle. The next call makes new ones.
+    pub fn release_instances(&self) {
+        self.caller.extensions.release_instances();
+    }
+
     pub(crate) fn set_place(&self, place: RunPosition) {
         self.hub.set_place(place);
     }
