@@ -84,6 +84,15 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: StateCommand,
     },
+    /// Print the request that a turn would send, part by part with its origin; nothing is sent
+    Explain {
+        /// The user's input; plugins see it as in a turn
+        #[arg(long, value_name = "INPUT")]
+        prompt: String,
+        /// Print a JSON object, with all texts whole
+        #[arg(long)]
+        json: bool,
+    },
     /// Check that the provider answers, plugins load, callbacks can be called and rules can fire
     Doctor(Doctor),
     /// Print the completion script for a shell

@@ -6,6 +6,7 @@ mod args;
 mod ask;
 mod doctor;
 mod exit;
+mod explain;
 mod list;
 mod open;
 mod plugin;
@@ -85,6 +86,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Command::Plugin { command: PluginCommand::Show { folder } } => plugin::show(&folder),
         Command::Plugin { command: PluginCommand::Build { folder, watch: false } } => plugin::build(&folder),
         Command::Plugin { command: PluginCommand::Build { folder, watch: true } } => watch::build(&folder),
+        Command::Explain { prompt, json } => explain::prompt(&args.common, &prompt, json).await,
         Command::State { command } => state::run(&args.common, command).await,
         Command::Rules { command } => rules::run(&args.common, command).await,
         Command::Completions { shell } => completions(shell),

@@ -85,6 +85,7 @@ fn plugins_and_doctor() {
     let place = workspace();
     check(&place, "plugin-list", &["plugin", "list"]);
     check(&place, "plugin-show", &["plugin", "show", "house"]);
+    check(&place, "explain-prompt", &["explain", "--prompt", "Which port?"]);
     check(&place, "doctor", &["doctor"]);
     check(&place, "doctor-json", &["doctor", "--json"]);
 }
