@@ -8,12 +8,13 @@ use crate::__guest::on_llm_output::exports::tidegate::extension::on_llm_output a
 use crate::__guest::on_plain_text::exports::tidegate::extension::on_plain_text as text;
 use crate::__guest::on_tag::exports::tidegate::extension::on_tag as tag;
 use crate::__guest::powers::tidegate::extension::{session, state, tools};
+use crate::__guest::tool_provider::exports::tidegate::extension::tool_provider as provider;
 use crate::__guest::ttsr_triggered::exports::tidegate::extension::ttsr_triggered as ttsr;
 use crate::export::Callback;
 use crate::{
     Blob, Content, InputAnswer, LlmOutput, Message, Moment, OnFailure, OutputAnswer, OutputMode, Part, Role,
     RuleAction, RuleMatch, RuleStream, SessionInfo, Setting, StateError, StopReason, Tag, TagAnswer, TagPlace,
-    TextAnswer, TextPlace, TextStream, TextUnit, ToolCall, ToolInfo, ToolResult, TtsrEvent, Usage,
+    TextAnswer, TextPlace, TextStream, TextUnit, Tool, ToolCall, ToolInfo, ToolResult, TtsrEvent, Usage,
 };
 
 /// Each element converted.
@@ -91,6 +92,12 @@ same_fields!(session::SessionInfo => SessionInfo {
 impl From<ToolCall> for types::ToolCall {
     fn from(ToolCall { id, name, arguments, attributes }: ToolCall) -> Self {
         Self { id, name, arguments, attributes }
+    }
+}
+
+impl From<Tool> for provider::Tool {
+    fn from(Tool { name, description, parameters, read_only }: Tool) -> Self {
+        Self { name, description, parameters, read_only, attributes: Vec::new() }
     }
 }
 

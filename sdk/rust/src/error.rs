@@ -12,18 +12,30 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// For that reason this type is not itself a `std::error::Error`.
 pub struct Error {
     message: String,
+    rejects: bool,
 }
 
 impl Error {
     /// An error with this message: one line for the operator, saying what went wrong and what to do.
     pub fn new(message: impl fmt::Display) -> Self {
-        Self { message: message.to_string() }
+        Self { message: message.to_string(), rejects: false }
+    }
+
+    /// An error in what the model wrote. From [`ToolProvider::call`](crate::ToolProvider::call) the model gets it as the result of
+    /// its call, and it is not reported as a failure; it should say what to write instead. Elsewhere it is like any other.
+    pub fn rejected(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), rejects: true }
+    }
+
+    /// Whether the model is to blame.
+    pub(crate) fn rejects(&self) -> bool {
+        self.rejects
     }
 
     /// The same error, with what was being done before it: `doing: error`.
     #[must_use]
     pub fn while_doing(self, doing: impl fmt::Display) -> Self {
-        Self { message: format!("{doing}: {}", self.message) }
+        Self { message: format!("{doing}: {}", self.message), ..self }
     }
 
     /// The message, to keep.
@@ -50,7 +62,7 @@ impl<E: std::error::Error> From<E> for Error {
             }
             cause = inner.source();
         }
-        Self { message }
+        Self { message, rejects: false }
     }
 }
 

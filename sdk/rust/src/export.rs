@@ -111,33 +111,38 @@ pub mod make {
 #[doc(hidden)]
 pub mod entry {
     use super::Callback;
-    use crate::{OnInputMessages, OnLlmOutput, OnPlainText, OnTag, TtsrTriggered};
+    use crate::{OnInputMessages, OnLlmOutput, OnPlainText, OnTag, ToolProvider, TtsrTriggered};
 
-    pub fn on_input_messages<E: OnInputMessages>(extension: &E) -> Callback {
-        Callback::InputMessages(extension.input_options())
+    pub fn on_input_messages<E: OnInputMessages>(extension: &E) -> Option<Callback> {
+        Some(Callback::InputMessages(extension.input_options()))
     }
 
-    pub fn on_plain_text<E: OnPlainText>(extension: &E) -> Callback {
-        Callback::PlainText(extension.text_options())
+    pub fn on_plain_text<E: OnPlainText>(extension: &E) -> Option<Callback> {
+        Some(Callback::PlainText(extension.text_options()))
     }
 
-    pub fn on_tag<E: OnTag>(extension: &E) -> Callback {
-        Callback::Tag(extension.tag_options())
+    pub fn on_tag<E: OnTag>(extension: &E) -> Option<Callback> {
+        Some(Callback::Tag(extension.tag_options()))
     }
 
-    pub fn on_llm_output<E: OnLlmOutput>(extension: &E) -> Callback {
-        Callback::LlmOutput(extension.output_options())
+    pub fn on_llm_output<E: OnLlmOutput>(extension: &E) -> Option<Callback> {
+        Some(Callback::LlmOutput(extension.output_options()))
     }
 
-    pub fn ttsr_triggered<E: TtsrTriggered>(extension: &E) -> Callback {
-        Callback::TtsrTriggered(extension.ttsr_options())
+    pub fn ttsr_triggered<E: TtsrTriggered>(extension: &E) -> Option<Callback> {
+        Some(Callback::TtsrTriggered(extension.ttsr_options()))
+    }
+
+    /// Tools are listed by an interface of their own, not by `register`.
+    pub fn tool_provider<E: ToolProvider>(_extension: &E) -> Option<Callback> {
+        None
     }
 }
 
 /// Makes a type the extension of this crate, with the callbacks named: exactly these are exported and registered.
 ///
 /// Once per crate, at the top level of a `cdylib`. Each name is one of the callback traits, which the type implements:
-/// `OnInputMessages`, `OnPlainText`, `OnTag`, `OnLlmOutput`, `TtsrTriggered`.
+/// `OnInputMessages`, `OnPlainText`, `OnTag`, `OnLlmOutput`, `TtsrTriggered`; or `ToolProvider`.
 ///
 /// ```
 /// use tidegate_sdk::prelude::*;
@@ -171,7 +176,9 @@ macro_rules! export {
                 }
 
                 fn registered(&self) -> ::std::vec::Vec<$crate::Callback> {
-                    ::std::vec![$($crate::__entry!($callback, self)),+]
+                    let all: ::std::vec::Vec<::core::option::Option<$crate::Callback>> =
+                        ::std::vec![$($crate::__entry!($callback, self)),+];
+                    all.into_iter().flatten().collect()
                 }
 
                 fn slot() -> &'static ::std::thread::LocalKey<
@@ -221,11 +228,15 @@ macro_rules! __entry {
     (TtsrTriggered, $extension:expr) => {
         $crate::entry::ttsr_triggered($extension)
     };
+    (ToolProvider, $extension:expr) => {
+        $crate::entry::tool_provider($extension)
+    };
     ($other:ident, $extension:expr) => {
         ::core::compile_error!(::core::concat!(
             "`",
             ::core::stringify!($other),
-            "` is not a callback; the callbacks are OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered"
+            "` is not a callback; the callbacks are OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered; tools are \
+             provided by ToolProvider"
         ))
     };
 }
@@ -282,6 +293,9 @@ macro_rules! __export_callback {
     };
     (TtsrTriggered, $guest:ident) => {
         $crate::__guest::ttsr_triggered::export_ttsr_triggered!($guest);
+    };
+    (ToolProvider, $guest:ident) => {
+        $crate::__guest::tool_provider::export_tool_provider!($guest);
     };
     // `__entry!` has already reported the error.
     ($other:ident, $guest:ident) => {};

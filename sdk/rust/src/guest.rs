@@ -9,8 +9,8 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 use crate::{
-    Error, Exported, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, Settings, TtsrTriggered, convert, host,
-    registration,
+    Error, Exported, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, Settings, ToolAnswer, ToolProvider,
+    TtsrTriggered, convert, host, registration,
 };
 
 /// Bindings of the base world: registration and the log.
@@ -37,6 +37,7 @@ pub mod powers {
                 include tidegate:extension/with-session@0.1.0;
                 include tidegate:extension/with-settings@0.1.0;
                 include tidegate:extension/with-state@0.1.0;
+                include tidegate:extension/with-tool-progress@0.1.0;
                 include tidegate:extension/with-tools@0.1.0;
             }
         ",
@@ -79,13 +80,15 @@ callback_world!(
     "export_ttsr_triggered",
     "tidegate_sdk::__guest::ttsr_triggered"
 );
+callback_world!(tool_provider, "with-tool-provider", "export_tool_provider", "tidegate_sdk::__guest::tool_provider");
 
 use base::exports::tidegate::extension::registration as wit_registration;
-use base::tidegate::extension::types::{Failure, Message};
+use base::tidegate::extension::types::{Content, Failure, Message, ToolCall};
 use on_input_messages::exports::tidegate::extension::on_input_messages as wit_input;
 use on_llm_output::exports::tidegate::extension::on_llm_output as wit_output;
 use on_plain_text::exports::tidegate::extension::on_plain_text as wit_text;
 use on_tag::exports::tidegate::extension::on_tag as wit_tag;
+use tool_provider::exports::tidegate::extension::tool_provider as wit_tools;
 use ttsr_triggered::exports::tidegate::extension::ttsr_triggered as wit_ttsr;
 
 /// The component's exports, for the extension `E`.
@@ -135,17 +138,41 @@ impl<E: Exported + TtsrTriggered> wit_ttsr::Guest for Guest<E> {
     }
 }
 
+impl<E: Exported + ToolProvider> wit_tools::Guest for Guest<E> {
+    fn tools() -> Vec<wit_tools::Tool> {
+        // The settings that cannot be used have failed `register` before.
+        call::<E, _>(|extension| Ok(extension.tools())).map(convert::list).unwrap_or_default()
+    }
+
+    fn call(call: ToolCall) -> Result<wit_tools::ToolAnswer, Failure> {
+        let asked = call.into();
+        let answered = on_instance::<E, _>(|extension| match extension.call(&asked) {
+            Err(error) if error.rejects() => Ok(ToolAnswer::Rejected(error.into_message())),
+            answer => answer,
+        });
+        let outcome = match answered.map_err(failure)? {
+            ToolAnswer::Text(text) => wit_tools::ToolOutcome::Done(vec![Content::Text(text)]),
+            ToolAnswer::Rejected(reason) => wit_tools::ToolOutcome::Rejected(reason),
+        };
+        Ok(wit_tools::ToolAnswer { outcome, attributes: Vec::new() })
+    }
+}
+
 /// Runs a callback on the session's instance, which is made when there is none.
 fn call<E: Exported, T>(run: impl FnOnce(&mut E) -> crate::Result<T>) -> Result<T, Failure> {
+    on_instance(run).map_err(failure)
+}
+
+fn on_instance<E: Exported, T>(run: impl FnOnce(&mut E) -> crate::Result<T>) -> crate::Result<T> {
     E::slot().with_borrow_mut(|slot| {
         let extension = match slot {
             Some(extension) => extension,
             None => {
                 hook_panics();
-                slot.insert(E::make(&Settings::host()).map_err(|error| failure(error.while_doing("cannot start")))?)
+                slot.insert(E::make(&Settings::host()).map_err(|error| error.while_doing("cannot start"))?)
             }
         };
-        run(extension).map_err(failure)
+        run(extension)
     })
 }
 

@@ -17,6 +17,8 @@
 //! # fn main() {}
 //! ```
 //!
+//! [`ToolProvider`] provides tools to the model; its name goes next to those of callbacks.
+//!
 //! The crate is a `cdylib`; `tidegate-build` makes a component of it, which exports exactly the callbacks named and
 //! imports only the powers used: [`state`], [`session`], [`history`] and [`tools`] (requested in `plugin.toml`), [`settings`],
 //! [`log`], [`clock`] and [`random`] (always granted). There is no WASI: files, network, environment, `println!` and threads do nothing or fail, and
@@ -52,6 +54,7 @@ mod export;
 mod extension;
 mod host;
 mod options;
+mod provide;
 mod values;
 
 pub use answer::{InputAnswer, OutputAnswer, TagAnswer, TextAnswer};
@@ -64,6 +67,7 @@ pub use options::{
     DEFAULT_PRIORITY, InputOptions, OnFailure, OutputMode, OutputOptions, TagOptions, TextOptions, TextStream,
     TextUnit, TtsrOptions,
 };
+pub use provide::{Tool, ToolAnswer, ToolProvider, progress};
 pub use session::SessionInfo;
 pub use settings::{Setting, SettingError, Settings};
 pub use state::{Keep, StateError};
@@ -78,8 +82,9 @@ pub mod prelude {
     pub use crate::{
         Extension, InputAnswer, InputOptions, LlmOutput, Message, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText,
         OnTag, OutputAnswer, OutputMode, OutputOptions, Part, Result, Role, RuleMatch, Settings, Tag, TagAnswer,
-        TagOptions, TagPlace, TextAnswer, TextOptions, TextPlace, TextStream, TextUnit, TtsrEvent, TtsrOptions,
-        TtsrTriggered, bail, clock, history, log, random, session, settings, state, tools,
+        TagOptions, TagPlace, TextAnswer, TextOptions, TextPlace, TextStream, TextUnit, Tool, ToolAnswer, ToolCall,
+        ToolProvider, TtsrEvent, TtsrOptions, TtsrTriggered, bail, clock, history, log, progress, random, session,
+        settings, state, tools,
     };
 }
 

@@ -72,6 +72,7 @@ mod cuts;
 mod drive;
 mod limits;
 mod manifest;
+mod tools;
 mod whole;
 
 use std::collections::BTreeMap;
@@ -83,6 +84,7 @@ use serde::de::DeserializeOwned;
 
 pub use self::answer::{Answer, Shown};
 use self::manifest::{Manifest, Policy};
+pub use self::tools::ToolRun;
 use crate::host::{self, Host};
 use crate::log::Level;
 use crate::{

@@ -97,7 +97,7 @@ impl Guest {
     /// Encodes the module as a component of the contract.
     pub fn component(&self) -> Vec<u8> {
         let mut map = SourceMap::default();
-        for file in ["types", "callbacks", "powers", "worlds"] {
+        for file in ["types", "callbacks", "powers", "tools", "worlds"] {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../sdk/wit/0.1.0/{file}.wit"));
             let text = std::fs::read_to_string(&path).unwrap();
             map.push_str(path.to_str().unwrap(), text.replace("0.1.0", self.version));

@@ -1,7 +1,9 @@
 //! The powers of a guest: the imports of the contract. What is not called is not imported.
 
 use crate::__guest::base::tidegate::extension::log as wit_log;
-use crate::__guest::powers::tidegate::extension::{clock, history, random, session, settings, state, tools};
+use crate::__guest::powers::tidegate::extension::{
+    clock, history, random, session, settings, state, tool_progress, tools,
+};
 use crate::log::Level;
 use crate::state::Keep;
 use crate::{Message, SessionInfo, Setting, StateError, ToolInfo, convert};
@@ -74,6 +76,10 @@ pub(crate) fn random_bytes(count: u32) -> Vec<u8> {
 
 pub(crate) fn tools_list() -> Vec<ToolInfo> {
     convert::list(tools::list())
+}
+
+pub(crate) fn progress(line: &str) {
+    tool_progress::report(line);
 }
 
 pub(crate) fn setting(key: &str) -> Option<Setting> {

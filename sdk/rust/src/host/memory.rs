@@ -24,6 +24,10 @@ const HISTORY_MESSAGES: u32 = 256;
 const HISTORY_BYTES: usize = 1 << 20;
 /// The most bytes that `random.bytes` returns, as the contract has it.
 const RANDOM_BYTES: u32 = 4096;
+/// The lines of progress of one call that are kept, as the contract has it.
+const PROGRESS_LINES: usize = 256;
+/// The bytes of one that are kept, as the contract has it.
+const PROGRESS_BYTES: usize = 1 << 10;
 /// The operator's default time to live.
 const TTL: Duration = Duration::from_secs(60 * 60);
 /// The time of a new host: 2026-01-01.
@@ -46,6 +50,8 @@ pub(crate) struct Host {
     pub(crate) state: BTreeMap<String, Stored>,
     pub(crate) standard_ttl: Duration,
     pub(crate) log: Vec<LogLine>,
+    /// What tools reported; `None` while none runs.
+    pub(crate) progress: Option<Vec<String>>,
     pub(crate) settings: BTreeMap<String, Setting>,
     /// The powers that are granted; `None`: all of them.
     pub(crate) powers: Option<BTreeSet<String>>,
@@ -65,6 +71,7 @@ impl Default for Host {
             state: BTreeMap::new(),
             standard_ttl: TTL,
             log: Vec::new(),
+            progress: None,
             settings: BTreeMap::new(),
             powers: None,
             session: SessionInfo { agent: "main".into(), ..SessionInfo::default() },
@@ -102,7 +109,7 @@ impl Host {
     ///
     /// # Panics
     /// It is not: the host does not load a component that imports it.
-    fn granted(&self, power: &str) {
+    pub(crate) fn granted(&self, power: &str) {
         let granted = self.powers.as_ref().is_none_or(|powers| powers.contains(power));
         assert!(
             granted,
@@ -302,6 +309,14 @@ pub(crate) fn tools_list() -> Vec<ToolInfo> {
         host.granted("tools");
         if host.registering { Vec::new() } else { host.tools.clone() }
     })
+}
+
+pub(crate) fn progress(line: &str) {
+    with(|host| {
+        if let Some(lines) = host.progress.as_mut().filter(|lines| lines.len() < PROGRESS_LINES) {
+            lines.push(line[..line.floor_char_boundary(PROGRESS_BYTES)].to_owned());
+        }
+    });
 }
 
 pub(crate) fn setting(key: &str) -> Option<Setting> {

@@ -49,6 +49,7 @@ enum Kind {
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Limits {
     pub(super) output_kib: Option<usize>,
+    pub(super) tool_output_kib: Option<usize>,
     pub(super) state_ttl_s: Option<u64>,
 }
 
