@@ -78,12 +78,16 @@ pub struct LimitRequests {
     pub callback: Option<Duration>,
     /// One call of `on_plain_text` or `on_tag`.
     pub text: Option<Duration>,
-    /// All calls of one turn.
+    /// All calls of callbacks of one turn.
     pub turn: Option<Duration>,
+    /// One call of a tool.
+    pub tool: Option<Duration>,
     /// Bytes of memory of one instance.
     pub memory_bytes: Option<u64>,
     /// Bytes that one call may give back.
     pub output_bytes: Option<u64>,
+    /// Bytes of the result of one call of a tool.
+    pub tool_output_bytes: Option<u64>,
     /// How long a value of the power `state` is kept unread, where the plugin sets no time.
     pub state_ttl: Option<Duration>,
 }
@@ -170,6 +174,7 @@ impl Manifest {
             (Power::History, typed.capabilities.history),
             (Power::Tools, typed.capabilities.tools),
             (Power::Prompt, typed.capabilities.prompt),
+            (Power::ProvideTools, typed.capabilities.provide_tools),
         ];
         Self {
             source: Arc::clone(source),

@@ -122,12 +122,16 @@ pub struct PluginLimits {
     pub callback: Duration,
     /// One call of `on_plain_text` or `on_tag`.
     pub text: Duration,
-    /// All calls of one turn.
+    /// All calls of callbacks of one turn.
     pub turn: Duration,
+    /// One call of a tool.
+    pub tool: Duration,
     /// Bytes of memory of one instance.
     pub memory_bytes: u64,
-    /// Bytes that one call may give back.
+    /// Bytes that one call of a callback may give back.
     pub output_bytes: u64,
+    /// Bytes of the result of one call of a tool.
+    pub tool_output_bytes: u64,
     /// How long a value of the power `state` is kept unread, where the plugin sets no time.
     pub state_ttl: Duration,
 }
@@ -392,8 +396,10 @@ impl PluginLimits {
             callback: Duration::from_millis(typed.callback_ms),
             text: Duration::from_millis(typed.text_ms),
             turn: Duration::from_millis(typed.turn_ms),
+            tool: Duration::from_millis(typed.tool_ms),
             memory_bytes: typed.memory_mib << 20,
             output_bytes: typed.output_kib << 10,
+            tool_output_bytes: typed.tool_output_kib << 10,
             state_ttl: Duration::from_secs(typed.state_ttl_s),
         }
     }
@@ -405,8 +411,10 @@ impl LimitRequests {
             callback: typed.callback_ms.map(Duration::from_millis),
             text: typed.text_ms.map(Duration::from_millis),
             turn: typed.turn_ms.map(Duration::from_millis),
+            tool: typed.tool_ms.map(Duration::from_millis),
             memory_bytes: typed.memory_mib.map(|mib| mib << 20),
             output_bytes: typed.output_kib.map(|kib| kib << 10),
+            tool_output_bytes: typed.tool_output_kib.map(|kib| kib << 10),
             state_ttl: typed.state_ttl_s.map(Duration::from_secs),
         }
     }

@@ -102,8 +102,10 @@ impl PluginLimits {
             callback: one(self.callback, asked.callback, set.callback),
             text: one(self.text, asked.text, set.text),
             turn: one(self.turn, asked.turn, set.turn),
+            tool: one(self.tool, asked.tool, set.tool),
             memory_bytes: one(self.memory_bytes, asked.memory_bytes, set.memory_bytes),
             output_bytes: one(self.output_bytes, asked.output_bytes, set.output_bytes),
+            tool_output_bytes: one(self.tool_output_bytes, asked.tool_output_bytes, set.tool_output_bytes),
             state_ttl: one(self.state_ttl, asked.state_ttl, set.state_ttl),
         }
     }

@@ -94,6 +94,8 @@ words! {
         Tools = "tools",
         /// Add text to the prompt.
         Prompt = "prompt",
+        /// Provide tools to the model.
+        ProvideTools = "provide-tools",
     }
 }
 

@@ -119,6 +119,10 @@ pub(crate) struct CapabilitiesFile {
     /// Why the plugin adds text to the prompt.
     #[schemars(length(min = 1))]
     pub(crate) prompt: Option<String>,
+    /// Why the plugin provides tools to the model: its component exports `tool-provider`.
+    #[serde(rename = "provide-tools")]
+    #[schemars(length(min = 1))]
+    pub(crate) provide_tools: Option<String>,
 }
 
 /// Limits of one plugin.
@@ -131,15 +135,21 @@ pub(crate) struct LimitsRequest {
     /// Milliseconds of the guest's own time for one call of `on_plain_text` or `on_tag`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) text_ms: Option<u64>,
-    /// Milliseconds of the guest's own time for all calls of one turn together.
+    /// Milliseconds of the guest's own time for all calls of callbacks of one turn together.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) turn_ms: Option<u64>,
+    /// Milliseconds of the guest's own time for one call of a tool that the plugin provides. It is not part of `turn_ms`.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub(crate) tool_ms: Option<u64>,
     /// Maximum memory of one instance, in MiB.
     #[schemars(range(min = 1, max = 4_096))]
     pub(crate) memory_mib: Option<u64>,
-    /// Maximum size of the result of one call, in KiB.
+    /// Maximum size of the result of one call of a callback, in KiB.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) output_kib: Option<u64>,
+    /// Maximum size of the result of one call of a tool that the plugin provides, in KiB. It goes into the conversation.
+    #[schemars(range(min = 1, max = 16_384))]
+    pub(crate) tool_output_kib: Option<u64>,
     /// Default lifetime of a value of the power `state`, in seconds since it was last read or written.
     #[schemars(range(min = 1, max = 31_536_000))]
     pub(crate) state_ttl_s: Option<u64>,

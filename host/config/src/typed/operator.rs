@@ -22,7 +22,7 @@ pub(crate) struct OperatorFile {
     pub(crate) plugin: Vec<PluginFile>,
     /// Stream rules: what happens on a match, and which rule files are read.
     pub(crate) rules: RulesFile,
-    /// The built-in tools: permissions and limits.
+    /// Tools: permissions, and limits of the built-in ones.
     pub(crate) tools: ToolsFile,
     /// The limits of every plugin; `[plugin.limits]` sets other limits for one plugin.
     pub(crate) limits: LimitsFile,
@@ -99,7 +99,8 @@ pub(crate) struct PluginFile {
     /// Whether the plugin is loaded.
     #[serde(default = "yes")]
     pub(crate) enabled: bool,
-    /// Whether a failure of the plugin rejects the turn. By default, a failing callback is skipped.
+    /// Whether a failure of a callback of the plugin rejects the turn. By default, a failing callback is skipped. The failure of
+    /// a tool that the plugin provides is the result of the call, and never rejects the turn.
     #[serde(default)]
     pub(crate) required: bool,
     /// Overrides the failure policy that the plugin's callbacks register.
@@ -168,13 +169,14 @@ impl JsonSchema for ValueFile {
     }
 }
 
-/// The table `[tools]`: permissions and limits of the built-in tools.
+/// The table `[tools]`: permissions of tools, and limits of the built-in ones.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ToolsFile {
     /// Permissions: `allow`, `ask` or `deny`. A key is a tool (`shell`), a tool with a pattern (`"shell(git status*)"`,
     /// `"write_file(docs/**)"`) or `"*"` for every tool. A pattern takes precedence over a tool, a tool over `*`; if
-    /// several patterns match, the strictest applies.
+    /// several patterns match, the strictest applies. Only built-in tools take patterns. A tool that a plugin provides is `ask`
+    /// unless its name or `"*"` says otherwise.
     pub(crate) permission: BTreeMap<String, PermissionMode>,
     /// The tool `shell`.
     pub(crate) shell: ShellFile,
@@ -208,15 +210,21 @@ pub(crate) struct LimitsFile {
     /// Milliseconds of the guest's own time for one call of `on_plain_text` or `on_tag`.
     #[schemars(range(min = 1, max = 600_000))]
     pub(crate) text_ms: u64,
-    /// Milliseconds of the guest's own time for all calls of one turn together.
+    /// Milliseconds of the guest's own time for all calls of callbacks of one turn together.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) turn_ms: u64,
+    /// Milliseconds of the guest's own time for one call of a tool that a plugin provides. It is not part of `turn_ms`.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub(crate) tool_ms: u64,
     /// Maximum memory of one instance, in MiB.
     #[schemars(range(min = 1, max = 4_096))]
     pub(crate) memory_mib: u64,
-    /// Maximum size of the result of one call, in KiB.
+    /// Maximum size of the result of one call of a callback, in KiB.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub(crate) output_kib: u64,
+    /// Maximum size of the result of one call of a tool that a plugin provides, in KiB. It goes into the conversation.
+    #[schemars(range(min = 1, max = 16_384))]
+    pub(crate) tool_output_kib: u64,
     /// Default lifetime of a value of the power `state`, in seconds since it was last read or written.
     #[schemars(range(min = 1, max = 31_536_000))]
     pub(crate) state_ttl_s: u64,
@@ -224,7 +232,16 @@ pub(crate) struct LimitsFile {
 
 impl Default for LimitsFile {
     fn default() -> Self {
-        Self { callback_ms: 100, text_ms: 20, turn_ms: 2_000, memory_mib: 32, output_kib: 4_096, state_ttl_s: 3_600 }
+        Self {
+            callback_ms: 100,
+            text_ms: 20,
+            turn_ms: 2_000,
+            tool_ms: 30_000,
+            memory_mib: 32,
+            output_kib: 4_096,
+            tool_output_kib: 64,
+            state_ttl_s: 3_600,
+        }
     }
 }
 
