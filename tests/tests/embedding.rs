@@ -31,7 +31,7 @@ fn plugin() -> &'static Path {
 fn operator() -> Operator {
     let path = plugin().display().to_string();
     let toml = format!(
-        "[rules]\nbuiltin_rules = false\n[[plugin]]\npath = {path:?}\ngrants = [\"state\", \"session\", \"history\", \"tools\"]\n\
+        "[rules]\nbuiltin_rules = false\n[[plugin]]\npath = {path:?}\ngrants = [\"state\", \"session\", \"history\", \"tools\", \"provide-tools\"]\n\
          [plugin.settings]\nonly = [\"on_plain_text\"]\nunit = \"whole\"\n"
     );
     Operator::of_source(&SourceFile::new("tidegate.toml", toml)).unwrap_or_else(|wrong| panic!("{wrong}"))

@@ -87,7 +87,7 @@ impl Place {
     fn entry(more: &str) -> String {
         format!(
             "[rules]\nbuiltin_rules = false\nuser_rules = false\n\
-             [[plugin]]\npath = \"plugin\"\ngrants = [\"state\", \"session\", \"history\", \"tools\"]\n{more}\n\
+             [[plugin]]\npath = \"plugin\"\ngrants = [\"state\", \"session\", \"history\", \"tools\", \"provide-tools\"]\n{more}\n\
              [plugin.settings]\nonly = [\"on_plain_text\"]\nunit = \"whole\"\n"
         )
     }
@@ -279,7 +279,7 @@ async fn unregistering_ends_after_the_running_turn_and_deletes_the_state() {
         ("!state-keys", vec!["clear".to_owned(), "unregister conformance".to_owned()])
     );
     let mut entry = PluginEntry::of_path(&place.plugin());
-    entry.grants = vec![Power::State, Power::Session, Power::History, Power::Tools];
+    entry.grants = vec![Power::State, Power::Session, Power::History, Power::Tools, Power::ProvideTools];
     entry.settings.insert("unit".into(), (tidegate::SettingValue::Text("whole".into()), None));
     entry.settings.insert("only".into(), (tidegate::SettingValue::Texts(vec!["on_plain_text".into()]), None));
     assert_eq!(host.plugins().register(entry.clone()).await.unwrap(), id("conformance"));

@@ -95,12 +95,12 @@ impl Printer {
                 self.result(output, diff.as_deref(), *is_error)?;
             }
             EventKind::ExtensionCallback(report) => {
-                if let Some((line, more)) = self.troubles.take(report) {
-                    self.line(&format!("{} {line}", err(style::WARNING, "! plugin")))?;
-                    for line in more {
-                        self.line(&err(style::DIM, &format!("    {line}")))?;
-                    }
-                }
+                let trouble = self.troubles.take(report);
+                self.trouble(trouble)?;
+            }
+            EventKind::ExtensionTool(report) => {
+                let trouble = self.troubles.take_tool(report);
+                self.trouble(trouble)?;
             }
             EventKind::ExtensionLog { plugin, level, message } => self.log(plugin.as_str(), level, message)?,
             EventKind::ErrorClassified { class, message, .. } if class.retryable() => {
@@ -134,6 +134,13 @@ impl Printer {
         }
         screen::note(line);
         Ok(())
+    }
+
+    /// What went wrong with a plugin.
+    fn trouble(&mut self, trouble: Option<(String, Vec<String>)>) -> std::io::Result<()> {
+        let Some((line, more)) = trouble else { return Ok(()) };
+        self.line(&format!("{} {line}", err(style::WARNING, "! plugin")))?;
+        more.iter().try_for_each(|line| self.line(&err(style::DIM, &format!("    {line}"))))
     }
 
     /// What a plugin wrote to its log; what helps only its author is in `--output stream-json`.

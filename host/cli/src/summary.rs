@@ -30,6 +30,9 @@ impl Summary {
             EventKind::ExtensionCallback(report) => {
                 self.troubles.take(report).map(|(line, _)| line).into_iter().collect()
             }
+            EventKind::ExtensionTool(report) => {
+                self.troubles.take_tool(report).map(|(line, _)| line).into_iter().collect()
+            }
             EventKind::Notice { message } => vec![message.clone()],
             EventKind::RulesReloaded { notices, .. } => notices.clone(),
             _ => Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tidegate::{CallbackOutcome, CallbackReport, PluginId};
+use tidegate::{CallFailure, CallbackOutcome, CallbackReport, PluginId, ToolOutcome, ToolReport};
 
 /// Remembers who failed, so that being kept out is said once a turn and not for every line of an answer.
 #[derive(Debug, Default)]
@@ -21,12 +21,7 @@ impl Troubles {
     pub(crate) fn take(&mut self, report: &CallbackReport) -> Option<(String, Vec<String>)> {
         let (plugin, callback) = (&report.plugin, report.callback.as_str());
         match &report.outcome {
-            CallbackOutcome::Failed(failure) => {
-                self.told.remove(plugin);
-                let frames = failure.frames.iter().map(|frame| format!("in {frame}"));
-                let more = frames.chain(tidegate::remedy(failure.cause).map(str::to_owned));
-                Some((failure.to_string(), more.collect()))
-            }
+            CallbackOutcome::Failed(failure) => Some(self.failed(plugin, failure)),
             CallbackOutcome::Ignored(why) => {
                 Some((format!("{plugin}: an answer of {callback} was ignored: {why}"), Vec::new()))
             }
@@ -36,12 +31,30 @@ impl Troubles {
             CallbackOutcome::Skipped(_) | CallbackOutcome::Passed | CallbackOutcome::Changed => None,
         }
     }
+
+    /// The same for a call of a plugin's tool. What the model has to correct is in the result of the call.
+    pub(crate) fn take_tool(&mut self, report: &ToolReport) -> Option<(String, Vec<String>)> {
+        let (plugin, tool) = (&report.plugin, &report.tool);
+        match &report.outcome {
+            ToolOutcome::Failed(failure) => Some(self.failed(plugin, failure)),
+            ToolOutcome::Skipped(why) => Some((format!("{plugin}: tool `{tool}` was not called: {why}"), Vec::new())),
+            ToolOutcome::Stopped => Some((format!("{plugin}: tool `{tool}` was stopped with the turn"), Vec::new())),
+            ToolOutcome::Done | ToolOutcome::Rejected(_) => None,
+        }
+    }
+
+    fn failed(&mut self, plugin: &PluginId, failure: &CallFailure) -> (String, Vec<String>) {
+        self.told.remove(plugin);
+        let frames = failure.frames.iter().map(|frame| format!("in {frame}"));
+        let more = frames.chain(tidegate::remedy(failure.cause).map(str::to_owned));
+        (failure.to_string(), more.collect())
+    }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use tidegate::{CallFailure, CallbackKind, FailureCause};
+    use tidegate::{CallbackKind, FailureCause};
 
     use super::*;
 
@@ -55,7 +68,7 @@ mod tests {
         let kept_out = report(CallbackOutcome::Skipped("failed 3 times within 60 s; tried again in 0.9 s".into()));
         let failed = report(CallbackOutcome::Failed(CallFailure {
             plugin: "shaky".parse().unwrap(),
-            callback: CallbackKind::PlainText,
+            called: CallbackKind::PlainText.into(),
             cause: FailureCause::Timeout,
             message: "took longer than 20 ms".into(),
             frames: vec!["spin".into()],
@@ -70,5 +83,25 @@ mod tests {
         }
         troubles.begin_turn();
         assert!(troubles.take(&kept_out).is_some());
+    }
+
+    #[test]
+    fn a_tool_that_could_not_do_its_work_is_told_of_and_one_that_rejected_its_call_is_not() {
+        let mut troubles = Troubles::default();
+        let mut told = |outcome| {
+            let (plugin, call) = ("shaky".parse().unwrap(), tidegate::CallId::new("c"));
+            troubles.take_tool(&ToolReport::new(plugin, "dig".to_owned(), call, outcome, 1)).map(|(line, _)| line)
+        };
+        let failed = ToolOutcome::Failed(CallFailure {
+            plugin: "shaky".parse().unwrap(),
+            called: tidegate::Called::Tool("dig".to_owned()),
+            cause: FailureCause::Trap,
+            message: "it trapped".into(),
+            frames: Vec::new(),
+        });
+        assert_eq!(told(failed).unwrap(), "shaky: tool `dig` failed (trap): it trapped");
+        assert_eq!(told(ToolOutcome::Skipped("why".into())).unwrap(), "shaky: tool `dig` was not called: why");
+        assert_eq!(told(ToolOutcome::Stopped).unwrap(), "shaky: tool `dig` was stopped with the turn");
+        assert_eq!((told(ToolOutcome::Done), told(ToolOutcome::Rejected("why".into()))), (None, None));
     }
 }

@@ -1,6 +1,6 @@
 //! Callbacks of extensions: what they are, what they answer, how they fail.
 
-use crate::{PluginId, Registered, RunPosition, StopReason, TagPattern, ToolCall, Usage};
+use crate::{Called, PluginId, ProvidedTool, Registered, RunPosition, StopReason, TagPattern, ToolCall, Usage};
 
 /// Priority of a callback that names none. Range 0 to 100, higher first; equal = order of registration.
 pub const DEFAULT_PRIORITY: u8 = 50;
@@ -122,8 +122,8 @@ impl Callback {
     }
 }
 
-/// What an extension registered: its callbacks, each at most once, with their priorities.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What an extension registered: its callbacks, each at most once, with their priorities, and the tools that it provides.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Registration {
     /// The extension that registered them.
     pub plugin: PluginId,
@@ -131,6 +131,8 @@ pub struct Registration {
     pub version: String,
     /// The callbacks, in the order in which they were registered.
     pub callbacks: Vec<Registered>,
+    /// The tools that it provides to the model, in its order.
+    pub tools: Vec<ProvidedTool>,
     /// Its failure refuses the turn (the operator's choice).
     pub required: bool,
 }
@@ -277,10 +279,10 @@ impl FailureCause {
     }
 }
 
-/// Why a call of a callback gave no answer.
+/// Why a call of a callback, or of a tool, gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// The callback was not called; the string gives the reason: a circuit breaker is open, the turn's budget is spent.
+    /// It was not called; the string gives the reason: a circuit breaker is open, the turn's budget is spent.
     Skipped(String),
     /// The call failed.
     Failed(CallFailure),
@@ -292,14 +294,14 @@ impl From<CallFailure> for NoAnswer {
     }
 }
 
-/// A call into an extension failed: plugin, callback, cause, and where in the guest.
+/// A call into an extension failed: plugin, callback or tool, cause, and where in the guest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{plugin}: {} failed ({}): {message}", .callback.as_str(), .cause.as_str())]
+#[error("{plugin}: {called} failed ({}): {message}", .cause.as_str())]
 pub struct CallFailure {
     /// The extension that registered them.
     pub plugin: PluginId,
-    /// The callback that failed.
-    pub callback: CallbackKind,
+    /// The callback or the tool that failed.
+    pub called: Called,
     /// What kind of failure.
     pub cause: FailureCause,
     /// What happened, in one line.

@@ -32,6 +32,8 @@ pub(crate) fn header(bytes: &[u8]) -> Result<(), LoadProblem> {
 pub(crate) struct Surface {
     pub(crate) imports: BTreeSet<Interface>,
     pub(crate) callbacks: BTreeSet<CallbackKind>,
+    /// It exports `tool-provider`.
+    pub(crate) provides_tools: bool,
 }
 
 /// Reads the names of a component's imports and exports; all must be known.
@@ -42,7 +44,7 @@ pub(crate) fn surface(component: &Component, engine: &Engine) -> Result<Surface,
     for name in imports.iter().chain(&exports) {
         version(name)?;
     }
-    let mut found = Surface { imports: BTreeSet::new(), callbacks: BTreeSet::new() };
+    let mut found = Surface { imports: BTreeSet::new(), callbacks: BTreeSet::new(), provides_tools: false };
     for name in imports {
         match interface(name) {
             Some("types") => {}
@@ -55,6 +57,7 @@ pub(crate) fn surface(component: &Component, engine: &Engine) -> Result<Surface,
         match interface(name) {
             None | Some("types") => {}
             Some(v0_1::REGISTRATION) => registers = true,
+            Some(v0_1::TOOL_PROVIDER) => found.provides_tools = true,
             Some(v0_1::MIGRATION) => return Err(LoadProblem::Migration { name: name.to_owned() }),
             Some(known) => match CallbackKind::ALL.into_iter().find(|kind| v0_1::interface(*kind) == known) {
                 Some(kind) => _ = found.callbacks.insert(kind),
@@ -116,20 +119,19 @@ fn hint(name: &str) -> &'static str {
     if name.starts_with("wasi:") {
         "extensions have no WASI: build for wasm32-unknown-unknown, and for other languages with WASI stubbed out"
     } else {
-        "extensions may import `clock`, `history`, `log`, `random`, `session`, `settings`, `state` and `tools` of the \
-         contract, nothing else"
+        "extensions may import `clock`, `history`, `log`, `random`, `session`, `settings`, `state`, `tool-progress` and `tools` \
+         of the contract, nothing else"
     }
 }
 
-/// Each power that a component's imports need must be asked for by its manifest and granted by the operator.
-pub(crate) fn powers(
-    imported: &BTreeSet<Interface>,
-    asked: &BTreeSet<Power>,
-    granted: &BTreeSet<Power>,
-) -> Result<(), LoadProblem> {
-    for power in imported.iter().filter_map(|interface| interface.power()) {
+/// Each power that a component's imports and exports need must be asked for by its manifest and granted by the operator.
+pub(crate) fn powers(surface: &Surface, asked: &BTreeSet<Power>, granted: &BTreeSet<Power>) -> Result<(), LoadProblem> {
+    let imported = surface.imports.iter().filter_map(|interface| Some((interface.power()?, "imports the power")));
+    let exported =
+        surface.provides_tools.then_some((Power::ProvideTools, "exports `tool-provider`, and so needs the power"));
+    for (power, how) in imported.chain(exported) {
         if !asked.contains(&power) {
-            return Err(LoadProblem::PowerNotAsked { power });
+            return Err(LoadProblem::PowerNotAsked { power, how });
         }
         if !granted.contains(&power) {
             return Err(LoadProblem::PowerNotGranted { power });

@@ -89,21 +89,25 @@ pub enum LoadProblem {
         hint: &'static str,
     },
     /// It exports an interface of the contract that there is not.
-    #[error("exports `{name}`, which is not a callback of contract {spoken}; it would never be called")]
+    #[error(
+        "exports `{name}`, which is neither a callback nor `tool-provider` of contract {spoken}; it would never be called"
+    )]
     UnknownExport {
         /// The export that the contract does not have.
         name: String,
         /// The version this host speaks.
         spoken: &'static str,
     },
-    /// It imports a power that its manifest does not ask for.
+    /// It imports a power, or exports what needs one, that its manifest does not ask for.
     #[error(
-        "imports the power `{power}`, which its manifest does not request; its author must write in plugin.toml:\n\
+        "{how} `{power}`, which its manifest does not request; its author must write in plugin.toml:\n\
          [capabilities]\n{power} = \"why it is needed\""
     )]
     PowerNotAsked {
-        /// The power that the component imports.
+        /// The power that the component needs.
         power: Power,
+        /// What of the component needs it.
+        how: &'static str,
     },
     /// It asks for a power that the operator does not grant.
     #[error(
@@ -111,7 +115,7 @@ pub enum LoadProblem {
          [[plugin]]\ngrants = [\"{power}\"]"
     )]
     PowerNotGranted {
-        /// The power that the component imports.
+        /// The power that the component needs.
         power: Power,
     },
     /// An import or export has other types than the contract.
@@ -157,6 +161,32 @@ pub enum LoadProblem {
     NotDeclared {
         /// The callback that the error is about.
         callback: CallbackKind,
+    },
+    /// `tools` of its `tool-provider` trapped or took too long.
+    #[error("could not list its tools ({}): {message}{}", .cause.as_str(), lines(.frames))]
+    ListTools {
+        /// What kind of failure.
+        cause: FailureCause,
+        /// The trap in one sentence.
+        message: String,
+        /// Guest frames, innermost first.
+        frames: Vec<String>,
+    },
+    /// It provides no tool, or more than a plugin is allowed to.
+    #[error("provides {count} tools; a plugin that exports `tool-provider` provides 1 to {max}")]
+    ToolCount {
+        /// The number of its tools.
+        count: usize,
+        /// The most that are allowed.
+        max: usize,
+    },
+    /// A tool that it provides is not valid.
+    #[error("provides the invalid tool `{}`: {why}", .tool.escape_debug())]
+    Tool {
+        /// The tool's name, as far as it can be shown.
+        tool: String,
+        /// What is wrong, and what to do about it.
+        why: String,
     },
     /// The operator gives a priority for what it does not register, or one that cannot be.
     #[error("cannot have priority {priority} for {}: {why}", .callback.as_str())]

@@ -23,6 +23,8 @@ pub(crate) enum Fault {
     Size { bytes: usize, max: usize },
     /// The host panicked while it served the call.
     HostPanic(String),
+    /// Its answer follows the types of the contract and means nothing to this host.
+    Unusable(String),
     /// The export does not exist.
     Missing,
 }
@@ -70,6 +72,7 @@ pub(crate) fn describe(fault: Fault, store: &mut Store<Guest>, millis: u128) -> 
         Fault::HostPanic(text) => {
             Described::new(FailureCause::Host, format!("the host panicked while it served this call: {text}"))
         }
+        Fault::Unusable(why) => Described::new(FailureCause::Malformed, format!("its answer cannot be used: {why}")),
         Fault::Missing => Described::new(FailureCause::Start, "the component does not export this callback".to_owned()),
         Fault::Engine(error) => engine(&error, guest, millis),
     }

@@ -14,6 +14,7 @@ use crate::meter::Meter;
 use crate::setting::Settings;
 use crate::state::{Change, Commit, Refusal, SessionTotal, Transaction};
 use crate::ticker::TICK;
+use crate::v0_1::Lines;
 
 /// The facts about a plugin that its instances need.
 #[derive(Debug)]
@@ -82,7 +83,7 @@ pub(crate) struct Panic {
 }
 
 /// The call that an instance is in.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Current {
     /// The own time that the call has.
     budget: Duration,
@@ -93,6 +94,11 @@ pub(crate) struct Current {
     lines: u32,
     dropped: u32,
     cut: u32,
+    /// Where a tool reports its progress; `None` while none runs.
+    progress: Option<Arc<Lines>>,
+    reported: u32,
+    unreported: u32,
+    reported_cut: u32,
 }
 
 /// The data of a store.
@@ -203,8 +209,36 @@ impl Guest {
         self.write(level, message);
     }
 
-    /// Says what of the log was cut or dropped in the call that is over.
+    /// The current call is one of a tool, whose progress goes to `lines`.
+    pub(crate) fn follow(&mut self, lines: Arc<Lines>) {
+        self.call.progress = Some(lines);
+    }
+
+    /// A line of the interface `tool-progress`.
+    pub(crate) fn progress(&mut self, mut line: String) {
+        let Some(progress) = &self.call.progress else { return };
+        if self.call.reported >= limits::PROGRESS_LINES {
+            self.call.unreported += 1;
+            return;
+        }
+        self.call.reported += 1;
+        let kept = limits::cut(&line, limits::PROGRESS_BYTES).len();
+        if kept < line.len() {
+            line.truncate(kept);
+            self.call.reported_cut += 1;
+        }
+        progress.push(line);
+    }
+
+    /// Says what of the log and of the progress was cut or dropped in the call that is over.
     pub(crate) fn end_log(&mut self) {
+        let (dropped, cut) = (self.call.unreported, self.call.reported_cut);
+        if dropped > 0 || cut > 0 {
+            let (lines, bytes) = (limits::PROGRESS_LINES, limits::PROGRESS_BYTES);
+            let message =
+                format!("progress: {dropped} lines over {lines} were dropped, {cut} lines were cut to {bytes} bytes");
+            self.write("warn", message);
+        }
         let (dropped, cut) = (self.call.dropped, self.call.cut);
         if dropped > 0 || cut > 0 {
             let (lines, bytes) = (limits::LOG_LINES, limits::LOG_LINE_BYTES);
@@ -229,7 +263,7 @@ impl Guest {
 
 impl Current {
     fn with(budget: Duration, inline: bool) -> Self {
-        Self { budget, inline, timed_out: false, panic: None, lines: 0, dropped: 0, cut: 0 }
+        Self { budget, inline, ..Self::default() }
     }
 }
 

@@ -21,14 +21,25 @@ pub enum Interface {
     Settings,
     /// Data that persists between calls.
     State,
+    /// Lines about a running tool.
+    ToolProgress,
     /// Which tools the model is offered.
     Tools,
 }
 
 impl Interface {
     /// All of them, by name.
-    pub const ALL: [Self; 8] =
-        [Self::Clock, Self::History, Self::Log, Self::Random, Self::Session, Self::Settings, Self::State, Self::Tools];
+    pub const ALL: [Self; 9] = [
+        Self::Clock,
+        Self::History,
+        Self::Log,
+        Self::Random,
+        Self::Session,
+        Self::Settings,
+        Self::State,
+        Self::ToolProgress,
+        Self::Tools,
+    ];
 
     /// Returns the interface's name in the contract. An interface that needs a power is named as the power is.
     pub fn as_str(self) -> &'static str {
@@ -37,6 +48,7 @@ impl Interface {
             Self::Log => "log",
             Self::Random => "random",
             Self::Settings => "settings",
+            Self::ToolProgress => "tool-progress",
             Self::History => Power::History.as_str(),
             Self::Session => Power::Session.as_str(),
             Self::State => Power::State.as_str(),
@@ -53,7 +65,7 @@ impl Interface {
     /// nothing and changes nothing.
     pub fn power(self) -> Option<Power> {
         match self {
-            Self::Clock | Self::Log | Self::Random | Self::Settings => None,
+            Self::Clock | Self::Log | Self::Random | Self::Settings | Self::ToolProgress => None,
             Self::History => Some(Power::History),
             Self::Session => Some(Power::Session),
             Self::State => Some(Power::State),

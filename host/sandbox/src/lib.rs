@@ -11,6 +11,7 @@
 //! | `engine`, `ticker`, `meter`, `cache` | the engine, its time limits, the time that guests use, compiled components on disk |
 //! | `load`, `check`, `error` | from a file to a plugin, or to a reason |
 //! | `host`, `session`, `slot`, `guest`, `breaker` | sessions, calls, instances and what they know |
+//! | `tools`, `schema` | tools that plugins provide: their check, their calls, the schemas of their arguments |
 //! | `limits`, `failure` | what may be used up, and the words for what went wrong |
 //! | `power`, `setting`, `state` | what plugins may have |
 //! | `v0_1` | contract 0.1.0: its types, and their conversion in one place |
@@ -28,11 +29,13 @@ mod interface;
 mod limits;
 mod load;
 mod meter;
+mod schema;
 mod session;
 mod setting;
 mod slot;
 mod state;
 mod ticker;
+mod tools;
 mod v0_1;
 
 pub use engine::{Counts, EngineError, EngineOptions, Report};
@@ -41,4 +44,6 @@ pub use host::{SESSION_STATE_BYTES, SandboxHost};
 pub use interface::Interface;
 pub use limits::{COMPONENT_MAX_BYTES, GuestLimits};
 pub use load::{ComponentSource, Plugin, PluginSource, Sandbox};
+pub use schema::ToolSchema;
 pub use setting::{Setting, Settings};
+pub use tools::Tool;

@@ -30,6 +30,23 @@ pub(crate) const ANNOTATION_VALUE_BYTES: usize = 64 << 10;
 /// Patterns of one `on-tag`.
 pub(crate) const TAG_PATTERNS: usize = 64;
 
+/// Tools that one plugin provides.
+pub(crate) const TOOLS: usize = 64;
+/// Characters of a tool's name.
+pub(crate) const TOOL_NAME: usize = 64;
+/// Bytes of a tool's description.
+pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4 << 10;
+/// Bytes of the JSON Schema of a tool's arguments.
+pub(crate) const TOOL_SCHEMA_BYTES: usize = 64 << 10;
+/// Subschemas of all tools of one plugin, references written out. 64 tools with 64 arguments each fit.
+pub(crate) const SCHEMA_NODES: usize = 4096;
+/// Patterns in them. One can take up to 10 MB of memory.
+pub(crate) const SCHEMA_PATTERNS: usize = 32;
+/// Lines of the interface `tool-progress` that one call may report; the rest is counted.
+pub(crate) const PROGRESS_LINES: u32 = 256;
+/// Bytes of one of these lines that are kept.
+pub(crate) const PROGRESS_BYTES: usize = 1 << 10;
+
 /// Core instances of one component: languages with a runtime bring up to 40.
 const INSTANCES: usize = 64;
 /// Tables of one component.
@@ -47,12 +64,16 @@ pub struct GuestLimits {
     pub time: Duration,
     /// Own time of `on_plain_text` and `on_tag`, which are called for every unit of an answer.
     pub text_time: Duration,
-    /// Own time of all callbacks of one turn together; starting an instance is not part of it.
+    /// Own time of all callbacks of one turn together; starting an instance is not part of it, nor are calls of tools.
     pub turn_time: Duration,
+    /// Own time of one call of a tool.
+    pub tool_time: Duration,
     /// Bytes over all memories of an instance.
     pub memory_bytes: usize,
     /// Bytes of everything that one callback returns.
     pub returned_bytes: usize,
+    /// Bytes of the result of one call of a tool, which goes into the conversation.
+    pub tool_bytes: usize,
     /// Bytes of a key of the `state` power.
     pub state_key_bytes: usize,
     /// Bytes of one value of the `state` power.
@@ -69,8 +90,10 @@ impl Default for GuestLimits {
             time: Duration::from_millis(100),
             text_time: Duration::from_millis(20),
             turn_time: Duration::from_secs(2),
+            tool_time: Duration::from_secs(30),
             memory_bytes: 32 << 20,
             returned_bytes: 4 << 20,
+            tool_bytes: 64 << 10,
             state_key_bytes: 512,
             state_value_bytes: 1 << 20,
             state_total_bytes: 10 << 20,
@@ -91,7 +114,7 @@ impl GuestLimits {
     /// Bytes that a guest may make the host allocate while one value crosses. More than what may be returned, so that
     /// a slightly too large answer is still read and refused with its real size.
     pub(crate) fn crossing_bytes(&self) -> usize {
-        self.returned_bytes.max(self.state_value_bytes).saturating_mul(4)
+        self.returned_bytes.max(self.state_value_bytes).max(self.tool_bytes).saturating_mul(4)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::guest::{Guest, Identity, Ready, Scene};
 use crate::interface::Interface;
 use crate::limits::{COMPONENT_MAX_BYTES, GuestLimits};
 use crate::setting::Settings;
+use crate::tools::{self, Tool};
 use crate::v0_1::{self, Exports, RegisterFault};
 use crate::{cache, check};
 
@@ -96,6 +97,7 @@ pub(crate) struct Loaded {
     pub(crate) machine: Arc<Machine>,
     pub(crate) identity: Arc<Identity>,
     pub(crate) registration: Registration,
+    tools: Vec<Tool>,
     pub(crate) ready: Ready,
     pub(crate) exports: Exports,
     digest: String,
@@ -143,21 +145,22 @@ impl Sandbox {
         let invalid = |error: wasmtime::Error| LoadProblem::Invalid(format!("{error:#}"));
         let component = self.machine.component(&bytes).map_err(invalid)?;
         let surface = check::surface(&component, &self.machine.engine)?;
-        check::powers(&surface.imports, &source.asked, &source.granted)?;
+        check::powers(&surface, &source.asked, &source.granted)?;
         let ready = self.link(&component, &surface.imports)?;
         let types = |error: wasmtime::Error| LoadProblem::Types(format!("{error:#}"));
-        let exports = Exports::find(&ready, &surface.callbacks).map_err(types)?;
+        let exports = Exports::find(&ready, &surface).map_err(types)?;
         let identity = Arc::new(Identity { id: source.id, settings: source.settings, limits: source.limits });
-        let callbacks = self.register(&identity, &ready, &exports)?;
+        let (callbacks, tools) = self.register(&identity, &ready, &exports)?;
         let registered = callbacks.iter().map(Registered::kind).collect();
         check::callbacks(&surface.callbacks, &registered, source.declared.as_ref())?;
         let mut callbacks = with_priorities(callbacks, &source.priorities)?;
         decide_on_failure(&mut callbacks, source.fails_closed, source.operator_fails_closed);
         let (plugin, version, required) = (identity.id.clone(), source.version, source.required);
-        let registration = Registration { plugin, version, callbacks, required };
+        let provided = tools.iter().map(|tool| tool.provided.clone()).collect();
+        let registration = Registration { plugin, version, callbacks, tools: provided, required };
         let digest = cache::hex(&Sha256::digest(&bytes));
         let machine = Arc::clone(&self.machine);
-        Ok(Loaded { machine, identity, registration, ready, exports, digest, imports: surface.imports })
+        Ok(Loaded { machine, identity, registration, tools, ready, exports, digest, imports: surface.imports })
     }
 
     /// Links the component to the interfaces that it imports; the linker has no others.
@@ -168,13 +171,14 @@ impl Sandbox {
         linker.instantiate_pre(component).map_err(types)
     }
 
-    /// Calls `register` in a temporary instance, and checks the types of all callbacks on the way.
+    /// Calls `register`, and `tools` where the component has it, in a temporary instance, and checks the types of all exports on
+    /// the way.
     fn register(
         &self,
         identity: &Arc<Identity>,
         ready: &Ready,
         exports: &Exports,
-    ) -> Result<Vec<Registered>, LoadProblem> {
+    ) -> Result<(Vec<Registered>, Vec<Tool>), LoadProblem> {
         let time = identity.limits.time;
         let millis = time.as_millis();
         let _ticking = self.machine.ticking();
@@ -188,10 +192,21 @@ impl Sandbox {
         Guest::begin(&mut store, time, true);
         let registered = meter.stretch(|| v0_1::register(exports, &mut store, &instance));
         store.data_mut().end_log();
-        registered.map_err(|fault| match fault {
+        let registered = registered.map_err(|fault| match fault {
             RegisterFault::Bad(why) => LoadProblem::BadRegistration(why),
             RegisterFault::Call(fault) => refused(describe(fault, &mut store, millis)),
-        })
+        })?;
+        if !exports.provide_tools() {
+            return Ok((registered, Vec::new()));
+        }
+        Guest::begin(&mut store, time, true);
+        let listed = meter.stretch(|| v0_1::tools(exports, &mut store, &instance));
+        store.data_mut().end_log();
+        let listed = listed.map_err(|fault| {
+            let Described { cause, message, frames } = describe(fault, &mut store, millis);
+            LoadProblem::ListTools { cause, message, frames }
+        })?;
+        Ok((registered, tools::check(listed)?))
     }
 }
 
@@ -271,6 +286,11 @@ impl Plugin {
     /// What it registered, with the operator's priorities.
     pub fn registration(&self) -> &Registration {
         &self.loaded.registration
+    }
+
+    /// The tools that it provides, with their schemas.
+    pub fn tools(&self) -> &[Tool] {
+        &self.loaded.tools
     }
 
     /// The interfaces that its component imports; it is given these and no others.

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use flow::{
-    CallbackKind, EventKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, PluginId, Tag,
-    TagAnswer, TagPlace, TextAnswer, TextPlace,
+    Called, EventKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, PluginId, Tag,
+    TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput,
 };
-use turn::ports::{AttemptEnd, BoxFuture, Extensions, StateChange, StateError, TtsrEvent};
+use turn::ports::{AttemptEnd, BoxFuture, Extensions, Progress, StateChange, StateError, TtsrEvent};
 
 use crate::breaker::Admitted;
 use crate::failure::{Described, Fault, caught, describe, describe_start};
@@ -25,8 +25,8 @@ const NOTICE_TRIES: u32 = 3;
 
 /// The extensions of one session.
 pub(crate) struct SessionExtensions {
-    session: Arc<Session>,
-    slots: Vec<Arc<Slot>>,
+    pub(crate) session: Arc<Session>,
+    pub(crate) slots: Vec<Arc<Slot>>,
     /// Plugins that the session does not use now, and whose state it keeps. They have no instances.
     parked: Vec<Arc<Slot>>,
     /// A turn has begun, and states are not loaded for it yet.
@@ -120,37 +120,38 @@ impl SessionExtensions {
         Ok(())
     }
 
-    fn admit<'s>(&self, slot: &'s Slot) -> Result<Admitted<'s>, NoAnswer> {
+    pub(crate) fn admit<'s>(&self, slot: &'s Slot) -> Result<Admitted<'s>, NoAnswer> {
         slot.breaker.admit(|| self.session.clock.now_ms()).map_err(NoAnswer::Skipped)
     }
 
     /// Runs a call in `live`, or in a new instance. Its writes are not yet applied.
-    async fn run<'s, C: Call>(
+    pub(crate) async fn run<'s, C: Call>(
         &self,
         slot: &'s Slot,
         live: Option<Box<Live>>,
         admitted: Admitted<'s>,
         call: C,
     ) -> Result<(Box<Live>, C::Answer, Admitted<'s>), NoAnswer> {
-        let budget = slot.budget(&*self.session.view, C::KIND)?;
+        let called = call.called();
+        let budget = slot.budget(&*self.session.view, &called)?;
         let _ticking = slot.plugin.machine.ticking();
         let mut live = match live {
             Some(live) => live,
             None => match self.start(slot).await {
                 Ok(live) => live,
-                Err(described) => return Err(self.failed(slot, admitted, C::KIND, described)),
+                Err(described) => return Err(self.failed(slot, admitted, called, described)),
             },
         };
         Guest::begin(&mut live.store, budget, slot.may_run_inline(budget));
         let Live { store, calls, meter, .. } = &mut *live;
         let answer = caught(meter, call.run(calls, store)).await;
-        slot.note_used(meter.spent());
+        slot.note_used(&called, meter.spent());
         store.data_mut().end_log();
         match answer {
             Ok(answer) => Ok((live, answer, admitted)),
             Err(fault) => {
                 let described = describe(fault, store, budget.as_millis());
-                Err(self.failed(slot, admitted, C::KIND, described))
+                Err(self.failed(slot, admitted, called, described))
             }
         }
     }
@@ -240,9 +241,9 @@ impl SessionExtensions {
         self.session.state.settle(patience).await
     }
 
-    fn failed(&self, slot: &Slot, admitted: Admitted<'_>, callback: CallbackKind, described: Described) -> NoAnswer {
+    fn failed(&self, slot: &Slot, admitted: Admitted<'_>, called: Called, described: Described) -> NoAnswer {
         admitted.failed(self.session.clock.now_ms());
-        slot.failure(callback, described)
+        slot.failure(called, described)
     }
 }
 
@@ -284,6 +285,15 @@ impl Extensions for SessionExtensions {
 
     fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>> {
         Box::pin(self.notify(plugin, event))
+    }
+
+    fn call_tool<'a>(
+        &'a self,
+        plugin: usize,
+        call: &'a ToolCall,
+        progress: Progress<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, NoAnswer>> {
+        Box::pin(self.tool(plugin, call, progress))
     }
 
     fn state_value(&self, plugin: usize, key: &str) -> Result<Option<Vec<u8>>, String> {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use flow::{CallFailure, Callback, CallbackKind, NoAnswer, OutputMode, PluginId};
+use flow::{CallFailure, Callback, Called, NoAnswer, OutputMode, PluginId};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use turn::ports::SessionView;
 use wasmtime::Store;
@@ -115,8 +115,11 @@ impl Slot {
         budget <= INLINE_BUDGET && self.probation.load(Ordering::Relaxed) == 0
     }
 
-    /// A call has used this much of its own time.
-    pub(crate) fn note_used(&self, used: Duration) {
+    /// A call has used this much of its own time. That of tools is nobody else's: a slow tool must not cost the turn its guards.
+    pub(crate) fn note_used(&self, called: &Called, used: Duration) {
+        if let Called::Tool(_) = called {
+            return;
+        }
         self.spent().add(used);
         if used > SHORT {
             self.probation.store(PROBATION, Ordering::Relaxed);
@@ -128,14 +131,15 @@ impl Slot {
         }
     }
 
-    pub(crate) fn failure(&self, callback: CallbackKind, described: Described) -> NoAnswer {
+    pub(crate) fn failure(&self, called: Called, described: Described) -> NoAnswer {
         let Described { cause, message, frames } = described;
-        CallFailure { plugin: self.plugin.identity.id.clone(), callback, cause, message, frames }.into()
+        CallFailure { plugin: self.plugin.identity.id.clone(), called, cause, message, frames }.into()
     }
 
-    /// The time the next call has; it is skipped where the turn has none left.
-    pub(crate) fn budget(&self, view: &dyn SessionView, callback: CallbackKind) -> Result<Duration, NoAnswer> {
+    /// The time the next call has; a callback is skipped where the turn has none left.
+    pub(crate) fn budget(&self, view: &dyn SessionView, called: &Called) -> Result<Duration, NoAnswer> {
         let limits = &self.plugin.identity.limits;
+        let &Called::Callback(callback) = called else { return Ok(limits.tool_time) };
         match self.spent().left(view, limits.turn_time) {
             Some(left) => Ok(left.min(limits.time_of(callback))),
             None => {

@@ -29,7 +29,7 @@ async fn failure_of(guest: &Guest) -> CallFailure {
     assert_eq!(say(&extensions, "one").await, Ok(TextAnswer::Replace("one".into())));
     let failure = say(&extensions, "!").await.unwrap_err();
     assert_eq!(failure.plugin.as_str(), "guest");
-    assert_eq!(failure.callback, CallbackKind::PlainText);
+    assert_eq!(failure.called, CallbackKind::PlainText.into());
     assert_eq!(say(&extensions, "two").await, Ok(TextAnswer::Replace("two".into())), "the instance is replaced");
     failure
 }
@@ -308,5 +308,5 @@ async fn join_all<T>(calls: impl Iterator<Item = BoxFuture<'_, T>>) -> Vec<T> {
 async fn a_callback_that_is_not_exported_is_an_error() {
     let (extensions, _) = one(&Guest { registers: vec![(Registered::PlainText(0), None)], ..Guest::text(PASS) });
     let failure = support::failure(extensions.input_messages(0, &[]).await.unwrap_err());
-    assert_eq!((failure.cause, failure.callback), (FailureCause::Start, CallbackKind::InputMessages));
+    assert_eq!((failure.cause, failure.called), (FailureCause::Start, CallbackKind::InputMessages.into()));
 }

@@ -148,7 +148,7 @@ fn powers_must_be_asked_for_and_granted() {
     assert!(said.ends_with("[capabilities]\nstate = \"why it is needed\""), "{said}");
     source.granted.insert(Power::State);
     assert!(
-        matches!(sandbox().load(source).unwrap_err().problem, LoadProblem::PowerNotAsked { power: Power::State }),
+        matches!(sandbox().load(source).unwrap_err().problem, LoadProblem::PowerNotAsked { power: Power::State, .. }),
         "granting what is not asked for does not help"
     );
 }

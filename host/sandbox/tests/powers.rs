@@ -8,8 +8,8 @@ mod guest;
 mod support;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use flow::Message;
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use support::{Stage, Still, open, patient, sandbox, say, source, store};
 use tidegate_sandbox::{SandboxHost, Setting};
 use tidegate_sdk::testing::Harness;
-use tidegate_sdk::{TextAnswer, TextPlace};
+use tidegate_sdk::{TextAnswer, TextPlace, ToolAnswer};
 use turn::ports::Extensions;
 
 /// The time of a new host in memory.
@@ -43,6 +43,8 @@ struct Case {
 #[serde(deny_unknown_fields)]
 struct Step {
     say: Option<String>,
+    tool: Option<String>,
+    progress: Option<Vec<String>>,
     gives: Option<String>,
     fails: Option<String>,
     #[serde(default)]
@@ -52,7 +54,7 @@ struct Step {
     advance_ms: Option<u64>,
 }
 
-/// The result of a call of `on_plain_text`, or the message of its failure.
+/// The result of a call of `on_plain_text` or of the tool, or the message of its failure.
 type Said = Result<String, String>;
 
 struct Real {
@@ -82,6 +84,20 @@ impl Real {
             Err(failure) => Err(failure.message),
         }
     }
+
+    /// Calls the tool; its result, and its progress.
+    async fn tool(&self, script: &str) -> (Said, Vec<String>) {
+        let arguments = serde_json::json!({"script": script}).to_string();
+        let call = flow::ToolCall { id: flow::CallId::new("call-1"), name: "run".into(), arguments };
+        let lines = Mutex::new(Vec::new());
+        let progress = |line: &str| lines.lock().unwrap().push(line.to_owned());
+        let said = match self.extensions.call_tool(0, &call, &progress).await {
+            Ok(output) if output.is_error => Err(format!("rejected: {}", output.content)),
+            Ok(output) => Ok(output.content),
+            Err(no_answer) => Err(support::failure(no_answer).message),
+        };
+        (said, lines.into_inner().unwrap())
+    }
 }
 
 fn memory(case: &Case) -> Harness<guest::Conformance> {
@@ -98,6 +114,18 @@ fn say_in_memory(harness: &mut Harness<guest::Conformance>, script: &str) -> Sai
         Ok(TextAnswer::Replace(text)) => Ok(text),
         Ok(other) => panic!("{script}: {other:?}"),
         Err(error) => Err(error.into_message()),
+    }
+}
+
+fn tool_in_memory(harness: &mut Harness<guest::Conformance>, script: &str) -> (Said, Vec<String>) {
+    match harness.call_tool("run", serde_json::json!({"script": script})) {
+        Ok(run) => match run.answer {
+            ToolAnswer::Text(text) => (Ok(text), run.progress),
+            ToolAnswer::Rejected(why) => (Err(format!("rejected: {why}")), run.progress),
+            other => panic!("{script}: {other:?}"),
+        },
+        // The harness has no progress of a call that failed.
+        Err(error) => (Err(error.into_message()), Vec::new()),
     }
 }
 
@@ -132,6 +160,12 @@ async fn the_real_host_and_the_one_that_authors_test_with_behave_alike() {
             if let Some(ms) = step.advance_ms {
                 real.clock.0.fetch_add(ms, Ordering::SeqCst);
                 memory.advance(Duration::from_millis(ms));
+            }
+            if let Some(script) = &step.tool {
+                let (real, memory) = (real.tool(script).await, tool_in_memory(&mut memory, script));
+                step.check(&real.0, &place);
+                assert!(real == memory, "{place}: the hosts differ; in memory: {:.300}", format!("{memory:?}"));
+                assert!(step.progress.as_ref().is_none_or(|lines| *lines == real.1), "{place}: {:?}", real.1);
             }
             let Some(script) = &step.say else { continue };
             let (real, memory) = (real.say(script).await, say_in_memory(&mut memory, script));

@@ -73,14 +73,15 @@ pub use error::HostError;
 pub use flow::text::normal_path;
 pub use flow::{
     Action, AdditionId, Ambiguous, Annotation, AnswerBlock, Argument, BlockId, BlockOrigin, CallFailure, CallId,
-    Callback, CallbackKind, CallbackOutcome, CallbackReport, Condition, Confirmation, ContextMatch, DecidedBy, Delta,
-    Diagnostic, DiagnosticCode, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, InvalidPluginId,
-    InvalidTagPattern, InvalidTurnRange, KeySource, Label, Location, Message, ModelError, NotAVariable, OnFailure,
-    Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power, Preview, Prompt,
-    PromptAddition, ProviderKind, Registered, Registration, RegistrationAction, Role, RuleLayer, RuleMatch,
-    RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile,
-    StateTest, StateValue, StopReason, StreamKind, Subject, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit,
-    ToolCall, ToolOutput, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
+    Callback, CallbackKind, CallbackOutcome, CallbackReport, Called, Condition, Confirmation, ContextMatch, DecidedBy,
+    Delta, Diagnostic, DiagnosticCode, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome,
+    InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label, Location, Message, ModelError,
+    NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power,
+    Preview, Prompt, PromptAddition, ProvidedTool, ProviderKind, Registered, Registration, RegistrationAction, Role,
+    RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue,
+    Severity, SourceFile, StateTest, StateValue, StopReason, StreamKind, Subject, SystemBlock, TagPattern, TextOptions,
+    TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus,
+    Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};

@@ -213,7 +213,8 @@ impl Caller {
         reason: String,
     ) -> Result<Asked<T>, CallFailure> {
         if self.registrations[plugin].required {
-            return Err(CallFailure { plugin: self.id(plugin), callback, cause, message: reason, frames: Vec::new() });
+            let (plugin, called) = (self.id(plugin), callback.into());
+            return Err(CallFailure { plugin, called, cause, message: reason, frames: Vec::new() });
         }
         Ok(self.policy(plugin, callback, reason))
     }
@@ -287,6 +288,7 @@ mod tests {
             plugin: name.parse().expect("a plugin id"),
             version: "1.0.0".into(),
             callbacks: vec![Callback::Tag(patterns.iter().map(pattern).collect()).into()],
+            tools: Vec::new(),
             required: false,
         }
     }
@@ -312,6 +314,7 @@ mod tests {
             plugin: name.parse().expect("a plugin id"),
             version: "1.0.0".into(),
             callbacks: vec![(Callback::InputMessages, priority).into()],
+            tools: Vec::new(),
             required: false,
         };
         let chains = Chains::new(&[one("a", 50), one("b", 90), one("c", 50), one("d", 0), one("e", 90)]);

@@ -204,6 +204,19 @@ pub trait Extensions: Any + Send + Sync {
     /// Calls `ttsr_triggered` with the matches of one stream.
     fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>>;
 
+    /// Calls a tool that the extension provides, with arguments that were checked against its schema. Reports the call as
+    /// [`EventKind::ExtensionTool`], however it ends; one whose future is dropped has no effect. By default, it is not called.
+    fn call_tool<'a>(
+        &'a self,
+        plugin: usize,
+        call: &'a ToolCall,
+        progress: Progress<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, NoAnswer>> {
+        let _ = (plugin, call, progress);
+        let why = "this host does not call tools of extensions".to_owned();
+        Box::pin(std::future::ready(Err(NoAnswer::Skipped(why))))
+    }
+
     /// Returns the bytes that the extension keeps in this session under `key`, for the conditions of its prompt additions;
     /// `None` where it keeps none, or they have expired. Must not wait. Does not count as a read of the extension: the time to
     /// live is not restarted.

@@ -8,7 +8,7 @@ mod rules;
 
 use flow::{
     Annotation, AnswerBlock, CallbackOutcome, CallbackReport, Confirmation, Event, EventKind, EventView, Partial,
-    PluginId, Preview, Registered, StopReason, StreamKind, TurnStatus, Usage,
+    PluginId, Preview, Registered, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use serde_json::{Map, Value, json};
 
@@ -134,6 +134,7 @@ fn payload(kind: &EventKind) -> Value {
             json!({"extension_id": plugin.as_str(), "action": action.as_str(), "reason": reason})
         }
         Kind::ExtensionCallback(report) => callback(report),
+        Kind::ExtensionTool(report) => tool(report),
         Kind::ExtensionWithheld { plugin, callback, bytes, reason } => json!({
             "extension_id": plugin.as_str(), "callback": callback.as_str(), "bytes": bytes, "reason": reason,
         }),
@@ -218,6 +219,31 @@ fn callback(report: &CallbackReport) -> Value {
             payload["cause"] = json!(failure.cause.as_str());
             payload["frames"] = json!(failure.frames);
             ("error", Some(failure.message.clone()))
+        }
+    };
+    payload["outcome"] = json!(outcome);
+    if let Some(reason) = reason {
+        payload["reason"] = json!(reason);
+    }
+    payload
+}
+
+fn tool(report: &ToolReport) -> Value {
+    let mut payload = json!({
+        "extension_id": report.plugin.as_str(),
+        "tool": report.tool,
+        "call_id": report.call.as_str(),
+        "duration_us": report.nanos as f64 / 1000.0,
+    });
+    let (outcome, reason) = match &report.outcome {
+        ToolOutcome::Done => ("done", None),
+        ToolOutcome::Rejected(why) => ("rejected", Some(why)),
+        ToolOutcome::Skipped(why) => ("skipped", Some(why)),
+        ToolOutcome::Stopped => ("stopped", None),
+        ToolOutcome::Failed(failure) => {
+            payload["cause"] = json!(failure.cause.as_str());
+            payload["frames"] = json!(failure.frames);
+            ("error", Some(&failure.message))
         }
     };
     payload["outcome"] = json!(outcome);

@@ -8,7 +8,7 @@ use flow::{
     Action, Annotation, AnswerBlock, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport,
     Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial, PluginId,
     Preview, RegistrationAction, Role, RuleMatch, RuleRecord, RunPosition, SessionId, StopReason, StreamKind, TextUnit,
-    TurnStatus, Usage,
+    ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use serde_json::Value;
 use tidegate_kit::{Plugin, Scene, Script, blocks, calls, drain, listing, rule_set, shown, text, tool};
@@ -210,7 +210,7 @@ async fn a_session_that_is_dropped_ends_them_too() {
 }
 
 /// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
-const REQUIRED: [(&str, &[&str]); 36] = [
+const REQUIRED: [(&str, &[&str]); 37] = [
     ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
     ("thread_completed", &["cost", "tokens"]),
     ("thread_error", &["category", "error"]),
@@ -244,6 +244,7 @@ const REQUIRED: [(&str, &[&str]); 36] = [
     ("extension_withheld", &["extension_id", "callback", "bytes", "reason"]),
     ("extension_unregistered", &["extension_id", "reason"]),
     ("extension_callback", &["extension_id", "callback", "duration_us", "outcome"]),
+    ("extension_tool", &["extension_id", "tool", "call_id", "duration_us", "outcome"]),
     ("extension_state", &["extension_id", "operation", "key", "size_bytes"]),
     ("extension_log", &["extension_id", "level", "message"]),
     ("notice", &["message"]),
@@ -277,6 +278,10 @@ fn report(outcome: CallbackOutcome) -> EventKind {
     EventKind::ExtensionCallback(CallbackReport::new(plugin(), CallbackKind::Tag, outcome, 1500))
 }
 
+fn tool_report(outcome: ToolOutcome) -> EventKind {
+    EventKind::ExtensionTool(ToolReport::new(plugin(), "note_add".into(), CallId::new("1"), outcome, 1500))
+}
+
 fn unfinished_call(call: &CallId) -> AnswerBlock {
     let mut block = AnswerBlock::prose(StreamKind::Tool { call: call.clone(), name: "t".into() }, 2);
     block.arguments = Some("{}".into());
@@ -288,7 +293,7 @@ fn samples() -> Vec<EventKind> {
     let (call, text, message) = (CallId::new("1"), "words".to_owned(), "words".to_owned());
     let failure = CallFailure {
         plugin: plugin(),
-        callback: CallbackKind::Tag,
+        called: CallbackKind::Tag.into(),
         cause: FailureCause::Trap,
         message: "it trapped".into(),
         frames: vec!["f".into()],
@@ -381,7 +386,12 @@ fn samples() -> Vec<EventKind> {
         report(CallbackOutcome::Changed),
         report(CallbackOutcome::Skipped("why".into())),
         report(CallbackOutcome::Ignored("why".into())),
-        report(CallbackOutcome::Failed(failure)),
+        report(CallbackOutcome::Failed(failure.clone())),
+        tool_report(ToolOutcome::Done),
+        tool_report(ToolOutcome::Rejected("why".into())),
+        tool_report(ToolOutcome::Skipped("why".into())),
+        tool_report(ToolOutcome::Failed(failure)),
+        tool_report(ToolOutcome::Stopped),
         EventKind::ExtensionWithheld { plugin: plugin(), callback: CallbackKind::Tag, bytes: 3, reason: "r".into() },
         EventKind::ExtensionState { plugin: plugin(), operation: "set".into(), key: "k".into(), size_bytes: 1 },
         EventKind::ExtensionLog { plugin: plugin(), level: "warn".into(), message: message.clone() },

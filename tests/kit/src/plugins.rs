@@ -61,7 +61,8 @@ impl Plugins {
         }
         let result = answer.map_or(Ok(pass), |answer| answer(value)).map_err(|message| {
             let (cause, frames) = (FailureCause::Returned, Vec::new());
-            CallFailure { plugin: self.0[plugin].id.parse().unwrap(), callback, cause, message, frames }.into()
+            CallFailure { plugin: self.0[plugin].id.parse().unwrap(), called: callback.into(), cause, message, frames }
+                .into()
         });
         let yields = self.0[plugin].yields;
         Box::pin(async move {
@@ -85,6 +86,7 @@ impl ExtensionHost for Plugins {
                 .map(Registered::from)
                 .map(|one| if plugin.closed { one.closed() } else { one })
                 .collect(),
+            tools: Vec::new(),
             required: plugin.required,
         };
         self.0.iter().map(one).collect()

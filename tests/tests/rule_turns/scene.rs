@@ -129,6 +129,7 @@ impl ExtensionHost for Listener {
             plugin: "listener".parse().unwrap(),
             version: "1.0.0".into(),
             callbacks: vec![Callback::TtsrTriggered.into()],
+            tools: Vec::new(),
             required: false,
         }]
     }

@@ -3,7 +3,7 @@
 
 use tidegate::{
     CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Evidence, FailureCause,
-    RegistrationAction, RuleMatch, RunPosition, StreamKind,
+    RegistrationAction, RuleMatch, RunPosition, StreamKind, ToolOutcome, ToolReport,
 };
 
 use super::*;
@@ -22,9 +22,13 @@ fn events(text: &str) -> Vec<EventKind> {
         let (plugin, callback) = ("shaky".parse().unwrap(), CallbackKind::PlainText);
         EventKind::ExtensionCallback(CallbackReport::new(plugin, callback, outcome, 0))
     };
+    let tool_report = |outcome| {
+        let plugin = "shaky".parse().unwrap();
+        EventKind::ExtensionTool(ToolReport::new(plugin, string(), call(), outcome, 0))
+    };
     let failure = CallFailure {
         plugin: "shaky".parse().unwrap(),
-        callback: CallbackKind::PlainText,
+        called: CallbackKind::PlainText.into(),
         cause: FailureCause::Trap,
         message: string(),
         frames: vec![string(), string()],
@@ -79,7 +83,10 @@ fn events(text: &str) -> Vec<EventKind> {
         result(None, true),
         result(None, false),
         result(Some(string()), false),
-        report(CallbackOutcome::Failed(failure)),
+        report(CallbackOutcome::Failed(failure.clone())),
+        tool_report(ToolOutcome::Failed(failure)),
+        tool_report(ToolOutcome::Skipped(string())),
+        tool_report(ToolOutcome::Stopped),
         report(CallbackOutcome::Ignored(string())),
         report(CallbackOutcome::Skipped(format!("{text} tried again in 1 s"))),
         EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: "info".into(), message: string() },

@@ -3,7 +3,7 @@
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, TurnStatus};
 use crate::{
     Action, Annotation, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Preview, Registered,
-    RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, Usage,
+    RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, ToolReport, Usage,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -325,6 +325,8 @@ events! {
     } = "extension_unregistered",
     /// `extension_callback`: a callback was called, or skipped.
     ExtensionCallback(report: CallbackReport) = "extension_callback",
+    /// `extension_tool`: a call of a tool that an extension provides has ended, or was not made.
+    ExtensionTool(report: ToolReport) = "extension_tool",
     /// `extension_withheld`: an extension that fails closed did not check something, so it was not shown, or for
     /// `on_input_messages` not sent.
     ExtensionWithheld {

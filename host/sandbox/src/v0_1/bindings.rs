@@ -11,7 +11,9 @@ wasmtime::component::bindgen!({
             include tidegate:extension/with-session@0.1.0;
             include tidegate:extension/with-settings@0.1.0;
             include tidegate:extension/with-state@0.1.0;
+            include tidegate:extension/with-tool-progress@0.1.0;
             include tidegate:extension/with-tools@0.1.0;
+            include tidegate:extension/with-tool-provider@0.1.0;
             include tidegate:extension/with-on-input-messages@0.1.0;
             include tidegate:extension/with-on-plain-text@0.1.0;
             include tidegate:extension/with-on-tag@0.1.0;

@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use flow::{
-    Action, CallbackKind, InputAnswer, Message, ModelOutput, OutputAnswer, OutputMode, StreamKind, Tag, TagAnswer,
-    TagPlace, TextAnswer, TextPlace, TextStream,
+    Action, CallbackKind, Called, InputAnswer, Message, ModelOutput, OutputAnswer, OutputMode, StreamKind, Tag,
+    TagAnswer, TagPlace, TextAnswer, TextPlace, TextStream,
 };
 use turn::ports::TtsrEvent;
 use wasmtime::Store;
@@ -18,12 +18,13 @@ use crate::failure::Fault;
 use crate::guest::Guest;
 use crate::limits;
 
-/// One call of one callback.
+/// One call of one callback, or of a tool.
 pub(crate) trait Call: Send {
-    /// The callback that is called, for reports and limits.
-    const KIND: CallbackKind;
     /// What the turn gets.
     type Answer: Send;
+
+    /// What is called, for reports and limits.
+    fn called(&self) -> Called;
 
     /// Calls the guest's export and converts its answer.
     fn run(self, calls: &Calls, store: &mut Store<Guest>) -> impl Future<Output = Result<Self::Answer, Fault>> + Send;
@@ -45,8 +46,11 @@ pub(crate) struct LlmOutput<'a>(pub(crate) &'a ModelOutput, pub(crate) OutputMod
 pub(crate) struct TtsrTriggered<'a>(pub(crate) &'a TtsrEvent);
 
 impl Call for InputMessages<'_> {
-    const KIND: CallbackKind = CallbackKind::InputMessages;
     type Answer = InputAnswer;
+
+    fn called(&self) -> Called {
+        CallbackKind::InputMessages.into()
+    }
 
     async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<InputAnswer, Fault> {
         let func = calls.input.as_ref().ok_or(Fault::Missing)?.func_on_input_messages();
@@ -54,14 +58,17 @@ impl Call for InputMessages<'_> {
         let (parts, attributes) = (borrowed.parts(), borrowed.attributes());
         let messages = convert::messages(self.0, &parts, &attributes);
         let (answer,) = enter(store, func, (messages.as_slice(),)).await?;
-        let answer = returned(store, answer, answers::input_size)?;
+        let answer = returned(answer, answers::input_size, most(store))?;
         Ok(answers::input(answer, self.0, &store.data().plugin.id))
     }
 }
 
 impl Call for PlainText<'_> {
-    const KIND: CallbackKind = CallbackKind::PlainText;
     type Answer = TextAnswer;
+
+    fn called(&self) -> Called {
+        CallbackKind::PlainText.into()
+    }
 
     async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<TextAnswer, Fault> {
         let func = calls.text.as_ref().ok_or(Fault::Missing)?.func_on_plain_text();
@@ -74,13 +81,16 @@ impl Call for PlainText<'_> {
         let place =
             exports::on_plain_text::TextPlace { at: moment(at), stream, unit, inside: &inside, attributes: &[] };
         let (answer,) = enter(store, func, (self.0, place)).await?;
-        Ok(answers::text(returned(store, answer, answers::text_size)?))
+        Ok(answers::text(returned(answer, answers::text_size, most(store))?))
     }
 }
 
 impl Call for TagSection<'_> {
-    const KIND: CallbackKind = CallbackKind::Tag;
     type Answer = TagAnswer;
+
+    fn called(&self) -> Called {
+        CallbackKind::Tag.into()
+    }
 
     async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<TagAnswer, Fault> {
         let func = calls.tag.as_ref().ok_or(Fault::Missing)?.func_on_tag();
@@ -90,13 +100,16 @@ impl Call for TagSection<'_> {
         let tag = exports::on_tag::Tag { name: &tag.name, pairs: &pairs, content: &tag.content, attributes: &[] };
         let place = exports::on_tag::TagPlace { at: moment(place.at), inside: &inside, attributes: &[] };
         let (answer,) = enter(store, func, (tag, place)).await?;
-        Ok(answers::tag(returned(store, answer, answers::tag_size)?))
+        Ok(answers::tag(returned(answer, answers::tag_size, most(store))?))
     }
 }
 
 impl Call for LlmOutput<'_> {
-    const KIND: CallbackKind = CallbackKind::LlmOutput;
     type Answer = OutputAnswer;
+
+    fn called(&self) -> Called {
+        CallbackKind::LlmOutput.into()
+    }
 
     async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<OutputAnswer, Fault> {
         let func = calls.output.as_ref().ok_or(Fault::Missing)?.func_on_llm_output();
@@ -111,13 +124,16 @@ impl Call for LlmOutput<'_> {
             attributes: &[],
         };
         let (answer,) = enter(store, func, (output,)).await?;
-        Ok(answers::output(returned(store, answer, answers::output_size)?, mode))
+        Ok(answers::output(returned(answer, answers::output_size, most(store))?, mode))
     }
 }
 
 impl Call for TtsrTriggered<'_> {
-    const KIND: CallbackKind = CallbackKind::TtsrTriggered;
     type Answer = ();
+
+    fn called(&self) -> Called {
+        CallbackKind::TtsrTriggered.into()
+    }
 
     async fn run(self, calls: &Calls, store: &mut Store<Guest>) -> Result<(), Fault> {
         let func = calls.ttsr.as_ref().ok_or(Fault::Missing)?.func_ttsr_triggered();
@@ -129,8 +145,13 @@ impl Call for TtsrTriggered<'_> {
             attributes: &[],
         };
         let (answer,) = enter(store, func, (event,)).await?;
-        returned(store, answer, |()| 0)
+        returned(answer, |()| 0, most(store))
     }
+}
+
+/// Bytes that one callback may return.
+fn most(store: &Store<Guest>) -> usize {
+    store.data().plugin.limits.returned_bytes
 }
 
 fn usage(usage: flow::Usage) -> Usage<'static> {
@@ -181,7 +202,7 @@ fn rule_action(action: Action) -> exports::ttsr_triggered::RuleAction<'static> {
 
 /// Enters the guest: on the caller's stack where the call may, else on a stack of its own that gives way to other tasks
 /// at every tick.
-async fn enter<P, R>(store: &mut Store<Guest>, func: TypedFunc<P, R>, params: P) -> Result<R, Fault>
+pub(super) async fn enter<P, R>(store: &mut Store<Guest>, func: TypedFunc<P, R>, params: P) -> Result<R, Fault>
 where
     P: ComponentNamedList + Lower + Send + Sync,
     R: ComponentNamedList + Lift + Send + Sync + 'static,
@@ -190,10 +211,10 @@ where
     called.map_err(Fault::Engine)
 }
 
-/// The guest's answer, if it gave one and it is not too large.
-fn returned<A>(store: &Store<Guest>, answer: Result<A, Failure>, size: impl Fn(&A) -> usize) -> Result<A, Fault> {
+/// The guest's answer, if it gave one of at most `max` bytes.
+pub(super) fn returned<A>(answer: Result<A, Failure>, size: impl Fn(&A) -> usize, max: usize) -> Result<A, Fault> {
     let answer =
         answer.map_err(|failure| Fault::Returned(limits::cut(&failure.message, limits::MESSAGE_BYTES).to_owned()))?;
-    let (bytes, max) = (size(&answer), store.data().plugin.limits.returned_bytes);
+    let bytes = size(&answer);
     if bytes > max { Err(Fault::Size { bytes, max }) } else { Ok(answer) }
 }

@@ -13,6 +13,7 @@ pub(crate) mod bindings;
 mod calls;
 mod convert;
 mod powers;
+mod provider;
 mod register;
 
 use std::collections::BTreeSet;
@@ -23,10 +24,12 @@ use wasmtime::{AsContextMut as _, Store};
 
 use self::bindings::exports::tidegate::extension as exports;
 use self::bindings::tidegate::extension as imports;
+use crate::check::Surface;
 use crate::guest::{Guest, Ready};
 use crate::interface::Interface;
 
 pub(crate) use self::calls::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered};
+pub(crate) use self::provider::{Lines, ToolRun, ToolText, tools};
 pub(crate) use self::register::{RegisterFault, register};
 
 /// The version that this host implements: components of the same minor version up to this one are accepted.
@@ -36,6 +39,8 @@ pub(crate) const PACKAGE: &str = "tidegate:extension";
 
 /// The interface that every extension exports.
 pub(crate) const REGISTRATION: &str = "registration";
+/// The interface of an extension that provides tools.
+pub(crate) const TOOL_PROVIDER: &str = "tool-provider";
 /// The interface that this host does not call yet, and therefore rejects.
 pub(crate) const MIGRATION: &str = "migration";
 
@@ -62,13 +67,16 @@ pub(crate) fn link(linker: &mut Linker<Guest>, interfaces: &BTreeSet<Interface>)
             Interface::Session => imports::session::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
             Interface::Settings => imports::settings::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
             Interface::State => imports::state::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
+            Interface::ToolProgress => {
+                imports::tool_progress::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?;
+            }
             Interface::Tools => imports::tools::add_to_linker::<Guest, HasSelf<Guest>>(linker, |guest| guest)?,
         }
     }
     Ok(())
 }
 
-/// Where a component's callbacks are; found once per plugin.
+/// Where a component's callbacks and its `tool-provider` are; found once per plugin.
 pub(crate) struct Exports {
     registration: exports::registration::GuestIndices,
     input: Option<exports::on_input_messages::GuestIndices>,
@@ -76,6 +84,7 @@ pub(crate) struct Exports {
     tag: Option<exports::on_tag::GuestIndices>,
     output: Option<exports::on_llm_output::GuestIndices>,
     ttsr: Option<exports::ttsr_triggered::GuestIndices>,
+    tools: Option<exports::tool_provider::GuestIndices>,
 }
 
 /// The callbacks of one instance.
@@ -85,12 +94,13 @@ pub(crate) struct Calls {
     tag: Option<exports::on_tag::Guest>,
     output: Option<exports::on_llm_output::Guest>,
     ttsr: Option<exports::ttsr_triggered::Guest>,
+    tools: Option<exports::tool_provider::Guest>,
 }
 
 impl Exports {
-    /// Finds the callbacks in `present`.
-    pub(crate) fn find(ready: &Ready, present: &BTreeSet<CallbackKind>) -> wasmtime::Result<Self> {
-        let has = |kind| present.contains(&kind);
+    /// Finds what `surface` exports.
+    pub(crate) fn find(ready: &Ready, surface: &Surface) -> wasmtime::Result<Self> {
+        let has = |kind| surface.callbacks.contains(&kind);
         Ok(Self {
             registration: exports::registration::GuestIndices::new(ready)?,
             input: has(CallbackKind::InputMessages)
@@ -104,7 +114,13 @@ impl Exports {
             ttsr: has(CallbackKind::TtsrTriggered)
                 .then(|| exports::ttsr_triggered::GuestIndices::new(ready))
                 .transpose()?,
+            tools: surface.provides_tools.then(|| exports::tool_provider::GuestIndices::new(ready)).transpose()?,
         })
+    }
+
+    /// Whether the component exports `tool-provider`.
+    pub(crate) fn provide_tools(&self) -> bool {
+        self.tools.is_some()
     }
 
     /// Takes the callbacks out of an instance; their types are checked here.
@@ -116,6 +132,7 @@ impl Exports {
             tag: self.tag.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
             output: self.output.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
             ttsr: self.ttsr.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
+            tools: self.tools.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
         })
     }
 }

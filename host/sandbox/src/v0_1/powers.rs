@@ -85,6 +85,12 @@ impl imports::tools::Host for Guest {
     }
 }
 
+impl imports::tool_progress::Host for Guest {
+    fn report(&mut self, text: String) {
+        self.progress(text);
+    }
+}
+
 impl From<Refusal> for imports::state::StateError {
     fn from(refusal: Refusal) -> Self {
         match refusal {

@@ -5,6 +5,8 @@
 mod damage;
 mod script;
 
+use std::collections::BTreeMap;
+
 use script::Outcome;
 use tidegate_sdk::prelude::*;
 
@@ -20,6 +22,10 @@ pub struct Conformance {
     closed: Vec<String>,
     /// Callbacks that run scripts; all where it is empty.
     only: Vec<String>,
+    /// The tools, as `NAME|DESCRIPTION|PARAMETERS`.
+    tools: Vec<String>,
+    /// What happens when the tools are listed.
+    list: String,
 }
 
 impl Extension for Conformance {
@@ -48,7 +54,10 @@ impl Extension for Conformance {
         let start = settings.get_or("start", String::from(""))?;
         script::run(&start, "start", 0)?;
         let names = |key| settings.get_or::<Vec<String>>(key, Vec::new());
-        Ok(Self { calls: 0, unit, streams, tags, mode, priority, closed: names("closed")?, only: names("only")? })
+        let (closed, only) = (names("closed")?, names("only")?);
+        let tools = settings.get_or("tools", vec![RUN.to_owned()])?;
+        let list = settings.get_or("listing", String::new())?;
+        Ok(Self { calls: 0, unit, streams, tags, mode, priority, closed, only, tools, list })
     }
 }
 
@@ -161,7 +170,36 @@ impl TtsrTriggered for Conformance {
     }
 }
 
-tidegate_sdk::export!(Conformance: OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered);
+/// The tool where the settings name none.
+const RUN: &str =
+    r#"run|Runs a script.|{"type": "object", "properties": {"script": {"type": "string"}}, "required": ["script"]}"#;
+
+impl ToolProvider for Conformance {
+    fn tools(&self) -> Vec<Tool> {
+        script::run(&self.list, "tools", 0).expect("the script of `listing` runs");
+        let tool = |text: &String| {
+            let mut parts = text.splitn(3, '|');
+            let mut part = || parts.next().unwrap_or_default();
+            let tool = Tool::new(part(), part(), part());
+            if tool.name.starts_with("get") { tool.read_only() } else { tool }
+        };
+        self.tools.iter().map(tool).collect()
+    }
+
+    fn call(&mut self, call: &ToolCall) -> Result<ToolAnswer> {
+        let mut arguments: BTreeMap<String, String> = call.read()?;
+        let script = arguments.remove("script").unwrap_or_default();
+        let outcome = self.run("tool", &script, &format!("{call:?}"))?;
+        Ok(match outcome.answer.as_str() {
+            "replace" | "append" => ToolAnswer::Text(outcome.over(&script)),
+            "reject" => ToolAnswer::Rejected(outcome.text),
+            "pass" => ToolAnswer::Text(outcome.said.unwrap_or_default()),
+            other => bail!("`{other}` is no answer to a call of a tool"),
+        })
+    }
+}
+
+tidegate_sdk::export!(Conformance: OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered, ToolProvider);
 
 #[cfg(test)]
 mod tests;

@@ -63,6 +63,9 @@ pub fn run(script: &str, subject: &str, calls: u32) -> Result<Outcome> {
             "log" => log::info(rest),
             "log-flood" => (0..number(rest)?).for_each(|line| log::info(format_args!("line {line}"))),
             "log-long" => log::info("x".repeat(number(rest)? << 10)),
+            "progress" => progress(rest),
+            "progress-flood" => (0..number(rest)?).for_each(|line| progress(format_args!("line {line}"))),
+            "progress-long" => progress("x".repeat(number(rest)? << 10)),
             "annotate" => annotate(&mut outcome, rest),
             "annotate-many" => {
                 outcome.annotations = (0..number(rest)?).map(|n| (format!("note-{n}"), n.to_string())).collect();

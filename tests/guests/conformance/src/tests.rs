@@ -35,6 +35,19 @@ fn every_answer_of_every_callback_can_be_had() {
 }
 
 #[test]
+fn every_answer_of_a_tool_can_be_had() {
+    let mut guest = Harness::<Conformance>::new();
+    let mut run = |script: &str| guest.call_tool("run", format_args!("{{\"script\": {script:?}}}")).unwrap();
+    let ran = run("!progress one\n!state-must-set k v\n!replace done");
+    assert_eq!((ran.answer, ran.progress), (ToolAnswer::text("done"), vec!["one".to_owned()]));
+    assert_eq!(run("!state-must-set k w\n!reject why").answer, ToolAnswer::rejected("why"));
+    assert_eq!(run("!state-get k").answer, ToolAnswer::text("Some(\"v\")"));
+    assert!(matches!(guest.call_tool("run", "[]").unwrap().answer, ToolAnswer::Rejected(_)));
+    let mut listing = Harness::<Conformance>::new().with_setting("tools", ["get|Reads.|{\"type\": \"object\"}"]);
+    assert!(listing.tools()[0].read_only);
+}
+
+#[test]
 fn failures_name_themselves() {
     assert_eq!(input("!error went wrong").unwrap_err().message(), "went wrong");
     assert!(input("!content x").unwrap_err().message().contains("no answer to on_input_messages"));

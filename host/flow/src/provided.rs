@@ -1,0 +1,84 @@
+//! Tools that extensions provide to the model, and what became of their calls.
+
+use std::fmt;
+
+use crate::{CallFailure, CallId, CallbackKind, PluginId, ToolSpec};
+
+/// A tool that an extension provides.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ProvidedTool {
+    /// Its definition for the model.
+    pub spec: ToolSpec,
+    /// The extension states that a call changes nothing. It is shown to the person who is asked about a call, and not verified.
+    pub read_only: bool,
+}
+
+impl ProvidedTool {
+    /// A tool with this definition.
+    pub fn new(spec: ToolSpec, read_only: bool) -> Self {
+        Self { spec, read_only }
+    }
+}
+
+/// What of an extension is called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Called {
+    /// One of the five callbacks.
+    Callback(CallbackKind),
+    /// The tool of this name.
+    Tool(String),
+}
+
+impl From<CallbackKind> for Called {
+    fn from(callback: CallbackKind) -> Self {
+        Self::Callback(callback)
+    }
+}
+
+impl fmt::Display for Called {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Callback(callback) => f.write_str(callback.as_str()),
+            Self::Tool(name) => write!(f, "tool `{name}`"),
+        }
+    }
+}
+
+/// How a call of an extension's tool ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolOutcome {
+    /// It is done, and the model gets its result.
+    Done,
+    /// The extension rejected the call as the model wrote it; the model gets the reason.
+    Rejected(String),
+    /// The extension was not called; the string gives the reason.
+    Skipped(String),
+    /// The extension failed; the model gets the cause as the result of its call.
+    Failed(CallFailure),
+    /// The turn was cancelled while the call ran: it was stopped, and its writes to state were undone.
+    Stopped,
+}
+
+/// One call of an extension's tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolReport {
+    /// The extension that provides the tool.
+    pub plugin: PluginId,
+    /// The tool's name.
+    pub tool: String,
+    /// The call's id.
+    pub call: CallId,
+    /// How the call ended.
+    pub outcome: ToolOutcome,
+    /// How long it took, in nanoseconds; 0 where the extension was not called.
+    pub nanos: u64,
+}
+
+impl ToolReport {
+    /// A report of a call that took `nanos` nanoseconds.
+    pub fn new(plugin: PluginId, tool: String, call: CallId, outcome: ToolOutcome, nanos: u64) -> Self {
+        Self { plugin, tool, call, outcome, nanos }
+    }
+}

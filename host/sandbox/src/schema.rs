@@ -1,0 +1,333 @@
+//! The JSON Schema of a tool's arguments: what a plugin may write in it, and the check of arguments against it.
+
+use std::error::Error;
+use std::fmt;
+
+use boon::{CompileError, Compiler, Draft, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use flow::Ambiguous;
+use serde_json::{Map, Value};
+
+use crate::limits::{self, SCHEMA_NODES, SCHEMA_PATTERNS};
+
+/// Names a schema inside of the compiler; nothing is loaded from it.
+const LOCATION: &str = "tidegate://tool/parameters";
+/// Violations that are reported of one call.
+const REPORTED: usize = 5;
+/// Keywords that give a schema another base or a target that is known only while it is evaluated: with them, neither the
+/// schema's size nor the absence of cycles could be seen.
+const REFUSED: [&str; 7] =
+    ["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"];
+/// Keywords whose value is a schema, or in older drafts a list of schemas.
+const ONE: [&str; 12] = [
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+/// Keywords whose value is a list of schemas.
+const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+/// Keywords whose value is an object of schemas.
+const NAMED: [&str; 4] = ["dependencies", "dependentSchemas", "patternProperties", "properties"];
+
+/// A schema, ready to check arguments.
+pub struct ToolSchema {
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+/// One place where arguments do not conform to a schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Violation {
+    /// The JSON pointer of the value; empty for the arguments as a whole.
+    pointer: String,
+    problem: String,
+}
+
+/// What the schemas of one plugin use up of what checks are allowed to cost.
+#[derive(Debug, Default)]
+pub(crate) struct Cost {
+    nodes: usize,
+    patterns: usize,
+}
+
+impl ToolSchema {
+    /// Compiles a schema, whose cost is added to `cost`.
+    ///
+    /// # Errors
+    /// It is not a schema of an object, or uses what is not allowed: the reason, and what to do.
+    pub(crate) fn new(schema: &Value, cost: &mut Cost) -> Result<Self, String> {
+        if schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err("`parameters` must be the schema of an object: write `\"type\": \"object\"`".to_owned());
+        }
+        Measure { root: schema, cost, open: Vec::new() }.node(schema)?;
+        let mut compiler = Compiler::new();
+        compiler.set_default_draft(Draft::V2020_12);
+        compiler.use_loader(Box::new(Nothing));
+        let mut schemas = Schemas::new();
+        compiler.add_resource(LOCATION, schema.clone()).map_err(|error| refusal(&error))?;
+        let index = compiler.compile(LOCATION, &mut schemas).map_err(|error| refusal(&error))?;
+        Ok(Self { schemas, index })
+    }
+
+    /// Checks the arguments of a call of `tool`, as the model wrote them.
+    ///
+    /// # Errors
+    /// They do not conform: every violation with its place and what is expected, for the model.
+    pub fn check(&self, tool: &str, arguments: &str) -> Result<(), String> {
+        let invalid = |why: String| format!("the arguments of `{tool}` are not valid: {why}");
+        // Readers of JSON differ in which of two values counts.
+        if let Err(Ambiguous::RepeatedKey(key)) = flow::Preview::of_arguments(arguments) {
+            return Err(invalid(format!("the key {key:?} occurs twice in one object. Write each key once.")));
+        }
+        let value: Value = serde_json::from_str(arguments).map_err(|error| invalid(format!("not JSON: {error}")))?;
+        let Err(error) = self.schemas.validate(&value, self.index) else { return Ok(()) };
+        let mut found = Vec::new();
+        collect(&error, &mut found);
+        found.dedup();
+        let more = found.len().saturating_sub(REPORTED);
+        found.truncate(REPORTED);
+        let mut lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+        if more > 0 {
+            lines.push(format!("{more} more"));
+        }
+        Err(invalid(format!("{}. Correct them and call it again.", lines.join("; "))))
+    }
+}
+
+impl fmt::Debug for ToolSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolSchema").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pointer.as_str() {
+            "" => f.write_str(&self.problem),
+            pointer => write!(f, "at `{pointer}`: {}", self.problem),
+        }
+    }
+}
+
+/// A schema refers to nothing outside of itself: a plugin must not make the host read files or ask servers.
+struct Nothing;
+
+impl UrlLoader for Nothing {
+    fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
+        Err("a schema can refer to itself only".into())
+    }
+}
+
+fn refusal(error: &CompileError) -> String {
+    let why = match error {
+        CompileError::ValidationError { src, .. } => {
+            let mut found = Vec::new();
+            collect(src, &mut found);
+            found.first().map_or_else(|| "it is not a JSON Schema".to_owned(), ToString::to_string)
+        }
+        CompileError::InvalidRegex { regex, .. } => not_a_pattern(regex),
+        CompileError::UnsupportedDraft { url } => format!("the draft `{}` is not known", limits::cut(url, 200)),
+        other => other.to_string().replace(LOCATION, ""),
+    };
+    format!("`parameters` is not a valid JSON Schema: {why}")
+}
+
+fn not_a_pattern(pattern: &str) -> String {
+    format!("the pattern `{}` is not a regular expression without look-around", limits::cut(pattern, 200))
+}
+
+/// The innermost errors: those around them only say that something inside is wrong. Of alternatives, all are reported.
+fn collect(error: &ValidationError<'_, '_>, found: &mut Vec<Violation>) {
+    let alternatives = matches!(error.kind, ErrorKind::AnyOf | ErrorKind::OneOf(None));
+    if error.causes.is_empty() || alternatives {
+        let problem = if alternatives { alternatives_of(error) } else { words(&error.kind) };
+        found.push(Violation { pointer: error.instance_location.to_string(), problem });
+    } else {
+        error.causes.iter().for_each(|cause| collect(cause, found));
+    }
+}
+
+fn alternatives_of(error: &ValidationError<'_, '_>) -> String {
+    let mut inner = Vec::new();
+    error.causes.iter().for_each(|cause| collect(cause, &mut inner));
+    inner.dedup();
+    let shown: Vec<String> = inner.iter().take(REPORTED).map(ToString::to_string).collect();
+    format!("none of the alternatives fits ({})", shown.join("; or "))
+}
+
+/// The problem for the model. Values of the schema are shown; the longest are cut.
+fn words(kind: &ErrorKind<'_, '_>) -> String {
+    let names = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let said = match kind {
+        ErrorKind::Type { got, want } => {
+            let want: Vec<String> = want.iter().map(|one| one.to_string()).collect();
+            format!("expected {}, found {got}", want.join(" or "))
+        }
+        ErrorKind::Required { want } => format!("missing {}", names(want)),
+        ErrorKind::AdditionalProperties { got } => {
+            let got: Vec<&str> = got.iter().map(AsRef::as_ref).collect();
+            format!("unknown {}", names(&got))
+        }
+        // In schemas themselves; in arguments formats are annotations. The engine's own words take several lines.
+        ErrorKind::Format { got, want: "regex", .. } => not_a_pattern(got.as_str().unwrap_or_default()),
+        other => other.to_string(),
+    };
+    limits::cut(&said, 1000).to_owned()
+}
+
+/// Counts what a check evaluates at most for each value: the schema with its references written out. Without a bound,
+/// a few lines of references to references take longer than anybody waits.
+struct Measure<'s, 'c> {
+    root: &'s Value,
+    cost: &'c mut Cost,
+    /// The references that lead here.
+    open: Vec<&'s str>,
+}
+
+impl<'s> Measure<'s, '_> {
+    fn node(&mut self, schema: &'s Value) -> Result<(), String> {
+        self.cost.nodes += 1;
+        if self.cost.nodes > SCHEMA_NODES {
+            return Err(format!(
+                "the schemas of the plugin have more than {SCHEMA_NODES} subschemas with their references written out; \
+                 simplify them"
+            ));
+        }
+        // Anything else is refused by the compiler, or is `true` or `false`.
+        let Value::Object(keywords) = schema else { return Ok(()) };
+        if let Some(refused) = REFUSED.iter().find(|keyword| keywords.contains_key(**keyword)) {
+            return Err(format!("`parameters` uses `{refused}`; refer to parts of the schema with `$ref`: \"#/…\""));
+        }
+        self.patterns(keywords)?;
+        self.reference(keywords)?;
+        for inner in ONE.iter().chain(&LIST).filter_map(|keyword| keywords.get(*keyword)) {
+            match inner {
+                Value::Array(list) => list.iter().try_for_each(|one| self.node(one))?,
+                one => self.node(one)?,
+            }
+        }
+        for named in NAMED.iter().filter_map(|keyword| keywords.get(*keyword)?.as_object()) {
+            named.values().try_for_each(|one| self.node(one))?;
+        }
+        Ok(())
+    }
+
+    fn patterns(&mut self, keywords: &Map<String, Value>) -> Result<(), String> {
+        let named = keywords.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
+        self.cost.patterns += named + usize::from(keywords.contains_key("pattern"));
+        if self.cost.patterns > SCHEMA_PATTERNS {
+            return Err(format!("the schemas of the plugin have more than {SCHEMA_PATTERNS} patterns; remove some"));
+        }
+        Ok(())
+    }
+
+    fn reference(&mut self, keywords: &'s Map<String, Value>) -> Result<(), String> {
+        let Some(Value::String(reference)) = keywords.get("$ref") else { return Ok(()) };
+        let shown = limits::cut(reference, 200);
+        let target = reference.strip_prefix('#').filter(|pointer| pointer.starts_with('/') && !pointer.contains('%'));
+        let Some(target) = target.and_then(|pointer| self.root.pointer(pointer)) else {
+            return Err(format!(
+                "`parameters` refers to `{shown}`; write a JSON pointer into the schema, such as `#/$defs/item`"
+            ));
+        };
+        if self.open.contains(&reference.as_str()) {
+            return Err(format!("`parameters` refers to `{shown}` from within it; a schema must not contain itself"));
+        }
+        self.open.push(reference);
+        self.node(target)?;
+        self.open.pop();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::json;
+
+    use super::{Cost, ToolSchema};
+
+    fn refused(schema: &serde_json::Value) -> String {
+        ToolSchema::new(schema, &mut Cost::default()).unwrap_err()
+    }
+
+    #[test]
+    fn violations_name_their_place_and_what_is_expected() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "text": {"type": "string", "minLength": 1},
+                "tags": {"type": "array", "items": {"$ref": "#/$defs/tag"}},
+                "kind": {"enum": ["todo", "idea"]},
+                "at": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            },
+            "required": ["text"],
+            "additionalProperties": false,
+            "$defs": {"tag": {"type": "string", "pattern": "^[a-z]+$"}},
+        });
+        let schema = ToolSchema::new(&schema, &mut Cost::default()).unwrap();
+        let check = |arguments: &str| schema.check("note_add", arguments);
+        assert_eq!(check(r#"{"text": "a", "tags": ["x"], "kind": "todo", "at": null}"#), Ok(()));
+        for (arguments, expected) in [
+            ("{}", "missing `text`"),
+            ("[]", "expected object, found array"),
+            ("{", "not JSON"),
+            (r#"{"text": 3}"#, "at `/text`: expected string, found number"),
+            (r#"{"text": "a", "tags": ["x", "Y"]}"#, "at `/tags/1`: "),
+            (r#"{"text": "a", "tags": ["x", 1]}"#, "at `/tags/1`: expected string, found number"),
+            (r#"{"text": "a", "txet": "b"}"#, "unknown `txet`"),
+            (r#"{"text": "a", "kind": "x"}"#, "'todo', 'idea'"),
+            (r#"{"text": "a", "at": "x"}"#, "none of the alternatives fits"),
+            (r#"{"text": "a", "text": "b"}"#, "the key \"text\" occurs twice"),
+        ] {
+            let said = check(arguments).unwrap_err();
+            assert!(said.starts_with("the arguments of `note_add` are not valid: "), "{said}");
+            assert!(said.contains(expected), "{arguments}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_schema_is_of_an_object_valid_and_closed() {
+        for (schema, expected) in [
+            (json!({}), "write `\"type\": \"object\"`"),
+            (json!({"type": "string"}), "write `\"type\": \"object\"`"),
+            (json!([]), "write `\"type\": \"object\"`"),
+            (json!({"type": "object", "properties": 3}), "at `/properties`"),
+            (json!({"type": "object", "properties": {"a": {"pattern": "("}}}), "is not a regular expression"),
+            (json!({"type": "object", "properties": {"a": {"pattern": "(?=a)"}}}), "is not a regular expression"),
+            (json!({"type": "object", "$schema": "https://example.org/draft"}), "`parameters` is not a valid"),
+            (json!({"type": "object", "$ref": "file:///etc/hostname"}), "write a JSON pointer into the schema"),
+            (json!({"type": "object", "not": {"$ref": "#/$defs/gone"}}), "write a JSON pointer into the schema"),
+            (json!({"type": "object", "$id": "https://example.org/a"}), "uses `$id`"),
+            (json!({"type": "object", "properties": {"a": {"$ref": "#/properties/a"}}}), "must not contain itself"),
+        ] {
+            let said = refused(&schema);
+            assert!(said.contains(expected), "{schema}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_schema_cannot_make_a_check_endless() {
+        // Each definition refers twice to the next: 2^40 alternatives in a few kilobytes.
+        let mut defs = serde_json::Map::new();
+        for at in 0..40 {
+            let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
+            defs.insert(format!("d{at}"), json!({"anyOf": [next, next]}));
+        }
+        defs.insert("d40".to_owned(), json!({"type": "integer"}));
+        let said = refused(&json!({"type": "object", "$defs": defs, "properties": {"a": {"$ref": "#/$defs/d0"}}}));
+        assert!(said.contains("more than 4096 subschemas"), "{said}");
+        let patterns: serde_json::Map<_, _> = (0..40).map(|at| (format!("^a{at}"), json!(true))).collect();
+        let said = refused(&json!({"type": "object", "patternProperties": patterns}));
+        assert!(said.contains("more than 32 patterns"), "{said}");
+    }
+}

@@ -1,0 +1,146 @@
+//! Tools that a plugin provides: checked when it is loaded, and called.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use flow::{NoAnswer, PluginId, ProvidedTool, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolSpec};
+use turn::ports::Progress;
+
+use crate::error::LoadProblem;
+use crate::guest::Session;
+use crate::limits::{self, TOOL_DESCRIPTION_BYTES, TOOL_NAME, TOOL_SCHEMA_BYTES};
+use crate::schema::{Cost, ToolSchema};
+use crate::session::SessionExtensions;
+use crate::slot::{Slot, lock};
+use crate::state::Commit;
+use crate::v0_1::{ToolRun, ToolText};
+
+/// A tool as the guest lists it.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) parameters: String,
+    pub(crate) read_only: bool,
+}
+
+/// A tool with the schema that its calls are checked against.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    /// What the plugin provides.
+    pub provided: ProvidedTool,
+    /// The schema of the arguments.
+    pub schema: Arc<ToolSchema>,
+}
+
+/// Checks what a guest lists.
+pub(crate) fn check(listed: Vec<Listed>) -> Result<Vec<Tool>, LoadProblem> {
+    let (count, max) = (listed.len(), limits::TOOLS);
+    if count == 0 || count > max {
+        return Err(LoadProblem::ToolCount { count, max });
+    }
+    let (mut tools, mut cost): (Vec<Tool>, Cost) = (Vec::new(), Cost::default());
+    for one in listed {
+        let name = limits::cut(&one.name, 2 * TOOL_NAME).to_owned();
+        let is_known = tools.iter().any(|other| other.provided.spec.name == one.name);
+        let tool = if is_known { Err("it is listed twice".to_owned()) } else { valid(one, &mut cost) };
+        tools.push(tool.map_err(|why| LoadProblem::Tool { tool: name, why })?);
+    }
+    Ok(tools)
+}
+
+fn valid(listed: Listed, cost: &mut Cost) -> Result<Tool, String> {
+    let Listed { name, description, parameters, read_only } = listed;
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !(1..=TOOL_NAME).contains(&name.len()) || !name.chars().all(fits) {
+        return Err(format!("a name has 1 to {TOOL_NAME} ASCII letters, digits, `_` and `-`"));
+    }
+    let bytes = description.len();
+    if description.trim().is_empty() || bytes > TOOL_DESCRIPTION_BYTES {
+        return Err(format!("its description has {bytes} bytes; the model needs 1 to {TOOL_DESCRIPTION_BYTES}"));
+    }
+    let bytes = parameters.len();
+    if bytes > TOOL_SCHEMA_BYTES {
+        return Err(format!("`parameters` has {bytes} bytes, the limit is {TOOL_SCHEMA_BYTES}"));
+    }
+    let parameters =
+        serde_json::from_str(&parameters).map_err(|error| format!("`parameters` is not valid JSON: {error}"))?;
+    let schema = Arc::new(ToolSchema::new(&parameters, cost)?);
+    Ok(Tool { provided: ProvidedTool::new(ToolSpec { name, description, parameters }, read_only), schema })
+}
+
+/// A call under way. One that is dropped before it has ended has a report too.
+struct Flight<'a> {
+    session: &'a Session,
+    plugin: &'a PluginId,
+    call: &'a ToolCall,
+    began: Instant,
+    ended: bool,
+}
+
+impl Flight<'_> {
+    fn end(&mut self, outcome: ToolOutcome) {
+        self.ended = true;
+        let nanos = match outcome {
+            ToolOutcome::Skipped(_) => 0,
+            _ => u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        };
+        let (plugin, tool, call) = (self.plugin.clone(), self.call.name.clone(), self.call.id.clone());
+        if let ToolOutcome::Failed(failure) = &outcome {
+            tracing::warn!(%plugin, tool, "{failure}");
+        }
+        let report = ToolReport::new(plugin, tool, call, outcome, nanos);
+        self.session.events.emit(flow::EventKind::ExtensionTool(report));
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end(ToolOutcome::Stopped);
+        }
+    }
+}
+
+impl SessionExtensions {
+    /// Calls a tool in the lane of the callbacks, and reports how it ended.
+    pub(crate) async fn tool(
+        &self,
+        plugin: usize,
+        call: &ToolCall,
+        progress: Progress<'_>,
+    ) -> Result<ToolOutput, NoAnswer> {
+        let slot = &self.slots[plugin];
+        let (session, plugin) = (&*self.session, &slot.plugin.identity.id);
+        let mut flight = Flight { session, plugin, call, began: Instant::now(), ended: false };
+        let answer = self.run_tool(slot, call, progress).await;
+        flight.end(match &answer {
+            Ok(ToolText::Done(_)) => ToolOutcome::Done,
+            Ok(ToolText::Rejected(why)) => ToolOutcome::Rejected(why.clone()),
+            Err(NoAnswer::Skipped(why)) => ToolOutcome::Skipped(why.clone()),
+            Err(NoAnswer::Failed(failure)) => ToolOutcome::Failed(failure.clone()),
+        });
+        Ok(match answer? {
+            ToolText::Done(content) => ToolOutput { content, diff: None, is_error: false },
+            ToolText::Rejected(content) => ToolOutput { content, diff: None, is_error: true },
+        })
+    }
+
+    /// The writes of a call that was rejected are undone, and with them an instance that may remember them.
+    async fn run_tool(&self, slot: &Slot, call: &ToolCall, progress: Progress<'_>) -> Result<ToolText, NoAnswer> {
+        let mut lane = lock(&slot.main).await;
+        let admitted = self.admit(slot)?;
+        let live = slot.take(&mut lane);
+        let (mut live, answer, admitted) = self.run(slot, live, admitted, ToolRun { call, progress }).await?;
+        let guest = live.store.data_mut();
+        let keeps = match &answer {
+            ToolText::Done(_) => guest.commit(Commit::Call),
+            ToolText::Rejected(_) => !guest.has_written(),
+        };
+        if keeps {
+            *lane = Some(live);
+        }
+        admitted.succeeded();
+        Ok(answer)
+    }
+}
