@@ -16,6 +16,7 @@ use crate::{open, print, screen, style};
 /// ```json
 /// {"plugins": [{"id": "notes", "version": "0.1.0", "description": "…", "folder": "plugins/notes", "powers": ["state"],
 ///    "rules": 0, "prompts": 1, "required": false,
+///    "tools": [{"name": "note_list", "read_only": true}],
 ///    "callbacks": [{"callback": "on_tag", "priority": 50, "on_failure": "withhold", "decided_by": "tidegate.toml"}]}],
 ///  "chains": {"on_tag": [{"id": "notes", "priority": 50}]}}
 /// ```
@@ -37,6 +38,7 @@ fn as_json(host: &Loaded) -> Value {
             let (priority, decided_by) = (one.priority, one.decided_by.as_str());
             json!({"callback": callback, "priority": priority, "on_failure": on_failure, "decided_by": decided_by})
         });
+        let tools = one.tools.iter().map(|one| json!({"name": one.spec.name, "read_only": one.read_only}));
         json!({
             "id": one.id.as_str(),
             "version": one.version,
@@ -46,6 +48,7 @@ fn as_json(host: &Loaded) -> Value {
             "required": one.required,
             "rules": one.rules,
             "prompts": one.prompts,
+            "tools": tools.collect::<Vec<_>>(),
             "callbacks": callbacks.collect::<Vec<_>>(),
         })
     };
@@ -70,6 +73,9 @@ fn text(host: &Loaded) -> std::io::Result<()> {
         let powers: Vec<&str> = plugin.powers.iter().map(|(power, _)| power.as_str()).collect();
         let powers = if powers.is_empty() { "none".to_owned() } else { powers.join(", ") };
         writeln!(out, "  powers: {powers}; stream rules: {}; prompt additions: {}", plugin.rules, plugin.prompts)?;
+        if !plugin.tools.is_empty() {
+            writeln!(out, "  tools: {}", tools(plugin))?;
+        }
         if let Some(policy) = on_failure(plugin) {
             writeln!(out, "  on failure: {policy}")?;
         }
@@ -86,6 +92,15 @@ fn text(host: &Loaded) -> std::io::Result<()> {
         }
     }
     out.flush()
+}
+
+/// The tools that a plugin provides; those that change nothing, as the plugin states, say so.
+fn tools(plugin: &PluginInfo) -> String {
+    let one = |one: &tidegate::ProvidedTool| {
+        let reads = if one.read_only { " (reads only)" } else { "" };
+        format!("{}{reads}", one.spec.name)
+    };
+    plugin.tools.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// What happens when a callback of the plugin did not do its work, and who decided that. `None` where it has no callback.

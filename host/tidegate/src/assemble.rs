@@ -109,8 +109,10 @@ pub(crate) fn plugin(from: &config::ConfiguredPlugin) -> Option<PluginSource> {
         time: from.limits.callback,
         text_time: from.limits.text,
         turn_time: from.limits.turn,
+        tool_time: from.limits.tool,
         memory_bytes: usize::try_from(from.limits.memory_bytes).unwrap_or(usize::MAX),
         returned_bytes: usize::try_from(from.limits.output_bytes).unwrap_or(usize::MAX),
+        tool_bytes: usize::try_from(from.limits.tool_output_bytes).unwrap_or(usize::MAX),
         state_ttl: from.limits.state_ttl,
         ..sandbox::GuestLimits::default()
     };

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use config::in_one_line;
 use flow::{
-    Action, Diagnostic, DiagnosticCode, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, RuleMatch,
-    RunPosition, SessionId, StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
+    Action, Diagnostic, DiagnosticCode, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, Permission,
+    PluginId, RuleMatch, RunPosition, SessionId, StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
 };
 use providers::ProviderConfig;
 use turn::SystemClock;
@@ -121,6 +121,7 @@ async fn check_provider(provider: Result<&ProviderConfig, &HostError>) -> Check 
 
 async fn check_loaded(loaded: &Loaded) -> Vec<Check> {
     let mut checks = check_plugins(loaded).await;
+    checks.extend(tool_checks(loaded));
     checks.push(check_store(loaded).await);
     checks.extend(rule_checks(loaded));
     checks.extend(loaded.other_warnings().map(|one| Check::of("setup", &one)));
@@ -134,7 +135,10 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
         .map(|plugin| {
             let names: Vec<&str> = plugin.callbacks.iter().map(|one| one.kind().as_str()).collect();
             let callbacks = if names.is_empty() { "no callbacks".to_owned() } else { names.join(", ") };
-            let detail = format!("{}: {callbacks}; {} rules, {} prompts", plugin.version, plugin.rules, plugin.prompts);
+            let tools: Vec<&str> = plugin.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
+            let tools = if tools.is_empty() { String::new() } else { format!("; tools: {}", tools.join(", ")) };
+            let (version, rules, prompts) = (&plugin.version, plugin.rules, plugin.prompts);
+            let detail = format!("{version}: {callbacks}{tools}; {rules} rules, {prompts} prompts");
             Check::good(format!("plugin {}", plugin.id), detail)
         })
         .collect();
@@ -158,6 +162,19 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
     checks
 }
 
+/// The tools of plugins with their permissions. They are not called: no arguments could be made up that do no harm.
+fn tool_checks(loaded: &Loaded) -> Vec<Check> {
+    let check = |(tool, plugin): (&str, &PluginId)| {
+        let permission = match loaded.provided.permission(tool, &loaded.decisions) {
+            Some(Permission::Deny { .. }) => "deny",
+            Some(Permission::Ask { .. }) => "ask",
+            Some(Permission::Allow) | None => "allow",
+        };
+        Check::good(format!("tool {tool}"), format!("of plugin {plugin}; permission: {permission}"))
+    };
+    loaded.provided.owners().map(check).collect()
+}
+
 /// Whether a session could be opened in the operator's store.
 async fn check_store(loaded: &Loaded) -> Check {
     let what = "state store";
@@ -175,10 +192,12 @@ async fn check_store(loaded: &Loaded) -> Check {
 pub fn remedy(cause: FailureCause) -> Option<&'static str> {
     match cause {
         FailureCause::Timeout => {
-            Some("`callback_ms`, `text_ms` and `turn_ms` under `[plugin.limits]` give it more time")
+            Some("`callback_ms`, `text_ms`, `turn_ms` and `tool_ms` under `[plugin.limits]` give it more time")
         }
         FailureCause::Memory => Some("`memory_mib` under `[plugin.limits]` gives it more"),
-        FailureCause::Size => Some("`output_kib` under `[plugin.limits]` lets it give back more"),
+        FailureCause::Size => {
+            Some("`output_kib` (for tools `tool_output_kib`) under `[plugin.limits]` lets it give back more")
+        }
         _ => None,
     }
 }

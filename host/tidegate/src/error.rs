@@ -84,6 +84,16 @@ pub enum HostError {
         /// Where it was set.
         origin: String,
     },
+    /// A plugin provides a tool with a name that another tool has.
+    #[error("the tool `{tool}` of the plugin `{plugin}` has the name of {owner}")]
+    ToolName {
+        /// The plugin that provides it.
+        plugin: PluginId,
+        /// The name of the tool.
+        tool: String,
+        /// Whose name it is.
+        owner: String,
+    },
     /// No provider is chosen, and no model was given.
     #[error("no provider is chosen")]
     NoProvider {
@@ -133,6 +143,11 @@ impl HostError {
                 format!("set `required = false` for `{plugin}` first, under `[[plugin]]` in tidegate.toml")
             }
             Self::PluginRegistered { .. } => "change it with `Plugins::configure`, or unregister it first".to_owned(),
+            Self::ToolName { plugin, .. } => {
+                format!(
+                    "leave one of the two out: set `enabled = false` at `{plugin}`, or ask its author for another name"
+                )
+            }
             Self::NoRuntime => "call it from a task of a Tokio runtime".to_owned(),
             Self::State(StateError::Leased { .. }) => "to use both, open this one under another id".to_owned(),
             Self::NoStateFolder => "set `folder` under `[state]` in tidegate.toml".to_owned(),
@@ -168,6 +183,7 @@ impl HostError {
             Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),
             Self::Plugin(_) => Some(DiagnosticCode::PluginComponentRefused),
             Self::DuplicatePlugin(_) | Self::PluginRegistered { .. } => Some(DiagnosticCode::PluginDuplicateId),
+            Self::ToolName { .. } => Some(DiagnosticCode::PluginToolConflict),
             Self::Permission { .. } | Self::Tools(tools::ToolsError::Pattern { .. }) => {
                 Some(DiagnosticCode::ConfigInvalidPermission)
             }

@@ -49,6 +49,7 @@ mod live_plugins;
 mod load;
 mod loaded;
 mod options;
+mod plugin_tools;
 mod plugins;
 mod record;
 mod rule_checks;

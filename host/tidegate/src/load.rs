@@ -16,6 +16,7 @@ use turn::ports::Tools;
 
 use crate::live::LiveRules;
 use crate::loaded::{Basis, Shared};
+use crate::plugin_tools::{LateExtensions, PluginTools, ToolTable};
 use crate::record::{LoadedPlugin, Record};
 use crate::state::Stored;
 use crate::toolbox::{Decisions, Toolbox, take_absent};
@@ -106,15 +107,24 @@ pub(crate) fn workspace(
     let (operator, basis) = (&shared.operator, &shared.basis);
     let records = chosen(&shared.records, wanted)?;
     let plugins = configured(&records);
+    let extensions = shared.select(&plugins);
+    let (table, refused) = ToolTable::collect(extensions.plugins(), &wanted.own_tools);
+    for error in refused {
+        faults.take("tools", error)?;
+    }
+    // Of all plugins: a permission of a plugin that the session leaves out is no mistake.
+    let provided = shared.records.iter().filter_map(|record| record.loaded.component.as_ref());
+    let provided = provided.flat_map(|plugin| plugin.tools()).map(|tool| tool.provided.spec.name.clone());
+    let foreign: Vec<String> = wanted.own_tools.iter().cloned().chain(provided).collect();
     let mut settings = assemble::tools(operator, &basis.permissions, &configured(&shared.records));
-    let (decisions, read_rule) = match decide(&mut settings, &wanted.own_tools) {
+    let (decisions, read_rule) = match decide(&mut settings, &foreign) {
         Ok(decided) => decided,
         Err(error) => {
             faults.take("tools", error)?;
             (Decisions::default(), Permission::Allow)
         }
     };
-    let mut warnings = match take_absent(&mut settings, &wanted.own_tools, operator) {
+    let mut warnings = match take_absent(&mut settings, &foreign, operator) {
         Ok(warnings) => warnings,
         Err(found) => {
             faults.take("tools", found)?;
@@ -123,7 +133,11 @@ pub(crate) fn workspace(
     };
     let builtin = Arc::new(builtin_tools(wanted, settings, faults)?);
     let workspace = builtin.workspace().to_owned();
-    let toolbox = Toolbox { own, builtin: wanted.builtin_tools.then(|| Arc::clone(&builtin) as _), decisions };
+    let table = Arc::new(table);
+    let late = Arc::<LateExtensions>::default();
+    let provided = PluginTools { table: Arc::clone(&table), late, decisions: decisions.clone() };
+    let listed = wanted.builtin_tools.then(|| Arc::clone(&builtin) as _);
+    let toolbox = Toolbox { own, builtin: listed, plugins: provided, decisions };
     let specs = toolbox.specs();
     // The rulebook comes and goes with the rules; a plugin is allowed to name it in any case.
     let known: Vec<ToolSpec> = specs.iter().cloned().chain([rulebook::spec()]).collect();
@@ -136,7 +150,8 @@ pub(crate) fn workspace(
     let live = LiveRules::open(sources, folders, before);
     Ok(Loaded {
         shared: Arc::clone(shared),
-        extensions: Arc::new(shared.select(&plugins)),
+        extensions: Arc::new(extensions),
+        provided: table,
         built: live.built(),
         live,
         builtin: wanted.builtin_tools.then_some(builtin),

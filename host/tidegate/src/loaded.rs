@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use config::rule_sources::Built;
 use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule};
-use flow::{CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, Registered};
+use flow::{CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, ProvidedTool, Registered};
 use rules::RuleSet;
 use sandbox::SandboxHost;
 use tools::BuiltinTools;
@@ -15,6 +15,7 @@ use turn::ports::{Clock, ExtensionHost, Tools};
 use crate::guidance::Guided;
 use crate::live::{LiveRules, SessionRules};
 use crate::load::{self, Faults, Wanted};
+use crate::plugin_tools::{Binding, LateExtensions, PluginTools, ToolTable};
 use crate::record::{LoadedPlugin, Record};
 use crate::rulebook::WithRulebook;
 use crate::state::Stored;
@@ -114,7 +115,9 @@ pub struct Loaded {
     /// What it was loaded for.
     pub(crate) wanted: Wanted,
     pub(crate) builtin: Option<Arc<BuiltinTools>>,
-    /// The operator's permissions of the embedder's tools.
+    /// The tools that its plugins provide.
+    pub(crate) provided: Arc<ToolTable>,
+    /// The operator's permissions of the tools of the embedder and of plugins.
     pub(crate) decisions: Decisions,
     pub(crate) guidance: Arc<Guidance>,
     /// What names tools that its sessions do not have.
@@ -142,6 +145,8 @@ pub struct PluginInfo {
     pub enabled: bool,
     /// Its callbacks, the operator's word already applied. Empty for a plugin of rules and prompts.
     pub callbacks: Vec<Registered>,
+    /// The tools that it provides to the model.
+    pub tools: Vec<ProvidedTool>,
     /// Its failure refuses the turn.
     pub required: bool,
     /// Powers that it asked for and was granted, each with why it asks.
@@ -213,15 +218,29 @@ impl Loaded {
         self.shared.warnings.iter().chain(&self.warnings).cloned().chain(lacking(report))
     }
 
-    /// The tools of a session that goes by these rules.
-    pub(crate) fn tools(&self, options: &SessionOptions, rules: &Arc<SessionRules>) -> Arc<dyn Tools> {
+    /// The extensions of a session, and its tools where it goes by these rules. The two belong together: the plugins' tools are
+    /// called in the extensions that a session opens, or adopts, from this host of them.
+    pub(crate) fn extensions(
+        &self,
+        options: &SessionOptions,
+        rules: &Arc<SessionRules>,
+    ) -> (Arc<dyn ExtensionHost>, Arc<dyn Tools>) {
+        let late = Arc::<LateExtensions>::default();
+        let host = Arc::clone(&self.extensions) as Arc<dyn ExtensionHost>;
+        let tools = self.tools(options, rules, &late);
+        (Arc::new(Binding { host, late }), tools)
+    }
+
+    fn tools(&self, options: &SessionOptions, rules: &Arc<SessionRules>, late: &Arc<LateExtensions>) -> Arc<dyn Tools> {
         let builtin = self.builtin.as_ref().map(|tools| -> Arc<dyn Tools> {
             match &options.files {
                 Some(files) => Arc::new(tools.with_files(Arc::clone(files))),
                 None => Arc::<BuiltinTools>::clone(tools),
             }
         });
-        let toolbox = Toolbox { own: options.tools.clone(), builtin, decisions: self.decisions.clone() };
+        let (table, decisions) = (Arc::clone(&self.provided), self.decisions.clone());
+        let plugins = PluginTools { table, late: Arc::clone(late), decisions: decisions.clone() };
+        let toolbox = Toolbox { own: options.tools.clone(), builtin, plugins, decisions };
         let tools =
             WithRulebook { tools: Arc::new(toolbox), rules: Arc::clone(rules), permission: self.read_rule.clone() };
         Arc::new(Guided { tools: Arc::new(tools), guidance: Arc::clone(&self.guidance) })
@@ -246,6 +265,7 @@ impl PluginInfo {
             folder: manifest.folder.clone(),
             enabled: record.enabled,
             callbacks: component.iter().flat_map(|component| component.registration().callbacks.clone()).collect(),
+            tools: component.iter().flat_map(|component| component.registration().tools.clone()).collect(),
             required: plugin.entry.required,
             powers: powers.map(|(power, why)| (power.as_str().to_owned(), why.clone())).collect(),
             rules: manifest.rules.len(),

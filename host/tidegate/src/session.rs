@@ -12,7 +12,7 @@ use flow::{Message, PluginId, SessionId, TurnStatus};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
-use turn::ports::{Clock, Confirm, ExtensionHost, Inbox, Model};
+use turn::ports::{Clock, Confirm, Inbox, Model};
 use turn::{CancellationToken, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
 
 use crate::options::fresh_id;
@@ -102,11 +102,12 @@ impl Session {
         let loaded = plugins.loaded();
         let rules = loaded.live.session();
         let inbox = Arc::new(Mailbox::default());
+        let (extensions, tools) = loaded.extensions(&options, &rules);
         let session = turn::Session::open(turn::SessionParts {
             id: id.clone(),
             model: Arc::clone(&model),
-            extensions: Arc::clone(&loaded.extensions) as Arc<dyn ExtensionHost>,
-            tools: loaded.tools(&options, &rules),
+            extensions,
+            tools,
             confirm,
             rules,
             clock: Arc::clone(&clock),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flow::PluginId;
-use turn::ports::{BoxFuture, ExtensionHost, ExtensionSet, ExtensionSource, ExtensionUpdate, RuleSource};
+use turn::ports::{BoxFuture, ExtensionSet, ExtensionSource, ExtensionUpdate, RuleSource};
 
 use crate::host::blocking;
 use crate::live_plugins::LivePlugins;
@@ -119,9 +119,10 @@ impl ExtensionSource for SessionPlugins {
             let changes =
                 record::changes(&before.records, &before.shared.records, &loaded.records, &loaded.shared.records);
             let rules = loaded.live.session();
+            let (extensions, tools) = loaded.extensions(&self.options, &rules);
             let set = ExtensionSet {
-                extensions: Arc::clone(&loaded.extensions) as Arc<dyn ExtensionHost>,
-                tools: loaded.tools(&self.options, &rules),
+                extensions,
+                tools,
                 rules: rules as Arc<dyn RuleSource>,
                 system: loaded.settings.system.clone(),
                 additions: loaded.settings.additions.clone(),

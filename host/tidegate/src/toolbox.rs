@@ -1,4 +1,4 @@
-//! The tools of a session: those of its embedder, and the built-in ones.
+//! The tools of a session: those of its embedder, the built-in ones, and those that its plugins provide.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use tools::{PermissionRule, ToolSettings};
 use turn::ports::{BoxFuture, PreparedCall, Progress, Tools};
 
 use crate::HostError;
+use crate::plugin_tools::PluginTools;
 
 /// What the operator decides about tools that have no permissions of their own kind, by name.
 #[derive(Clone, Debug, Default)]
@@ -98,6 +99,7 @@ fn absent(rule: &PermissionRule, own: &[String], operator: &Operator) -> Diagnos
 pub(crate) struct Toolbox {
     pub(crate) own: Option<Arc<dyn Tools>>,
     pub(crate) builtin: Option<Arc<dyn Tools>>,
+    pub(crate) plugins: PluginTools,
     pub(crate) decisions: Decisions,
 }
 
@@ -108,6 +110,7 @@ impl Tools for Toolbox {
         let replaced = |spec: &ToolSpec| all.iter().any(|own| own.name == spec.name);
         let kept: Vec<ToolSpec> = builtin.into_iter().filter(|spec| !replaced(spec)).collect();
         all.extend(kept);
+        all.extend(self.plugins.table.specs());
         all
     }
 
@@ -125,6 +128,9 @@ impl Tools for Toolbox {
         let has = |tools: &Arc<dyn Tools>| tools.specs().iter().any(|spec| spec.name == call.name);
         if let Some(own) = self.own.as_ref().filter(|own| has(own)) {
             return Box::new(Decided { call: own.prepare(call), name: &call.name, decisions: &self.decisions });
+        }
+        if let Some(prepared) = self.plugins.call(call) {
+            return prepared;
         }
         match self.builtin.as_ref().filter(|builtin| has(builtin)) {
             Some(builtin) => builtin.prepare(call),

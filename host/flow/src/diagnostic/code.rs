@@ -124,6 +124,8 @@ codes! {
         "The plugin has no component where its manifest says; it is probably not built yet."
     PluginComponentRefused "plugin-component-refused"
         "The plugin's component cannot be loaded: it does not follow the contract, or its registration failed."
+    PluginToolConflict "plugin-tool-conflict"
+        "A plugin provides a tool whose name another tool of the session has, or a tool that is built in."
     PluginStaleComponent "plugin-stale-component"
         "The plugin's component is older than its source code."
     RuleFolderMissing "rule-folder-missing"

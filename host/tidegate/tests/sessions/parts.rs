@@ -158,6 +158,9 @@ async fn what_keeps_a_host_from_opening_has_a_code() {
         assert_eq!(code(&builder(toml).open().await.unwrap_err()), expected, "{toml}");
     }
     assert_eq!(code(&HostError::NoEngine), "host-engine-unavailable");
+    // `tests/tests/plugin_tools.rs` has the cases that end so.
+    let (plugin, tool, owner) = ("p".parse().unwrap(), "shell".to_owned(), "a built-in tool".to_owned());
+    assert_eq!(code(&HostError::ToolName { plugin, tool, owner }), "plugin-tool-conflict");
     let state = "[state]\nbackend = \"redis\"\nurl_env = \"TIDEGATE_TEST_NOT_SET\"\n";
     let error = builder(state).open().await.unwrap_err();
     assert_eq!(code(&error), "host-state-unavailable");
