@@ -138,7 +138,7 @@ async fn the_same_turn_tells_the_same_story_in_three_formats() {
     let server = Aimock::start(&corpus().join("aimock.json")).unwrap();
     let plugins = [
         (corpus().join("rules-only"), "[]"),
-        (built("session-notes"), r#"["state", "prompt"]"#),
+        (built("session-notes"), r#"["state", "prompt", "provide-tools"]"#),
         (built("redact-secrets"), r#"["state"]"#),
         (built("team-guard"), r#"["state", "prompt"]"#),
     ];
@@ -285,7 +285,7 @@ async fn a_real_model_is_cut_and_goes_on() {
 async fn a_second_start_compiles_nothing_and_the_doctor_finds_nothing() {
     let server = Aimock::start(&corpus().join("aimock.json")).unwrap();
     let plugins = [
-        (built("session-notes"), r#"["state", "prompt"]"#),
+        (built("session-notes"), r#"["state", "prompt", "provide-tools"]"#),
         (built("redact-secrets"), r#"["state"]"#),
         (built("team-guard"), r#"["state", "prompt"]"#),
     ];

@@ -1,6 +1,11 @@
-//! Notes that the model writes in `<note>` and `<note-…>` tags: kept for the session, given back with the next input.
+//! Notes that the model writes in `<note>` and `<note-…>` tags: kept for the session, given back with the next input. Its tools let
+//! the model write, list and remove them between its steps.
 
 #![forbid(unsafe_code)]
+
+mod tools;
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tidegate_sdk::prelude::*;
@@ -59,11 +64,20 @@ impl OnTag for SessionNotes {
             return Ok(TagAnswer::Keep);
         }
         let kind = tag.name.strip_prefix("note-").unwrap_or_default().to_owned();
-        let note = Note { kind, text };
-        let answer = TagAnswer::Replace(self.confirmation.replace("{note}", &note.text));
-        let mut notes: Vec<Note> = state::get(NOTES)?.unwrap_or_default();
+        let answer = TagAnswer::Replace(self.confirmation.replace("{note}", &text));
+        if self.keep(Note { kind, text })? {
+            state::set_with(NEWS, &true, state::Keep::Session)?;
+        }
+        Ok(answer)
+    }
+}
+
+impl SessionNotes {
+    /// Keeps a note; returns whether it is new.
+    fn keep(&self, note: Note) -> Result<bool> {
+        let mut notes = kept()?;
         if notes.contains(&note) {
-            return Ok(answer);
+            return Ok(false);
         }
         notes.push(note);
         let too_many = notes.len().saturating_sub(self.max_notes);
@@ -75,16 +89,20 @@ impl OnTag for SessionNotes {
             ));
         }
         state::set_with(NOTES, &notes, state::Keep::Session)?;
-        state::set_with(NEWS, &true, state::Keep::Session)?;
-        Ok(answer)
+        Ok(true)
     }
+}
+
+/// The notes that are kept, oldest first.
+fn kept() -> Result<Vec<Note>> {
+    Ok(state::get(NOTES)?.unwrap_or_default())
 }
 
 impl OnInputMessages for SessionNotes {
     fn on_input_messages(&mut self, mut messages: Vec<Message>) -> Result<InputAnswer> {
         // A session that is opened again has the notes and an empty conversation.
         let first = !std::mem::replace(&mut self.continues, true);
-        let notes: Vec<Note> = state::get(NOTES)?.unwrap_or_default();
+        let notes = kept()?;
         if notes.is_empty() || !(first || state::get(NEWS)? == Some(true)) {
             return Ok(InputAnswer::Pass);
         }
@@ -100,14 +118,19 @@ impl OnInputMessages for SessionNotes {
 /// The notes as the model gets them back.
 fn listed(notes: &[Note]) -> String {
     let mut text = String::from("\n\nYour notes of this session, oldest first:");
-    for Note { kind, text: note } in notes {
-        text.push_str("\n- ");
-        if !kind.is_empty() {
-            text.push_str(&format!("[{kind}] "));
-        }
-        text.push_str(note);
+    for note in notes {
+        text.push_str(&format!("\n- {note}"));
     }
     text
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind.as_str() {
+            "" => f.write_str(&self.text),
+            kind => write!(f, "[{kind}] {}", self.text),
+        }
+    }
 }
 
 /// The words with single spaces between them, at most [`NOTE_BYTES`].
@@ -117,7 +140,7 @@ fn one_line(content: &str) -> String {
     text
 }
 
-tidegate_sdk::export!(SessionNotes: OnInputMessages, OnTag);
+tidegate_sdk::export!(SessionNotes: OnInputMessages, OnTag, ToolProvider);
 
 #[cfg(test)]
 mod tests {

@@ -72,8 +72,8 @@ fn an_extension_may_have_every_callback_and_every_power() {
     let built = quietly(&root().join("tests/guests/conformance"), &shared()).unwrap();
     let (imports, exports) = interfaces(&built.bytes);
     let callbacks = ["on-input-messages", "on-plain-text", "on-tag", "on-llm-output", "ttsr-triggered"];
-    assert_eq!(exports, &set(&["registration"]) | &set(&callbacks));
-    let powers = ["clock", "history", "log", "random", "session", "settings", "state", "tools"];
+    assert_eq!(exports, &set(&["registration", "tool-provider"]) | &set(&callbacks));
+    let powers = ["clock", "history", "log", "random", "session", "settings", "state", "tool-progress", "tools"];
     assert_eq!(imports, &set(&["types"]) | &set(&powers));
 }
 
@@ -81,7 +81,7 @@ fn an_extension_may_have_every_callback_and_every_power() {
 fn our_plugins_import_the_powers_that_their_manifests_ask_for() {
     let plugins = [
         ("redact-secrets", &["on-plain-text"][..]),
-        ("session-notes", &["on-input-messages", "on-tag"]),
+        ("session-notes", &["on-input-messages", "on-tag", "tool-provider"]),
         ("team-guard", &["on-llm-output", "ttsr-triggered"]),
     ];
     for (name, callbacks) in plugins {
@@ -91,8 +91,9 @@ fn our_plugins_import_the_powers_that_their_manifests_ask_for() {
         assert_eq!(exports, &set(&["registration"]) | &set(callbacks), "{name}");
         let manifest: toml::Table = fs::read_to_string(dir.join("plugin.toml")).unwrap().parse().unwrap();
         let asked: BTreeSet<String> = manifest["capabilities"].as_table().unwrap().keys().cloned().collect();
-        // Log and settings are always granted; prompt text is a power without an interface.
-        let without = set(&["types", "log", "settings", "prompt"]);
+        // Log and settings are always granted; prompt text is a power without an interface, and tools are an export.
+        let without = set(&["types", "log", "settings", "prompt", "provide-tools"]);
+        assert_eq!(asked.contains("provide-tools"), exports.contains("tool-provider"), "{name}");
         assert_eq!(&imports - &without, &asked - &without, "{name}");
     }
 }
