@@ -52,7 +52,7 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
     let stamps: Vec<FileStamp> = builder.operator.plugins.iter().map(stamp).collect();
     let plugins = manifests(&builder, faults)?;
     let engine = engine(&builder, faults)?;
-    let records = records(engine.as_ref(), &builder.operator, &stamps, plugins, faults)?;
+    let records = records(engine.as_ref(), &builder.operator, &stamps, &plugins, faults)?;
     let stored = match builder.stored {
         Some(stored) => stored,
         None => Stored::open(&builder.operator.state, Arc::clone(&builder.clock))?,
@@ -247,7 +247,7 @@ fn records(
     engine: Option<&Engine>,
     operator: &Operator,
     stamps: &[FileStamp],
-    plugins: Vec<ConfiguredPlugin>,
+    plugins: &[ConfiguredPlugin],
     faults: &mut Faults,
 ) -> Result<Vec<Record>, HostError> {
     let load = |plugin: &ConfiguredPlugin| {
@@ -271,7 +271,7 @@ fn records(
     });
     let loaded = loaded.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut records = Vec::new();
-    for ((serial, plugin), loaded) in (0..).zip(&plugins).zip(loaded.into_values()) {
+    for ((serial, plugin), loaded) in (0..).zip(plugins).zip(loaded.into_values()) {
         match loaded {
             Ok(loaded) => records.push(Record { serial, enabled: true, loaded: Arc::new(loaded) }),
             Err(error) => faults.take(format!("plugin {}", plugin.manifest.id), error)?,
