@@ -74,6 +74,20 @@ pub enum TurnStatus {
     },
 }
 
+impl TurnStatus {
+    /// The status's word on every surface.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Rejected { .. } => "rejected",
+            Self::StoppedByRule { .. } => "stopped_by_rule",
+            Self::Cancelled => "cancelled",
+            Self::Failed { .. } => "failed",
+            Self::StepLimit { .. } => "step_limit",
+        }
+    }
+}
+
 /// How an answer ended that did not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -158,6 +172,19 @@ pub enum CallbackOutcome {
     Ignored(String),
 }
 
+impl CallbackOutcome {
+    /// The outcome's word on every surface.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Changed => "changed",
+            Self::Skipped(_) => "skipped",
+            Self::Failed(_) => "error",
+            Self::Ignored(_) => "ignored",
+        }
+    }
+}
+
 /// One call of a callback, or the reason why it was not called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -170,11 +197,21 @@ pub struct CallbackReport {
     pub outcome: CallbackOutcome,
     /// How long it took, in nanoseconds; 0 where it was not called.
     pub nanos: u64,
+    /// How many values of its state the extension has read since its last report. Callbacks that run at the same time share
+    /// the count: whichever ends first reports the reads of both.
+    pub state_reads: u64,
 }
 
 impl CallbackReport {
     /// A report of a call that took `nanos` nanoseconds.
     pub fn new(plugin: PluginId, callback: CallbackKind, outcome: CallbackOutcome, nanos: u64) -> Self {
-        Self { plugin, callback, outcome, nanos }
+        Self { plugin, callback, outcome, nanos, state_reads: 0 }
+    }
+
+    /// The same report, of an extension that has read `reads` values of its state.
+    #[must_use]
+    pub fn with_state_reads(mut self, reads: u64) -> Self {
+        self.state_reads = reads;
+        self
     }
 }

@@ -30,6 +30,16 @@ pub enum Called {
     Tool(String),
 }
 
+impl Called {
+    /// The callback, unless it is a tool.
+    pub fn callback(&self) -> Option<CallbackKind> {
+        match self {
+            Self::Callback(callback) => Some(*callback),
+            Self::Tool(_) => None,
+        }
+    }
+}
+
 impl From<CallbackKind> for Called {
     fn from(callback: CallbackKind) -> Self {
         Self::Callback(callback)

@@ -176,6 +176,18 @@ words! {
     }
 }
 
+words! {
+    /// The states of the circuit breaker of an extension in a session, from healthy to failing.
+    BreakerState {
+        /// Calls are made.
+        Closed = "closed",
+        /// The back-off is over, and one call is tried; others are skipped until it has ended.
+        HalfOpen = "half_open",
+        /// Calls are skipped until the back-off is over.
+        Open = "open",
+    }
+}
+
 /// Where a provider's key is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KeySource {
@@ -280,8 +292,8 @@ words! {
 #[cfg(test)]
 mod tests {
     use super::{
-        Action, ErrorClass, PermissionMode, Position, Power, ProviderKind, RegistrationAction, SettingKind,
-        SettingValue,
+        Action, BreakerState, ErrorClass, PermissionMode, Position, Power, ProviderKind, RegistrationAction,
+        SettingKind, SettingValue,
     };
 
     #[test]
@@ -293,7 +305,7 @@ mod tests {
                 })*
             };
         }
-        check!(RegistrationAction Action ErrorClass ProviderKind Power PermissionMode SettingKind Position);
+        check!(RegistrationAction Action BreakerState ErrorClass ProviderKind Power PermissionMode SettingKind Position);
         assert_eq!(Power::from_word("log"), None);
     }
 

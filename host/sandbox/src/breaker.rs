@@ -1,8 +1,10 @@
-//! A circuit breaker: skips a plugin that fails repeatedly, with back-off, and reports it.
+//! A circuit breaker: skips a plugin that fails repeatedly, with back-off, and reports when its state changes.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use flow::{BreakerState, CallbackKind};
 
 /// So many failures …
 const FAILURES: usize = 3;
@@ -14,11 +16,26 @@ const BACK_OFF_MS: u64 = 1_000;
 const BACK_OFF_MAX_MS: u64 = 60_000;
 
 /// The breaker of one plugin in one session. Times are milliseconds of the host's clock.
-#[derive(Debug, Default)]
 pub(crate) struct Breaker {
     /// Whether `state.open` is set, for the way that almost every call takes.
     open: AtomicBool,
     state: Mutex<State>,
+    /// Called under the lock of `state`, so that changes are reported in their order.
+    report: Report,
+}
+
+/// What is called with each change of a breaker's state. It must not use the breaker.
+pub(crate) type Report = Box<dyn Fn(Change) + Send + Sync>;
+
+/// A change of a breaker's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) state: BreakerState,
+    /// The callback whose call changed it; `None`: a tool of the extension.
+    pub(crate) callback: Option<CallbackKind>,
+    pub(crate) reason: String,
+    /// Until a call is tried again; 0 unless the breaker is open.
+    pub(crate) retry_after_ms: u64,
 }
 
 #[derive(Debug, Default)]
@@ -40,19 +57,25 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Admitted<'a> {
     breaker: &'a Breaker,
+    callback: Option<CallbackKind>,
     trial: bool,
 }
 
 impl Breaker {
+    pub(crate) fn new(report: Report) -> Self {
+        Self { open: AtomicBool::new(false), state: Mutex::default(), report }
+    }
+
     /// Lets a call through, or returns the reason why it is skipped; the clock is only read when needed. After the
     /// back-off one call is let through, and no other until that one has ended.
-    pub(crate) fn admit(&self, now: impl Fn() -> u64) -> Result<Admitted<'_>, String> {
+    pub(crate) fn admit(&self, callback: Option<CallbackKind>, now: impl Fn() -> u64) -> Result<Admitted<'_>, String> {
+        let admitted = |trial| Ok(Admitted { breaker: self, callback, trial });
         if !self.open.load(Ordering::Acquire) {
-            return Ok(Admitted { breaker: self, trial: false });
+            return admitted(false);
         }
         let mut state = self.state();
-        let failures = format!("failed {} times within {} s", state.failures.len(), WINDOW_MS / 1000);
-        let Some(open) = &mut state.open else { return Ok(Admitted { breaker: self, trial: false }) };
+        let failures = failed_often(state.failures.len());
+        let Some(open) = &mut state.open else { return admitted(false) };
         let left = open.until.saturating_sub(now());
         if left > 0 {
             return Err(format!("{failures}; tried again in {}.{} s", left / 1000, left % 1000 / 100));
@@ -61,33 +84,56 @@ impl Breaker {
             return Err(format!("{failures}; a trial call is under way"));
         }
         open.trial = true;
-        Ok(Admitted { breaker: self, trial: true })
+        self.changed(BreakerState::HalfOpen, callback, "the back-off is over: one call is tried", 0);
+        admitted(true)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changed(
+        &self,
+        state: BreakerState,
+        callback: Option<CallbackKind>,
+        reason: impl Into<String>,
+        retry_after_ms: u64,
+    ) {
+        (self.report)(Change { state, callback, reason: reason.into(), retry_after_ms });
+    }
+}
+
+fn failed_often(failures: usize) -> String {
+    format!("failed {failures} times within {} s", WINDOW_MS / 1000)
+}
+
+impl std::fmt::Debug for Breaker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Breaker").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
 impl Admitted<'_> {
     /// The call failed at `now`.
     pub(crate) fn failed(mut self, now: u64) {
+        let trial = std::mem::take(&mut self.trial);
         let mut state = self.breaker.state();
         while state.failures.len() >= FAILURES || state.failures.front().is_some_and(|at| at + WINDOW_MS <= now) {
             state.failures.pop_front();
         }
         state.failures.push_back(now);
-        let opened = |back_off| Some(Open { until: now + back_off, back_off, trial: false });
-        if let Some(open) = state.open {
-            // A call that was let through before the breaker opened does not change its state.
-            if self.trial {
-                state.open = opened((open.back_off * 2).min(BACK_OFF_MAX_MS));
+        let (back_off, reason) = match state.open {
+            Some(open) if trial => {
+                ((open.back_off * 2).min(BACK_OFF_MAX_MS), "the call that was tried failed".to_owned())
             }
-        } else if state.failures.len() >= FAILURES {
-            state.open = opened(BACK_OFF_MS);
-        }
-        self.breaker.open.store(state.open.is_some(), Ordering::Release);
-        self.trial = false;
+            // A call that was let through before the breaker opened does not change its state.
+            Some(_) => return,
+            None if state.failures.len() >= FAILURES => (BACK_OFF_MS, failed_often(FAILURES)),
+            None => return,
+        };
+        state.open = Some(Open { until: now + back_off, back_off, trial: false });
+        self.breaker.open.store(true, Ordering::Release);
+        self.breaker.changed(BreakerState::Open, self.callback, reason, back_off);
     }
 
     /// The call succeeded. Where it was the trial, the breaker closes and earlier failures count no more.
@@ -97,6 +143,7 @@ impl Admitted<'_> {
             state.open = None;
             state.failures.clear();
             self.breaker.open.store(false, Ordering::Release);
+            self.breaker.changed(BreakerState::Closed, self.callback, "the call that was tried succeeded", 0);
         }
     }
 }
@@ -107,6 +154,7 @@ impl Drop for Admitted<'_> {
             && let Some(open) = &mut self.breaker.state().open
         {
             open.trial = false;
+            self.breaker.changed(BreakerState::Open, self.callback, "the call that was tried was stopped", 0);
         }
     }
 }
@@ -115,64 +163,97 @@ impl Drop for Admitted<'_> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may")]
 
-    use super::Breaker;
+    use std::sync::{Arc, Mutex};
+
+    use flow::CallbackKind;
+
+    use super::{Admitted, Breaker};
+
+    /// A breaker, and what it reported.
+    fn breaker() -> (Breaker, Arc<Mutex<Vec<String>>>) {
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&reports);
+        let report = move |change: super::Change| {
+            let (state, callback) = (change.state.as_str(), change.callback.map_or("", CallbackKind::as_str));
+            kept.lock().unwrap().push(format!("{state} {} {callback}: {}", change.retry_after_ms, change.reason));
+        };
+        (Breaker::new(Box::new(report)), reports)
+    }
+
+    fn admit(breaker: &Breaker, at: u64) -> Result<Admitted<'_>, String> {
+        breaker.admit(Some(CallbackKind::Tag), || at)
+    }
 
     fn fail(breaker: &Breaker, at: u64) {
-        breaker.admit(|| at).unwrap().failed(at);
+        admit(breaker, at).unwrap().failed(at);
     }
 
     fn is_open(breaker: &Breaker, at: u64) -> bool {
-        breaker.admit(|| at).is_err()
+        admit(breaker, at).is_err()
     }
 
     #[test]
     fn opens_on_the_third_failure_tries_once_and_closes_on_success() {
-        let breaker = Breaker::default();
+        let (breaker, reports) = breaker();
         fail(&breaker, 0);
         fail(&breaker, 10);
         assert!(!is_open(&breaker, 10));
         fail(&breaker, 20);
-        assert_eq!(breaker.admit(|| 20).unwrap_err(), "failed 3 times within 60 s; tried again in 1.0 s");
+        assert_eq!(admit(&breaker, 20).unwrap_err(), "failed 3 times within 60 s; tried again in 1.0 s");
         fail(&breaker, 1020);
         assert!(is_open(&breaker, 3019), "a failed trial doubles the back-off");
-        breaker.admit(|| 3020).unwrap().succeeded();
+        admit(&breaker, 3020).unwrap().succeeded();
         fail(&breaker, 3021);
         assert!(!is_open(&breaker, 3021), "closed: one failure opens nothing");
+        let expected = [
+            "open 1000 on_tag: failed 3 times within 60 s",
+            "half_open 0 on_tag: the back-off is over: one call is tried",
+            "open 2000 on_tag: the call that was tried failed",
+            "half_open 0 on_tag: the back-off is over: one call is tried",
+            "closed 0 on_tag: the call that was tried succeeded",
+        ];
+        assert_eq!(*reports.lock().unwrap(), expected, "each change once, and nothing for calls that are skipped");
     }
 
     #[test]
     fn one_call_is_the_trial_however_many_wait() {
-        let breaker = Breaker::default();
+        let (breaker, reports) = breaker();
         (0..3).for_each(|at| fail(&breaker, at));
-        let trial = breaker.admit(|| 2000).unwrap();
+        let trial = admit(&breaker, 2000).unwrap();
         for _ in 0..10 {
-            let skipped = breaker.admit(|| 2000).unwrap_err();
+            let skipped = admit(&breaker, 2000).unwrap_err();
             assert_eq!(skipped, "failed 3 times within 60 s; a trial call is under way");
         }
         drop(trial);
-        let trial = breaker.admit(|| 2000).expect("a trial that was stopped gives way to another");
+        let trial = admit(&breaker, 2000).expect("a trial that was stopped gives way to another");
         assert!(is_open(&breaker, 2000));
         trial.failed(2000);
-        assert!(is_open(&breaker, 3999) && !is_open(&breaker, 4000));
+        assert!(is_open(&breaker, 3999));
+        let states: Vec<String> =
+            reports.lock().unwrap().iter().map(|line| line.split(" on_tag").next().unwrap().to_owned()).collect();
+        assert_eq!(states, ["open 1000", "half_open 0", "open 0", "half_open 0", "open 2000"]);
+        assert!(!is_open(&breaker, 4000));
     }
 
     #[test]
     fn calls_let_through_before_it_opened_do_not_count_as_trials() {
-        let breaker = Breaker::default();
-        let early: Vec<_> = (0..5).map(|_| breaker.admit(|| 0).unwrap()).collect();
+        let (breaker, reports) = breaker();
+        let early: Vec<_> = (0..5).map(|_| admit(&breaker, 0).unwrap()).collect();
         let mut early = early.into_iter();
         early.by_ref().take(4).for_each(|call| call.failed(0));
+        assert_eq!(reports.lock().unwrap().len(), 1, "the fourth failure changes nothing");
         assert!(is_open(&breaker, 999) && !is_open(&breaker, 1000), "the fourth failure did not double the back-off");
-        early.for_each(super::Admitted::succeeded);
+        early.for_each(Admitted::succeeded);
         assert!(is_open(&breaker, 999), "nor does a late success close it");
     }
 
     #[test]
     fn failures_far_apart_do_not_add_up() {
-        let breaker = Breaker::default();
+        let (breaker, reports) = breaker();
         for at in 0..10 {
             fail(&breaker, at * 30_000 + at);
             assert!(!is_open(&breaker, at * 30_000 + at));
         }
+        assert!(reports.lock().unwrap().is_empty());
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{EventKind, PluginId};
+use flow::{BreakerState, EventKind, PluginId};
 use turn::ports::{Clock, EventSink, SessionState, SessionView, StateBatch};
 use wasmtime::component::InstancePre;
 use wasmtime::{Store, UpdateDeadline};
 
+use crate::breaker;
 use crate::engine::Machine;
 use crate::limits::{self, GuestLimits, Limiter};
 use crate::meter::Meter;
@@ -59,6 +60,21 @@ impl Session {
             );
             self.events.emit(EventKind::Notice { message });
         }
+    }
+
+    /// What reports the changes of the breaker of `plugin` as events.
+    pub(crate) fn breaker_report(self: &Arc<Self>, plugin: &Arc<Identity>) -> breaker::Report {
+        let (session, plugin) = (Arc::clone(self), Arc::clone(plugin));
+        Box::new(move |change| {
+            let breaker::Change { state, callback, reason, retry_after_ms } = change;
+            let plugin = plugin.id.clone();
+            if state == BreakerState::Open {
+                let callback = callback.as_str();
+                tracing::warn!(%plugin, callback, retry_after_ms, "the circuit breaker is open: {reason}");
+            }
+            let callback = Some(callback);
+            session.events.emit(EventKind::ExtensionBreaker { plugin, callback, state, reason, retry_after_ms });
+        })
     }
 
     pub(crate) fn report_state(&self, plugin: &PluginId, operation: &str, key: String, size_bytes: u64) {

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use flow::{
-    Called, EventKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, PluginId, Tag,
-    TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput,
+    CallbackKind, Called, EventKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer, PluginId,
+    Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput,
 };
 use turn::ports::{AttemptEnd, BoxFuture, Extensions, Progress, StateChange, StateError, TtsrEvent};
 
-use crate::breaker::Admitted;
+use crate::breaker::{Admitted, Breaker};
 use crate::failure::{Described, Fault, caught, describe, describe_start};
 use crate::guest::{Guest, Scene, Session};
 use crate::interface::Interface;
@@ -37,7 +37,7 @@ pub(crate) struct SessionExtensions {
 
 impl SessionExtensions {
     pub(crate) fn new(session: Arc<Session>, plugins: impl Iterator<Item = Arc<Loaded>>) -> Self {
-        let slot = |plugin| Arc::new(Slot::new(plugin, SharedArea::new(Arc::clone(&session.total))));
+        let slot = |plugin| Arc::new(new_slot(&session, plugin));
         let slots = plugins.map(slot).collect();
         let (preload, lost) = (AtomicBool::new(true), AtomicBool::new(false));
         Self { session, slots, parked: Vec::new(), preload, lost }
@@ -52,8 +52,11 @@ impl SessionExtensions {
         gone.into_iter().for_each(|slot| self.forget(slot));
         let slot = |plugin: Arc<Loaded>| match before.iter().find(|slot| *slot.id() == plugin.identity.id) {
             Some(slot) if Arc::ptr_eq(&slot.plugin, &plugin) => Arc::clone(slot),
-            Some(slot) => Arc::new(slot.with_plugin(plugin)),
-            None => Arc::new(Slot::new(plugin, SharedArea::new(Arc::clone(&self.session.total)))),
+            Some(slot) => {
+                let breaker = new_breaker(&self.session, &plugin);
+                Arc::new(slot.with_plugin(plugin, breaker))
+            }
+            None => Arc::new(new_slot(&self.session, plugin)),
         };
         let slots: Vec<Arc<Slot>> = plugins.map(slot).collect();
         let is_used = |slot: &&Arc<Slot>| slots.iter().any(|used| used.id() == slot.id());
@@ -80,7 +83,7 @@ impl SessionExtensions {
     async fn call<C: Call>(&self, plugin: usize, call: C) -> Result<C::Answer, NoAnswer> {
         let slot = &self.slots[plugin];
         let mut lane = lock(&slot.main).await;
-        let admitted = self.admit(slot)?;
+        let admitted = self.admit(slot, &call.called())?;
         let live = slot.take(&mut lane);
         let (mut live, answer, admitted) = self.run(slot, live, admitted, call).await?;
         live.store.data_mut().commit(Commit::Call);
@@ -98,7 +101,7 @@ impl SessionExtensions {
         for attempt in 0.. {
             // The last attempt has the state to itself.
             let alone = if attempt < NOTICE_TRIES { None } else { Some(lock(&slot.main).await) };
-            let admitted = self.admit(slot)?;
+            let admitted = self.admit(slot, &Called::Callback(CallbackKind::TtsrTriggered))?;
             let version = area.version();
             let live = slot.take(&mut lane);
             let (mut live, (), admitted) = self.run(slot, live, admitted, TtsrTriggered(event)).await?;
@@ -120,8 +123,12 @@ impl SessionExtensions {
         Ok(())
     }
 
-    pub(crate) fn admit<'s>(&self, slot: &'s Slot) -> Result<Admitted<'s>, NoAnswer> {
-        slot.breaker.admit(|| self.session.clock.now_ms()).map_err(NoAnswer::Skipped)
+    /// Asks the budget of the turn first: a call that has no time left must not become the trial of the breaker.
+    pub(crate) fn admit<'s>(&self, slot: &'s Slot, called: &Called) -> Result<(Admitted<'s>, Duration), NoAnswer> {
+        let budget = slot.budget(&*self.session.view, called)?;
+        let now = || self.session.clock.now_ms();
+        let admitted = slot.breaker.admit(called.callback(), now).map_err(NoAnswer::Skipped)?;
+        Ok((admitted, budget))
     }
 
     /// Runs a call in `live`, or in a new instance. Its writes are not yet applied.
@@ -129,11 +136,10 @@ impl SessionExtensions {
         &self,
         slot: &'s Slot,
         live: Option<Box<Live>>,
-        admitted: Admitted<'s>,
+        (admitted, budget): (Admitted<'s>, Duration),
         call: C,
     ) -> Result<(Box<Live>, C::Answer, Admitted<'s>), NoAnswer> {
         let called = call.called();
-        let budget = slot.budget(&*self.session.view, &called)?;
         let _ticking = slot.plugin.machine.ticking();
         let mut live = match live {
             Some(live) => live,
@@ -247,6 +253,17 @@ impl SessionExtensions {
     }
 }
 
+/// A plugin that keeps nothing in the session yet.
+fn new_slot(session: &Arc<Session>, plugin: Arc<Loaded>) -> Slot {
+    let breaker = new_breaker(session, &plugin);
+    Slot::new(plugin, SharedArea::new(Arc::clone(&session.total)), breaker)
+}
+
+/// A closed breaker, whose changes are events of the session.
+fn new_breaker(session: &Arc<Session>, plugin: &Loaded) -> Breaker {
+    Breaker::new(session.breaker_report(&plugin.identity))
+}
+
 impl Extensions for SessionExtensions {
     fn input_messages<'a>(
         &'a self,
@@ -303,6 +320,10 @@ impl Extensions for SessionExtensions {
         }
         let value = slot.area.lock().peek(key, self.session.clock.now_ms());
         Ok(value.map(|value| value.to_vec()))
+    }
+
+    fn take_state_reads(&self, plugin: usize) -> u64 {
+        self.slots[plugin].area.take_reads()
     }
 
     fn begin_turn(&self) {

@@ -68,13 +68,13 @@ pub(crate) async fn lock(lane: &Lane) -> MutexGuard<'_, Option<Box<Live>>> {
 }
 
 impl Slot {
-    pub(crate) fn new(plugin: Arc<Loaded>, area: SharedArea) -> Self {
+    pub(crate) fn new(plugin: Arc<Loaded>, area: SharedArea, breaker: Breaker) -> Self {
         Self {
             plugin,
             area,
             loaded: OnceCell::new(),
             generation: AtomicU64::new(0),
-            breaker: Breaker::default(),
+            breaker,
             probation: AtomicU32::new(0),
             spent: std::sync::Mutex::default(),
             main: Mutex::new(None),
@@ -88,9 +88,9 @@ impl Slot {
 
     /// Another version of the plugin, which continues with the state. It has no instances yet, and a failure of the version before
     /// it does not count.
-    pub(crate) fn with_plugin(&self, plugin: Arc<Loaded>) -> Self {
+    pub(crate) fn with_plugin(&self, plugin: Arc<Loaded>, breaker: Breaker) -> Self {
         let loaded = OnceCell::new_with(self.loaded.get().copied());
-        Self { loaded, ..Self::new(plugin, self.area.clone()) }
+        Self { loaded, ..Self::new(plugin, self.area.clone(), breaker) }
     }
 
     /// Drops the instances, unless a call runs in them: it takes its instance along.

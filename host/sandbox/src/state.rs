@@ -8,6 +8,7 @@ mod area;
 mod total;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use turn::ports::{StateBatch, StateChange, StateLifetime};
@@ -20,17 +21,31 @@ use crate::limits::GuestLimits;
 
 /// An area, shared by the instances of its plugin in its session.
 #[derive(Clone, Debug)]
-pub(crate) struct SharedArea(Arc<Mutex<Area>>);
+pub(crate) struct SharedArea(Arc<Counted>);
+
+/// An area, and how often callbacks have read from it.
+#[derive(Debug)]
+struct Counted {
+    area: Mutex<Area>,
+    /// Reads that are not reported yet.
+    reads: AtomicU64,
+}
 
 impl SharedArea {
     /// An empty area, whose size counts towards that of its session.
     pub(crate) fn new(total: Arc<SessionTotal>) -> Self {
-        Self(Arc::new(Mutex::new(Area::new(total))))
+        Self(Arc::new(Counted { area: Mutex::new(Area::new(total)), reads: AtomicU64::new(0) }))
     }
 
     /// A lock whose holder panicked still guards whole values: every change of an area is made in one step.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Area> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.area.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of reads since this was called last.
+    pub(crate) fn take_reads(&self) -> u64 {
+        // Most callbacks read nothing: looking is cheaper than swapping.
+        if self.0.reads.load(Ordering::Relaxed) == 0 { 0 } else { self.0.reads.swap(0, Ordering::Relaxed) }
     }
 
     /// Changes with every committed change.
@@ -90,6 +105,7 @@ impl Transaction {
     /// The value under `key`; reading restarts its lifetime.
     pub(crate) fn get(&mut self, key: &str, now: u64, limits: &GuestLimits) -> Result<Option<Vec<u8>>, Refusal> {
         check_key(key, limits)?;
+        self.area.0.reads.fetch_add(1, Ordering::Relaxed);
         let mut area = self.area.lock();
         if let Some(written) = self.writes.get_mut(key) {
             let Some(entry) = written.as_mut().filter(|entry| area.is_alive(entry, now)) else { return Ok(None) };

@@ -13,7 +13,7 @@ use crate::schema::{Cost, ToolSchema};
 use crate::session::SessionExtensions;
 use crate::slot::{Slot, lock};
 use crate::state::Commit;
-use crate::v0_1::{ToolRun, ToolText};
+use crate::v0_1::{Call as _, ToolRun, ToolText};
 
 /// A tool as the guest lists it.
 #[derive(Clone, Debug)]
@@ -129,9 +129,10 @@ impl SessionExtensions {
     /// The writes of a call that was rejected are undone, and with them an instance that may remember them.
     async fn run_tool(&self, slot: &Slot, call: &ToolCall, progress: Progress<'_>) -> Result<ToolText, NoAnswer> {
         let mut lane = lock(&slot.main).await;
-        let admitted = self.admit(slot)?;
+        let run = ToolRun { call, progress };
+        let admitted = self.admit(slot, &run.called())?;
         let live = slot.take(&mut lane);
-        let (mut live, answer, admitted) = self.run(slot, live, admitted, ToolRun { call, progress }).await?;
+        let (mut live, answer, admitted) = self.run(slot, live, admitted, run).await?;
         let guest = live.store.data_mut();
         let keeps = match &answer {
             ToolText::Done(_) => guest.commit(Commit::Call),

@@ -242,17 +242,18 @@ async fn a_turn_has_a_budget_of_its_own() {
     assert_eq!(say(&extensions, "two").await, Ok(TextAnswer::Replace("two".into())), "a new turn has its own time");
 }
 
-/// A session with one guest, and the clock of its breaker.
-fn clocked(guest: &Guest) -> (Arc<dyn Extensions>, Arc<Still>) {
+/// A session with one guest, the clock of its breaker, and where its events go.
+fn clocked(guest: &Guest) -> (Arc<dyn Extensions>, Arc<Still>, Arc<Stage>) {
     let clock = Arc::new(Still::default());
     let plugin = sandbox().load(patient(source("guest", guest.component()))).unwrap();
     let host = SandboxHost::with_clock(vec![plugin], store(), clock.clone()).unwrap();
-    (open(&host, "s1", &Arc::new(Stage::default())), clock)
+    let stage = Arc::new(Stage::default());
+    (open(&host, "s1", &stage), clock, stage)
 }
 
 #[tokio::test]
 async fn the_breaker_opens_after_three_failures_and_a_good_trial_closes_it() {
-    let (extensions, clock) = clocked(&sometimes("unreachable"));
+    let (extensions, clock, stage) = clocked(&sometimes("unreachable"));
     for _ in 0..3 {
         say(&extensions, "!").await.unwrap_err();
     }
@@ -264,11 +265,24 @@ async fn the_breaker_opens_after_three_failures_and_a_good_trial_closes_it() {
     clock.0.store(3000, Ordering::SeqCst);
     say(&extensions, "good").await.unwrap();
     assert_eq!(say(&extensions, "more").await, Ok(TextAnswer::Replace("more".into())), "it is closed");
+    let events = stage.events.lock().unwrap();
+    let changes: Vec<(&str, u64)> = events
+        .iter()
+        .filter_map(|event| match event {
+            EventKind::ExtensionBreaker { plugin, callback, state, retry_after_ms, .. } => {
+                assert_eq!((plugin.as_str(), *callback), ("guest", Some(CallbackKind::PlainText)));
+                Some((state.as_str(), *retry_after_ms))
+            }
+            _ => None,
+        })
+        .collect();
+    let expected = [("open", 1000), ("half_open", 0), ("open", 2000), ("half_open", 0), ("closed", 0)];
+    assert_eq!(changes, expected, "an event for each change, and none for a call that is skipped");
 }
 
 #[tokio::test]
 async fn of_many_calls_that_wait_one_is_the_trial() {
-    let (extensions, clock) = clocked(&sometimes("unreachable"));
+    let (extensions, clock, _) = clocked(&sometimes("unreachable"));
     for _ in 0..3 {
         say(&extensions, "!").await.unwrap_err();
     }

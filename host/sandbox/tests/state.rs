@@ -84,6 +84,16 @@ async fn a_discarded_attempt_leaves_nothing_behind() {
 }
 
 #[tokio::test]
+async fn reads_are_counted_until_they_are_asked_for() {
+    let session = open(&host(store()), "s", &Arc::new(Stage::default()));
+    assert_eq!(session.take_state_reads(0), 0);
+    ask(&session, "!state-set k one\n!state-get k\n!state-get k\n!state-get missing\n!state-keys").await;
+    assert_eq!((session.take_state_reads(0), session.take_state_reads(0)), (3, 0));
+    say(&session, "!state-get k\n!error no").await.unwrap_err();
+    assert_eq!(session.take_state_reads(0), 1, "also those of a callback that failed");
+}
+
+#[tokio::test]
 async fn conditions_of_prompt_additions_read_state_without_using_it() {
     let session = open(&host(store()), "s", &Arc::new(Stage::default()));
     assert_eq!(session.state_value(0, "k").unwrap_err(), "the state of the extension is not loaded");

@@ -251,8 +251,9 @@ impl Caller {
     /// Reports the outcome of a call.
     pub(crate) fn report(&self, plugin: usize, callback: CallbackKind, outcome: CallbackOutcome, nanos: u64) {
         self.reported[plugin].fetch_or(bit(callback), Ordering::Relaxed);
-        let plugin = self.id(plugin);
-        self.hub.emit(EventKind::ExtensionCallback(CallbackReport::new(plugin, callback, outcome, nanos)));
+        let reads = self.extensions.take_state_reads(plugin);
+        let report = CallbackReport::new(self.id(plugin), callback, outcome, nanos).with_state_reads(reads);
+        self.hub.emit(EventKind::ExtensionCallback(report));
     }
 
     /// The plugin at an index of the list of registrations.

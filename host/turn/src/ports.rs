@@ -228,6 +228,13 @@ pub trait Extensions: Any + Send + Sync {
         Err("this host has no access to the state of extensions".to_owned())
     }
 
+    /// Returns how many values of its state the extension has read since this was called last. By default none: reads are not
+    /// counted.
+    fn take_state_reads(&self, plugin: usize) -> u64 {
+        let _ = plugin;
+        0
+    }
+
     /// A turn begins.
     fn begin_turn(&self) {}
 

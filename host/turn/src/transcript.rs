@@ -1,14 +1,15 @@
 //! Stage: gives every event its record, `{seq, ts, thread_id, type, payload}`, in the vocabulary of thread events.
 //!
 //! The names and the required fields are those of the thread-event specification. `turn_start`, `turn_finish`,
-//! `retry_scheduled`, `rule_hold_released`, `rule_held`, `ttsr_rearmed`, `rules_reloaded`, `extension_log` and `notice` are our
-//! additions. This module writes nothing: `tidegate run --output stream-json` prints the records as the events arrive.
+//! `retry_scheduled`, `rule_hold_released`, `rule_held`, `ttsr_rearmed`, `rules_reloaded`, `extension_breaker`, `extension_log`
+//! and `notice` are our additions. This module writes nothing: `tidegate run --output stream-json` prints the records as the
+//! events arrive.
 
 mod rules;
 
 use flow::{
-    Annotation, AnswerBlock, CallbackOutcome, CallbackReport, Confirmation, Event, EventKind, EventView, Partial,
-    PluginId, Preview, Registered, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
+    Annotation, AnswerBlock, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, Event, EventKind, EventView,
+    Partial, PluginId, Preview, Registered, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use serde_json::{Map, Value, json};
 
@@ -135,6 +136,10 @@ fn payload(kind: &EventKind) -> Value {
         }
         Kind::ExtensionCallback(report) => callback(report),
         Kind::ExtensionTool(report) => tool(report),
+        Kind::ExtensionBreaker { plugin, callback, state, reason, retry_after_ms } => json!({
+            "extension_id": plugin.as_str(), "callback": callback.map(CallbackKind::as_str), "state": state.as_str(),
+            "reason": reason, "retry_after_ms": retry_after_ms,
+        }),
         Kind::ExtensionWithheld { plugin, callback, bytes, reason } => json!({
             "extension_id": plugin.as_str(), "callback": callback.as_str(), "bytes": bytes, "reason": reason,
         }),
@@ -209,21 +214,19 @@ fn callback(report: &CallbackReport) -> Value {
         "extension_id": report.plugin.as_str(),
         "callback": report.callback.as_str(),
         "duration_us": report.nanos as f64 / 1000.0,
+        "outcome": report.outcome.as_str(),
     });
-    let (outcome, reason) = match &report.outcome {
-        CallbackOutcome::Passed => ("passed", None),
-        CallbackOutcome::Changed => ("changed", None),
-        CallbackOutcome::Skipped(why) => ("skipped", Some(why.clone())),
-        CallbackOutcome::Ignored(why) => ("ignored", Some(why.clone())),
+    match &report.outcome {
+        CallbackOutcome::Passed | CallbackOutcome::Changed => {}
+        CallbackOutcome::Skipped(why) | CallbackOutcome::Ignored(why) => payload["reason"] = json!(why),
         CallbackOutcome::Failed(failure) => {
             payload["cause"] = json!(failure.cause.as_str());
             payload["frames"] = json!(failure.frames);
-            ("error", Some(failure.message.clone()))
+            payload["reason"] = json!(failure.message);
         }
-    };
-    payload["outcome"] = json!(outcome);
-    if let Some(reason) = reason {
-        payload["reason"] = json!(reason);
+    }
+    if report.state_reads > 0 {
+        payload["state_reads"] = json!(report.state_reads);
     }
     payload
 }
@@ -255,17 +258,15 @@ fn tool(report: &ToolReport) -> Value {
 
 /// How a turn ended, as the payload of `turn_finish`.
 pub fn status(status: &TurnStatus) -> Value {
+    let word = status.as_str();
     match status {
-        TurnStatus::Completed => json!({"status": "completed"}),
-        TurnStatus::Rejected { by, reason } => {
-            json!({"status": "rejected", "extension_id": by.as_str(), "reason": reason})
-        }
-        TurnStatus::StoppedByRule { rule } => json!({"status": "stopped_by_rule", "rule": rule}),
-        TurnStatus::Cancelled => json!({"status": "cancelled"}),
+        TurnStatus::Completed | TurnStatus::Cancelled => json!({"status": word}),
+        TurnStatus::Rejected { by, reason } => json!({"status": word, "extension_id": by.as_str(), "reason": reason}),
+        TurnStatus::StoppedByRule { rule } => json!({"status": word, "rule": rule}),
         TurnStatus::Failed { class, message } => {
-            json!({"status": "failed", "category": class.as_str(), "error": message})
+            json!({"status": word, "category": class.as_str(), "error": message})
         }
-        TurnStatus::StepLimit { steps } => json!({"status": "step_limit", "steps": steps}),
+        TurnStatus::StepLimit { steps } => json!({"status": word, "steps": steps}),
     }
 }
 

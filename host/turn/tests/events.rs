@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use expect_test::expect;
 use flow::{
-    Action, Annotation, AnswerBlock, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport,
-    Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial, PluginId,
-    Preview, RegistrationAction, Role, RuleMatch, RuleRecord, RunPosition, SessionId, StopReason, StreamKind, TextUnit,
-    ToolOutcome, ToolReport, TurnStatus, Usage,
+    Action, Annotation, AnswerBlock, BreakerState, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome,
+    CallbackReport, Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial,
+    PluginId, Preview, RegistrationAction, Role, RuleMatch, RuleRecord, RunPosition, SessionId, StopReason, StreamKind,
+    TextUnit, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use serde_json::Value;
 use tidegate_kit::{Plugin, Scene, Script, blocks, calls, drain, listing, rule_set, shown, text, tool};
@@ -241,6 +241,7 @@ const REQUIRED: [(&str, &[&str]); 37] = [
     ("steering_message", &["role", "text"]),
     ("custom_message", &["custom_type", "text", "hidden"]),
     ("extension_registered", &["extension_id", "version", "callbacks"]),
+    ("extension_breaker", &["extension_id", "callback", "state", "reason", "retry_after_ms"]),
     ("extension_withheld", &["extension_id", "callback", "bytes", "reason"]),
     ("extension_unregistered", &["extension_id", "reason"]),
     ("extension_callback", &["extension_id", "callback", "duration_us", "outcome"]),
@@ -392,6 +393,16 @@ fn samples() -> Vec<EventKind> {
         tool_report(ToolOutcome::Skipped("why".into())),
         tool_report(ToolOutcome::Failed(failure)),
         tool_report(ToolOutcome::Stopped),
+        EventKind::ExtensionCallback(
+            CallbackReport::new(plugin(), CallbackKind::Tag, CallbackOutcome::Passed, 1).with_state_reads(2),
+        ),
+        EventKind::ExtensionBreaker {
+            plugin: plugin(),
+            callback: Some(CallbackKind::Tag),
+            state: BreakerState::HalfOpen,
+            reason: "r".into(),
+            retry_after_ms: 0,
+        },
         EventKind::ExtensionWithheld { plugin: plugin(), callback: CallbackKind::Tag, bytes: 3, reason: "r".into() },
         EventKind::ExtensionState { plugin: plugin(), operation: "set".into(), key: "k".into(), size_bytes: 1 },
         EventKind::ExtensionLog { plugin: plugin(), level: "warn".into(), message: message.clone() },
@@ -436,7 +447,9 @@ fn records_say_what_their_event_says() {
         of("turn_finish", "status"),
         ["completed", "rejected", "stopped_by_rule", "cancelled", "failed", "step_limit"]
     );
-    assert_eq!(of("extension_callback", "outcome"), ["passed", "changed", "skipped", "ignored", "error"]);
+    assert_eq!(of("extension_callback", "outcome"), ["passed", "changed", "skipped", "ignored", "error", "passed"]);
+    assert_eq!(of("extension_callback", "state_reads")[4..], [Value::Null, 2.into()]);
+    assert_eq!(of("extension_breaker", "state"), ["half_open"]);
     assert_eq!(of("extension_callback", "cause")[4], "trap");
     assert_eq!(of("extension_callback", "duration_us")[0], 1.5);
     assert_eq!(of("cognition_out", "is_partial"), [true, false]);

@@ -2,7 +2,7 @@
 
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, TurnStatus};
 use crate::{
-    Action, Annotation, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Preview, Registered,
+    Action, Annotation, BreakerState, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Preview, Registered,
     RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, ToolReport, Usage,
 };
 
@@ -327,6 +327,20 @@ events! {
     ExtensionCallback(report: CallbackReport) = "extension_callback",
     /// `extension_tool`: a call of a tool that an extension provides has ended, or was not made.
     ExtensionTool(report: ToolReport) = "extension_tool",
+    /// `extension_breaker`: the circuit breaker of an extension changed its state in this session. While it is open, calls are
+    /// skipped; the skipped calls have their reports and cause no such event.
+    ExtensionBreaker {
+        /// The extension's id.
+        plugin: PluginId,
+        /// The callback whose call changed the state.
+        callback: Option<CallbackKind>,
+        /// The state from now on.
+        state: BreakerState,
+        /// What changed it.
+        reason: String,
+        /// Milliseconds until a call is tried again; 0 unless it is open.
+        retry_after_ms: u64,
+    } = "extension_breaker",
     /// `extension_withheld`: an extension that fails closed did not check something, so it was not shown, or for
     /// `on_input_messages` not sent.
     ExtensionWithheld {
