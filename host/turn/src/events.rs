@@ -1,8 +1,8 @@
-//! Gives events their place in the thread and hands them to any number of subscribers.
+//! Gives events their place in the thread and hands them to any number of subscribers and observers.
 //!
 //! Emitting never waits and loses nothing: each subscriber has a queue of its own. While one lags, adjacent chunks of
 //! the same text are joined in its queue, so the queue is bounded by the length of the text and not by the number of
-//! chunks.
+//! chunks. An observer has no queue: it is called with each event where the event is emitted, which suits counting.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -23,16 +23,20 @@ const JOIN_ABOVE: usize = 64;
 pub struct Hub {
     /// Number of the next event.
     seq: AtomicU64,
-    /// Subscribers that were there at the last event; while there are none, an event takes no lock.
+    /// Subscribers that were there at the last event, and observers; while there are none, an event takes no lock.
     heard: AtomicUsize,
     state: Mutex<State>,
     clock: Arc<dyn Clock>,
 }
 
+/// Called with every event, in order.
+type Observer = Box<dyn FnMut(&Event) + Send>;
+
 #[derive(Default)]
 struct State {
     place: RunPosition,
     subscribers: Vec<Weak<Queue>>,
+    observers: Vec<Observer>,
     /// No event follows: who subscribes now gets the end at once.
     closed: bool,
 }
@@ -101,7 +105,17 @@ impl Hub {
             return;
         }
         state.subscribers.push(Arc::downgrade(queue));
-        self.heard.store(state.subscribers.len(), Ordering::SeqCst);
+        self.heard.store(state.heard(), Ordering::SeqCst);
+    }
+
+    /// Calls `observer` with every event from now on, under the lock that orders events: it must be quick, and must not use
+    /// this hub. It is dropped when the hub is closed. A closed hub drops it at once.
+    pub fn observe(&self, observer: impl FnMut(&Event) + Send + 'static) {
+        let mut state = lock(&self.state);
+        if !state.closed {
+            state.observers.push(Box::new(observer));
+            self.heard.store(state.heard(), Ordering::SeqCst);
+        }
     }
 
     /// Sets where in the run the next events are.
@@ -121,6 +135,17 @@ impl Hub {
         for queue in state.subscribers.drain(..).filter_map(|queue| queue.upgrade()) {
             queue.close();
         }
+        let observers = std::mem::take(&mut state.observers);
+        drop(state);
+        // What an observer does when it is dropped is not the hub's.
+        drop(observers);
+    }
+}
+
+impl State {
+    /// Those who get the next event.
+    fn heard(&self) -> usize {
+        self.subscribers.len() + self.observers.len()
     }
 }
 
@@ -134,8 +159,9 @@ impl EventSink for Hub {
         let mut state = lock(&self.state);
         let seq = self.seq.fetch_add(1, Ordering::SeqCst);
         let event = Event::new(seq, self.clock.now_ms(), state.place, kind);
+        state.observers.iter_mut().for_each(|observer| observer(&event));
         state.subscribers.retain(|queue| queue.upgrade().is_some_and(|queue| queue.push(&event)));
-        self.heard.store(state.subscribers.len(), Ordering::SeqCst);
+        self.heard.store(state.heard(), Ordering::SeqCst);
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
 use flow::{
@@ -14,6 +15,7 @@ use serde_json::Value;
 use tidegate_kit::{Plugin, Scene, Script, blocks, calls, drain, listing, rule_set, shown, text, tool};
 use tidegate_turn as turn;
 use turn::CancellationToken;
+use turn::ports::EventSink as _;
 
 fn scene(scripts: impl IntoIterator<Item = Script>) -> Scene {
     Scene::new(scripts, vec![], rule_set(&[], |_| {}))
@@ -38,9 +40,47 @@ async fn numbers_have_no_gaps_and_go_on_over_turns() {
 
 #[tokio::test]
 async fn who_subscribes_to_what_is_closed_gets_the_end() {
-    let hub = turn::Hub::new(std::sync::Arc::new(turn::SystemClock));
+    let hub = turn::Hub::new(Arc::new(turn::SystemClock));
     hub.close();
     assert_eq!(hub.subscribe().next().await, None);
+}
+
+/// An observer sees what a subscriber sees, without a queue, and ends with the hub.
+#[tokio::test]
+async fn an_observer_is_called_with_every_event_until_the_hub_is_closed() {
+    let (seen, observed) = (Arc::new(Mutex::new(Vec::new())), Arc::new(()));
+    let mut scene = scene([text("Hello.", 1)]);
+    let (kept, alive) = (Arc::clone(&seen), Arc::clone(&observed));
+    scene.session.hub().observe(move |event| {
+        let _ = &alive;
+        kept.lock().unwrap().push(event.clone());
+    });
+    let mut all = scene.turn("go").await.1;
+    let Scene { session, mut events, .. } = scene;
+    let hub = Arc::clone(session.hub());
+    session.close().await;
+    all.extend(drain(&mut events));
+    assert_eq!(*seen.lock().unwrap(), all);
+    assert_eq!(Arc::strong_count(&observed), 1, "it was dropped when the hub was closed");
+    let late = Arc::clone(&observed);
+    hub.observe(move |_| {
+        let _ = &late;
+    });
+    assert_eq!(Arc::strong_count(&observed), 1, "nothing follows");
+}
+
+/// Without a subscriber, events are made for the observer alone.
+#[test]
+fn an_observer_needs_no_subscriber() {
+    let hub = turn::Hub::new(Arc::new(turn::SystemClock));
+    let numbers = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&numbers);
+    hub.emit(EventKind::TurnStart);
+    hub.observe(move |event| kept.lock().unwrap().push(event.seq));
+    drop(hub.subscribe());
+    hub.emit(EventKind::TurnStart);
+    hub.emit(EventKind::TurnStart);
+    assert_eq!(*numbers.lock().unwrap(), [1, 2], "also when a subscriber has gone");
 }
 
 #[tokio::test]
