@@ -7,12 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod aimock;
+mod apt;
 mod http;
 mod install;
 mod llmock;
 mod model;
 mod process;
 mod progress;
+mod prometheus;
 mod redis;
 
 pub use aimock::Aimock;
@@ -24,4 +26,5 @@ pub use llmock::Llmock;
 pub use model::RealModel;
 pub use process::free_port;
 pub use progress::{Step, say};
+pub use prometheus::{Prometheus, ensure_prometheus, promtool_check};
 pub use redis::{RedisServer, ensure_redis};

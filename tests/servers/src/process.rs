@@ -43,12 +43,22 @@ pub(crate) struct Server {
 impl Server {
     /// Starts what `command` gives for a port and waits until `GET /health` answers 200.
     pub(crate) fn start(name: &'static str, logs: &Path, command: impl Fn(u16) -> Vec<String>) -> Result<Self> {
+        Self::start_at(name, logs, "/health", command)
+    }
+
+    /// As [`Server::start`], for a server with another path than `/health`.
+    pub(crate) fn start_at(
+        name: &'static str,
+        logs: &Path,
+        health: &str,
+        command: impl Fn(u16) -> Vec<String>,
+    ) -> Result<Self> {
         let mut tried = 0;
         loop {
             tried += 1;
             let port = free_port()?;
             let mut server = Self::spawn(name, logs, port, &command(port))?;
-            match server.wait_until_reachable() {
+            match server.wait_until_reachable(health) {
                 Ok(()) => return Ok(server),
                 Err(_) if tried < TRIES && server.log().contains("address already in use") => {}
                 Err(error) => return Err(error.context(server.describe_log())),
@@ -74,10 +84,10 @@ impl Server {
         Ok(Self { child, name, base_url: format!("http://127.0.0.1:{port}"), log })
     }
 
-    fn wait_until_reachable(&mut self) -> Result<()> {
+    fn wait_until_reachable(&mut self, health: &str) -> Result<()> {
         let began = Instant::now();
         loop {
-            let answer = http::get(&self.base_url, "/health");
+            let answer = http::get(&self.base_url, health);
             if let Some(status) = self.child.try_wait()? {
                 bail!("{} ended at its start ({status})", self.name);
             }

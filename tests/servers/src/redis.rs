@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use crate::apt;
 use crate::process::{LAUNCHER, free_port};
-use crate::progress::Step;
 
-/// How the server is installed.
-const REMEDY: &str = "install it with: apt-get install -y redis-server";
+/// The system's package, and its program.
+const PACKAGE: &str = "redis-server";
 /// How long it may take to answer. It needs about 20 milliseconds on a quiet machine.
 const START: Duration = Duration::from_secs(30);
 /// A free port can be taken by another process before the server binds it; then another is tried.
@@ -25,26 +25,7 @@ const TRIES: u32 = 3;
 /// # Errors
 /// It cannot be installed. The message says what to do.
 pub fn ensure_redis() -> Result<()> {
-    if check().is_ok() {
-        return Ok(());
-    }
-    let step = Step::begin("installing redis-server (apt)");
-    let apt =
-        |arguments: &[&str]| Command::new("apt-get").args(arguments).output().is_ok_and(|done| done.status.success());
-    let install = ["install", "--yes", "--no-install-recommends", "redis-server"];
-    // On a fresh machine the list of packages is not there yet.
-    let installed = apt(&install) || (apt(&["update"]) && apt(&install));
-    ensure!(installed, "redis-server is missing and cannot be installed here; {REMEDY}");
-    check()?;
-    step.done();
-    Ok(())
-}
-
-fn check() -> Result<()> {
-    let output = Command::new("redis-server").arg("--version").output();
-    let output = output.with_context(|| format!("redis-server is missing or does not start; {REMEDY}"))?;
-    ensure!(output.status.success(), "redis-server does not start; {REMEDY}");
-    Ok(())
+    apt::ensure_installed(PACKAGE, PACKAGE)
 }
 
 /// A Redis server, which can be killed and started again on its port. Dropping it kills it.
@@ -71,7 +52,7 @@ impl RedisServer {
     /// As for [`RedisServer::start`].
     pub fn start_with(options: &[&str]) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        check()?;
+        apt::check(PACKAGE, PACKAGE)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("tidegate-redis-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

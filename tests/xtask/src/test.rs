@@ -6,7 +6,8 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use tidegate_servers::{
-    ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_python, ensure_redis,
+    ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_prometheus, ensure_python,
+    ensure_redis,
 };
 
 use crate::{guests, run};
@@ -61,6 +62,7 @@ fn prepare() -> Result<()> {
     ensure_componentize_js()?;
     ensure_componentize_py()?;
     ensure_redis()?;
+    ensure_prometheus()?;
     guests::build_test_guests()?;
     guests::build_plugins()?;
     Ok(())
