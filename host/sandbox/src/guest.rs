@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{BreakerState, EventKind, PluginId};
+use flow::{BreakerState, CallbackKind, EventKind, PluginId};
 use turn::ports::{Clock, EventSink, SessionState, SessionView, StateBatch};
 use wasmtime::component::InstancePre;
 use wasmtime::{Store, UpdateDeadline};
@@ -69,10 +69,9 @@ impl Session {
             let breaker::Change { state, callback, reason, retry_after_ms } = change;
             let plugin = plugin.id.clone();
             if state == BreakerState::Open {
-                let callback = callback.as_str();
+                let callback = callback.map(CallbackKind::as_str);
                 tracing::warn!(%plugin, callback, retry_after_ms, "the circuit breaker is open: {reason}");
             }
-            let callback = Some(callback);
             session.events.emit(EventKind::ExtensionBreaker { plugin, callback, state, reason, retry_after_ms });
         })
     }

@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 21] = [
+const MAP: [(&str, &[&str]); 22] = [
     ("flow", &[]),
     ("rules", &["flow"]),
     ("segments", &[]),
@@ -19,10 +19,11 @@ const MAP: [(&str, &[&str]); 21] = [
     ("providers", &["flow", "turn"]),
     ("tools", &["flow", "turn"]),
     ("store", &["flow", "turn"]),
+    ("metrics", &["flow"]),
     ("config", &["flow", "rules"]),
     // `providers` for the reader of recordings.
     ("trial", &["flow", "rules", "turn", "config", "providers"]),
-    ("tidegate", &["flow", "rules", "turn", "chat", "sandbox", "providers", "tools", "store", "config"]),
+    ("tidegate", &["flow", "rules", "turn", "chat", "sandbox", "providers", "tools", "store", "metrics", "config"]),
     // `tidegate plugin build` is the builder.
     ("cli", &["tidegate", "trial", "build"]),
     // Natively, for the tests of authors: an answer is split as the host splits it.
@@ -39,12 +40,13 @@ const MAP: [(&str, &[&str]); 21] = [
 ];
 
 /// Crates of others that only one of ours may name. Tests may name all.
-const OWNED: [(&str, &str); 12] = [
+const OWNED: [(&str, &str); 13] = [
     ("wasmtime", "sandbox"),
     ("reqwest", "providers"),
     ("rustls", "providers"),
     ("redis", "store"),
     ("redb", "store"),
+    ("hyper", "metrics"),
     ("clap", "cli"),
     ("anstyle", "cli"),
     ("tracing-subscriber", "cli"),

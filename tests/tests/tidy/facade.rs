@@ -9,7 +9,7 @@ use crate::tree::{File, files};
 use crate::{bites, hold};
 
 /// The crates whose types the facade exports, by the name that code uses, and where their sources are.
-const CRATES: [(&str, &str); 8] = [
+const CRATES: [(&str, &str); 9] = [
     ("tidegate", "host/tidegate/src/"),
     ("flow", "host/flow/src/"),
     ("rules", "rules/src/"),
@@ -18,6 +18,7 @@ const CRATES: [(&str, &str); 8] = [
     ("sandbox", "host/sandbox/src/"),
     ("tools", "host/tools/src/"),
     ("providers", "host/providers/src/"),
+    ("metrics", "host/metrics/src/"),
 ];
 
 /// A type: its crate, and its name there.

@@ -24,13 +24,14 @@ const ALLOWED: [&str; 2] =
     [concat!("registry+https://github.com/rust-lang/crates", ".io-index"), concat!("\"/ho", "me/me\"")];
 
 /// Words of the host's sources and the one crate that is allowed to use them.
-const OWNED: [(&str, &str); 8] = [
+const OWNED: [(&str, &str); 9] = [
     ("wasmtime::", "host/sandbox/"),
     ("reqwest::", "host/providers/"),
     ("anthropic-version", "host/providers/"),
     ("chat/completions", "host/providers/"),
     ("redis::", "host/store/"),
     ("redb::", "host/store/"),
+    ("hyper::", "host/metrics/"),
     ("std::io::stdout", "host/cli/"),
     ("clap::", "host/cli/"),
 ];

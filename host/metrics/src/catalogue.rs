@@ -1,0 +1,144 @@
+//! The table of all metrics: names, kinds, labels, buckets and their meaning.
+
+/// What kind of numbers a metric has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum MetricKind {
+    /// A count that only grows, from 0 at the start of the host.
+    Counter,
+    /// A number that rises and falls.
+    Gauge,
+    /// How many observations there were up to each of these upper bounds, and their sum.
+    Histogram(&'static [f64]),
+}
+
+impl MetricKind {
+    /// The kind's word on every surface.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram(_) => "histogram",
+        }
+    }
+}
+
+/// One metric, as the documentation describes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MetricInfo {
+    /// Its name with dots, such as `rule.fired.total`.
+    pub name: &'static str,
+    /// What kind of numbers it has.
+    pub kind: MetricKind,
+    /// The names of its labels, in their order.
+    pub labels: &'static [&'static str],
+    /// What is counted, in one sentence.
+    pub help: &'static str,
+}
+
+impl MetricInfo {
+    /// Returns the name of its series in both text formats: underscores for dots, and `_total` at the end of a counter's.
+    pub fn series(&self) -> String {
+        let family = self.family();
+        if self.kind == Counter { format!("{family}_total") } else { family }
+    }
+
+    /// The name without `_total`, which is what OpenMetrics calls the metric.
+    pub(crate) fn family(&self) -> String {
+        self.name.strip_suffix(".total").unwrap_or(self.name).replace('.', "_")
+    }
+}
+
+/// Defines [`METRICS`] with an identifier for each.
+macro_rules! metrics {
+    ($($id:ident = $name:literal, $kind:expr, $labels:expr, $help:literal;)+) => {
+        /// The place of a metric in [`METRICS`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Id {
+            $($id,)+
+        }
+
+        /// All metrics, in the order in which they are written.
+        pub const METRICS: &[MetricInfo] =
+            &[$(MetricInfo { name: $name, kind: $kind, labels: &$labels, help: $help },)+];
+    };
+}
+
+use MetricKind::{Counter, Gauge, Histogram};
+
+/// Milliseconds of a callback: most take microseconds, and the default limits end at a second.
+const CALLBACK_MS: &[f64] =
+    &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1000.0];
+/// Milliseconds of a tool call: up to ten minutes, for builds and for persons who are asked.
+const TOOL_MS: &[f64] =
+    &[1.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 10_000.0, 30_000.0, 60_000.0, 300_000.0, 600_000.0];
+/// Bytes of state: powers of four, and the default limits of 10 MiB and 64 MiB.
+const STATE_BYTES: &[f64] =
+    &[256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 10_485_760.0, 67_108_864.0];
+
+/// Labels whose values come from files, guests and models.
+pub(crate) const EXTENSION: &str = "extension_id";
+pub(crate) const RULE: &str = "rule";
+pub(crate) const TOOL: &str = "tool";
+pub(crate) const MODEL: &str = "model";
+
+metrics! {
+    Registrations = "extension.registration.total", Counter, ["action", EXTENSION],
+        "Changes of the extensions of sessions: register, enable, reload, unregister or disable.";
+    Callbacks = "extension.callback.total", Counter, ["callback_type", EXTENSION, "outcome"],
+        "Callbacks by outcome: passed, changed, skipped (not called), ignored (the answer was not used) or error.";
+    CallbackTime = "extension.callback.duration_ms", Histogram(CALLBACK_MS), ["callback_type", EXTENSION],
+        "Milliseconds that callbacks took, waiting included; those that were not called are left out.";
+    StateOperations = "extension.state.operations", Counter, ["operation", EXTENSION],
+        "Operations on the state of extensions: get, set, delete, clear, evict or roll_back; all but get when committed.";
+    StateSize = "extension.state.size_bytes", Histogram(STATE_BYTES), [EXTENSION],
+        "Bytes of state that an extension has in a session, observed after each committed change.";
+    StateEvictions = "extension.state.evictions", Counter, [EXTENSION],
+        "Keys that were evicted because the state of an extension reached its limit.";
+    BreakerState = "extension.breaker.state", Gauge, [EXTENSION],
+        "Circuit breaker in the open session in which it is worst: 0 closed, 1 half open, 2 open.";
+    BreakerOpened = "extension.breaker.opened.total", Counter, [EXTENSION],
+        "Times that a circuit breaker opened, after failed trial calls too.";
+    RuleFired = "rule.fired.total", Counter, [RULE, "action"],
+        "Matches of stream rules by action: pass, remind, interrupt, block or stop.";
+    RuleTokens = "rule.tokens_discarded", Counter, [RULE],
+        "Tokens of answers that a rule stopped and whose reminder went to the model; estimated where the provider had not counted.";
+    Turns = "turn.total", Counter, ["status"],
+        "Turns that ended: completed, rejected, stopped_by_rule, cancelled, failed or step_limit.";
+    Requests = "model.request.total", Counter, [MODEL],
+        "Requests to the model: every attempt, repeated and stopped ones included.";
+    ModelErrors = "model.error.total", Counter, ["class", MODEL],
+        "Requests to the model that failed, by error class.";
+    Retries = "model.retry.total", Counter, ["class", MODEL],
+        "Requests to the model that were scheduled to be sent again, by the class of the error before.";
+    Tokens = "model.tokens.total", Counter, ["type", MODEL],
+        "Tokens of all attempts, as far as the provider counts them: input, output, cache_read or cache_write.";
+    ToolCalls = "tool.call.total", Counter, [TOOL, "outcome"],
+        "Tool calls by outcome: ok or error; calls that were denied, blocked or name no tool are errors.";
+    ToolTime = "tool.call.duration_ms", Histogram(TOOL_MS), [TOOL],
+        "Milliseconds that tool calls took, waiting for a person who is asked included.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_descriptions_fit_both_formats() {
+        let plain = |c: char| c.is_ascii_lowercase() || c == '_' || c == '.';
+        for metric in METRICS {
+            assert!(metric.name.chars().all(plain), "{}", metric.name);
+            assert!(metric.labels.iter().all(|label| label.chars().all(plain)), "{:?}", metric.labels);
+            // What would have to be escaped, differently in the two formats.
+            assert!(!metric.help.contains(['\\', '\n', '"']) && metric.help.ends_with('.'), "{}", metric.help);
+            let labels: std::collections::BTreeSet<_> = metric.labels.iter().collect();
+            assert_eq!(labels.len(), metric.labels.len(), "{}", metric.name);
+            if let Histogram(bounds) = metric.kind {
+                assert!(bounds.is_sorted() && !bounds.is_empty(), "{}", metric.name);
+            }
+        }
+        let names: std::collections::BTreeSet<_> = METRICS.iter().map(MetricInfo::series).collect();
+        assert_eq!(names.len(), METRICS.len());
+    }
+}

@@ -1,0 +1,204 @@
+//! From the events of one session to numbers: which event counts for which metric.
+
+use std::collections::BTreeMap;
+
+use flow::{
+    BreakerState, CallbackOutcome, CallbackReport, ErrorClass, Event, EventView, PluginId, RegistrationAction,
+    RunPosition, Usage,
+};
+
+use crate::Metrics;
+use crate::catalogue::{Id, TOOL};
+
+/// Observes one session: every event of it, in order, from its first on.
+///
+/// It remembers what single events do not say: the session's model, the error before a retry, the states of its breakers.
+/// Dropping it ends the session: its breakers count no more.
+#[derive(Debug)]
+pub struct SessionMetrics {
+    metrics: Metrics,
+    model: String,
+    /// The attempt of the last event that belonged to one.
+    attempt: RunPosition,
+    /// The class of the last error of the model.
+    error: ErrorClass,
+    /// The tokens that are counted so far.
+    counted: Usage,
+    breakers: BTreeMap<PluginId, BreakerState>,
+}
+
+impl SessionMetrics {
+    pub(crate) fn new(metrics: Metrics) -> Self {
+        Self {
+            metrics,
+            model: "unknown".to_owned(),
+            attempt: RunPosition::default(),
+            error: ErrorClass::Transient,
+            counted: Usage::default(),
+            breakers: BTreeMap::new(),
+        }
+    }
+
+    /// Counts an event. Never waits for anything but another event that is counted, or text that is written.
+    pub fn observe(&mut self, event: &Event) {
+        use EventView as Kind;
+        self.count_request(event.place);
+        match EventView::from(&event.kind) {
+            Kind::ThreadStarted { model, .. } => self.model.clone_from(model),
+            Kind::ThreadCompleted { usage, .. } => self.count_rest(*usage),
+            Kind::TurnFinish { status } => self.add(Id::Turns, &[status.as_str()]),
+            Kind::StepFinish { usage, .. } => self.count_tokens(*usage),
+            Kind::ErrorClassified { class, .. } => {
+                self.error = *class;
+                self.add(Id::ModelErrors, &[class.as_str(), &self.model]);
+            }
+            Kind::RetryScheduled { .. } => self.add(Id::Retries, &[self.error.as_str(), &self.model]),
+            Kind::ToolCallResult { tool, is_error, duration_ms, .. } => self.tool(tool, !*is_error, *duration_ms),
+            Kind::RuleFired { found, action, .. } => self.add(Id::RuleFired, &[&found.rule, action.as_str()]),
+            Kind::TtsrInjection { records, .. } => {
+                for record in records.iter().filter(|record| record.tokens_discarded > 0) {
+                    self.metrics.lock().add(Id::RuleTokens, &[&record.rule], record.tokens_discarded);
+                }
+            }
+            Kind::ExtensionRegistered { plugin, action, .. } | Kind::ExtensionUnregistered { plugin, action, .. } => {
+                self.registration(plugin, *action);
+            }
+            Kind::ExtensionCallback(report) => self.callback(report),
+            Kind::ExtensionBreaker { plugin, state, .. } => self.breaker(plugin, Some(*state)),
+            Kind::ExtensionState { plugin, operation, size_bytes, .. } => {
+                self.state(plugin.as_str(), operation, *size_bytes);
+            }
+            // Text, and what other events count.
+            Kind::ThreadError { .. }
+            | Kind::ThreadCancelled { .. }
+            | Kind::TurnStart
+            | Kind::StepStart
+            | Kind::CognitionIn { .. }
+            | Kind::CognitionOut { .. }
+            | Kind::CognitionOutDelta { .. }
+            | Kind::CognitionReasoning { .. }
+            | Kind::CognitionReasoningDelta { .. }
+            | Kind::ToolCallStart { .. }
+            | Kind::ToolCallProgress { .. }
+            | Kind::ToolConfirmationRequested { .. }
+            | Kind::ToolConfirmationResolved { .. }
+            | Kind::RetrySucceeded { .. }
+            | Kind::RuleHoldReleased { .. }
+            | Kind::RuleHeld { .. }
+            | Kind::TtsrRearmed { .. }
+            | Kind::RulesReloaded { .. }
+            | Kind::SteeringMessage { .. }
+            | Kind::CustomMessage { .. }
+            | Kind::ExtensionWithheld { .. }
+            | Kind::ExtensionLog { .. }
+            | Kind::Notice { .. } => {}
+        }
+    }
+
+    fn add(&self, id: Id, labels: &[&str]) {
+        self.metrics.lock().add(id, labels, 1);
+    }
+
+    /// An attempt has no event of its own. Each has at least one event: its answer, its error, or the end of its turn.
+    fn count_request(&mut self, place: RunPosition) {
+        if place.attempt > 0 && place != self.attempt {
+            self.attempt = place;
+            self.add(Id::Requests, &[&self.model]);
+        }
+    }
+
+    fn count_tokens(&mut self, usage: Usage) {
+        self.counted.add(usage);
+        let types = [
+            ("input", usage.input),
+            ("output", usage.output),
+            ("cache_read", usage.cache_read),
+            ("cache_write", usage.cache_write),
+        ];
+        let mut metrics = self.metrics.lock();
+        for (name, tokens) in types.into_iter().filter_map(|(name, tokens)| Some((name, tokens?))) {
+            metrics.add(Id::Tokens, &[name, &self.model], tokens);
+        }
+    }
+
+    /// The session ends: the tokens of steps without an accepted answer are in its total alone.
+    fn count_rest(&mut self, total: Usage) {
+        let counted = self.counted;
+        let rest = |total: Option<u64>, counted: Option<u64>| {
+            total.map(|total| total.saturating_sub(counted.unwrap_or(0))).filter(|rest| *rest > 0)
+        };
+        self.count_tokens(Usage {
+            input: rest(total.input, counted.input),
+            output: rest(total.output, counted.output),
+            cache_read: rest(total.cache_read, counted.cache_read),
+            cache_write: rest(total.cache_write, counted.cache_write),
+        });
+    }
+
+    fn tool(&self, tool: &str, succeeded: bool, duration_ms: u64) {
+        let mut metrics = self.metrics.lock();
+        // Models invent names: one that has never succeeded may name nothing.
+        let tool = metrics.admit(TOOL, tool, succeeded);
+        metrics.add(Id::ToolCalls, &[tool, if succeeded { "ok" } else { "error" }], 1);
+        metrics.observe(Id::ToolTime, &[tool], u128::from(duration_ms) * 1_000_000_000);
+    }
+
+    fn callback(&self, report: &CallbackReport) {
+        let (plugin, callback) = (report.plugin.as_str(), report.callback.as_str());
+        let mut metrics = self.metrics.lock();
+        metrics.add(Id::Callbacks, &[callback, plugin, report.outcome.as_str()], 1);
+        if !matches!(report.outcome, CallbackOutcome::Skipped(_)) {
+            // A nanosecond is a millionth of the unit.
+            metrics.observe(Id::CallbackTime, &[callback, plugin], u128::from(report.nanos) * 1000);
+        }
+        if report.state_reads > 0 {
+            metrics.add(Id::StateOperations, &["get", plugin], report.state_reads);
+        }
+    }
+
+    fn state(&self, plugin: &str, operation: &str, size_bytes: u64) {
+        let mut metrics = self.metrics.lock();
+        metrics.add(Id::StateOperations, &[operation, plugin], 1);
+        metrics.observe(Id::StateSize, &[plugin], u128::from(size_bytes) * 1_000_000_000);
+        if operation == "evict" {
+            metrics.add(Id::StateEvictions, &[plugin], 1);
+        }
+    }
+
+    /// A plugin that is disabled keeps its breaker, and finds it again when it is enabled. One that was loaded has another.
+    fn registration(&mut self, plugin: &PluginId, action: RegistrationAction) {
+        self.add(Id::Registrations, &[action.as_str(), plugin.as_str()]);
+        match action {
+            RegistrationAction::Register | RegistrationAction::Reload => {
+                self.breaker(plugin, Some(BreakerState::Closed));
+            }
+            RegistrationAction::Enable if !self.breakers.contains_key(plugin) => {
+                self.breaker(plugin, Some(BreakerState::Closed));
+            }
+            RegistrationAction::Enable | RegistrationAction::Disable => {}
+            RegistrationAction::Unregister => self.breaker(plugin, None),
+        }
+    }
+
+    /// `None`: the session no longer has the extension.
+    fn breaker(&mut self, plugin: &PluginId, state: Option<BreakerState>) {
+        let before = match state {
+            Some(state) => self.breakers.insert(plugin.clone(), state),
+            None => self.breakers.remove(plugin),
+        };
+        let mut metrics = self.metrics.lock();
+        metrics.breaker(plugin.as_str(), before, state);
+        if state == Some(BreakerState::Open) {
+            metrics.add(Id::BreakerOpened, &[plugin.as_str()], 1);
+        }
+    }
+}
+
+impl Drop for SessionMetrics {
+    fn drop(&mut self) {
+        let mut metrics = self.metrics.lock();
+        for (plugin, state) in std::mem::take(&mut self.breakers) {
+            metrics.breaker(plugin.as_str(), Some(state), None);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! From lists of events to text, in both formats.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use expect_test::expect_file;
+use flow::{Action, BreakerState, CallbackOutcome, ErrorClass, EventKind, RegistrationAction, TurnStatus};
+use support::*;
+use tidegate_metrics::{METRICS, Metrics};
+
+/// The value of a series, by its name and labels.
+fn value(metrics: &Metrics, series: &str) -> Option<String> {
+    let text = metrics.prometheus();
+    text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' ').map(str::to_owned))
+}
+
+#[track_caller]
+fn assert_value(metrics: &Metrics, series: &str, wanted: impl Into<Option<&'static str>>) {
+    assert_eq!(value(metrics, series).as_deref(), wanted.into(), "{series} in\n{}", metrics.prometheus());
+}
+
+#[test]
+fn a_session_in_both_formats() {
+    let metrics = Metrics::new();
+    whole_session(&mut metrics.session());
+    expect_file!["snapshots/prometheus.txt"].assert_eq(&metrics.prometheus());
+    expect_file!["snapshots/openmetrics.txt"].assert_eq(&metrics.openmetrics());
+    for metric in METRICS {
+        let described = format!("# TYPE {} {}\n", metric.series(), metric.kind.as_str());
+        assert!(metrics.prometheus().contains(&described), "the session has no {}", metric.name);
+    }
+}
+
+#[test]
+fn the_series_of_both_formats_are_the_same() {
+    let metrics = Metrics::new();
+    whole_session(&mut metrics.session());
+    let series = |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(series(&metrics.prometheus()), series(&metrics.openmetrics()));
+    assert!(metrics.openmetrics().ends_with("\n# EOF\n") && !metrics.prometheus().contains("EOF"));
+    assert_eq!((Metrics::new().prometheus().as_str(), Metrics::new().openmetrics().as_str()), ("", "# EOF\n"));
+}
+
+#[test]
+fn each_attempt_is_a_request_however_many_events_it_has() {
+    let metrics = Metrics::new();
+    let mut session = metrics.session();
+    observe(&mut session, 0, [started("m"), EventKind::TurnStart]);
+    assert_value(&metrics, "model_request_total{model=\"m\"}", None);
+    observe(&mut session, 1, [EventKind::StepStart, error(ErrorClass::Transient), retry()]);
+    observe(&mut session, 2, [error(ErrorClass::Quota), turn(TurnStatus::Cancelled)]);
+    assert_value(&metrics, "model_request_total{model=\"m\"}", "2");
+    assert_value(&metrics, "model_error_total{class=\"quota\",model=\"m\"}", "1");
+    assert_value(&metrics, "model_retry_total{class=\"transient\",model=\"m\"}", "1");
+}
+
+#[test]
+fn tokens_of_steps_that_came_to_nothing_are_counted_when_the_session_ends() {
+    let metrics = Metrics::new();
+    let mut session = metrics.session();
+    observe(&mut session, 1, [started("m"), step(usage(100, 10)), step(usage(50, 5))]);
+    assert_value(&metrics, "model_tokens_total{type=\"input\",model=\"m\"}", "150");
+    let end = |usage| EventKind::ThreadCompleted { turns: 2, usage, duration_ms: 1 };
+    observe(&mut session, 1, [end(usage(180, 15))]);
+    assert_value(&metrics, "model_tokens_total{type=\"input\",model=\"m\"}", "180");
+    assert_value(&metrics, "model_tokens_total{type=\"output\",model=\"m\"}", "15");
+    assert_value(&metrics, "model_tokens_total{type=\"cache_read\",model=\"m\"}", None);
+}
+
+#[test]
+fn a_breaker_shows_the_worst_of_the_open_sessions() {
+    let (metrics, series) = (Metrics::new(), "extension_breaker_state{extension_id=\"shaky\"}");
+    let (mut first, mut second) = (metrics.session(), metrics.session());
+    observe(&mut first, 1, [registered("shaky")]);
+    assert_value(&metrics, series, "0");
+    observe(&mut second, 1, [registered("shaky"), breaker("shaky", BreakerState::Open)]);
+    assert_value(&metrics, series, "2");
+    observe(&mut first, 1, [breaker("shaky", BreakerState::Open), breaker("shaky", BreakerState::HalfOpen)]);
+    assert_value(&metrics, series, "2");
+    drop(second);
+    assert_value(&metrics, series, "1");
+    observe(&mut first, 1, [breaker("shaky", BreakerState::Closed)]);
+    assert_value(&metrics, series, "0");
+    observe(&mut first, 1, [breaker("shaky", BreakerState::Open)]);
+    observe(
+        &mut first,
+        1,
+        [changed("shaky", RegistrationAction::Disable), changed("shaky", RegistrationAction::Enable)],
+    );
+    assert_value(&metrics, series, "2");
+    observe(&mut first, 1, [changed("shaky", RegistrationAction::Reload)]);
+    assert_value(&metrics, series, "0");
+    observe(&mut first, 1, [breaker("shaky", BreakerState::Open), changed("shaky", RegistrationAction::Unregister)]);
+    assert_value(&metrics, series, "0");
+    assert_value(&metrics, "extension_breaker_opened_total{extension_id=\"shaky\"}", "4");
+    assert_value(&metrics, "extension_registration_total{action=\"unregister\",extension_id=\"shaky\"}", "1");
+}
+
+#[test]
+fn metrics_do_not_mix_unless_they_are_shared() {
+    let (one, two) = (Metrics::new(), Metrics::new());
+    observe(&mut one.session(), 0, [turn(TurnStatus::Completed)]);
+    observe(&mut one.clone().session(), 0, [turn(TurnStatus::Completed)]);
+    observe(&mut two.session(), 0, [turn(TurnStatus::Cancelled)]);
+    assert_value(&one, "turn_total{status=\"completed\"}", "2");
+    assert_value(&one, "turn_total{status=\"cancelled\"}", None);
+    assert_value(&two, "turn_total{status=\"cancelled\"}", "1");
+}
+
+#[test]
+fn names_that_a_model_invents_make_no_series_without_end() {
+    let metrics = Metrics::new();
+    let mut session = metrics.session();
+    for number in 0..5000 {
+        observe(&mut session, 1, [tool(&format!("invented_{number}"), true, 1)]);
+    }
+    observe(&mut session, 1, [tool("read_file", true, 1), tool("read_file", false, 1), tool("read_file", true, 1)]);
+    let count = |name: &str| metrics.prometheus().lines().filter(|line| line.starts_with(name)).count();
+    assert_eq!(
+        count("tool_call_total{"),
+        32 + 1 + 2,
+        "the first names, `other`, and both outcomes of a tool that exists"
+    );
+    assert_value(&metrics, "tool_call_total{tool=\"other\",outcome=\"error\"}", "4969");
+    assert_value(&metrics, "tool_call_total{tool=\"read_file\",outcome=\"error\"}", "1");
+    for number in 0..5000 {
+        observe(&mut session, 1, [fired(&format!("rule-{number}"), Action::Pass)]);
+    }
+    assert_eq!(count("rule_fired_total{"), 1024 + 1);
+    assert_value(&metrics, "rule_fired_total{rule=\"other\",action=\"pass\"}", "3976");
+}
+
+#[test]
+fn values_are_escaped_and_cut() {
+    let metrics = Metrics::new();
+    observe(&mut metrics.session(), 1, [tool("a\"} 1\n# EOF\\\r", false, 1), tool(&"ä".repeat(1000), false, 1)]);
+    assert_value(&metrics, "tool_call_total{tool=\"a\\\"} 1\\n# EOF\\\\\u{fffd}\",outcome=\"ok\"}", "1");
+    assert_value(&metrics, &format!("tool_call_total{{tool=\"{}\",outcome=\"ok\"}}", "ä".repeat(64)), "1");
+}
+
+#[test]
+fn calls_that_were_not_made_take_no_time_and_reads_are_counted() {
+    let metrics = Metrics::new();
+    let skipped = CallbackOutcome::Skipped("r".into());
+    observe(&mut metrics.session(), 1, [called("a", skipped, 0, 3)]);
+    assert_value(
+        &metrics,
+        "extension_callback_total{callback_type=\"on_tag\",extension_id=\"a\",outcome=\"skipped\"}",
+        "1",
+    );
+    assert!(!metrics.prometheus().contains("duration"));
+    assert_value(&metrics, "extension_state_operations_total{operation=\"get\",extension_id=\"a\"}", "3");
+}
+
+#[test]
+fn a_file_is_replaced_as_a_whole_and_nothing_is_left_of_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = || -> Vec<String> {
+        let mut names: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let (metrics, file) = (Metrics::new(), folder.path().join("metrics.txt"));
+    std::fs::write(&file, "former").unwrap();
+    observe(&mut metrics.session(), 0, [turn(TurnStatus::Completed)]);
+    metrics.write_file(&file).unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), metrics.openmetrics());
+    // A folder cannot be replaced by a file: the failure comes after the text was written.
+    std::fs::create_dir_all(folder.path().join("taken/by-something")).unwrap();
+    assert!(metrics.write_file(&folder.path().join("taken")).is_err());
+    assert!(metrics.write_file(&folder.path().join("missing/metrics.txt")).is_err());
+    assert!(metrics.write_file("/".as_ref()).is_err());
+    assert_eq!(names(), ["metrics.txt", "taken"]);
+}
