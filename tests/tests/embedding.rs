@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tidegate::{
-    BoxFuture, Clock, Delta, Engine, EngineOptions, Host, Model, ModelError, ModelStream, Operator, Prompt,
+    BoxFuture, Clock, Delta, Engine, EngineOptions, Host, Metrics, Model, ModelError, ModelStream, Operator, Prompt,
     SessionOptions, SourceFile, StopReason, StreamKind,
 };
 
@@ -134,6 +134,50 @@ async fn instances_are_dropped_when_their_session_is_idle_for_long() {
     others().await;
     assert_eq!(say().await, first, "a new instance counts from the start");
     assert_eq!(say().await, "Some(\"v\")", "what it kept is still there");
+}
+
+/// What a plugin does in one session is counted in the metrics of its host, and in those alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_are_counted_in_the_metrics_of_their_host() {
+    let clock = Arc::new(Still::default());
+    let engine = Engine::new(&EngineOptions { cache_dir: None, max_instances: 4 }).unwrap();
+    let (counted, others) = (Metrics::new(), Metrics::new());
+    let open = |metrics: &Metrics| {
+        let builder = Host::builder(operator()).engine(&engine).user_rules(None).metrics(metrics);
+        builder.clock(Arc::clone(&clock) as Arc<dyn Clock>).open()
+    };
+    let (host, other) = (open(&counted).await.unwrap(), open(&others).await.unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let answers =
+        ["!state-set k v\n!state-get k\n!state-get k", "!error a", "!error b", "!error c", "skipped", "tried"];
+    let model = Says(Mutex::new(answers.into()));
+    let session = host.session(SessionOptions::new(folder.path()).model(Arc::new(model))).await.unwrap();
+    // Nobody reads its events.
+    for _ in 0..5 {
+        session.prompt("go").report().await;
+    }
+    let has = |line: &str| {
+        let text = counted.prometheus();
+        assert!(text.lines().any(|one| one == line), "no {line} in\n{text}");
+    };
+    has("extension_registration_total{action=\"register\",extension_id=\"conformance\"} 1");
+    let callbacks = "extension_callback_total{callback_type=\"on_plain_text\",extension_id=\"conformance\"";
+    has(&format!("{callbacks},outcome=\"changed\"}} 1"));
+    has(&format!("{callbacks},outcome=\"error\"}} 3"));
+    has(&format!("{callbacks},outcome=\"skipped\"}} 1"));
+    has("extension_state_operations_total{operation=\"get\",extension_id=\"conformance\"} 2");
+    has("extension_state_operations_total{operation=\"set\",extension_id=\"conformance\"} 1");
+    has("extension_state_size_bytes_count{extension_id=\"conformance\"} 1");
+    has("extension_breaker_state{extension_id=\"conformance\"} 2");
+    has("model_request_total{model=\"says\"} 5");
+    has("turn_total{status=\"completed\"} 5");
+    clock.0.store(60_000, Ordering::SeqCst);
+    session.prompt("go").report().await;
+    has("extension_breaker_state{extension_id=\"conformance\"} 0");
+    assert_eq!((others.prometheus(), other.metrics().is_some()), (String::new(), true));
+    session.close();
+    session.closed().await;
+    has("extension_breaker_opened_total{extension_id=\"conformance\"} 1");
 }
 
 #[tokio::test(flavor = "multi_thread")]

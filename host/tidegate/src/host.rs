@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use config::rule_sources;
 use config::{Operator, PermissionRule};
+use metrics::Metrics;
 use providers::{ProviderConfig, Secret};
 use sandbox::EngineOptions;
 use turn::SystemClock;
@@ -36,6 +37,7 @@ pub struct HostBuilder {
     confirm: Arc<dyn Confirm>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stored: Option<Stored>,
+    pub(crate) metrics: Option<Metrics>,
     record: Option<PathBuf>,
     key: Option<Secret>,
     pub(crate) cache_dir: Option<PathBuf>,
@@ -93,6 +95,14 @@ impl HostBuilder {
     #[must_use]
     pub fn state_store<S: StateStore + StateAdmin + 'static>(mut self, store: Arc<S>) -> Self {
         self.stored = Some(Stored::of(store));
+        self
+    }
+
+    /// Counts what the sessions do in these metrics, from the first event of each session on. Hosts that share metrics are counted
+    /// together. Default: nothing is counted, which costs nothing.
+    #[must_use]
+    pub fn metrics(mut self, metrics: &Metrics) -> Self {
+        self.metrics = Some(metrics.clone());
         self
     }
 
@@ -221,6 +231,7 @@ impl Host {
             confirm: Arc::new(Nobody),
             clock: Arc::new(SystemClock),
             stored: None,
+            metrics: None,
             record: None,
             key: None,
             cache_dir: assemble::cache_dir(),
@@ -268,6 +279,11 @@ impl Host {
     pub async fn loaded(&self, workspace: impl AsRef<Path>) -> Result<Loaded, HostError> {
         let (shared, wanted) = (self.live.shared(), Wanted::of(&SessionOptions::new(workspace)));
         blocking(move || load::workspace(&shared, &wanted, None, None, &mut Faults::Refuse)).await
+    }
+
+    /// The metrics that its sessions are counted in, if there are any.
+    pub fn metrics(&self) -> Option<&Metrics> {
+        self.shared.metrics.as_ref()
     }
 
     /// The engine that the plugins run on, for other hosts to share.

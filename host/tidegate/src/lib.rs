@@ -32,6 +32,7 @@
 //! | speak while a turn runs | [`Session::steer`], [`Session::cancel`] |
 //! | watch a session from several places | [`Session::subscribe`] |
 //! | change plugins while sessions are open | [`Host::plugins`], [`Session::disable_plugin`], [`HostBuilder::follow`] |
+//! | count what all sessions do, for Prometheus | [`HostBuilder::metrics`] |
 //!
 //! One turn runs at a time in a session; prompts queue. Everything a plugin, a model or a file can get wrong is an error or an event
 //! with its cause, never a panic. Sessions need a Tokio runtime.
@@ -86,6 +87,9 @@ pub use flow::{
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
+pub use metrics::{METRICS, MetricInfo, MetricKind, Metrics, SessionMetrics};
+#[cfg(feature = "metrics-server")]
+pub use metrics::{MetricsServer, ServeError};
 pub use options::SessionOptions;
 pub use plugins::Plugins;
 pub use providers::{ProviderError, RecordingError};

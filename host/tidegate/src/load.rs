@@ -62,6 +62,7 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
         user_rules: builder.user_rules,
         clock: builder.clock,
         stored,
+        metrics: builder.metrics,
         engine,
     };
     Shared::new(Arc::new(basis), builder.operator, records)

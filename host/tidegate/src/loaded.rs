@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use config::rule_sources::Built;
 use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule};
 use flow::{CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, ProvidedTool, Registered};
+use metrics::Metrics;
 use rules::RuleSet;
 use sandbox::SandboxHost;
 use tools::BuiltinTools;
@@ -30,6 +31,7 @@ pub(crate) struct Basis {
     pub(crate) user_rules: Option<PathBuf>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stored: Stored,
+    pub(crate) metrics: Option<Metrics>,
     /// `None` only if a check continues without one.
     pub(crate) engine: Option<Engine>,
 }

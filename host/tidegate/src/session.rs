@@ -114,6 +114,12 @@ impl Session {
             settings: loaded.settings.clone(),
         })
         .await?;
+        if let Some(metrics) = &loaded.shared.metrics {
+            // Called where events are emitted, and not from a queue: nothing is lost or kept, whatever becomes of the session, and
+            // what is read is never behind what has happened.
+            let mut observed = metrics.session();
+            session.hub().observe(move |event| observed.observe(event));
+        }
         let plugins = Arc::new(plugins);
         let source = Arc::<SessionPlugins>::clone(&plugins);
         let mut session = session.with_inbox(Arc::<Mailbox>::clone(&inbox)).with_extension_source(source);
