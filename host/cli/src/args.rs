@@ -1,5 +1,6 @@
 //! The arguments of the command line. Their doc comments are the help texts.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -386,6 +387,20 @@ pub(crate) struct Run {
     /// Print a summary of the session: tokens, interrupts, time of each callback
     #[arg(long)]
     pub(crate) summary: bool,
+    #[command(flatten)]
+    pub(crate) metrics: Metrics,
+}
+
+/// The arguments that select where metrics can be read.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Metrics {
+    /// Serve metrics for Prometheus at http://IP:PORT/metrics while the program runs, such as 127.0.0.1:9464. There is no
+    /// authentication: give a loopback address
+    #[arg(long, value_name = "IP:PORT")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Write metrics in the OpenMetrics text format to this file when the last turn has ended, also if it failed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics_file: Option<PathBuf>,
 }
 
 /// The output format of `run`.

@@ -97,8 +97,13 @@ impl Failure {
 
     /// Prints it and returns how the program ends.
     pub(crate) fn report(&self) -> ExitCode {
-        self.lines.iter().for_each(say::note);
+        self.say();
         self.exit.into()
+    }
+
+    /// Prints it, where something else decides how the program ends.
+    pub(crate) fn say(&self) {
+        self.lines.iter().for_each(say::note);
     }
 }
 

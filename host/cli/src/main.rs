@@ -8,6 +8,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod list;
+mod metrics;
 mod open;
 mod plugin;
 mod print;

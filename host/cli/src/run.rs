@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 use crate::args::{Common, Output, Run};
 use crate::ask::Terminal;
 use crate::exit::{Exit, Failure};
+use crate::metrics::Measured;
 use crate::print::Printer;
 use crate::shown::Shown;
 use crate::summary::Summary;
@@ -35,6 +36,7 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
             );
         }
     }
+    let measured = Measured::start(&args.metrics).await?;
     let (calls, printed_calls) = watch::channel(BTreeSet::new());
     let builder = Host::builder(operator)
         .max_instances(open::MAX_INSTANCES)
@@ -43,7 +45,7 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         .record(args.record.clone());
     let again = common.clone();
     let builder = builder.follow(move || open::operator(&again).map_err(Failure::into_line));
-    let host = builder.open().await?;
+    let host = measured.count(builder).open().await?;
     let mut options = SessionOptions::new(&common.workspace);
     if let Some(id) = args.session {
         options = options.id(state::session_id(&id)?);
@@ -57,11 +59,11 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     let events = session.subscribe();
     let cancel = cancel_on_signal();
     let (finished, turns) = mpsc::unbounded_channel();
-    let show = Show { output: args.output, thread: id, echo: prompts.len() > 1, calls, cancel: cancel.clone(), turns };
+    let show = Show { output, thread: id, echo: prompts.len() > 1, calls, cancel: cancel.clone(), turns };
     let printing = tokio::spawn(show.all(events));
     let mut reports = Vec::new();
     for prompt in prompts {
-        let report = turn(&session, prompt, &cancel).await;
+        let report = turn(session, prompt, &cancel).await;
         let completed = report.status == TurnStatus::Completed;
         reports.push(report.clone());
         // If printing has ended no report is possible; the cause is handled below.
@@ -79,8 +81,8 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         }
         return Ok(exit);
     };
-    if args.summary {
-        summary.print(&reports, &session, &rules);
+    if summarize {
+        summary.print(&reports, session, &rules);
     }
     Ok(exit)
 }

@@ -212,6 +212,11 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(recording: &str) -> Self {
+        Self::held(recording, |_| {})
+    }
+
+    /// A server that calls `hold` with the number of each request, from 0, before it answers it.
+    pub(crate) fn held(recording: &str, hold: impl Fn(usize) + Send + 'static) -> Self {
         let mut answers: Vec<Vec<String>> = Vec::new();
         for line in recording.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
             match (line.get("request"), line["text"].as_str()) {
@@ -223,9 +228,10 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         std::thread::spawn(move || {
-            for answer in answers {
+            for (number, answer) in answers.iter().enumerate() {
+                hold(number);
                 // A client that closes early is not a failure here.
-                drop(Self::answer(&listener, &answer));
+                drop(Self::answer(&listener, answer));
             }
         });
         Self { url }
