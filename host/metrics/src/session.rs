@@ -89,6 +89,7 @@ impl SessionMetrics {
             | Kind::RulesReloaded { .. }
             | Kind::SteeringMessage { .. }
             | Kind::CustomMessage { .. }
+            | Kind::ExtensionTool(_)
             | Kind::ExtensionWithheld { .. }
             | Kind::ExtensionLog { .. }
             | Kind::Notice { .. } => {}

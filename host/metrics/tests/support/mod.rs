@@ -49,7 +49,7 @@ pub(crate) fn called(id: &str, outcome: CallbackOutcome, micros: u64, reads: u64
 pub(crate) fn failed(id: &str) -> CallbackOutcome {
     CallbackOutcome::Failed(CallFailure {
         plugin: plugin(id),
-        callback: CallbackKind::Tag,
+        called: CallbackKind::Tag.into(),
         cause: FailureCause::Trap,
         message: "it trapped".into(),
         frames: Vec::new(),
