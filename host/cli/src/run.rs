@@ -55,6 +55,17 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
     }
     let session = host.session(options).await?;
     print::warnings(&session.loaded());
+    measured.finish(turns(&session, prompts, args.output, args.summary, calls).await)
+}
+
+/// Runs the turns of a session and prints them; the session is closed then.
+async fn turns(
+    session: &Session,
+    prompts: Vec<String>,
+    output: Output,
+    summarize: bool,
+    calls: watch::Sender<BTreeSet<String>>,
+) -> Result<Exit, Failure> {
     let id = session.id().as_str().to_owned();
     let events = session.subscribe();
     let cancel = cancel_on_signal();

@@ -22,6 +22,7 @@ use crate::{Engine, HostError, Loaded, Nobody, Session, SessionOptions, assemble
 pub struct Host {
     pub(crate) live: Arc<LivePlugins>,
     engine: Option<Engine>,
+    metrics: Option<Metrics>,
     /// `None`: the operator has chosen no provider, and each session brings its own model.
     pub(crate) provider: Option<ProviderConfig>,
     model: Option<Arc<dyn Model>>,
@@ -188,9 +189,9 @@ impl HostBuilder {
             let (confirm, clock) = (Arc::clone(&self.confirm), Arc::clone(&self.clock));
             let follow = self.follow.clone();
             let shared = load::shared(self, &mut Faults::Refuse)?;
-            let engine = shared.basis.engine.clone();
+            let (engine, metrics) = (shared.basis.engine.clone(), shared.basis.metrics.clone());
             let live = LivePlugins::new(shared, follow);
-            Ok(Host { live, engine, provider, model, confirm, clock })
+            Ok(Host { live, engine, metrics, provider, model, confirm, clock })
         })
         .await
     }
@@ -283,7 +284,7 @@ impl Host {
 
     /// The metrics that its sessions are counted in, if there are any.
     pub fn metrics(&self) -> Option<&Metrics> {
-        self.shared.metrics.as_ref()
+        self.metrics.as_ref()
     }
 
     /// The engine that the plugins run on, for other hosts to share.

@@ -114,7 +114,7 @@ impl Session {
             settings: loaded.settings.clone(),
         })
         .await?;
-        if let Some(metrics) = &loaded.shared.metrics {
+        if let Some(metrics) = &loaded.shared.basis.metrics {
             // Called where events are emitted, and not from a queue: nothing is lost or kept, whatever becomes of the session, and
             // what is read is never behind what has happened.
             let mut observed = metrics.session();
