@@ -182,12 +182,14 @@ impl Surface {
 /// The names that a crate's root exports, each with the type it means.
 fn exported(own: &str, items: &[syn::Item]) -> BTreeMap<String, Name> {
     let mut scope = Scope { own, used: BTreeMap::new() };
+    // One of them can have the name of a crate, which is then not meant.
+    let is_module = |name: &str| items.iter().any(|item| matches!(item, syn::Item::Mod(one) if one.ident == name));
     for item in items {
         let syn::Item::Use(one) = item else { continue };
         // Modules of the crate are named without `crate`.
         let of_ours = |tree: &syn::UseTree| {
             let first = if let syn::UseTree::Path(path) = tree { path.ident.to_string() } else { String::new() };
-            first == "crate" || crate_of(&first).is_some()
+            first == "crate" || (crate_of(&first).is_some() && !is_module(&first))
         };
         let before = if of_ours(&one.tree) { Vec::new() } else { vec!["crate".to_owned()] };
         if is_public(&one.vis) {
@@ -226,6 +228,9 @@ fn a_type_that_cannot_be_named_is_found() {
     assert!(facade(&all("pub use flow::{Event, Place};")).1.is_empty());
     assert!(facade(&all("pub use flow::{Event, Place as Position};")).1.is_empty());
     bites(&facade(&all("pub use turn::T;")).1, "turn::T shows flow::Other");
+    let module = File::sample("host/turn/src/lib.rs", "mod flow; pub use flow::{Other, T};");
+    let both = [lib("pub use turn::{T, Other};"), event_of(&place), event_of(&method), module];
+    bites(&facade(&both).1, "turn::T shows flow::Other");
     let own = File::sample("host/tidegate/src/host.rs", "use flow::Place; pub struct Host { pub at: Place }");
     bites(
         &facade(&[lib("mod host; pub use host::Host;"), own, event_of(&place)]).1,
