@@ -99,8 +99,9 @@ fn a_breaker_shows_the_worst_of_the_open_sessions() {
 #[test]
 fn metrics_do_not_mix_unless_they_are_shared() {
     let (one, two) = (Metrics::new(), Metrics::new());
+    let shared = one.clone();
     observe(&mut one.session(), 0, [turn(TurnStatus::Completed)]);
-    observe(&mut one.clone().session(), 0, [turn(TurnStatus::Completed)]);
+    observe(&mut shared.session(), 0, [turn(TurnStatus::Completed)]);
     observe(&mut two.session(), 0, [turn(TurnStatus::Cancelled)]);
     assert_value(&one, "turn_total{status=\"completed\"}", "2");
     assert_value(&one, "turn_total{status=\"cancelled\"}", None);
