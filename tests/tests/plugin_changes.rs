@@ -104,6 +104,16 @@ impl Place {
         fs::write(self.operator_file(), text).unwrap();
     }
 
+    /// Dates all files as written long ago: nothing can have changed without a sign.
+    fn settle(&self) {
+        for file in [self.operator_file(), self.plugin().join("plugin.toml"), self.plugin().join("component.wasm")] {
+            let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+            if let Ok(file) = fs::File::options().write(true).open(file) {
+                file.set_modified(long_ago).unwrap();
+            }
+        }
+    }
+
     fn operator_file(&self) -> std::path::PathBuf {
         self.0.path().join("tidegate.toml")
     }
@@ -308,7 +318,7 @@ async fn an_edited_configuration_is_in_force_from_the_next_turn_or_not_at_all() 
     let host = place.host().await;
     let run = started(&place, &host).await;
     let system = |text: &str| format!("[prompt]\nsystem = {text:?}\n");
-    place.write_operator(&(system("Be brief.") + &Place::entry("required = true")));
+    place.write_operator(&(system("Be brief.") + &Place::entry("priority.on_plain_text = 60")));
     let (_, changes) = run.turn("!count").await;
     assert_eq!(changes, ["reload conformance 0.1.0"]);
     assert!(run.model.prompts.lock().unwrap().last().unwrap().contains("Be brief."));
@@ -335,11 +345,108 @@ async fn an_edited_configuration_is_in_force_from_the_next_turn_or_not_at_all() 
     // What the model may do does not change while the program runs.
     place.write_operator(&(Place::entry("") + "[tools.permission]\nshell = \"allow\"\n"));
     let (_, changes) = run.turn("!count").await;
-    assert_eq!(changes, ["changes of [provider], [state] and [tools] take effect when the program is restarted"]);
+    assert_eq!(changes, ["changes of [tools] take effect when the program is restarted"]);
     // Without the plugin.
-    place.write_operator("[rules]\nbuiltin_rules = false\n");
+    place.write_operator("[rules]\nbuiltin_rules = false\nuser_rules = false\n");
     let (text, changes) = run.turn("!count").await;
     assert_eq!((text.as_str(), changes), ("!count", vec!["clear".to_owned(), "unregister conformance".to_owned()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_disabled_and_then_unregistered_leaves_nothing_behind() {
+    let place = Place::new("");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    let entry = Operator::load(&place.operator_file()).unwrap().plugins.remove(0);
+    host.plugins().disable(&id("conformance")).await.unwrap();
+    assert_eq!(run.turn("!count").await.1, ["disable conformance"]);
+    host.plugins().unregister(&id("conformance")).await.unwrap();
+    assert_eq!(run.turn("!count").await.1, ["clear", "unregister conformance"]);
+    host.plugins().register(entry).await.unwrap();
+    assert_eq!(run.turn("!state-keys").await, ("[]".to_owned(), vec!["register conformance 0.1.0".to_owned()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_required_plugin_is_used_whatever_disabled_it_and_its_entry_stays() {
+    let place = Place::new("");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    host.plugins().disable(&id("conformance")).await.unwrap();
+    host.plugins().configure(&id("conformance"), |entry| entry.required = true).await.unwrap();
+    assert_eq!(run.turn("!count").await, (NEW.to_owned(), vec!["reload conformance 0.1.0".to_owned()]));
+
+    let place = Place::new("required = true");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    for edited in
+        ["[rules]\nbuiltin_rules = false\n", &Place::entry(""), &Place::entry("required = true\nenabled = false")]
+    {
+        place.write_operator(edited);
+        let (text, changes) = run.turn("!state-get k").await;
+        assert_eq!(text, "Some(\"kept\")", "{edited}");
+        assert!(
+            changes.iter().all(|change| change.contains("is required, so its entry stays as it is")),
+            "{changes:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_were_refused_are_used_when_the_cause_is_gone_without_another_edit() {
+    let place = Place::new("");
+    place.settle();
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    assert_eq!(run.say("!count").await, KEPT);
+    // A configuration that names a plugin which is built later.
+    let later = place.0.path().join("later");
+    place.write_operator(&(Place::entry("") + "[[plugin]]\npath = \"later\"\n"));
+    place.settle();
+    let (_, changes) = run.turn("!count").await;
+    assert!(changes.len() == 1 && changes[0].contains("the one before remains in force"), "{changes:?}");
+    assert_eq!(run.say("!count").await, "12", "it is reported once");
+    // A session that opens now is told, too.
+    let other = place.session(&host).await;
+    let (_, changes) = other.turn("!count").await;
+    assert!(changes.iter().any(|change| change.contains("the one before remains in force")), "{changes:?}");
+    fs::create_dir(&later).unwrap();
+    let text = "id = \"later\"\nversion = \"1.0.0\"\napi = \"0.1\"\ndescription = \"Later.\"\n\
+                [tools]\npreferred_tools = [\"grep\"]\n";
+    fs::write(later.join("plugin.toml"), text).unwrap();
+    assert_eq!(run.turn("!count").await.1, ["register later 1.0.0"]);
+    // An edit of a plugin is not lost with a change that is refused.
+    place.write_manifest(&manifest().replace("0.1.0", "0.2.0"));
+    place.settle();
+    let nowhere = PluginEntry::of_path(&place.0.path().join("nowhere"));
+    assert!(host.plugins().register(nowhere).await.is_err());
+    assert_eq!(run.turn("!count").await.1, ["reload conformance 0.2.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_that_moved_keeps_its_state_and_an_edited_entry_replaces_what_the_program_had_made_of_it() {
+    let place = Place::new("");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    let moved = place.0.path().join("moved");
+    fs::rename(place.plugin(), &moved).unwrap();
+    place.write_operator(&Place::entry("").replace("\"plugin\"", "\"moved\""));
+    let (text, changes) = run.turn("!state-get k").await;
+    assert_eq!((text.as_str(), changes), ("Some(\"kept\")", vec!["reload conformance 0.1.0".to_owned()]));
+    host.plugins().configure(&id("conformance"), |entry| entry.grants.push(Power::Prompt)).await.unwrap_err();
+    let long = |entry: &mut PluginEntry| entry.limits.text = Some(std::time::Duration::from_millis(400));
+    host.plugins().configure(&id("conformance"), long).await.unwrap();
+    assert_eq!(host.plugins().limits(&id("conformance")).unwrap().text.as_millis(), 400);
+    place.write_operator(&Place::entry("limits.text_ms = 300").replace("\"plugin\"", "\"moved\""));
+    let (_, changes) = run.turn("!count").await;
+    assert!(changes.iter().any(|change| change.contains("replaces what the program had changed of it")), "{changes:?}");
+    assert_eq!(host.plugins().limits(&id("conformance")).unwrap().text.as_millis(), 300);
+    // One that the file switches off is neither enabled nor configured by the program, but can be removed.
+    place.write_operator(&Place::entry("enabled = false").replace("\"plugin\"", "\"moved\""));
+    assert_eq!(run.turn("!count").await.1, ["disable conformance"]);
+    let off = host.plugins().enable(&id("conformance")).await.unwrap_err();
+    assert!(matches!(off, HostError::PluginOff { .. }), "{off}");
+    host.plugins().unregister(&id("conformance")).await.unwrap();
+    assert_eq!(run.turn("!count").await.1, ["clear", "unregister conformance"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

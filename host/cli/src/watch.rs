@@ -15,8 +15,8 @@ const LOOK: Duration = Duration::from_millis(300);
 /// Folders within folders that are looked into.
 const MAX_DEPTH: u32 = 16;
 
-/// What is built, and never source.
-const BUILT: [&str; 2] = ["target", "component.wasm"];
+/// What a build writes.
+const BUILT: [&str; 3] = ["target", "component.wasm", "Cargo.lock"];
 
 /// The files of a plugin's source, with when each was changed and its size.
 type Source = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
@@ -58,7 +58,8 @@ fn source(folder: &Path) -> Source {
             if name.starts_with('.') || BUILT.contains(&name.as_ref()) || name.ends_with(".partial") {
                 continue;
             }
-            let Ok(about) = entry.metadata() else { continue };
+            // Links are followed: what they lead to is source too.
+            let Ok(about) = std::fs::metadata(&path) else { continue };
             if about.is_dir() && depth < MAX_DEPTH {
                 open.push((path, depth + 1));
             } else if about.is_file() {

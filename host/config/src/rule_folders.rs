@@ -51,6 +51,19 @@ pub struct NamedFolder {
     pub required: bool,
 }
 
+impl RuleFolders {
+    /// Whether the other ones say the same, wherever in a file they are.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let folder = |one: &NamedFolder| (one.path.clone(), one.required);
+        let more = |of: &Self| of.more.iter().map(folder).collect::<Vec<_>>();
+        let names = |of: &[(String, Location)]| of.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        (self.project, self.user, self.on_problem) == (other.project, other.user, other.on_problem)
+            && more(self) == more(other)
+            && names(&self.required) == names(&other.required)
+            && names(&self.disabled) == names(&other.disabled)
+    }
+}
+
 impl Default for RuleFolders {
     fn default() -> Self {
         let (required, disabled, on_problem) = (Vec::new(), Vec::new(), OnProblem::Warn);

@@ -166,18 +166,14 @@ impl SessionMetrics {
         }
     }
 
-    /// A plugin that is disabled keeps its breaker, and finds it again when it is enabled. One that was loaded has another.
+    /// A plugin that came has a new breaker, also where it was disabled before.
     fn registration(&mut self, plugin: &PluginId, action: RegistrationAction) {
         self.add(Id::Registrations, &[action.as_str(), plugin.as_str()]);
         match action {
-            RegistrationAction::Register | RegistrationAction::Reload => {
+            RegistrationAction::Register | RegistrationAction::Reload | RegistrationAction::Enable => {
                 self.breaker(plugin, Some(BreakerState::Closed));
             }
-            RegistrationAction::Enable if !self.breakers.contains_key(plugin) => {
-                self.breaker(plugin, Some(BreakerState::Closed));
-            }
-            RegistrationAction::Enable | RegistrationAction::Disable => {}
-            RegistrationAction::Unregister => self.breaker(plugin, None),
+            RegistrationAction::Disable | RegistrationAction::Unregister => self.breaker(plugin, None),
         }
     }
 

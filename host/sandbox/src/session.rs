@@ -60,17 +60,24 @@ impl SessionExtensions {
         };
         let slots: Vec<Arc<Slot>> = plugins.map(slot).collect();
         let is_used = |slot: &&Arc<Slot>| slots.iter().any(|used| used.id() == slot.id());
-        let parked: Vec<Arc<Slot>> = before.into_iter().filter(|slot| !is_used(slot)).map(Arc::clone).collect();
-        parked.iter().for_each(|slot| slot.drop_instances());
+        // Without their instances, and without the failures that counted.
+        let parked = before.into_iter().filter(|slot| !is_used(slot));
+        let park = |slot: &Arc<Slot>| {
+            let breaker = new_breaker(&self.session, &slot.plugin);
+            Arc::new(slot.with_plugin(Arc::clone(&slot.plugin), breaker))
+        };
+        let parked: Vec<Arc<Slot>> = parked.map(park).collect();
         let lost = AtomicBool::new(self.lost.load(Ordering::Relaxed));
         Self { session: Arc::clone(&self.session), slots, parked, preload: AtomicBool::new(true), lost }
     }
 
     /// Deletes what a plugin that was unregistered kept.
     fn forget(&self, slot: &Slot) {
-        if slot.plugin.imports.contains(&Interface::State) {
-            slot.area.lock().forget();
-            self.session.state.apply(slot.id(), vec![StateChange::Clear].into());
+        // An earlier version can have kept something, whether this one can or not.
+        let had_state = slot.area.lock().size() > 0 || slot.plugin.imports.contains(&Interface::State);
+        slot.area.lock().forget();
+        self.session.state.apply(slot.id(), vec![StateChange::Clear].into());
+        if had_state {
             self.session.report_state(slot.id(), "clear", String::new(), 0);
         }
     }

@@ -12,6 +12,7 @@ use wasmtime::Store;
 use crate::breaker::Breaker;
 use crate::failure::Described;
 use crate::guest::Guest;
+use crate::interface::Interface;
 use crate::load::Loaded;
 use crate::meter::Meter;
 use crate::state::SharedArea;
@@ -89,7 +90,9 @@ impl Slot {
     /// Another version of the plugin, which continues with the state. It has no instances yet, and a failure of the version before
     /// it does not count.
     pub(crate) fn with_plugin(&self, plugin: Arc<Loaded>, breaker: Breaker) -> Self {
-        let loaded = OnceCell::new_with(self.loaded.get().copied());
+        // A version without the power has read nothing.
+        let has_read = self.plugin.imports.contains(&Interface::State);
+        let loaded = OnceCell::new_with(self.loaded.get().copied().filter(|()| has_read));
         Self { loaded, ..Self::new(plugin, self.area.clone(), breaker) }
     }
 

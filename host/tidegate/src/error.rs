@@ -47,6 +47,12 @@ pub enum HostError {
         /// The id of the plugin.
         plugin: PluginId,
     },
+    /// A plugin was to be enabled or configured, and the operator's file switches it off.
+    #[error("plugin `{plugin}` is switched off by the operator's file")]
+    PluginOff {
+        /// The id of the plugin.
+        plugin: PluginId,
+    },
     /// The folder of a plugin that was to be registered is that of a registered one.
     #[error("the folder is that of plugin `{plugin}`, which is registered")]
     PluginRegistered {
@@ -142,6 +148,7 @@ impl HostError {
             Self::PluginRequired { plugin } => {
                 format!("set `required = false` for `{plugin}` first, under `[[plugin]]` in tidegate.toml")
             }
+            Self::PluginOff { .. } => "remove `enabled = false` from its `[[plugin]]` in tidegate.toml".to_owned(),
             Self::PluginRegistered { .. } => "change it with `Plugins::configure`, or unregister it first".to_owned(),
             Self::ToolName { plugin, .. } => {
                 format!(
@@ -174,7 +181,7 @@ impl HostError {
             Self::NoModel => Some(DiagnosticCode::HostNoModel),
             Self::NoRecording | Self::RecordsRecording => Some(DiagnosticCode::ConfigRecording),
             Self::Engine(_) | Self::NoEngine => Some(DiagnosticCode::HostEngineUnavailable),
-            Self::UnknownPlugin { .. } => Some(DiagnosticCode::HostUnknownPlugin),
+            Self::UnknownPlugin { .. } | Self::PluginOff { .. } => Some(DiagnosticCode::HostUnknownPlugin),
             Self::PluginRequired { .. } => Some(DiagnosticCode::HostPluginRequired),
             Self::State(StateError::Leased { .. }) => Some(DiagnosticCode::HostSessionInUse),
             Self::State(_) | Self::NoStateFolder | Self::NoStateUrl { .. } => {

@@ -40,6 +40,8 @@ struct Published {
     edition: u64,
     /// What they found, oldest first, each with its edition.
     news: VecDeque<(u64, Vec<String>)>,
+    /// The problems as of the last look, for sessions that open now.
+    standing: Vec<String>,
 }
 
 /// What the operator and the embedder want.
@@ -49,8 +51,8 @@ pub(crate) struct Desired {
     follow: Option<Follow>,
     /// Registered by the embedder, in this order after those of the operator.
     added: Vec<PluginEntry>,
-    /// By folder: entries of the operator that the embedder has changed.
-    changed: BTreeMap<PathBuf, PluginEntry>,
+    /// By folder: entries of the operator that the embedder has changed, each with the entry as it was.
+    changed: BTreeMap<PathBuf, (PluginEntry, PluginEntry)>,
     /// Folders of entries of the operator that the embedder has unregistered.
     removed: BTreeSet<PathBuf>,
     disabled: BTreeSet<PluginId>,
@@ -83,7 +85,7 @@ impl LivePlugins {
             problem: None,
             next_serial: shared.records.iter().map(|record| record.serial + 1).max().unwrap_or(0),
         };
-        let published = Published { shared: Arc::new(shared), edition: 0, news: VecDeque::new() };
+        let published = Published { shared: Arc::new(shared), edition: 0, news: VecDeque::new(), standing: Vec::new() };
         Arc::new(Self { desired: Arc::new(Turnstile::new(desired)), published: Mutex::new(published) })
     }
 
@@ -101,6 +103,12 @@ impl LivePlugins {
 
     pub(crate) fn edition(&self) -> u64 {
         self.published().edition
+    }
+
+    /// The edition of the problems, and those that there are now.
+    pub(crate) fn standing(&self) -> (u64, Vec<String>) {
+        let published = self.published();
+        (published.edition, published.standing.clone())
     }
 
     fn published(&self) -> MutexGuard<'_, Published> {
@@ -141,7 +149,7 @@ impl LivePlugins {
             let mut problems = Vec::new();
             let shared = next.load(&before, &mut problems)?;
             *desired = next;
-            live.publish(shared, problems);
+            live.publish(shared, problems, &desired);
             Ok(live.shared())
         })
         .await
@@ -154,6 +162,7 @@ impl LivePlugins {
             // The edited file counts as a whole, or not at all.
             Some(operator) => {
                 let mut next = Desired { operator, ..desired.clone() };
+                next.drop_overridden(&mut problems);
                 let loaded = next.load(&before, &mut problems);
                 if loaded.is_ok() {
                     *desired = Desired { problem: None, ..next };
@@ -163,19 +172,21 @@ impl LivePlugins {
             None => desired.load(&before, &mut problems),
         };
         match loaded {
-            Ok(shared) => self.publish(shared, problems),
+            Ok(shared) => self.publish(shared, problems, desired),
             Err(error) => {
                 desired.refuse("used", &error.in_one_line(), &mut problems);
-                self.publish(None, problems);
+                self.publish(None, problems, desired);
             }
         }
     }
 
-    fn publish(&self, shared: Option<Shared>, problems: Vec<String>) {
+    fn publish(&self, shared: Option<Shared>, problems: Vec<String>, desired: &Desired) {
         let mut published = self.published();
         if let Some(shared) = shared {
             published.shared = Arc::new(shared);
         }
+        let of_plugins = published.shared.records.iter().filter_map(|record| record.loaded.problem());
+        published.standing = of_plugins.chain(desired.problem.clone()).collect();
         if problems.is_empty() {
             return;
         }
@@ -200,7 +211,10 @@ impl Desired {
     pub(crate) fn replace(&mut self, entry: PluginEntry) {
         match self.added.iter_mut().find(|added| added.folder == entry.folder) {
             Some(added) => *added = entry,
-            None => drop(self.changed.insert(entry.folder.clone(), entry)),
+            None => {
+                let own = self.operator.plugins.iter().find(|own| own.folder == entry.folder).unwrap_or(&entry);
+                self.changed.insert(entry.folder.clone(), (own.clone(), entry));
+            }
         }
     }
 
@@ -210,9 +224,15 @@ impl Desired {
         self.added.retain(|added| added.folder != *folder);
         self.changed.remove(folder);
         self.disabled.remove(record.loaded.id());
-        if self.operator.plugins.iter().any(|entry| entry.folder == *folder) {
+        let mut own = self.operator.plugins.iter().chain(&self.operator.disabled);
+        if own.any(|entry| entry.folder == *folder) {
             self.removed.insert(folder.clone());
         }
+    }
+
+    /// Whether the operator's file switches the plugin of this entry off.
+    pub(crate) fn is_switched_off(&self, entry: &PluginEntry) -> bool {
+        self.operator.disabled.iter().any(|off| off.folder == entry.folder)
     }
 
     /// Switches a plugin on or off.
@@ -230,7 +250,8 @@ impl Desired {
         let now = FileStamp::of_path(&follow.path);
         let settled = now.settled_since(&follow.seen);
         follow.seen = now;
-        if settled {
+        // What kept an edited file from being used can be gone although the file is the same.
+        if settled && self.problem.is_none() {
             return None;
         }
         match (follow.read)() {
@@ -240,18 +261,69 @@ impl Desired {
                     self.problem = None;
                     return None;
                 }
-                let fixed = |of: &Operator| (of.provider.clone(), of.state.clone(), of.tools.clone());
-                if fixed(&operator) != fixed(&self.operator) {
-                    let parts = "[provider], [state] and [tools]";
-                    problems.push(format!("changes of {parts} take effect when the program is restarted"));
+                if let Some(changed) = self.changed_guard(&operator) {
+                    let folder = changed.folder.display();
+                    let why = format!(
+                        "the plugin in {folder} is required, so its entry stays as it is until the program is restarted"
+                    );
+                    self.refuse("used", &why, problems);
+                    return None;
                 }
-                let (provider, state, tools) = fixed(&self.operator);
-                Some(Operator { provider, state, tools, ..operator })
+                Some(self.with_fixed_parts(operator, problems))
             }
             Err(found) => {
                 self.refuse("read", &found, problems);
                 None
             }
+        }
+    }
+
+    /// Where the operator edits an entry, it counts, and not what the embedder had made of it: a power that is revoked must be gone.
+    fn drop_overridden(&mut self, problems: &mut Vec<String>) {
+        let own = &self.operator.plugins;
+        let is_edited = |folder: &PathBuf, before: &PluginEntry| {
+            own.iter().any(|entry| entry.folder == *folder && !is_same_entry(entry, before))
+        };
+        self.changed.retain(|folder, (before, _)| {
+            let edited = is_edited(folder, before);
+            if edited {
+                let folder = folder.display();
+                problems.push(format!(
+                    "the entry of the plugin in {folder} was edited; it replaces what the program had changed of it"
+                ));
+            }
+            !edited
+        });
+    }
+
+    /// An entry of a required plugin that an edited file removes, switches off or changes. What the model runs may write the file, and
+    /// must not end what guards against it.
+    fn changed_guard(&self, edited: &Operator) -> Option<&PluginEntry> {
+        let is_kept = |guard: &PluginEntry| edited.plugins.iter().any(|entry| is_same_entry(entry, guard));
+        self.operator.plugins.iter().find(|entry| entry.required && !is_kept(entry))
+    }
+
+    /// An edited file with the parts that stay as they were: those that the host was opened with, and those that say what the model
+    /// is allowed to do.
+    fn with_fixed_parts(&self, edited: Operator, problems: &mut Vec<String>) -> Operator {
+        let own = &self.operator;
+        let parts = [
+            ("[provider]", edited.provider != own.provider),
+            ("[state]", edited.state != own.state),
+            ("[tools]", edited.tools != own.tools),
+            ("[rules]", edited.rules != own.rules || !edited.rule_folders.is_same(&own.rule_folders)),
+        ];
+        let changed: Vec<&str> = parts.into_iter().filter(|(_, changed)| *changed).map(|(part, _)| part).collect();
+        if !changed.is_empty() {
+            problems.push(format!("changes of {} take effect when the program is restarted", changed.join(", ")));
+        }
+        Operator {
+            provider: own.provider.clone(),
+            state: own.state.clone(),
+            tools: own.tools.clone(),
+            rules: own.rules.clone(),
+            rule_folders: own.rule_folders.clone(),
+            ..edited
         }
     }
 
@@ -268,7 +340,7 @@ impl Desired {
     /// All entries, in order of registration.
     fn entries(&self) -> Vec<PluginEntry> {
         let own = self.operator.plugins.iter().filter(|entry| !self.removed.contains(&entry.folder));
-        let own = own.map(|entry| self.changed.get(&entry.folder).unwrap_or(entry));
+        let own = own.map(|entry| self.changed.get(&entry.folder).map_or(entry, |(_, changed)| changed));
         own.chain(&self.added).cloned().collect()
     }
 
@@ -283,26 +355,39 @@ impl Desired {
         for entry in &operator.plugins {
             let is_prior = |record: &&Record| record.loaded.plugin.entry.folder == entry.folder;
             let prior = before.records.iter().find(is_prior);
-            let loaded = match prior {
+            let (loaded, prior) = match prior {
                 Some(prior) => {
                     let as_before = same_limits && is_same_entry(&prior.loaded.plugin.entry, entry);
-                    renewed(&operator, entry, prior, as_before, before, problems)?
+                    (renewed(&operator, entry, prior, as_before, before, problems)?, Some(prior))
                 }
-                None => Arc::new(LoadedPlugin::load(&operator, entry, before.basis.engine.as_ref())?),
+                None => {
+                    let loaded = LoadedPlugin::load(&operator, entry, before.basis.engine.as_ref())?;
+                    let moved = moved(&loaded, &operator, &before.records);
+                    (Arc::new(loaded), moved)
+                }
             };
             load::refuse_duplicate(&records, &loaded.plugin)?;
             let serial = prior.map_or(self.next_serial, |prior| prior.serial);
             self.next_serial = self.next_serial.max(serial + 1);
-            let enabled = !self.disabled.contains(loaded.id());
+            let enabled = entry.required || !self.disabled.contains(loaded.id());
             records.push(Record { serial, enabled, loaded });
         }
         let is_off = |record: &&Record| {
             let folder = &record.loaded.plugin.entry.folder;
             operator.disabled.iter().any(|entry| entry.folder == *folder)
+                && !self.removed.contains(folder)
                 && records.iter().all(|other| other.serial != record.serial)
         };
         let off = before.records.iter().filter(is_off).map(|record| Record { enabled: false, ..record.clone() });
         records.extend(off.collect::<Vec<_>>());
+        if let Some(error) = load::tool_clash(&records) {
+            let as_before = self.is_as_before(before);
+            if !as_before {
+                return Err(error);
+            }
+            problems.push(format!("changed plugins were not reloaded: {}", error.in_one_line()));
+            return Ok(None);
+        }
         let is_same = |(a, b): (&Record, &Record)| {
             a.serial == b.serial && a.enabled == b.enabled && Arc::ptr_eq(&a.loaded, &b.loaded)
         };
@@ -312,6 +397,12 @@ impl Desired {
         }
         Shared::new(Arc::clone(&before.basis), operator, records).map(Some)
     }
+}
+
+/// The plugin that `loaded` is in another folder: one that has its id, and whose own folder nothing names any more.
+fn moved<'r>(loaded: &LoadedPlugin, operator: &Operator, before: &'r [Record]) -> Option<&'r Record> {
+    let is_named = |folder: &PathBuf| operator.plugins.iter().any(|entry| entry.folder == *folder);
+    before.iter().find(|prior| prior.loaded.id() == loaded.id() && !is_named(&prior.loaded.plugin.entry.folder))
 }
 
 /// The plugin of an entry: as it was where neither its files nor its entry have changed, or where the new files cannot be used.
@@ -333,13 +424,15 @@ fn renewed(
         }
         keep()
     };
-    if !prior.loaded.was_touched() && as_before {
+    let touched = prior.loaded.touched();
+    if touched.is_none() && as_before {
         return keep();
     }
     let id = prior.loaded.id();
     match LoadedPlugin::load(operator, entry, before.basis.engine.as_ref()) {
         Ok(new) if new.is_same_as(&prior.loaded) => {
             prior.loaded.note_problem(None);
+            touched.into_iter().for_each(|files| prior.loaded.is_loaded_from(files));
             keep()
         }
         Ok(new) if new.id() == id => Ok(Arc::new(new)),
@@ -356,6 +449,16 @@ fn renewed(
             refuse(format!("plugin `{id}` was not reloaded, and version {version} stays in use: {error}"))
         }
         Err(error) => Err(error),
+    }
+}
+
+impl Desired {
+    /// Whether the plugins are wanted as they were, so that only their files can differ.
+    fn is_as_before(&self, before: &Shared) -> bool {
+        let (now, then) = (self.entries(), &before.operator.plugins);
+        now.len() == then.len()
+            && now.iter().zip(then).all(|(a, b)| is_same_entry(a, b))
+            && self.operator.limits == before.operator.limits
     }
 }
 

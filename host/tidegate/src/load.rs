@@ -194,6 +194,14 @@ fn configured(records: &[Record]) -> Vec<ConfiguredPlugin> {
     records.iter().map(|record| record.loaded.plugin.clone()).collect()
 }
 
+/// The first tool of these plugins whose name a built-in tool or another plugin's tool has. Embedders' tools are known to their
+/// sessions alone.
+pub(crate) fn tool_clash(records: &[Record]) -> Option<HostError> {
+    let enabled = records.iter().filter(|record| record.enabled);
+    let components: Vec<sandbox::Plugin> = enabled.filter_map(|record| record.loaded.component.clone()).collect();
+    ToolTable::collect(&components, &[]).1.into_iter().next()
+}
+
 /// # Errors
 /// A plugin among these has the id of this one.
 pub(crate) fn refuse_duplicate(before: &[Record], plugin: &ConfiguredPlugin) -> Result<(), HostError> {

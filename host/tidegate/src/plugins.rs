@@ -5,7 +5,7 @@ use std::sync::Arc;
 use config::{PluginEntry, PluginLimits};
 use flow::PluginId;
 
-use crate::live_plugins::LivePlugins;
+use crate::live_plugins::{Desired, LivePlugins};
 use crate::loaded::Shared;
 use crate::record::Record;
 use crate::{Host, HostError, PluginInfo};
@@ -13,7 +13,8 @@ use crate::{Host, HostError, PluginInfo};
 /// The plugins of a [`Host`]. Changes take effect in every session when its next turn starts: callbacks, rules, prompt additions
 /// and tool guidance of a plugin together. A turn that runs ends with the plugins it began with.
 ///
-/// Changes made here stay in force, whatever is edited in the operator's file, as long as the host exists.
+/// Changes made here stay in force as long as the host exists, whatever else is edited in the operator's file. Where the entry of a
+/// plugin is edited there, the edited entry replaces what [`Plugins::configure`] made of it.
 ///
 /// ```no_run
 /// # async fn change(host: tidegate::Host) -> Result<(), tidegate::HostError> {
@@ -60,7 +61,8 @@ impl Plugins {
         record.map(|record| record.loaded.id().clone()).ok_or(HostError::NoEngine)
     }
 
-    /// Removes a plugin. Each session deletes what the plugin kept in it when its next turn starts.
+    /// Removes a plugin. Each session deletes what the plugin kept in it when its next turn starts; of one that is closed before that,
+    /// it stays in the store until it expires.
     ///
     /// # Errors
     /// There is no such plugin, or the operator requires it.
@@ -76,11 +78,11 @@ impl Plugins {
     /// Uses a disabled plugin again, with the state that it kept.
     ///
     /// # Errors
-    /// There is no such plugin.
+    /// There is no such plugin, or the operator's file switches it off.
     pub async fn enable(&self, plugin: &PluginId) -> Result<(), HostError> {
         let plugin = plugin.clone();
         let change = self.0.change(move |desired, shared| {
-            desired.set_enabled(find(shared, &plugin)?.loaded.id(), true);
+            desired.set_enabled(switched_on(desired, shared, &plugin)?.loaded.id(), true);
             Ok(())
         });
         change.await.map(drop)
@@ -103,7 +105,7 @@ impl Plugins {
     /// stays. Limits of the plugin as they are now: [`Plugins::limits`].
     ///
     /// # Errors
-    /// There is no such plugin, or it cannot be used so; then it is used as before.
+    /// There is no such plugin, the operator's file switches it off, or it cannot be used so; then it is used as before.
     pub async fn configure(
         &self,
         plugin: &PluginId,
@@ -111,7 +113,7 @@ impl Plugins {
     ) -> Result<(), HostError> {
         let plugin = plugin.clone();
         let change = self.0.change(move |desired, shared| {
-            let before = &find(shared, &plugin)?.loaded.plugin.entry;
+            let before = &switched_on(desired, shared, &plugin)?.loaded.plugin.entry;
             let mut entry = before.clone();
             edit(&mut entry);
             entry.folder.clone_from(&before.folder);
@@ -155,6 +157,15 @@ pub(crate) fn optional<'s>(shared: &'s Shared, plugin: &PluginId) -> Result<&'s 
     let record = find(shared, plugin)?;
     if record.loaded.plugin.entry.required {
         return Err(HostError::PluginRequired { plugin: plugin.clone() });
+    }
+    Ok(record)
+}
+
+/// The plugin of this id, which the operator's file does not switch off.
+fn switched_on<'s>(desired: &Desired, shared: &'s Shared, plugin: &PluginId) -> Result<&'s Record, HostError> {
+    let record = find(shared, plugin)?;
+    if desired.is_switched_off(&record.loaded.plugin.entry) {
+        return Err(HostError::PluginOff { plugin: plugin.clone() });
     }
     Ok(record)
 }

@@ -32,7 +32,7 @@ pub(crate) struct LoadedPlugin {
 
 /// What the system says of the files of a plugin.
 #[derive(Clone, Debug)]
-struct Files {
+pub(crate) struct Files {
     manifest: FileStamp,
     component: Option<FileStamp>,
 }
@@ -78,13 +78,22 @@ impl LoadedPlugin {
         &self.plugin.manifest.id
     }
 
-    /// Whether its files may have been touched since they were last asked about. From now on this is the last time.
-    pub(crate) fn was_touched(&self) -> bool {
+    /// Its files as they are now, where they may have changed since it was loaded.
+    pub(crate) fn touched(&self) -> Option<Files> {
         let now = Files::of(&self.plugin.entry, self.plugin.manifest.component.as_ref());
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let settled = now.settled_since(&seen);
-        *seen = now;
-        !settled
+        let settled = now.settled_since(&self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+        (!settled).then_some(now)
+    }
+
+    /// The files were read, and are those that it was loaded from. It is the only thing that is remembered of a look: files that
+    /// could not be used, or were loaded for a change that was refused, are read again at the next one.
+    pub(crate) fn is_loaded_from(&self, files: Files) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = files;
+    }
+
+    /// Why a newer version cannot be used, where there is one.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// A newer version cannot be used, for this reason; `None`: there is none. Returns whether that is to be reported.
@@ -114,32 +123,31 @@ pub(crate) fn is_same_entry(a: &PluginEntry, b: &PluginEntry) -> bool {
     bare(a) == bare(b)
 }
 
-/// What is different for a session that went by the plugins `before` and goes by `after` from now on. `known_before` and `known` are
-/// all plugins that the host had and has, used by the session or not.
+/// What is different for a session that used the plugins `before` of the host's `known_before`, and uses `after` of `known` from now
+/// on. Of `known_before`, those count that the session can have used at some time.
 pub(crate) fn changes(
     before: &[Record],
     known_before: &[Record],
     after: &[Record],
     known: &[Record],
 ) -> Vec<ExtensionChange> {
-    let same = |one: &Record, all: &[Record]| -> Option<Record> {
-        all.iter().find(|other| other.serial == one.serial).cloned()
-    };
+    let same = |one: &Record, all: &[Record]| all.iter().find(|other| other.serial == one.serial).cloned();
     let change = |record: &Record, action, reason: &str| ExtensionChange {
         plugin: record.loaded.id().clone(),
         version: record.loaded.plugin.manifest.version.clone(),
         action,
         reason: reason.to_owned(),
     };
-    let left = before.iter().filter(|one| same(one, after).is_none()).map(|one| match same(one, known) {
-        Some(_) => change(one, RegistrationAction::Disable, "it is disabled"),
-        None => change(one, RegistrationAction::Unregister, "the host does not have it any more"),
-    });
+    // One that the session did not use last can have state in it too.
+    let gone = known_before.iter().filter(|one| same(one, known).is_none());
+    let gone = gone.map(|one| change(one, RegistrationAction::Unregister, "the host does not have it any more"));
+    let disabled = before.iter().filter(|one| same(one, known).is_some() && same(one, after).is_none());
+    let disabled = disabled.map(|one| change(one, RegistrationAction::Disable, "it is disabled"));
     let came = after.iter().filter_map(|one| match same(one, before) {
         Some(prior) if Arc::ptr_eq(&prior.loaded, &one.loaded) => None,
         Some(_) => Some(change(one, RegistrationAction::Reload, "its files or its configuration changed")),
         None if same(one, known_before).is_some() => Some(change(one, RegistrationAction::Enable, "it is enabled")),
         None => Some(change(one, RegistrationAction::Register, "it is new")),
     });
-    left.chain(came).collect()
+    gone.chain(disabled).chain(came).collect()
 }

@@ -10,6 +10,7 @@ use crate::host::blocking;
 use crate::live_plugins::LivePlugins;
 use crate::load::Wanted;
 use crate::loaded::Shared;
+use crate::record::Record;
 use crate::{HostError, Loaded, SessionOptions, plugins, record};
 
 /// The plugins of one session.
@@ -26,16 +27,22 @@ struct State {
     disabled: BTreeSet<PluginId>,
     /// The edition of problems that were reported to the session.
     seen: u64,
-    /// What could not be loaded for the session, so that it is tried and reported once.
-    failed: Option<(Arc<Shared>, Wanted)>,
+    /// Problems that there were when it opened, for its first turn.
+    standing: Vec<String>,
+    /// Why it cannot use the plugins of the host, as it was last reported.
+    failed: Option<String>,
 }
 
 impl SessionPlugins {
     pub(crate) fn new(live: Arc<LivePlugins>, options: SessionOptions, loaded: Arc<Loaded>) -> Self {
-        let seen = live.edition();
+        let (seen, standing) = live.standing();
         // The conversation has its own owner.
         let options = SessionOptions { history: Vec::new(), ..options };
-        Self { live, options, state: Mutex::new(State { loaded, disabled: BTreeSet::new(), seen, failed: None }) }
+        Self {
+            live,
+            options,
+            state: Mutex::new(State { loaded, disabled: BTreeSet::new(), seen, standing, failed: None }),
+        }
     }
 
     /// What the session goes by in its current turn, or did in its last one.
@@ -59,6 +66,20 @@ impl SessionPlugins {
         Ok(())
     }
 
+    /// Whether the session is one of those that use a plugin where it is enabled.
+    fn may_use(&self, record: &Record) -> bool {
+        let named = self.options.plugins.as_ref();
+        record.loaded.plugin.entry.required || named.is_none_or(|named| named.contains(record.loaded.id()))
+    }
+
+    /// A required plugin that the session does not use yet.
+    fn lacks(&self, shared: &Shared) -> Option<PluginId> {
+        let state = self.state();
+        let has = |one: &Record| state.loaded.records.iter().any(|used| used.serial == one.serial);
+        let required = shared.records.iter().filter(|record| record.loaded.plugin.entry.required);
+        required.filter(|record| !has(record)).map(|record| record.loaded.id().clone()).next()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,23 +97,13 @@ impl SessionPlugins {
                 plugins.retain(|plugin| plugins::find(shared, plugin).is_ok());
             }
             wanted.without = state.disabled.iter().cloned().collect();
-            let failed = state.failed.as_ref();
-            let is_known = Arc::ptr_eq(&state.loaded.shared, shared) && state.loaded.wanted == wanted;
-            if is_known || failed.is_some_and(|(known, other)| Arc::ptr_eq(known, shared) && *other == wanted) {
+            if Arc::ptr_eq(&state.loaded.shared, shared) && state.loaded.wanted == wanted {
                 return Ok(None);
             }
             (Arc::clone(&state.loaded), wanted)
         };
-        let (shared, tools, failing) = (Arc::clone(shared), self.options.tools.clone(), wanted.clone());
-        let opened = blocking(move || {
-            let opened = shared.open(wanted, tools, Some(&before.live));
-            Ok((shared, opened))
-        });
-        let (shared, opened) = opened.await?;
-        if opened.is_err() {
-            self.state().failed = Some((shared, failing));
-        }
-        opened.map(Some)
+        let (shared, tools) = (Arc::clone(shared), self.options.tools.clone());
+        blocking(move || shared.open(wanted, tools, Some(&before.live))).await.map(Some)
     }
 }
 
@@ -107,17 +118,25 @@ impl ExtensionSource for SessionPlugins {
                 Ok(renewed) => renewed,
                 Err(error) => {
                     let error = error.in_one_line();
-                    notices.push(format!("the session continues with the plugins that it has: {error}"));
+                    if let Some(guard) = self.lacks(&shared) {
+                        return Err(format!("plugin `{guard}` is required, and the session cannot use it: {error}"));
+                    }
+                    let failed = format!("the session continues with the plugins that it has: {error}");
+                    if self.state().failed.replace(failed.clone()).as_ref() != Some(&failed) {
+                        notices.push(failed);
+                    }
                     None
                 }
             };
             // From here on nothing waits: what is recorded as known is what the turn gets.
             let mut state = self.state();
             state.seen = edition;
+            notices.splice(0..0, std::mem::take(&mut state.standing));
             let Some(loaded) = renewed else { return Ok(ExtensionUpdate { set: None, notices }) };
             let before = &state.loaded;
-            let changes =
-                record::changes(&before.records, &before.shared.records, &loaded.records, &loaded.shared.records);
+            let known_before: Vec<Record> =
+                before.shared.records.iter().filter(|record| self.may_use(record)).cloned().collect();
+            let changes = record::changes(&before.records, &known_before, &loaded.records, &loaded.shared.records);
             let rules = loaded.live.session();
             let (extensions, tools) = loaded.extensions(&self.options, &rules);
             let set = ExtensionSet {
@@ -128,7 +147,7 @@ impl ExtensionSource for SessionPlugins {
                 additions: loaded.settings.additions.clone(),
                 changes,
             };
-            state.loaded = loaded;
+            (state.loaded, state.failed) = (loaded, None);
             Ok(ExtensionUpdate { set: Some(set), notices })
         })
     }
