@@ -64,7 +64,9 @@ impl SessionMetrics {
                 self.registration(plugin, *action);
             }
             Kind::ExtensionCallback(report) => self.callback(report),
-            Kind::ExtensionBreaker { plugin, state, .. } => self.breaker(plugin, Some(*state)),
+            // The breaker of an extension's tools is another one: a series cannot show both.
+            Kind::ExtensionBreaker { callback: None, .. } => {}
+            Kind::ExtensionBreaker { plugin, callback: Some(_), state, .. } => self.breaker(plugin, Some(*state)),
             Kind::ExtensionState { plugin, operation, size_bytes, .. } => {
                 self.state(plugin.as_str(), operation, *size_bytes);
             }

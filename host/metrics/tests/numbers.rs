@@ -81,6 +81,10 @@ fn a_breaker_shows_the_worst_of_the_open_sessions() {
     assert_value(&metrics, series, "1");
     observe(&mut first, 1, [breaker("shaky", BreakerState::Closed)]);
     assert_value(&metrics, series, "0");
+    observe(&mut first, 1, [breaker_of_tools("shaky", BreakerState::Open)]);
+    assert_value(&metrics, series, "0");
+    observe(&mut first, 1, [breaker("shaky", BreakerState::Open), breaker_of_tools("shaky", BreakerState::Closed)]);
+    assert_value(&metrics, series, "2");
     observe(&mut first, 1, [breaker("shaky", BreakerState::Open)]);
     observe(
         &mut first,
@@ -92,7 +96,7 @@ fn a_breaker_shows_the_worst_of_the_open_sessions() {
     assert_value(&metrics, series, "0");
     observe(&mut first, 1, [breaker("shaky", BreakerState::Open), changed("shaky", RegistrationAction::Unregister)]);
     assert_value(&metrics, series, "0");
-    assert_value(&metrics, "extension_breaker_opened_total{extension_id=\"shaky\"}", "4");
+    assert_value(&metrics, "extension_breaker_opened_total{extension_id=\"shaky\"}", "5");
     assert_value(&metrics, "extension_registration_total{action=\"unregister\",extension_id=\"shaky\"}", "1");
 }
 

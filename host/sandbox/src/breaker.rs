@@ -1,4 +1,4 @@
-//! A circuit breaker: skips a plugin that fails repeatedly, with back-off, and reports when its state changes.
+//! A circuit breaker: skips calls of a plugin that fail repeatedly, with back-off, and reports when its state changes.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ const BACK_OFF_MS: u64 = 1_000;
 /// The longest back-off.
 const BACK_OFF_MAX_MS: u64 = 60_000;
 
-/// The breaker of one plugin in one session. Times are milliseconds of the host's clock.
+/// A breaker of one plugin in one session: of its callbacks, or of its tools. Times are milliseconds of the host's clock.
 pub(crate) struct Breaker {
     /// Whether `state.open` is set, for the way that almost every call takes.
     open: AtomicBool,

@@ -15,7 +15,7 @@ use crate::failure::{Described, Fault, caught, describe, describe_start};
 use crate::guest::{Guest, Scene, Session};
 use crate::interface::Interface;
 use crate::load::Loaded;
-use crate::slot::{Live, Slot, lock};
+use crate::slot::{Breakers, Live, Slot, lock};
 use crate::state::{Commit, SharedArea, Transaction};
 use crate::v0_1::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered};
 
@@ -53,8 +53,8 @@ impl SessionExtensions {
         let slot = |plugin: Arc<Loaded>| match before.iter().find(|slot| *slot.id() == plugin.identity.id) {
             Some(slot) if Arc::ptr_eq(&slot.plugin, &plugin) => Arc::clone(slot),
             Some(slot) => {
-                let breaker = new_breaker(&self.session, &plugin);
-                Arc::new(slot.with_plugin(plugin, breaker))
+                let breakers = new_breakers(&self.session, &plugin);
+                Arc::new(slot.with_plugin(plugin, breakers))
             }
             None => Arc::new(new_slot(&self.session, plugin)),
         };
@@ -134,7 +134,7 @@ impl SessionExtensions {
     pub(crate) fn admit<'s>(&self, slot: &'s Slot, called: &Called) -> Result<(Admitted<'s>, Duration), NoAnswer> {
         let budget = slot.budget(&*self.session.view, called)?;
         let now = || self.session.clock.now_ms();
-        let admitted = slot.breaker.admit(called.callback(), now).map_err(NoAnswer::Skipped)?;
+        let admitted = slot.breaker(called).admit(called.callback(), now).map_err(NoAnswer::Skipped)?;
         Ok((admitted, budget))
     }
 
@@ -262,13 +262,14 @@ impl SessionExtensions {
 
 /// A plugin that keeps nothing in the session yet.
 fn new_slot(session: &Arc<Session>, plugin: Arc<Loaded>) -> Slot {
-    let breaker = new_breaker(session, &plugin);
-    Slot::new(plugin, SharedArea::new(Arc::clone(&session.total)), breaker)
+    let breakers = new_breakers(session, &plugin);
+    Slot::new(plugin, SharedArea::new(Arc::clone(&session.total)), breakers)
 }
 
-/// A closed breaker, whose changes are events of the session.
-fn new_breaker(session: &Arc<Session>, plugin: &Loaded) -> Breaker {
-    Breaker::new(session.breaker_report(&plugin.identity))
+/// Closed breakers, whose changes are events of the session.
+fn new_breakers(session: &Arc<Session>, plugin: &Loaded) -> Breakers {
+    let closed = || Breaker::new(session.breaker_report(&plugin.identity));
+    Breakers { callbacks: closed(), tools: closed() }
 }
 
 impl Extensions for SessionExtensions {

@@ -27,10 +27,17 @@ const SHORT: Duration = Duration::from_millis(1);
 /// After a call that was not short so many run on a stack of their own.
 const PROBATION: u32 = 1000;
 
+/// The breakers of a plugin in a session. The model decides how its tools are called, and so how often they fail: that must not
+/// switch off the callbacks of the plugin, which may guard against the model.
+pub(crate) struct Breakers {
+    pub(crate) callbacks: Breaker,
+    pub(crate) tools: Breaker,
+}
+
 /// One plugin in one session.
 pub(crate) struct Slot {
     pub(crate) plugin: Arc<Loaded>,
-    pub(crate) breaker: Breaker,
+    breakers: Breakers,
     /// Calls that have yet to run on a stack of their own; see [`PROBATION`].
     probation: AtomicU32,
     spent: std::sync::Mutex<Spent>,
@@ -69,13 +76,13 @@ pub(crate) async fn lock(lane: &Lane) -> MutexGuard<'_, Option<Box<Live>>> {
 }
 
 impl Slot {
-    pub(crate) fn new(plugin: Arc<Loaded>, area: SharedArea, breaker: Breaker) -> Self {
+    pub(crate) fn new(plugin: Arc<Loaded>, area: SharedArea, breakers: Breakers) -> Self {
         Self {
             plugin,
             area,
             loaded: OnceCell::new(),
             generation: AtomicU64::new(0),
-            breaker,
+            breakers,
             probation: AtomicU32::new(0),
             spent: std::sync::Mutex::default(),
             main: Mutex::new(None),
@@ -87,13 +94,21 @@ impl Slot {
         &self.plugin.identity.id
     }
 
+    /// The breaker that calls of this kind count for.
+    pub(crate) fn breaker(&self, called: &Called) -> &Breaker {
+        match called {
+            Called::Callback(_) => &self.breakers.callbacks,
+            Called::Tool(_) => &self.breakers.tools,
+        }
+    }
+
     /// Another version of the plugin, which continues with the state. It has no instances yet, and a failure of the version before
     /// it does not count.
-    pub(crate) fn with_plugin(&self, plugin: Arc<Loaded>, breaker: Breaker) -> Self {
+    pub(crate) fn with_plugin(&self, plugin: Arc<Loaded>, breakers: Breakers) -> Self {
         // A version without the power has read nothing.
         let has_read = self.plugin.imports.contains(&Interface::State);
         let loaded = OnceCell::new_with(self.loaded.get().copied().filter(|()| has_read));
-        Self { loaded, ..Self::new(plugin, self.area.clone(), breaker) }
+        Self { loaded, ..Self::new(plugin, self.area.clone(), breakers) }
     }
 
     /// Drops the instances, unless a call runs in them: it takes its instance along.

@@ -7,7 +7,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use flow::{CallFailure, CallId, Called, EventKind, FailureCause, NoAnswer, Power, ToolCall, ToolOutcome, ToolOutput};
+use flow::{
+    BreakerState, CallFailure, CallId, CallbackKind, Called, EventKind, FailureCause, NoAnswer, Power, ToolCall,
+    ToolOutcome, ToolOutput,
+};
 use support::{Leaping, Stage, Still, open, sandbox, say, source, store};
 use tidegate_sandbox::{LoadProblem, PluginSource, SandboxHost, Setting};
 use turn::ports::Extensions;
@@ -264,7 +267,7 @@ async fn a_call_that_is_dropped_stops_the_guest_and_undoes_its_writes() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_fails_repeatedly_is_not_called() {
+async fn tools_that_fail_repeatedly_are_not_called_and_callbacks_are() {
     let stage = Arc::new(Stage::default());
     let plugin = sandbox().load(provider()).unwrap();
     let host = SandboxHost::with_clock(vec![plugin], store(), Arc::new(Still::default())).unwrap();
@@ -275,4 +278,32 @@ async fn a_plugin_that_fails_repeatedly_is_not_called() {
     let NoAnswer::Skipped(why) = run(&extensions, "!replace x").await.unwrap_err() else { panic!("it was called") };
     assert!(why.contains("failed 3 times"), "{why}");
     assert_eq!(outcomes(&stage)[3], ToolOutcome::Skipped(why));
+    let answer = say(&extensions, "!replace checked").await.unwrap();
+    assert_eq!(answer, flow::TextAnswer::Replace("checked".into()), "a model cannot switch off a guard with its tools");
+    let opened: Vec<_> = stage.events.lock().unwrap().iter().filter_map(breaker_opened).collect();
+    assert_eq!(opened, [None], "of the tools");
+}
+
+#[tokio::test]
+async fn callbacks_that_fail_repeatedly_leave_the_tools_usable() {
+    let stage = Arc::new(Stage::default());
+    let plugin = sandbox().load(provider()).unwrap();
+    let host = SandboxHost::with_clock(vec![plugin], store(), Arc::new(Still::default())).unwrap();
+    let extensions = open(&host, "s1", &stage);
+    for _ in 0..3 {
+        say(&extensions, "!error why").await.unwrap_err();
+    }
+    assert!(support::skipped(&extensions, "!replace x").await.is_some());
+    assert_eq!(done(&extensions, "!replace done").await, "done");
+    let opened: Vec<_> = stage.events.lock().unwrap().iter().filter_map(breaker_opened).collect();
+    assert_eq!(opened, [Some(CallbackKind::PlainText)]);
+}
+
+/// The callback of the event that a breaker has opened.
+#[allow(clippy::option_option, reason = "the event names no callback where it is about tools")]
+fn breaker_opened(event: &EventKind) -> Option<Option<CallbackKind>> {
+    match event {
+        EventKind::ExtensionBreaker { callback, state: BreakerState::Open, .. } => Some(*callback),
+        _ => None,
+    }
 }

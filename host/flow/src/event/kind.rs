@@ -327,12 +327,12 @@ events! {
     ExtensionCallback(report: CallbackReport) = "extension_callback",
     /// `extension_tool`: a call of a tool that an extension provides has ended, or was not made.
     ExtensionTool(report: ToolReport) = "extension_tool",
-    /// `extension_breaker`: the circuit breaker of an extension changed its state in this session. While it is open, calls are
-    /// skipped; the skipped calls have their reports and cause no such event.
+    /// `extension_breaker`: a circuit breaker of an extension changed its state in this session: that of its callbacks, or that
+    /// of its tools. While it is open, calls are skipped; the skipped calls have their reports and cause no such event.
     ExtensionBreaker {
         /// The extension's id.
         plugin: PluginId,
-        /// The callback whose call changed the state.
+        /// The callback whose call changed the state; `None`: it is the breaker of the tools.
         callback: Option<CallbackKind>,
         /// The state from now on.
         state: BreakerState,

@@ -61,6 +61,10 @@ pub(crate) fn breaker(id: &str, state: BreakerState) -> EventKind {
     EventKind::ExtensionBreaker { plugin: plugin(id), callback, state, reason, retry_after_ms: 0 }
 }
 
+pub(crate) fn breaker_of_tools(id: &str, state: BreakerState) -> EventKind {
+    EventKind::ExtensionBreaker { plugin: plugin(id), callback: None, state, reason: "r".to_owned(), retry_after_ms: 0 }
+}
+
 pub(crate) fn state(id: &str, operation: &str, size_bytes: u64) -> EventKind {
     EventKind::ExtensionState { plugin: plugin(id), operation: operation.into(), key: "k".into(), size_bytes }
 }
