@@ -40,6 +40,8 @@ pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4 << 10;
 pub(crate) const TOOL_SCHEMA_BYTES: usize = 64 << 10;
 /// Subschemas of all tools of one plugin, references written out. 64 tools with 64 arguments each fit.
 pub(crate) const SCHEMA_NODES: usize = 4096;
+/// Schemas inside of each other, references written out: checks recurse so deep.
+pub(crate) const SCHEMA_DEPTH: usize = 64;
 /// Patterns in them. One can take up to 10 MB of memory.
 pub(crate) const SCHEMA_PATTERNS: usize = 32;
 /// Lines of the interface `tool-progress` that one call may report; the rest is counted.

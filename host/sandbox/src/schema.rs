@@ -7,10 +7,13 @@ use boon::{CompileError, Compiler, Draft, ErrorKind, SchemaIndex, Schemas, UrlLo
 use flow::Ambiguous;
 use serde_json::{Map, Value};
 
-use crate::limits::{self, SCHEMA_NODES, SCHEMA_PATTERNS};
+use crate::limits::{self, SCHEMA_DEPTH, SCHEMA_NODES, SCHEMA_PATTERNS};
 
 /// Names a schema inside of the compiler; nothing is loaded from it.
 const LOCATION: &str = "tidegate://tool/parameters";
+/// The compiler checks a schema against the schema of schemas, also where no reference leads, as deep as JSON can be. That has
+/// overflowed 4 MiB.
+const COMPILER_STACK: usize = 32 << 20;
 /// Violations that are reported of one call.
 const REPORTED: usize = 5;
 /// Keywords that give a schema another base or a target that is known only while it is evaluated: with them, neither the
@@ -67,13 +70,8 @@ impl ToolSchema {
         if schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err("`parameters` must be the schema of an object: write `\"type\": \"object\"`".to_owned());
         }
-        Measure { root: schema, cost, open: Vec::new() }.node(schema)?;
-        let mut compiler = Compiler::new();
-        compiler.set_default_draft(Draft::V2020_12);
-        compiler.use_loader(Box::new(Nothing));
-        let mut schemas = Schemas::new();
-        compiler.add_resource(LOCATION, schema.clone()).map_err(|error| refusal(&error))?;
-        let index = compiler.compile(LOCATION, &mut schemas).map_err(|error| refusal(&error))?;
+        Measure { root: schema, cost, open: Vec::new(), depth: 0 }.node(schema)?;
+        let (schemas, index) = on_large_stack(|| compile(schema))?;
         Ok(Self { schemas, index })
     }
 
@@ -100,6 +98,24 @@ impl ToolSchema {
         }
         Err(invalid(format!("{}. Correct them and call it again.", lines.join("; "))))
     }
+}
+
+fn compile(schema: &Value) -> Result<(Schemas, SchemaIndex), String> {
+    let mut compiler = Compiler::new();
+    compiler.set_default_draft(Draft::V2020_12);
+    compiler.use_loader(Box::new(Nothing));
+    let mut schemas = Schemas::new();
+    compiler.add_resource(LOCATION, schema.clone()).map_err(|error| refusal(&error))?;
+    let index = compiler.compile(LOCATION, &mut schemas).map_err(|error| refusal(&error))?;
+    Ok((schemas, index))
+}
+
+fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(COMPILER_STACK).spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| format!("no thread to check `parameters` can be started: {error}"))?;
+        thread.join().unwrap_or_else(|_| Err("the check of `parameters` failed".to_owned()))
+    })
 }
 
 impl fmt::Debug for ToolSchema {
@@ -190,10 +206,26 @@ struct Measure<'s, 'c> {
     cost: &'c mut Cost,
     /// The references that lead here.
     open: Vec<&'s str>,
+    /// Schemas around this one.
+    depth: usize,
 }
 
 impl<'s> Measure<'s, '_> {
+    /// Recurses no deeper than the limit that it enforces.
     fn node(&mut self, schema: &'s Value) -> Result<(), String> {
+        if self.depth == SCHEMA_DEPTH {
+            return Err(format!(
+                "`parameters` has schemas more than {SCHEMA_DEPTH} deep inside of each other, references followed; \
+                 simplify them"
+            ));
+        }
+        self.depth += 1;
+        self.count(schema)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn count(&mut self, schema: &'s Value) -> Result<(), String> {
         self.cost.nodes += 1;
         if self.cost.nodes > SCHEMA_NODES {
             return Err(format!(
@@ -315,15 +347,53 @@ mod tests {
         }
     }
 
+    /// A chain of so many definitions, each of which refers to the next.
+    fn chain(links: usize, wrapped: impl Fn(serde_json::Value) -> serde_json::Value) -> serde_json::Value {
+        let mut defs = serde_json::Map::new();
+        for at in 1..links {
+            defs.insert(format!("d{at}"), wrapped(json!({"$ref": format!("#/$defs/d{}", at + 1)})));
+        }
+        defs.insert(format!("d{links}"), json!({"type": "integer"}));
+        json!({"type": "object", "$defs": defs, "properties": {"a": {"$ref": "#/$defs/d1"}}})
+    }
+
+    #[test]
+    fn a_chain_of_references_cannot_overflow_the_stack() {
+        let said = refused(&chain(2000, |next| next));
+        assert!(said.contains("more than 64 deep"), "{said}");
+        let said = refused(&chain(1000, |next| json!({"not": next})));
+        assert!(said.contains("more than 64 deep"), "{said}");
+        let said = refused(&chain(1000, |next| json!({"allOf": [next]})));
+        assert!(said.contains("more than 64 deep"), "{said}");
+        // The object, the property, and the definitions.
+        let said = refused(&chain(63, |next| next));
+        assert!(said.contains("more than 64 deep"), "{said}");
+        let inner = ToolSchema::new(&chain(31, |next| json!({"allOf": [next]})), &mut Cost::default()).unwrap();
+        assert!(inner.check("t", "{\"a\": \"x\"}").unwrap_err().contains("expected integer, found string"));
+        let schema = ToolSchema::new(&chain(62, |next| next), &mut Cost::default()).unwrap();
+        assert!(schema.check("t", "{\"a\": 1}").is_ok());
+        assert!(schema.check("t", "{\"a\": \"x\"}").unwrap_err().contains("expected integer, found string"));
+    }
+
+    #[test]
+    fn what_no_reference_leads_to_is_as_deep_as_json_can_be() {
+        let mut text = "true".to_owned();
+        for _ in 0..123 {
+            text = format!("{{\"not\":{text}}}");
+        }
+        let schema = serde_json::from_str(&format!("{{\"type\":\"object\",\"$defs\":{{\"a\":{text}}}}}")).unwrap();
+        assert!(ToolSchema::new(&schema, &mut Cost::default()).unwrap().check("t", "{}").is_ok());
+    }
+
     #[test]
     fn a_schema_cannot_make_a_check_endless() {
-        // Each definition refers twice to the next: 2^40 alternatives in a few kilobytes.
+        // Each definition refers twice to the next: 2^25 alternatives in a few kilobytes.
         let mut defs = serde_json::Map::new();
-        for at in 0..40 {
+        for at in 0..25 {
             let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
             defs.insert(format!("d{at}"), json!({"anyOf": [next, next]}));
         }
-        defs.insert("d40".to_owned(), json!({"type": "integer"}));
+        defs.insert("d25".to_owned(), json!({"type": "integer"}));
         let said = refused(&json!({"type": "object", "$defs": defs, "properties": {"a": {"$ref": "#/$defs/d0"}}}));
         assert!(said.contains("more than 4096 subschemas"), "{said}");
         let patterns: serde_json::Map<_, _> = (0..40).map(|at| (format!("^a{at}"), json!(true))).collect();
