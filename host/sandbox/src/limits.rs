@@ -44,6 +44,11 @@ pub(crate) const SCHEMA_NODES: usize = 4096;
 pub(crate) const SCHEMA_DEPTH: usize = 64;
 /// Patterns in them. One can take up to 10 MB of memory.
 pub(crate) const SCHEMA_PATTERNS: usize = 32;
+/// Bytes of the arguments of one call.
+pub(crate) const TOOL_ARGUMENT_BYTES: usize = 256 << 10;
+/// What a check of arguments may take: values in them, times what their schema compares each with. 100 times 10,000
+/// take about 0.1 s at most.
+pub(crate) const CHECK_STEPS: usize = 1_000_000;
 /// Lines of the interface `tool-progress` that one call may report; the rest is counted.
 pub(crate) const PROGRESS_LINES: u32 = 256;
 /// Bytes of one of these lines that are kept.

@@ -7,7 +7,7 @@ use boon::{CompileError, Compiler, Draft, ErrorKind, SchemaIndex, Schemas, UrlLo
 use flow::Ambiguous;
 use serde_json::{Map, Value};
 
-use crate::limits::{self, SCHEMA_DEPTH, SCHEMA_NODES, SCHEMA_PATTERNS};
+use crate::limits::{self, CHECK_STEPS, SCHEMA_DEPTH, SCHEMA_NODES, SCHEMA_PATTERNS, TOOL_ARGUMENT_BYTES};
 
 /// Names a schema inside of the compiler; nothing is loaded from it.
 const LOCATION: &str = "tidegate://tool/parameters";
@@ -39,11 +39,15 @@ const ONE: [&str; 12] = [
 const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords whose value is an object of schemas.
 const NAMED: [&str; 4] = ["dependencies", "dependentSchemas", "patternProperties", "properties"];
+/// Keywords whose value is compared with a value of the arguments, item by item.
+const COMPARED: [&str; 4] = ["const", "dependentRequired", "enum", "required"];
 
 /// A schema, ready to check arguments.
 pub struct ToolSchema {
     schemas: Schemas,
     index: SchemaIndex,
+    /// What a value of the arguments is compared with at most.
+    steps: usize,
 }
 
 /// One place where arguments do not conform to a schema.
@@ -59,6 +63,8 @@ pub(crate) struct Violation {
 pub(crate) struct Cost {
     nodes: usize,
     patterns: usize,
+    /// Subschemas, and what is compared in them.
+    steps: usize,
 }
 
 impl ToolSchema {
@@ -70,9 +76,11 @@ impl ToolSchema {
         if schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err("`parameters` must be the schema of an object: write `\"type\": \"object\"`".to_owned());
         }
+        let before = cost.steps;
         Measure { root: schema, cost, open: Vec::new(), depth: 0 }.node(schema)?;
+        let steps = cost.steps - before;
         let (schemas, index) = on_large_stack(|| compile(schema))?;
-        Ok(Self { schemas, index })
+        Ok(Self { schemas, index, steps })
     }
 
     /// Checks the arguments of a call of `tool`, as the model wrote them.
@@ -81,11 +89,22 @@ impl ToolSchema {
     /// They do not conform: every violation with its place and what is expected, for the model.
     pub fn check(&self, tool: &str, arguments: &str) -> Result<(), String> {
         let invalid = |why: String| format!("the arguments of `{tool}` are not valid: {why}");
+        let too_large = |why: String| {
+            Err(format!("the arguments of `{tool}` are too large: {why}. Do less in one call, and call it more often."))
+        };
+        let bytes = arguments.len();
+        if bytes > TOOL_ARGUMENT_BYTES {
+            return too_large(format!("they have {bytes} bytes, the limit is {TOOL_ARGUMENT_BYTES}"));
+        }
         // Readers of JSON differ in which of two values counts.
         if let Err(Ambiguous::RepeatedKey(key)) = flow::Preview::of_arguments(arguments) {
             return Err(invalid(format!("the key {key:?} occurs twice in one object. Write each key once.")));
         }
         let value: Value = serde_json::from_str(arguments).map_err(|error| invalid(format!("not JSON: {error}")))?;
+        let (count, max) = (values(&value), CHECK_STEPS / self.steps.max(1));
+        if count > max {
+            return too_large(format!("they have {count} values, the limit for the schema of this tool is {max}"));
+        }
         let Err(error) = self.schemas.validate(&value, self.index) else { return Ok(()) };
         let mut found = Vec::new();
         collect(&error, &mut found);
@@ -130,6 +149,15 @@ impl fmt::Display for Violation {
             "" => f.write_str(&self.problem),
             pointer => write!(f, "at `{pointer}`: {}", self.problem),
         }
+    }
+}
+
+/// The values in a value, itself and the keys of objects among them. It is as deep as what the JSON reader accepts.
+fn values(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(|one| 1 + values(one)).sum::<usize>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
     }
 }
 
@@ -227,6 +255,7 @@ impl<'s> Measure<'s, '_> {
 
     fn count(&mut self, schema: &'s Value) -> Result<(), String> {
         self.cost.nodes += 1;
+        self.cost.steps += 1;
         if self.cost.nodes > SCHEMA_NODES {
             return Err(format!(
                 "the schemas of the plugin have more than {SCHEMA_NODES} subschemas with their references written out; \
@@ -238,6 +267,7 @@ impl<'s> Measure<'s, '_> {
         if let Some(refused) = REFUSED.iter().find(|keyword| keywords.contains_key(**keyword)) {
             return Err(format!("`parameters` uses `{refused}`; refer to parts of the schema with `$ref`: \"#/…\""));
         }
+        self.cost.steps += COMPARED.iter().filter_map(|keyword| keywords.get(*keyword)).map(values).sum::<usize>();
         self.patterns(keywords)?;
         self.reference(keywords)?;
         for inner in ONE.iter().chain(&LIST).filter_map(|keyword| keywords.get(*keyword)) {
@@ -345,6 +375,27 @@ mod tests {
             let said = refused(&schema);
             assert!(said.contains(expected), "{schema}: {said}");
         }
+    }
+
+    #[test]
+    fn arguments_cannot_make_a_check_endless() {
+        let all: Vec<_> = (0..2000).map(|at| json!({"minimum": at})).collect();
+        let listed = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"allOf": all}}}});
+        let words: Vec<_> = (0..5000).map(|at| format!("w{at}")).collect();
+        let chosen = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"enum": words}}}});
+        let long = json!({"a": vec![json!(1); 10_000]}).to_string();
+        for schema in [listed, chosen] {
+            let schema = ToolSchema::new(&schema, &mut Cost::default()).unwrap();
+            let said = schema.check("t", &long).unwrap_err();
+            assert!(said.starts_with("the arguments of `t` are too large: they have 10003 values"), "{said}");
+            assert!(schema.check("t", "{\"a\": []}").is_ok());
+        }
+        let plain = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}});
+        let plain = ToolSchema::new(&plain, &mut Cost::default()).unwrap();
+        assert_eq!(plain.check("t", &long), Ok(()), "a long list is fine where the schema is small");
+        let said = plain.check("t", &format!("{{\"a\": [], \"b\": \"{}\"}}", "x".repeat(256 << 10))).unwrap_err();
+        assert!(said.contains("are too large: they have 262162 bytes, the limit is 262144."), "{said}");
+        assert!(plain.check("t", &format!("{{\"b\": \"{}\"}}", "x".repeat(255 << 10))).is_ok());
     }
 
     /// A chain of so many definitions, each of which refers to the next.
