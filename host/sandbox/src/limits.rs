@@ -187,13 +187,22 @@ pub(crate) fn cut(text: &str, max: usize) -> &str {
     text.get(..text.floor_char_boundary(max)).unwrap_or(text)
 }
 
+/// The text, where it has at most `max` bytes, else as much of it as fits before the mark `…`.
+pub(crate) fn shorten(text: String, max: usize) -> String {
+    if text.len() <= max {
+        return text;
+    }
+    const MARK: &str = "…";
+    format!("{}{MARK}", cut(&text, max.saturating_sub(MARK.len())))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may")]
 
     use wasmtime::ResourceLimiter as _;
 
-    use super::{Limiter, cut};
+    use super::{Limiter, cut, shorten};
 
     #[test]
     fn memories_are_summed() {
@@ -211,5 +220,7 @@ mod tests {
         assert_eq!(cut("aäb", 2), "a");
         assert_eq!(cut("aäb", 3), "aä");
         assert_eq!(cut("ab", 9), "ab");
+        assert_eq!(shorten("äbcde".into(), 5), "ä…");
+        assert_eq!(shorten("äbcd".into(), 5), "äbcd");
     }
 }

@@ -7,7 +7,9 @@ use boon::{CompileError, Compiler, Draft, ErrorKind, SchemaIndex, Schemas, UrlLo
 use flow::Ambiguous;
 use serde_json::{Map, Value};
 
-use crate::limits::{self, CHECK_STEPS, SCHEMA_DEPTH, SCHEMA_NODES, SCHEMA_PATTERNS, TOOL_ARGUMENT_BYTES};
+use crate::limits::{
+    self, CHECK_STEPS, MESSAGE_BYTES, SCHEMA_DEPTH, SCHEMA_NODES, SCHEMA_PATTERNS, TOOL_ARGUMENT_BYTES,
+};
 
 /// Names a schema inside of the compiler; nothing is loaded from it.
 const LOCATION: &str = "tidegate://tool/parameters";
@@ -16,6 +18,10 @@ const LOCATION: &str = "tidegate://tool/parameters";
 const COMPILER_STACK: usize = 32 << 20;
 /// Violations that are reported of one call.
 const REPORTED: usize = 5;
+/// Bytes of one violation, its place included.
+const VIOLATION_BYTES: usize = 700;
+/// Bytes of the place of one violation, whose keys are the model's.
+const PLACE_BYTES: usize = 200;
 /// Keywords that give a schema another base or a target that is known only while it is evaluated: with them, neither the
 /// schema's size nor the absence of cycles could be seen.
 const REFUSED: [&str; 7] =
@@ -50,12 +56,12 @@ pub struct ToolSchema {
     steps: usize,
 }
 
-/// One place where arguments do not conform to a schema.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Violation {
-    /// The JSON pointer of the value; empty for the arguments as a whole.
-    pointer: String,
-    problem: String,
+/// The first places where a value does not conform to a schema, and how many more there are.
+#[derive(Debug, Default)]
+struct Violations {
+    /// Each with its place, of bounded length.
+    shown: Vec<String>,
+    more: usize,
 }
 
 /// What the schemas of one plugin use up of what checks are allowed to cost.
@@ -88,7 +94,8 @@ impl ToolSchema {
     /// # Errors
     /// They do not conform: every violation with its place and what is expected, for the model.
     pub fn check(&self, tool: &str, arguments: &str) -> Result<(), String> {
-        let invalid = |why: String| format!("the arguments of `{tool}` are not valid: {why}");
+        let invalid =
+            |why: String| limits::shorten(format!("the arguments of `{tool}` are not valid: {why}"), MESSAGE_BYTES);
         let too_large = |why: String| {
             Err(format!("the arguments of `{tool}` are too large: {why}. Do less in one call, and call it more often."))
         };
@@ -98,6 +105,7 @@ impl ToolSchema {
         }
         // Readers of JSON differ in which of two values counts.
         if let Err(Ambiguous::RepeatedKey(key)) = flow::Preview::of_arguments(arguments) {
+            let key = limits::cut(&key, PLACE_BYTES);
             return Err(invalid(format!("the key {key:?} occurs twice in one object. Write each key once.")));
         }
         let value: Value = serde_json::from_str(arguments).map_err(|error| invalid(format!("not JSON: {error}")))?;
@@ -106,12 +114,7 @@ impl ToolSchema {
             return too_large(format!("they have {count} values, the limit for the schema of this tool is {max}"));
         }
         let Err(error) = self.schemas.validate(&value, self.index) else { return Ok(()) };
-        let mut found = Vec::new();
-        collect(&error, &mut found);
-        found.dedup();
-        let more = found.len().saturating_sub(REPORTED);
-        found.truncate(REPORTED);
-        let mut lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let Violations { shown: mut lines, more } = Violations::of([&error]);
         if more > 0 {
             lines.push(format!("{more} more"));
         }
@@ -143,15 +146,6 @@ impl fmt::Debug for ToolSchema {
     }
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pointer.as_str() {
-            "" => f.write_str(&self.problem),
-            pointer => write!(f, "at `{pointer}`: {}", self.problem),
-        }
-    }
-}
-
 /// The values in a value, itself and the keys of objects among them. It is as deep as what the JSON reader accepts.
 fn values(value: &Value) -> usize {
     match value {
@@ -173,37 +167,51 @@ impl UrlLoader for Nothing {
 fn refusal(error: &CompileError) -> String {
     let why = match error {
         CompileError::ValidationError { src, .. } => {
-            let mut found = Vec::new();
-            collect(src, &mut found);
-            found.first().map_or_else(|| "it is not a JSON Schema".to_owned(), ToString::to_string)
+            let found = Violations::of([src]);
+            found.shown.into_iter().next().unwrap_or_else(|| "it is not a JSON Schema".to_owned())
         }
         CompileError::InvalidRegex { regex, .. } => not_a_pattern(regex),
         CompileError::UnsupportedDraft { url } => format!("the draft `{}` is not known", limits::cut(url, 200)),
         other => other.to_string().replace(LOCATION, ""),
     };
-    format!("`parameters` is not a valid JSON Schema: {why}")
+    limits::shorten(format!("`parameters` is not a valid JSON Schema: {why}"), MESSAGE_BYTES)
 }
 
 fn not_a_pattern(pattern: &str) -> String {
     format!("the pattern `{}` is not a regular expression without look-around", limits::cut(pattern, 200))
 }
 
-/// The innermost errors: those around them only say that something inside is wrong. Of alternatives, all are reported.
-fn collect(error: &ValidationError<'_, '_>, found: &mut Vec<Violation>) {
-    let alternatives = matches!(error.kind, ErrorKind::AnyOf | ErrorKind::OneOf(None));
-    if error.causes.is_empty() || alternatives {
-        let problem = if alternatives { alternatives_of(error) } else { words(&error.kind) };
-        found.push(Violation { pointer: error.instance_location.to_string(), problem });
-    } else {
-        error.causes.iter().for_each(|cause| collect(cause, found));
+impl Violations {
+    fn of<'e>(errors: impl IntoIterator<Item = &'e ValidationError<'e, 'e>>) -> Self {
+        let mut found = Self::default();
+        errors.into_iter().for_each(|error| found.collect(error));
+        found
+    }
+
+    /// The innermost errors: those around them only say that something inside is wrong. Of alternatives, all are reported.
+    /// As deep as the schema.
+    fn collect(&mut self, error: &ValidationError<'_, '_>) {
+        let alternatives = matches!(error.kind, ErrorKind::AnyOf | ErrorKind::OneOf(None));
+        if !error.causes.is_empty() && !alternatives {
+            error.causes.iter().for_each(|cause| self.collect(cause));
+        } else if self.shown.len() == REPORTED {
+            self.more += 1;
+        } else {
+            let problem = if alternatives { alternatives_of(error) } else { words(&error.kind) };
+            let said = match limits::shorten(error.instance_location.to_string(), PLACE_BYTES).as_str() {
+                "" => problem,
+                pointer => format!("at `{pointer}`: {problem}"),
+            };
+            let said = limits::shorten(said, VIOLATION_BYTES);
+            if self.shown.last() != Some(&said) {
+                self.shown.push(said);
+            }
+        }
     }
 }
 
 fn alternatives_of(error: &ValidationError<'_, '_>) -> String {
-    let mut inner = Vec::new();
-    error.causes.iter().for_each(|cause| collect(cause, &mut inner));
-    inner.dedup();
-    let shown: Vec<String> = inner.iter().take(REPORTED).map(ToString::to_string).collect();
+    let shown = Violations::of(&error.causes).shown;
     format!("none of the alternatives fits ({})", shown.join("; or "))
 }
 
@@ -224,7 +232,7 @@ fn words(kind: &ErrorKind<'_, '_>) -> String {
         ErrorKind::Format { got, want: "regex", .. } => not_a_pattern(got.as_str().unwrap_or_default()),
         other => other.to_string(),
     };
-    limits::cut(&said, 1000).to_owned()
+    limits::shorten(said, VIOLATION_BYTES)
 }
 
 /// Counts what a check evaluates at most for each value: the schema with its references written out. Without a bound,
@@ -396,6 +404,28 @@ mod tests {
         let said = plain.check("t", &format!("{{\"a\": [], \"b\": \"{}\"}}", "x".repeat(256 << 10))).unwrap_err();
         assert!(said.contains("are too large: they have 262162 bytes, the limit is 262144."), "{said}");
         assert!(plain.check("t", &format!("{{\"b\": \"{}\"}}", "x".repeat(255 << 10))).is_ok());
+    }
+
+    #[test]
+    fn what_is_said_about_arguments_has_a_bounded_length() {
+        let mut nested = json!({"type": "integer"});
+        for at in 0..20 {
+            nested = json!({"anyOf": [nested, {"enum": ["ä".repeat(500), at]}, {"type": "null"}]});
+        }
+        let any = json!({"type": "object", "additionalProperties": nested});
+        let any = ToolSchema::new(&any, &mut Cost::default()).unwrap();
+        let members: serde_json::Map<_, _> = (0..9).map(|at| (format!("{at}{}", "ö".repeat(9000)), json!("x"))).collect();
+        let said = any.check("t", &serde_json::Value::Object(members).to_string()).unwrap_err();
+        assert!((1500..=4096).contains(&said.len()), "{}: {said}", said.len());
+        assert!(said.contains("ö…`: none of the alternatives fits") && said.contains("; 4 more. Correct"), "{said}");
+        let key = "\u{1}".repeat(9000);
+        let key = serde_json::to_string(&key).unwrap();
+        let said = any.check("t", &format!("{{{key}: 1, {key}: 2}}")).unwrap_err();
+        assert!(said.len() <= 4096 && said.contains("occurs twice"), "{}", said.len());
+        let closed = json!({"type": "object", "additionalProperties": false});
+        let closed = ToolSchema::new(&closed, &mut Cost::default()).unwrap();
+        let said = closed.check("t", &json!({"ü".repeat(9000): 1}).to_string()).unwrap_err();
+        assert!(said.len() < 1000 && said.contains("unknown `ü") && said.contains("ü…. Correct them"), "{said}");
     }
 
     /// A chain of so many definitions, each of which refers to the next.
