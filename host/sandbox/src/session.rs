@@ -63,8 +63,8 @@ impl SessionExtensions {
         // Without their instances, and without the failures that counted.
         let parked = before.into_iter().filter(|slot| !is_used(slot));
         let park = |slot: &Arc<Slot>| {
-            let breaker = new_breaker(&self.session, &slot.plugin);
-            Arc::new(slot.with_plugin(Arc::clone(&slot.plugin), breaker))
+            let breakers = new_breakers(&self.session, &slot.plugin);
+            Arc::new(slot.with_plugin(Arc::clone(&slot.plugin), breakers))
         };
         let parked: Vec<Arc<Slot>> = parked.map(park).collect();
         let lost = AtomicBool::new(self.lost.load(Ordering::Relaxed));
