@@ -30,16 +30,6 @@ pub enum Called {
     Tool(String),
 }
 
-impl Called {
-    /// The callback, unless it is a tool.
-    pub fn callback(&self) -> Option<CallbackKind> {
-        match self {
-            Self::Callback(callback) => Some(*callback),
-            Self::Tool(_) => None,
-        }
-    }
-}
-
 impl From<CallbackKind> for Called {
     fn from(callback: CallbackKind) -> Self {
         Self::Callback(callback)
@@ -70,6 +60,19 @@ pub enum ToolOutcome {
     Stopped,
 }
 
+impl ToolOutcome {
+    /// The outcome's word on every surface.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Rejected(_) => "rejected",
+            Self::Skipped(_) => "skipped",
+            Self::Failed(_) => "error",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 /// One call of an extension's tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -84,11 +87,20 @@ pub struct ToolReport {
     pub outcome: ToolOutcome,
     /// How long it took, in nanoseconds; 0 where the extension was not called.
     pub nanos: u64,
+    /// How many values of its state the extension has read since its last report, of a tool or a callback.
+    pub state_reads: u64,
 }
 
 impl ToolReport {
     /// A report of a call that took `nanos` nanoseconds.
     pub fn new(plugin: PluginId, tool: String, call: CallId, outcome: ToolOutcome, nanos: u64) -> Self {
-        Self { plugin, tool, call, outcome, nanos }
+        Self { plugin, tool, call, outcome, nanos, state_reads: 0 }
+    }
+
+    /// The same report, of an extension that has read `reads` values of its state.
+    #[must_use]
+    pub fn with_state_reads(mut self, reads: u64) -> Self {
+        self.state_reads = reads;
+        self
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flow::{
-    BreakerState, CallbackOutcome, CallbackReport, ErrorClass, Event, EventView, PluginId, RegistrationAction,
+    BreakerState, CallbackOutcome, CallbackReport, Called, ErrorClass, Event, EventView, PluginId, RegistrationAction,
     RunPosition, Usage,
 };
 
@@ -64,9 +64,13 @@ impl SessionMetrics {
                 self.registration(plugin, *action);
             }
             Kind::ExtensionCallback(report) => self.callback(report),
+            // The call itself is counted with its result, as that of any tool.
+            Kind::ExtensionTool(report) => self.reads(report.plugin.as_str(), report.state_reads),
             // The breaker of an extension's tools is another one: a series cannot show both.
-            Kind::ExtensionBreaker { callback: None, .. } => {}
-            Kind::ExtensionBreaker { plugin, callback: Some(_), state, .. } => self.breaker(plugin, Some(*state)),
+            Kind::ExtensionBreaker { called: Called::Tool(_), .. } => {}
+            Kind::ExtensionBreaker { plugin, called: Called::Callback(_), state, .. } => {
+                self.breaker(plugin, Some(*state));
+            }
             Kind::ExtensionState { plugin, operation, size_bytes, .. } => {
                 self.state(plugin.as_str(), operation, *size_bytes);
             }
@@ -91,7 +95,6 @@ impl SessionMetrics {
             | Kind::RulesReloaded { .. }
             | Kind::SteeringMessage { .. }
             | Kind::CustomMessage { .. }
-            | Kind::ExtensionTool(_)
             | Kind::ExtensionWithheld { .. }
             | Kind::ExtensionLog { .. }
             | Kind::Notice { .. } => {}
@@ -154,8 +157,13 @@ impl SessionMetrics {
             // A nanosecond is a millionth of the unit.
             metrics.observe(Id::CallbackTime, &[callback, plugin], u128::from(report.nanos) * 1000);
         }
-        if report.state_reads > 0 {
-            metrics.add(Id::StateOperations, &["get", plugin], report.state_reads);
+        drop(metrics);
+        self.reads(plugin, report.state_reads);
+    }
+
+    fn reads(&self, plugin: &str, reads: u64) {
+        if reads > 0 {
+            self.metrics.lock().add(Id::StateOperations, &["get", plugin], reads);
         }
     }
 

@@ -147,14 +147,14 @@ fn values_are_escaped_and_cut() {
 fn calls_that_were_not_made_take_no_time_and_reads_are_counted() {
     let metrics = Metrics::new();
     let skipped = CallbackOutcome::Skipped("r".into());
-    observe(&mut metrics.session(), 1, [called("a", skipped, 0, 3)]);
+    observe(&mut metrics.session(), 1, [called("a", skipped, 0, 3), ran("a", 4)]);
     assert_value(
         &metrics,
         "extension_callback_total{callback_type=\"on_tag\",extension_id=\"a\",outcome=\"skipped\"}",
         "1",
     );
     assert!(!metrics.prometheus().contains("duration"));
-    assert_value(&metrics, "extension_state_operations_total{operation=\"get\",extension_id=\"a\"}", "3");
+    assert_value(&metrics, "extension_state_operations_total{operation=\"get\",extension_id=\"a\"}", "7");
 }
 
 #[test]

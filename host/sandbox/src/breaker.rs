@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flow::{BreakerState, CallbackKind};
+use flow::{BreakerState, Called};
 
 /// So many failures …
 const FAILURES: usize = 3;
@@ -31,8 +31,8 @@ pub(crate) type Report = Box<dyn Fn(Change) + Send + Sync>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) state: BreakerState,
-    /// The callback whose call changed it; `None`: a tool of the extension.
-    pub(crate) callback: Option<CallbackKind>,
+    /// The callback or tool whose call changed it.
+    pub(crate) called: Called,
     pub(crate) reason: String,
     /// Until a call is tried again; 0 unless the breaker is open.
     pub(crate) retry_after_ms: u64,
@@ -57,7 +57,7 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Admitted<'a> {
     breaker: &'a Breaker,
-    callback: Option<CallbackKind>,
+    called: Called,
     trial: bool,
 }
 
@@ -68,14 +68,14 @@ impl Breaker {
 
     /// Lets a call through, or returns the reason why it is skipped; the clock is only read when needed. After the
     /// back-off one call is let through, and no other until that one has ended.
-    pub(crate) fn admit(&self, callback: Option<CallbackKind>, now: impl Fn() -> u64) -> Result<Admitted<'_>, String> {
-        let admitted = |trial| Ok(Admitted { breaker: self, callback, trial });
+    pub(crate) fn admit(&self, called: Called, now: impl Fn() -> u64) -> Result<Admitted<'_>, String> {
+        let mut admitted = Admitted { breaker: self, called, trial: false };
         if !self.open.load(Ordering::Acquire) {
-            return admitted(false);
+            return Ok(admitted);
         }
         let mut state = self.state();
         let failures = failed_often(state.failures.len());
-        let Some(open) = &mut state.open else { return admitted(false) };
+        let Some(open) = &mut state.open else { return Ok(admitted) };
         let left = open.until.saturating_sub(now());
         if left > 0 {
             return Err(format!("{failures}; tried again in {}.{} s", left / 1000, left % 1000 / 100));
@@ -84,22 +84,17 @@ impl Breaker {
             return Err(format!("{failures}; a trial call is under way"));
         }
         open.trial = true;
-        self.changed(BreakerState::HalfOpen, callback, "the back-off is over: one call is tried", 0);
-        admitted(true)
+        self.changed(BreakerState::HalfOpen, &admitted.called, "the back-off is over: one call is tried", 0);
+        admitted.trial = true;
+        Ok(admitted)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn changed(
-        &self,
-        state: BreakerState,
-        callback: Option<CallbackKind>,
-        reason: impl Into<String>,
-        retry_after_ms: u64,
-    ) {
-        (self.report)(Change { state, callback, reason: reason.into(), retry_after_ms });
+    fn changed(&self, state: BreakerState, called: &Called, reason: impl Into<String>, retry_after_ms: u64) {
+        (self.report)(Change { state, called: called.clone(), reason: reason.into(), retry_after_ms });
     }
 }
 
@@ -133,7 +128,7 @@ impl Admitted<'_> {
         };
         state.open = Some(Open { until: now + back_off, back_off, trial: false });
         self.breaker.open.store(true, Ordering::Release);
-        self.breaker.changed(BreakerState::Open, self.callback, reason, back_off);
+        self.breaker.changed(BreakerState::Open, &self.called, reason, back_off);
     }
 
     /// The call succeeded. Where it was the trial, the breaker closes and earlier failures count no more.
@@ -143,7 +138,7 @@ impl Admitted<'_> {
             state.open = None;
             state.failures.clear();
             self.breaker.open.store(false, Ordering::Release);
-            self.breaker.changed(BreakerState::Closed, self.callback, "the call that was tried succeeded", 0);
+            self.breaker.changed(BreakerState::Closed, &self.called, "the call that was tried succeeded", 0);
         }
     }
 }
@@ -154,7 +149,7 @@ impl Drop for Admitted<'_> {
             && let Some(open) = &mut self.breaker.state().open
         {
             open.trial = false;
-            self.breaker.changed(BreakerState::Open, self.callback, "the call that was tried was stopped", 0);
+            self.breaker.changed(BreakerState::Open, &self.called, "the call that was tried was stopped", 0);
         }
     }
 }
@@ -174,14 +169,14 @@ mod tests {
         let reports = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&reports);
         let report = move |change: super::Change| {
-            let (state, callback) = (change.state.as_str(), change.callback.map_or("", CallbackKind::as_str));
+            let (state, callback) = (change.state.as_str(), change.called);
             kept.lock().unwrap().push(format!("{state} {} {callback}: {}", change.retry_after_ms, change.reason));
         };
         (Breaker::new(Box::new(report)), reports)
     }
 
     fn admit(breaker: &Breaker, at: u64) -> Result<Admitted<'_>, String> {
-        breaker.admit(Some(CallbackKind::Tag), || at)
+        breaker.admit(CallbackKind::Tag.into(), || at)
     }
 
     fn fail(breaker: &Breaker, at: u64) {

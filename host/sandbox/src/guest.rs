@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{BreakerState, CallbackKind, EventKind, PluginId};
+use flow::{BreakerState, EventKind, PluginId};
 use turn::ports::{Clock, EventSink, SessionState, SessionView, StateBatch};
 use wasmtime::component::InstancePre;
 use wasmtime::{Store, UpdateDeadline};
@@ -66,13 +66,12 @@ impl Session {
     pub(crate) fn breaker_report(self: &Arc<Self>, plugin: &Arc<Identity>) -> breaker::Report {
         let (session, plugin) = (Arc::clone(self), Arc::clone(plugin));
         Box::new(move |change| {
-            let breaker::Change { state, callback, reason, retry_after_ms } = change;
+            let breaker::Change { state, called, reason, retry_after_ms } = change;
             let plugin = plugin.id.clone();
             if state == BreakerState::Open {
-                let callback = callback.map(CallbackKind::as_str);
-                tracing::warn!(%plugin, callback, retry_after_ms, "the circuit breaker is open: {reason}");
+                tracing::warn!(%plugin, %called, retry_after_ms, "the circuit breaker is open: {reason}");
             }
-            session.events.emit(EventKind::ExtensionBreaker { plugin, callback, state, reason, retry_after_ms });
+            session.events.emit(EventKind::ExtensionBreaker { plugin, called, state, reason, retry_after_ms });
         })
     }
 

@@ -414,7 +414,8 @@ mod tests {
         }
         let any = json!({"type": "object", "additionalProperties": nested});
         let any = ToolSchema::new(&any, &mut Cost::default()).unwrap();
-        let members: serde_json::Map<_, _> = (0..9).map(|at| (format!("{at}{}", "ö".repeat(9000)), json!("x"))).collect();
+        let members: serde_json::Map<_, _> =
+            (0..9).map(|at| (format!("{at}{}", "ö".repeat(9000)), json!("x"))).collect();
         let said = any.check("t", &serde_json::Value::Object(members).to_string()).unwrap_err();
         assert!((1500..=4096).contains(&said.len()), "{}: {said}", said.len());
         assert!(said.contains("ö…`: none of the alternatives fits") && said.contains("; 4 more. Correct"), "{said}");

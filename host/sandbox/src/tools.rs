@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use flow::{NoAnswer, PluginId, ProvidedTool, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolSpec};
+use flow::{NoAnswer, ProvidedTool, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolSpec};
 use turn::ports::Progress;
 
 use crate::error::LoadProblem;
@@ -72,7 +72,7 @@ fn valid(listed: Listed, cost: &mut Cost) -> Result<Tool, String> {
 /// A call under way. One that is dropped before it has ended has a report too.
 struct Flight<'a> {
     session: &'a Session,
-    plugin: &'a PluginId,
+    slot: &'a Slot,
     call: &'a ToolCall,
     began: Instant,
     ended: bool,
@@ -85,11 +85,11 @@ impl Flight<'_> {
             ToolOutcome::Skipped(_) => 0,
             _ => u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         };
-        let (plugin, tool, call) = (self.plugin.clone(), self.call.name.clone(), self.call.id.clone());
+        let (plugin, tool, call) = (self.slot.id().clone(), self.call.name.clone(), self.call.id.clone());
         if let ToolOutcome::Failed(failure) = &outcome {
             tracing::warn!(%plugin, tool, "{failure}");
         }
-        let report = ToolReport::new(plugin, tool, call, outcome, nanos);
+        let report = ToolReport::new(plugin, tool, call, outcome, nanos).with_state_reads(self.slot.area.take_reads());
         self.session.events.emit(flow::EventKind::ExtensionTool(report));
     }
 }
@@ -111,8 +111,7 @@ impl SessionExtensions {
         progress: Progress<'_>,
     ) -> Result<ToolOutput, NoAnswer> {
         let slot = &self.slots[plugin];
-        let (session, plugin) = (&*self.session, &slot.plugin.identity.id);
-        let mut flight = Flight { session, plugin, call, began: Instant::now(), ended: false };
+        let mut flight = Flight { session: &self.session, slot, call, began: Instant::now(), ended: false };
         let answer = self.run_tool(slot, call, progress).await;
         flight.end(match &answer {
             Ok(ToolText::Done(_)) => ToolOutcome::Done,
@@ -130,7 +129,7 @@ impl SessionExtensions {
     async fn run_tool(&self, slot: &Slot, call: &ToolCall, progress: Progress<'_>) -> Result<ToolText, NoAnswer> {
         let mut lane = lock(&slot.main).await;
         let run = ToolRun { call, progress };
-        let admitted = self.admit(slot, &run.called())?;
+        let admitted = self.admit(slot, run.called())?;
         let live = slot.take(&mut lane);
         let (mut live, answer, admitted) = self.run(slot, live, admitted, run).await?;
         let guest = live.store.data_mut();

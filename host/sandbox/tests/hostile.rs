@@ -269,8 +269,8 @@ async fn the_breaker_opens_after_three_failures_and_a_good_trial_closes_it() {
     let changes: Vec<(&str, u64)> = events
         .iter()
         .filter_map(|event| match event {
-            EventKind::ExtensionBreaker { plugin, callback, state, retry_after_ms, .. } => {
-                assert_eq!((plugin.as_str(), *callback), ("guest", Some(CallbackKind::PlainText)));
+            EventKind::ExtensionBreaker { plugin, called, state, retry_after_ms, .. } => {
+                assert_eq!((plugin.as_str(), called), ("guest", &CallbackKind::PlainText.into()));
                 Some((state.as_str(), *retry_after_ms))
             }
             _ => None,

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use flow::{
-    BreakerState, CallFailure, CallId, CallbackKind, Called, EventKind, FailureCause, NoAnswer, Power, ToolCall,
-    ToolOutcome, ToolOutput,
+    BreakerState, CallFailure, CallId, Called, EventKind, FailureCause, NoAnswer, Power, ToolCall, ToolOutcome,
+    ToolOutput,
 };
 use support::{Leaping, Stage, Still, open, sandbox, say, source, store};
 use tidegate_sandbox::{LoadProblem, PluginSource, SandboxHost, Setting};
@@ -180,7 +180,7 @@ async fn arguments_that_the_guest_cannot_read_are_for_the_model_to_correct() {
 
 #[tokio::test]
 async fn a_call_is_a_transaction_in_the_instance_of_the_callbacks() {
-    let (extensions, _) = session(provider());
+    let (extensions, stage) = session(provider());
     done(&extensions, "!state-must-set k 1").await;
     let said = async |script: &str| match say(&extensions, script).await.unwrap() {
         flow::TextAnswer::Replace(text) => text,
@@ -193,7 +193,14 @@ async fn a_call_is_a_transaction_in_the_instance_of_the_callbacks() {
     run(&extensions, "!state-must-set k 2\n!reject why").await.unwrap();
     assert_eq!(said("!state-get k\n!count").await, "Some(\"1\")\n1");
     failure(&extensions, "!state-must-set k 3\n!error why").await;
+    extensions.take_state_reads(0);
     assert_eq!(done(&extensions, "!state-get k\n!count").await, "Some(\"1\")\n1");
+    let events = stage.events.lock().unwrap();
+    let reads = events.iter().rev().find_map(|event| match event {
+        EventKind::ExtensionTool(report) => Some(report.state_reads),
+        _ => None,
+    });
+    assert_eq!(reads, Some(1), "the report of a tool has what its call read");
 }
 
 #[tokio::test]
@@ -281,7 +288,7 @@ async fn tools_that_fail_repeatedly_are_not_called_and_callbacks_are() {
     let answer = say(&extensions, "!replace checked").await.unwrap();
     assert_eq!(answer, flow::TextAnswer::Replace("checked".into()), "a model cannot switch off a guard with its tools");
     let opened: Vec<_> = stage.events.lock().unwrap().iter().filter_map(breaker_opened).collect();
-    assert_eq!(opened, [None], "of the tools");
+    assert_eq!(opened, ["tool `run`"]);
 }
 
 #[tokio::test]
@@ -296,14 +303,13 @@ async fn callbacks_that_fail_repeatedly_leave_the_tools_usable() {
     assert!(support::skipped(&extensions, "!replace x").await.is_some());
     assert_eq!(done(&extensions, "!replace done").await, "done");
     let opened: Vec<_> = stage.events.lock().unwrap().iter().filter_map(breaker_opened).collect();
-    assert_eq!(opened, [Some(CallbackKind::PlainText)]);
+    assert_eq!(opened, ["on_plain_text"]);
 }
 
-/// The callback of the event that a breaker has opened.
-#[allow(clippy::option_option, reason = "the event names no callback where it is about tools")]
-fn breaker_opened(event: &EventKind) -> Option<Option<CallbackKind>> {
+/// What was called when a breaker opened.
+fn breaker_opened(event: &EventKind) -> Option<String> {
     match event {
-        EventKind::ExtensionBreaker { callback, state: BreakerState::Open, .. } => Some(*callback),
+        EventKind::ExtensionBreaker { called, state: BreakerState::Open, .. } => Some(called.to_string()),
         _ => None,
     }
 }

@@ -8,8 +8,9 @@
 mod rules;
 
 use flow::{
-    Annotation, AnswerBlock, CallbackKind, CallbackOutcome, CallbackReport, Confirmation, Event, EventKind, EventView,
-    Partial, PluginId, Preview, Registered, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
+    Annotation, AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, Confirmation, Event, EventKind,
+    EventView, Partial, PluginId, Preview, Registered, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus,
+    Usage,
 };
 use serde_json::{Map, Value, json};
 
@@ -136,10 +137,16 @@ fn payload(kind: &EventKind) -> Value {
         }
         Kind::ExtensionCallback(report) => callback(report),
         Kind::ExtensionTool(report) => tool(report),
-        Kind::ExtensionBreaker { plugin, callback, state, reason, retry_after_ms } => json!({
-            "extension_id": plugin.as_str(), "callback": callback.map(CallbackKind::as_str), "state": state.as_str(),
-            "reason": reason, "retry_after_ms": retry_after_ms,
-        }),
+        Kind::ExtensionBreaker { plugin, called, state, reason, retry_after_ms } => {
+            let (callback, tool) = match called {
+                Called::Callback(callback) => (Some(callback.as_str()), None),
+                Called::Tool(name) => (None, Some(name)),
+            };
+            json!({
+                "extension_id": plugin.as_str(), "callback": callback, "tool": tool, "state": state.as_str(),
+                "reason": reason, "retry_after_ms": retry_after_ms,
+            })
+        }
         Kind::ExtensionWithheld { plugin, callback, bytes, reason } => json!({
             "extension_id": plugin.as_str(), "callback": callback.as_str(), "bytes": bytes, "reason": reason,
         }),
@@ -219,16 +226,22 @@ fn callback(report: &CallbackReport) -> Value {
     match &report.outcome {
         CallbackOutcome::Passed | CallbackOutcome::Changed => {}
         CallbackOutcome::Skipped(why) | CallbackOutcome::Ignored(why) => payload["reason"] = json!(why),
-        CallbackOutcome::Failed(failure) => {
-            payload["cause"] = json!(failure.cause.as_str());
-            payload["frames"] = json!(failure.frames);
-            payload["reason"] = json!(failure.message);
-        }
+        CallbackOutcome::Failed(failure) => put_failure(&mut payload, failure),
     }
-    if report.state_reads > 0 {
-        payload["state_reads"] = json!(report.state_reads);
-    }
+    put_reads(&mut payload, report.state_reads);
     payload
+}
+
+fn put_failure(payload: &mut Value, failure: &CallFailure) {
+    payload["cause"] = json!(failure.cause.as_str());
+    payload["frames"] = json!(failure.frames);
+    payload["reason"] = json!(failure.message);
+}
+
+fn put_reads(payload: &mut Value, reads: u64) {
+    if reads > 0 {
+        payload["state_reads"] = json!(reads);
+    }
 }
 
 fn tool(report: &ToolReport) -> Value {
@@ -237,22 +250,14 @@ fn tool(report: &ToolReport) -> Value {
         "tool": report.tool,
         "call_id": report.call.as_str(),
         "duration_us": report.nanos as f64 / 1000.0,
+        "outcome": report.outcome.as_str(),
     });
-    let (outcome, reason) = match &report.outcome {
-        ToolOutcome::Done => ("done", None),
-        ToolOutcome::Rejected(why) => ("rejected", Some(why)),
-        ToolOutcome::Skipped(why) => ("skipped", Some(why)),
-        ToolOutcome::Stopped => ("stopped", None),
-        ToolOutcome::Failed(failure) => {
-            payload["cause"] = json!(failure.cause.as_str());
-            payload["frames"] = json!(failure.frames);
-            ("error", Some(&failure.message))
-        }
-    };
-    payload["outcome"] = json!(outcome);
-    if let Some(reason) = reason {
-        payload["reason"] = json!(reason);
+    match &report.outcome {
+        ToolOutcome::Done | ToolOutcome::Stopped => {}
+        ToolOutcome::Rejected(why) | ToolOutcome::Skipped(why) => payload["reason"] = json!(why),
+        ToolOutcome::Failed(failure) => put_failure(&mut payload, failure),
     }
+    put_reads(&mut payload, report.state_reads);
     payload
 }
 

@@ -281,7 +281,7 @@ const REQUIRED: [(&str, &[&str]); 38] = [
     ("steering_message", &["role", "text"]),
     ("custom_message", &["custom_type", "text", "hidden"]),
     ("extension_registered", &["extension_id", "version", "callbacks"]),
-    ("extension_breaker", &["extension_id", "callback", "state", "reason", "retry_after_ms"]),
+    ("extension_breaker", &["extension_id", "callback", "tool", "state", "reason", "retry_after_ms"]),
     ("extension_withheld", &["extension_id", "callback", "bytes", "reason"]),
     ("extension_unregistered", &["extension_id", "reason"]),
     ("extension_callback", &["extension_id", "callback", "duration_us", "outcome"]),
@@ -438,8 +438,15 @@ fn samples() -> Vec<EventKind> {
         ),
         EventKind::ExtensionBreaker {
             plugin: plugin(),
-            callback: Some(CallbackKind::Tag),
+            called: CallbackKind::Tag.into(),
             state: BreakerState::HalfOpen,
+            reason: "r".into(),
+            retry_after_ms: 0,
+        },
+        EventKind::ExtensionBreaker {
+            plugin: plugin(),
+            called: flow::Called::Tool("t".into()),
+            state: BreakerState::Open,
             reason: "r".into(),
             retry_after_ms: 0,
         },
@@ -489,7 +496,9 @@ fn records_say_what_their_event_says() {
     );
     assert_eq!(of("extension_callback", "outcome"), ["passed", "changed", "skipped", "ignored", "error", "passed"]);
     assert_eq!(of("extension_callback", "state_reads")[4..], [Value::Null, 2.into()]);
-    assert_eq!(of("extension_breaker", "state"), ["half_open"]);
+    assert_eq!(of("extension_breaker", "state"), ["half_open", "open"]);
+    assert_eq!(of("extension_breaker", "callback"), [Value::from("on_tag"), Value::Null]);
+    assert_eq!(of("extension_breaker", "tool"), [Value::Null, "t".into()]);
     assert_eq!(of("extension_callback", "cause")[4], "trap");
     assert_eq!(of("extension_callback", "duration_us")[0], 1.5);
     assert_eq!(of("cognition_out", "is_partial"), [true, false]);

@@ -2,8 +2,8 @@
 
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, TurnStatus};
 use crate::{
-    Action, Annotation, BreakerState, CallId, CallbackKind, Confirmation, ErrorClass, PluginId, Preview, Registered,
-    RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, ToolReport, Usage,
+    Action, Annotation, BreakerState, CallId, CallbackKind, Called, Confirmation, ErrorClass, PluginId, Preview,
+    Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, ToolReport, Usage,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -332,8 +332,8 @@ events! {
     ExtensionBreaker {
         /// The extension's id.
         plugin: PluginId,
-        /// The callback whose call changed the state; `None`: it is the breaker of the tools.
-        callback: Option<CallbackKind>,
+        /// The callback or tool whose call changed the state. Callbacks have one breaker, and tools another.
+        called: Called,
         /// The state from now on.
         state: BreakerState,
         /// What changed it.

@@ -4,7 +4,7 @@
 use flow::{
     Action, BreakerState, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Event,
     EventKind, Evidence, FailureCause, PluginId, RegistrationAction, RuleMatch, RuleRecord, RunPosition, SessionId,
-    StopReason, StreamKind, TurnStatus, Usage,
+    StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use tidegate_metrics::SessionMetrics;
 
@@ -56,9 +56,15 @@ pub(crate) fn failed(id: &str) -> CallbackOutcome {
     })
 }
 
+/// A call of a tool of the extension that read so many values.
+pub(crate) fn ran(id: &str, reads: u64) -> EventKind {
+    let report = ToolReport::new(plugin(id), "t".into(), CallId::new("1"), ToolOutcome::Done, 1);
+    EventKind::ExtensionTool(report.with_state_reads(reads))
+}
+
 pub(crate) fn breaker(id: &str, state: BreakerState) -> EventKind {
-    let (callback, reason) = (Some(CallbackKind::Tag), "r".to_owned());
-    EventKind::ExtensionBreaker { plugin: plugin(id), callback, state, reason, retry_after_ms: 0 }
+    let (called, reason) = (CallbackKind::Tag.into(), "r".to_owned());
+    EventKind::ExtensionBreaker { plugin: plugin(id), called, state, reason, retry_after_ms: 0 }
 }
 
 pub(crate) fn breaker_of_tools(id: &str, state: BreakerState) -> EventKind {
