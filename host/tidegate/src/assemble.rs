@@ -97,7 +97,10 @@ fn guarded(operator: &Operator, plugins: &[config::ConfiguredPlugin]) -> Vec<too
     let plugins = plugins.iter().flat_map(|plugin| {
         let manifest = guard(&plugin.manifest.folder.join(config::MANIFEST_FILE), "is the manifest of a loaded plugin");
         let component = plugin.manifest.component.iter().map(|path| guard(path, "is the component of a loaded plugin"));
-        std::iter::once(manifest).chain(component)
+        // Its source is code that `plugin build --watch` turns into the component.
+        let is_built = plugin.manifest.build.is_some();
+        let source = is_built.then(|| guard(&plugin.manifest.folder, "contains the source of a loaded plugin"));
+        std::iter::once(manifest).chain(component).chain(source)
     });
     file.chain(folders).chain(plugins).collect()
 }
@@ -161,5 +164,51 @@ pub(crate) fn turn(
         max_retries: operator.turn.max_retries,
         live: true,
         workspace: workspace.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use flow::{CallId, Permission, ToolCall};
+    use turn::ports::Tools as _;
+
+    use super::tools;
+
+    #[test]
+    fn what_plugins_consist_of_is_not_written_unasked() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let head = |id: &str| format!("id = \"{id}\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"d\"\n");
+        write("built/plugin.toml", &format!("{}[build]\nkind = \"rust\"\n", head("built")));
+        write("made/plugin.toml", &format!("{}[component]\npath = \"made.wasm\"\n", head("made")));
+        write("made/made.wasm", "");
+        let text = "[[plugin]]\npath = \"built\"\n[[plugin]]\npath = \"made\"\n[tools.permission]\n\"*\" = \"allow\"\n";
+        write("tidegate.toml", text);
+        let operator = config::Operator::load(&folder.path().join("tidegate.toml")).unwrap();
+        let plugins = operator.load_plugins().unwrap();
+        let tools = ::tools::BuiltinTools::new(folder.path(), tools(&operator, &[], &plugins)).unwrap();
+        for (path, guarded) in [
+            ("tidegate.toml", Some("contains the permissions")),
+            ("built/plugin.toml", Some("is the manifest")),
+            ("built/src/lib.rs", Some("contains the source of a loaded plugin")),
+            ("built/new/file", Some("contains the source of a loaded plugin")),
+            ("made/plugin.toml", Some("is the manifest")),
+            ("made/made.wasm", Some("is the component")),
+            ("made/notes.md", None),
+            ("builtin/src/lib.rs", None),
+        ] {
+            let arguments = serde_json::json!({"path": path, "content": ""}).to_string();
+            let call = ToolCall { id: CallId::new("c1"), name: "write_file".into(), arguments };
+            match (tools.prepare(&call).permission(), guarded) {
+                (Permission::Ask { reason }, Some(part)) => assert!(reason.contains(part), "{path}: {reason}"),
+                (Permission::Allow, None) => {}
+                (other, _) => panic!("{path}: {other:?}"),
+            }
+        }
     }
 }
