@@ -44,7 +44,7 @@ pub(crate) struct Common {
     /// Also load the plugin in this folder; it receives only the powers given with --grant
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) plugin: Vec<PathBuf>,
-    /// Grant powers to the plugins given with --plugin: state, session, history, tools, prompt (comma-separated)
+    /// Grant powers to the plugins given with --plugin (comma-separated)
     #[arg(long, global = true, value_name = "POWERS", value_delimiter = ',')]
     pub(crate) grant: Vec<Power>,
     /// Set a plugin's setting, overriding the operator's file; separate the items of a list with commas
