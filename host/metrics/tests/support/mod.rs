@@ -2,9 +2,9 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use flow::{
-    Action, BreakerState, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Event,
-    EventKind, Evidence, FailureCause, PluginId, RegistrationAction, RuleMatch, RuleRecord, RunPosition, SessionId,
-    StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
+    Action, BreakerState, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Called, ErrorClass,
+    Event, EventKind, Evidence, FailureCause, PluginId, RegistrationAction, RuleMatch, RuleRecord, RunPosition,
+    SessionId, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use tidegate_metrics::SessionMetrics;
 
@@ -68,7 +68,13 @@ pub(crate) fn breaker(id: &str, state: BreakerState) -> EventKind {
 }
 
 pub(crate) fn breaker_of_tools(id: &str, state: BreakerState) -> EventKind {
-    EventKind::ExtensionBreaker { plugin: plugin(id), callback: None, state, reason: "r".to_owned(), retry_after_ms: 0 }
+    EventKind::ExtensionBreaker {
+        plugin: plugin(id),
+        called: Called::Tool("run".to_owned()),
+        state,
+        reason: "r".to_owned(),
+        retry_after_ms: 0,
+    }
 }
 
 pub(crate) fn state(id: &str, operation: &str, size_bytes: u64) -> EventKind {
