@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
 
@@ -47,11 +48,25 @@ impl Place {
         same.then_some((bytes, digest))
     }
 
-    /// Writes the component, then its list. Returns the component's digest.
-    pub(crate) fn store(&self, bytes: &[u8], module: &Path) -> Result<String, BuildError> {
+    /// Writes the component, then its list. Returns the component's digest. An input that was written since the build `began` may not be
+    /// what was compiled: then there is no list, and the next build compiles again.
+    pub(crate) fn store(&self, bytes: &[u8], module: &Path, began: SystemTime) -> Result<String, BuildError> {
         let digest = hex(&Sha256::digest(bytes));
+        let inputs = self.inputs(module)?;
+        // Cargo writes the lock file itself, and what build scripts make is in the target folder.
+        let target_dir = self.component.ancestors().nth(2).unwrap_or(Path::new("/"));
+        let is_own = |input: &Path| input.ends_with("Cargo.lock") || input.starts_with(target_dir);
+        let written = |input: &PathBuf| {
+            let modified = input.metadata().and_then(|about| about.modified());
+            !is_own(input) && modified.is_ok_and(|modified| modified >= began)
+        };
+        if inputs.iter().any(written) {
+            drop(fs::remove_file(&self.list));
+            files::write(&self.component, bytes)?;
+            return Ok(digest);
+        }
         let mut list = format!("{HEAD}\nway {}\ncomponent {digest}\n", self.way);
-        for input in self.inputs(module)? {
+        for input in inputs {
             // Writing to a String cannot fail.
             let _ = writeln!(list, "{} {}", digest_of(&input), input.display());
         }

@@ -25,6 +25,7 @@ mod toolchain;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 pub use error::BuildError;
 pub use scaffold::{RECORDING, ScaffoldError, create_plugin};
@@ -111,11 +112,12 @@ pub fn build(plugin_dir: &Path, options: &Options, progress: &mut dyn FnMut(&str
     if let Some((bytes, digest)) = place.fresh() {
         return Ok(Built { component: place.component, bytes, digest, fresh: true });
     }
+    let began = SystemTime::now();
     cargo::check_crate_type(&dir)?;
     let toolchain = toolchain::find(&dir, way.as_ref(), progress)?;
     let module = cargo::compile(&dir, &target_dir, &toolchain, progress)?;
     let bytes = encode::component(&dir, &files::read(&module)?)?;
-    let digest = place.store(&bytes, &module)?;
+    let digest = place.store(&bytes, &module, began)?;
     Ok(Built { component: place.component, bytes, digest, fresh: false })
 }
 
