@@ -8,11 +8,17 @@ use crate::Metrics;
 
 impl Metrics {
     /// Writes the OpenMetrics text to `path`. A reader sees the former content or the new one, never a part: the text is written to
-    /// a file in the same folder, which then replaces the former one.
+    /// a file in the same folder, which then replaces the former one. A link is followed; a pipe or a device is written to directly.
     ///
     /// # Errors
     /// The file cannot be written. Nothing is left of the attempt then.
     pub fn write_file(&self, path: &Path) -> io::Result<()> {
+        // Links are followed, and stay.
+        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+            // A pipe or a device cannot be replaced.
+            return OpenOptions::new().write(true).open(path)?.write_all(self.openmetrics().as_bytes());
+        }
         let temporary = next_to(path)?;
         let written = write_new(&temporary, &self.openmetrics()).and_then(|()| fs::rename(&temporary, path));
         if written.is_err() {

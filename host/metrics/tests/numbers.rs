@@ -174,6 +174,15 @@ fn a_file_is_replaced_as_a_whole_and_nothing_is_left_of_a_failure() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), metrics.openmetrics());
     // A folder cannot be replaced by a file: the failure comes after the text was written.
     std::fs::create_dir_all(folder.path().join("taken/by-something")).unwrap();
+    #[cfg(unix)]
+    {
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        metrics.write_file(&link).unwrap();
+        assert!(link.is_symlink(), "the link is followed");
+        metrics.write_file("/dev/null".as_ref()).unwrap();
+        assert!(!std::path::Path::new("/dev/null").is_file(), "a device stays what it is");
+    }
     assert!(metrics.write_file(&folder.path().join("taken")).is_err());
     assert!(metrics.write_file(&folder.path().join("missing/metrics.txt")).is_err());
     assert!(metrics.write_file("/".as_ref()).is_err());
