@@ -87,7 +87,7 @@ pub(crate) enum Command {
     },
     /// Print the request that a turn would send, part by part with its origin; nothing is sent
     Explain {
-        /// The user's input; plugins see it as in a turn
+        /// The user's input, or `-` for standard input; plugins see it as in a turn
         #[arg(long, value_name = "INPUT")]
         prompt: String,
         /// Print a JSON object, with all texts whole
@@ -344,7 +344,7 @@ pub(crate) struct Doctor {
 }
 
 /// The arguments that select the model.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ProviderArgs {
     /// The provider: anthropic, openai-chat, openai-responses, recording
     #[arg(long, value_name = "KIND")]

@@ -1,12 +1,13 @@
 //! `tidegate explain --prompt`: the request that a turn would send, part by part, each with its origin. Nothing is sent.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use tidegate::{
-    BoxFuture, ErrorClass, EventKind, Host, Message, Model, ModelError, ModelStream, Origin, Prompt, ProviderKind,
-    SessionOptions, StatePlace, TurnStatus,
+    BoxFuture, ErrorClass, Host, Loaded, Message, Model, ModelError, ModelStream, Origin, PluginInfo, Prompt,
+    ProviderKind, SessionOptions, StatePlace, TurnStatus,
 };
 
 use crate::args::Common;
@@ -14,7 +15,8 @@ use crate::exit::{Exit, Failure};
 use crate::print::shorten;
 use crate::screen::clean::flat;
 use crate::screen::table::{self, Cell};
-use crate::{open, print, say, screen};
+use crate::summary::Summary;
+use crate::{open, print, run, say, screen};
 
 /// The columns that a part's text has in the table.
 const SHOWN: usize = 60;
@@ -26,9 +28,10 @@ const SHOWN: usize = 60;
 /// ```json
 /// {"system": [{"origin": "host", "bytes": 12, "text": "…"}],
 ///  "messages": [{"origin": "user", "role": "user", "hidden": false, "bytes": 5, "text": "…"}],
-///  "tools": [{"name": "read_file", "bytes": 310, "description": "…", "parameters": {}}]}
+///  "tools": [{"origin": "built in", "name": "read_file", "bytes": 310, "description": "…", "parameters": {}}]}
 /// ```
 pub(crate) async fn prompt(common: &Common, input: &str, json: bool) -> Result<Exit, Failure> {
+    let input = run::prompts(&[input.to_owned()])?.concat();
     let mut operator = open::operator(common)?;
     operator.state.place = StatePlace::Memory;
     let name = operator.provider.model.clone().unwrap_or_else(|| "none".to_owned());
@@ -39,20 +42,23 @@ pub(crate) async fn prompt(common: &Common, input: &str, json: bool) -> Result<E
     let session = host.session(SessionOptions::new(&common.workspace)).await?;
     print::warnings(&session.loaded());
     let mut turn = session.prompt(input);
+    let mut troubles = Summary::default();
     while let Some(event) = turn.next().await {
-        if let EventKind::Notice { message } = &event.kind {
-            say::note(format_args!("warning: {message}"));
-        }
+        troubles.take(&event);
     }
+    troubles.problems(1).iter().for_each(|problem| say::note(format_args!("warning: {problem}")));
+    let origins = tool_origins(&session.loaded());
     let report = turn.report().await;
     let prompt = captured.prompt.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(prompt) = prompt else {
-        return Err(Failure::late(format_args!("there is no request for this input: {}", why(&report.status))));
+        say::note(format_args!("there is no request for this input: {}", why(&report.status)));
+        // As of a turn that a plugin answers, `run` ends well; here nothing was explained.
+        return Ok(if report.status == TurnStatus::Completed { Exit::Failed } else { Exit::of(&report.status) });
     };
     if json {
-        screen::json(&as_json(&prompt))?;
+        screen::json(&as_json(&prompt, &origins))?;
     } else {
-        text(&prompt)?;
+        text(&prompt, &origins)?;
     }
     Ok(Exit::Completed)
 }
@@ -89,7 +95,22 @@ impl Model for Capture {
     }
 }
 
-fn text(prompt: &Prompt) -> Result<(), Failure> {
+/// The plugin that provides a tool, by the tool's name; the others are built in.
+type Origins = BTreeMap<String, String>;
+
+fn tool_origins(loaded: &Loaded) -> Origins {
+    let tools = |plugin: PluginInfo| {
+        let origin = format!("plugin `{}`", plugin.id);
+        plugin.tools.into_iter().map(move |tool| (tool.spec.name, origin.clone()))
+    };
+    loaded.plugins().into_iter().flat_map(tools).collect()
+}
+
+fn origin<'o>(tool: &str, origins: &'o Origins) -> &'o str {
+    origins.get(tool).map_or("built in", String::as_str)
+}
+
+fn text(prompt: &Prompt, origins: &Origins) -> Result<(), Failure> {
     let row = |part: String, bytes: usize, origin: String, text: &str| -> Vec<Cell> {
         vec![part.into(), format!("{bytes:>6}").into(), flat(&origin).into(), shorten(text.trim(), SHOWN).into()]
     };
@@ -104,7 +125,8 @@ fn text(prompt: &Prompt) -> Result<(), Failure> {
     }
     for (at, tool) in (1..).zip(&prompt.tools) {
         let bytes = tool.description.len() + tool.parameters.to_string().len();
-        rows.push(row(format!("tool {at}"), bytes, flat(&tool.name), &tool.description));
+        let origin = origin(&tool.name, origins).to_owned();
+        rows.push(row(format!("tool {at} ({})", flat(&tool.name)), bytes, origin, &tool.description));
     }
     let mut out = screen::out();
     for line in table::lines(&["part", " bytes", "origin", "text"], &rows) {
@@ -124,7 +146,7 @@ fn author(message: &Message) -> String {
     }
 }
 
-fn as_json(prompt: &Prompt) -> Value {
+fn as_json(prompt: &Prompt, origins: &Origins) -> Value {
     let block = |block: &tidegate::SystemBlock| json!({"origin": block.origin.to_string(), "bytes": block.text.len(), "text": block.text});
     let message = |message: &Arc<Message>| {
         let text = message.plain_text();
@@ -134,7 +156,8 @@ fn as_json(prompt: &Prompt) -> Value {
     };
     let tool = |tool: &tidegate::ToolSpec| {
         let bytes = tool.description.len() + tool.parameters.to_string().len();
-        json!({"name": tool.name, "bytes": bytes, "description": tool.description, "parameters": tool.parameters})
+        let origin = origin(&tool.name, origins);
+        json!({"origin": origin, "name": tool.name, "bytes": bytes, "description": tool.description, "parameters": tool.parameters})
     };
     json!({
         "system": prompt.system.iter().map(block).collect::<Vec<_>>(),

@@ -82,7 +82,7 @@ impl Printer {
                 self.line(&err(style::DIM, &format!("  released {bytes} held-back bytes: `{bound}` was reached")))?;
             }
             EventKind::RulesReloaded { active, notices } => {
-                self.line(&err(style::DIM, &format!("  rules were edited: {active} are in use now")))?;
+                self.line(&err(style::DIM, &format!("  the rules changed: {active} are in use now")))?;
                 for notice in notices {
                     self.line(&format!("{} {notice}", err(style::WARNING, "!")))?;
                 }

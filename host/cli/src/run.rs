@@ -43,8 +43,12 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         .confirm(Arc::new(Terminal { printed: printed_calls }))
         .permissions(open::permissions(&args.permission)?)
         .record(args.record.clone());
-    let again = common.clone();
-    let builder = builder.follow(move || open::operator(&again).map_err(Failure::into_line));
+    let (again, provider) = (common.clone(), args.provider.clone());
+    let builder = builder.follow(move || {
+        let mut operator = open::operator(&again).map_err(Failure::into_line)?;
+        open::choose_provider(&mut operator, &provider).map_err(Failure::into_line)?;
+        Ok(operator)
+    });
     let host = measured.count(builder).open().await?;
     let mut options = SessionOptions::new(&common.workspace);
     if let Some(id) = args.session {
@@ -203,7 +207,7 @@ fn as_json(report: &TurnReport, partial: &str, problems: &[&String]) -> serde_js
     })
 }
 
-fn prompts(arguments: &[String]) -> Result<Vec<String>, Failure> {
+pub(crate) fn prompts(arguments: &[String]) -> Result<Vec<String>, Failure> {
     if arguments.iter().filter(|argument| *argument == "-").count() > 1 {
         return Err(Failure::setup("standard input can be read once: give `-` for one prompt only"));
     }

@@ -35,6 +35,10 @@ impl Summary {
             }
             EventKind::Notice { message } => vec![message.clone()],
             EventKind::RulesReloaded { notices, .. } => notices.clone(),
+            // What it checked or added is missing from here on.
+            EventKind::ExtensionUnregistered { plugin, action, reason } => {
+                vec![format!("plugin {plugin} left the session ({action}): {reason}")]
+            }
             _ => Vec::new(),
         };
         if !problems.is_empty() {
