@@ -450,6 +450,38 @@ async fn a_plugin_that_moved_keeps_its_state_and_an_edited_entry_replaces_what_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_component_that_does_not_guard_takes_no_guards_place_while_the_program_runs() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/pass-through");
+    let other = tidegate_build::build(&source, &tidegate_build::Options::default(), &mut |_| {}).unwrap().bytes;
+    let place = Place::new("required = true");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    fs::write(place.plugin().join("component.wasm"), &other).unwrap();
+    let (text, changes) = run.turn("!state-get k").await;
+    assert_eq!(text, "Some(\"kept\")");
+    assert!(changes.len() == 1 && changes[0].contains("does not guard with `"), "{changes:?}");
+    // Where nobody asked for a guard, it is another version.
+    let place = Place::new("");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    fs::write(place.plugin().join("component.wasm"), &other).unwrap();
+    assert_eq!(run.turn("!state-get k").await, ("!state-get k".into(), vec!["reload conformance 0.1.0".to_owned()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_that_is_gone_unregisters_nothing() {
+    let place = Place::new("");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    fs::remove_file(place.operator_file()).unwrap();
+    let (text, changes) = run.turn("!state-get k").await;
+    assert_eq!(text, "Some(\"kept\")");
+    assert!(changes.len() == 1 && changes[0].contains("tidegate.toml is not there"), "{changes:?}");
+    place.write_operator(&Place::entry(""));
+    assert_eq!(run.say("!state-get k").await, "Some(\"kept\")");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_call_fails_while_plugins_are_reloaded_under_many_sessions() {
     let place = Arc::new(Place::new(""));
     let host = place.host().await;

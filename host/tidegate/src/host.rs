@@ -154,7 +154,7 @@ impl HostBuilder {
 
     /// Follows the operator's file: where it was edited, `read` gives the settings, with everything that wins over the file, and they
     /// are in force from the next turn of each session on. An edited file that cannot be used, or that names a plugin which cannot be
-    /// loaded, changes nothing and is reported. `[provider]`, `[state]`, `[tools]`, `[rules]` and the entries of required plugins
+    /// loaded, changes nothing and is reported. `[provider]`, `[state]`, `[turn]`, `[tools]`, `[rules]` and the entries of required plugins
     /// stay as they were when the host was opened: a command that the model runs must not switch off what guards against it.
     ///
     /// The error of `read` is one line, as of [`Diagnostics::in_one_line`].

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::{FileStamp, Operator, PluginEntry};
-use flow::PluginId;
+use flow::{CallbackKind, OnFailure, PluginId, Registered};
 use tokio::sync::Mutex as Turnstile;
 
 use crate::host::blocking;
@@ -254,6 +254,12 @@ impl Desired {
         if settled && self.problem.is_none() {
             return None;
         }
+        if !follow.path.exists() {
+            // Without a file there would be no plugins, and what they kept would be deleted.
+            let why = format!("{} is not there", follow.path.display());
+            self.refuse("read", &why, problems);
+            return None;
+        }
         match (follow.read)() {
             Ok(operator) => {
                 let text = |operator: &Operator| operator.source.as_ref().map(|source| source.text.clone());
@@ -310,6 +316,7 @@ impl Desired {
         let parts = [
             ("[provider]", edited.provider != own.provider),
             ("[state]", edited.state != own.state),
+            ("[turn]", edited.turn != own.turn),
             ("[tools]", edited.tools != own.tools),
             ("[rules]", edited.rules != own.rules || !edited.rule_folders.is_same(&own.rule_folders)),
         ];
@@ -320,6 +327,7 @@ impl Desired {
         Operator {
             provider: own.provider.clone(),
             state: own.state.clone(),
+            turn: own.turn,
             tools: own.tools.clone(),
             rules: own.rules.clone(),
             rule_folders: own.rule_folders.clone(),
@@ -435,7 +443,14 @@ fn renewed(
             touched.into_iter().for_each(|files| prior.loaded.is_loaded_from(files));
             keep()
         }
-        Ok(new) if new.id() == id => Ok(Arc::new(new)),
+        Ok(new) if new.id() == id => match lost_guard(&prior.loaded, &new) {
+            Some(callback) => refuse(format!(
+                "plugin `{id}` was not reloaded: the new version does not guard with `{}` as the one in use does. Restart the program to \
+                 use it all the same.",
+                callback.as_str()
+            )),
+            None => Ok(Arc::new(new)),
+        },
         Ok(new) => {
             let (new, file) = (new.id(), entry.folder.join(config::MANIFEST_FILE));
             refuse(format!(
@@ -460,6 +475,21 @@ impl Desired {
             && now.iter().zip(then).all(|(a, b)| is_same_entry(a, b))
             && self.operator.limits == before.operator.limits
     }
+}
+
+/// A callback of a plugin that is required, or that fails closed, which a new version does not register, or does not fail closed. A
+/// component that is put in its place while the program runs must not end the guard.
+fn lost_guard(prior: &LoadedPlugin, new: &LoadedPlugin) -> Option<CallbackKind> {
+    let callbacks = |of: &LoadedPlugin| -> Vec<Registered> {
+        of.component.iter().flat_map(|component| component.registration().callbacks.clone()).collect()
+    };
+    let (before, after) = (callbacks(prior), callbacks(new));
+    let guards = |one: &&Registered| prior.plugin.entry.required || one.on_failure != OnFailure::Skip;
+    let keeps = |one: &Registered| {
+        let same = after.iter().find(|other| other.kind() == one.kind());
+        same.is_some_and(|same| one.on_failure == OnFailure::Skip || same.on_failure != OnFailure::Skip)
+    };
+    before.iter().filter(guards).find(|one| !keeps(one)).map(Registered::kind)
 }
 
 /// Whether all but the plugins is the same, wherever in the file it is.
