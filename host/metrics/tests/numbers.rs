@@ -180,6 +180,7 @@ fn a_file_is_replaced_as_a_whole_and_nothing_is_left_of_a_failure() {
         std::os::unix::fs::symlink(&file, &link).unwrap();
         metrics.write_file(&link).unwrap();
         assert!(link.is_symlink(), "the link is followed");
+        std::fs::remove_file(&link).unwrap();
         metrics.write_file("/dev/null".as_ref()).unwrap();
         assert!(!std::path::Path::new("/dev/null").is_file(), "a device stays what it is");
     }
