@@ -1,7 +1,7 @@
 //! The plugins of a host, which follow their files, the operator's file, and what the embedder registers.
 //!
-//! A changed plugin is checked, compiled and registered while sessions go on with the version before it; each session changes to the
-//! new one when its next turn starts. What cannot be loaded leaves the version before it in use, and is reported.
+//! A changed plugin is checked, compiled and registered while sessions continue with the previous version; each session changes to the
+//! new one when its next turn starts. If a new version cannot be loaded, the previous one stays in use and the error is reported.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -115,8 +115,8 @@ impl LivePlugins {
         self.published.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the files, and loads what has changed. Where nothing was touched this costs a question to the system for each file.
-    /// What keeps it from looking comes back in words.
+    /// Looks at the files, and loads the plugins that have changed. If no file was touched, this costs one system call for each file.
+    /// Returns the reason if it cannot look, or takes too long.
     pub(crate) async fn refresh(self: &Arc<Self>) -> Option<String> {
         let looking = async {
             let mut desired = Arc::clone(&self.desired).lock_owned().await;

@@ -45,7 +45,7 @@ impl SessionPlugins {
         }
     }
 
-    /// What the session goes by in its current turn, or did in its last one.
+    /// The plugins and rules of the session's current turn, or of its last one.
     pub(crate) fn loaded(&self) -> Arc<Loaded> {
         Arc::clone(&self.state().loaded)
     }
@@ -84,7 +84,7 @@ impl SessionPlugins {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the session goes by from now on, where that is something else.
+    /// The plugins and rules that the session is to use from now on, if they differ from the current ones.
     ///
     /// # Errors
     /// It cannot be loaded for the session's workspace.

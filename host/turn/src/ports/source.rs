@@ -8,8 +8,8 @@ use super::{BoxFuture, ExtensionHost, RuleSource, Tools};
 
 /// Decides which extensions a session has. Asked when a turn starts, before the rules are.
 pub trait ExtensionSource: Send + Sync {
-    /// Returns what changed since the last call. The session goes by it at once, for this turn and those that follow; nothing of
-    /// it changes while a turn runs. Dropping the future cancels the request; no change is lost for the next one.
+    /// Returns what changed since the last call. It applies to the turn that starts and to those that follow; nothing of it changes
+    /// while a turn runs. Dropping the future cancels the request; no change is lost for the next one.
     ///
     /// # Errors
     /// An extension that the operator requires cannot be used: the turn must not begin. The string names it and the remedy.
@@ -19,7 +19,7 @@ pub trait ExtensionSource: Send + Sync {
 /// The answer of an [`ExtensionSource`].
 #[derive(Default)]
 pub struct ExtensionUpdate {
-    /// What the session goes by from now on; `None` where nothing changed.
+    /// The extensions from now on; `None` if nothing changed.
     pub set: Option<ExtensionSet>,
     /// Problems found meanwhile, such as a new version that cannot be loaded, each once.
     pub notices: Vec<String>,
