@@ -391,12 +391,16 @@ pub(crate) struct Run {
     pub(crate) metrics: Metrics,
 }
 
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:9464; host names are not accepted")
+}
+
 /// The arguments that select where metrics can be read.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Metrics {
     /// Serve metrics for Prometheus at http://IP:PORT/metrics while the program runs, such as 127.0.0.1:9464. There is no
     /// authentication: give a loopback address
-    #[arg(long, value_name = "IP:PORT")]
+    #[arg(long, value_name = "IP:PORT", value_parser = address)]
     pub(crate) metrics: Option<SocketAddr>,
     /// Write metrics in the OpenMetrics text format to this file when the last turn has ended, also if it failed
     #[arg(long, value_name = "FILE")]
