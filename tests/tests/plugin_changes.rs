@@ -460,6 +460,12 @@ async fn a_component_that_does_not_guard_takes_no_guards_place_while_the_program
     let (text, changes) = run.turn("!state-get k").await;
     assert_eq!(text, "Some(\"kept\")");
     assert!(changes.len() == 1 && changes[0].contains("does not guard with `"), "{changes:?}");
+    // A policy is the embedder's to relax.
+    let place = Place::new("on_failure = \"withhold\"");
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    host.plugins().configure(&id("conformance"), |entry| entry.fails_closed = Some(false)).await.unwrap();
+    assert_eq!(run.turn("!count").await, (NEW.to_owned(), vec!["reload conformance 0.1.0".to_owned()]));
     // Where nobody asked for a guard, it is another version.
     let place = Place::new("");
     let host = place.host().await;

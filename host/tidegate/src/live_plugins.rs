@@ -160,11 +160,15 @@ impl LivePlugins {
         let mut problems = Vec::new();
         let loaded = match desired.reread(&mut problems) {
             // The edited file counts as a whole, or not at all.
-            Some(operator) => {
+            Some(edited) => {
+                // They are true only of a file that is used.
+                let mut notes = Vec::new();
+                let operator = desired.with_fixed_parts(edited, &mut notes);
                 let mut next = Desired { operator, ..desired.clone() };
-                next.drop_overridden(&mut problems);
+                next.drop_overridden(&mut notes);
                 let loaded = next.load(&before, &mut problems);
                 if loaded.is_ok() {
+                    problems.append(&mut notes);
                     *desired = Desired { problem: None, ..next };
                 }
                 loaded
@@ -275,7 +279,7 @@ impl Desired {
                     self.refuse("used", &why, problems);
                     return None;
                 }
-                Some(self.with_fixed_parts(operator, problems))
+                Some(operator)
             }
             Err(found) => {
                 self.refuse("read", &found, problems);
@@ -389,11 +393,19 @@ impl Desired {
         let off = before.records.iter().filter(is_off).map(|record| Record { enabled: false, ..record.clone() });
         records.extend(off.collect::<Vec<_>>());
         if let Some(error) = load::tool_clash(&records) {
-            let as_before = self.is_as_before(before);
-            if !as_before {
+            if !self.is_as_before(before) {
                 return Err(error);
             }
-            problems.push(format!("changed plugins were not reloaded: {}", error.in_one_line()));
+            let problem = format!("changed plugins were not reloaded: {}", error.in_one_line());
+            let is_changed = |prior: &&Record| {
+                let now = records.iter().find(|record| record.serial == prior.serial);
+                now.is_some_and(|now| !Arc::ptr_eq(&now.loaded, &prior.loaded))
+            };
+            let reported =
+                before.records.iter().filter(is_changed).map(|prior| prior.loaded.note_problem(Some(&problem)));
+            if reported.fold(false, |any, new| any | new) {
+                problems.push(problem);
+            }
             return Ok(None);
         }
         let is_same = |(a, b): (&Record, &Record)| {
@@ -444,12 +456,13 @@ fn renewed(
             keep()
         }
         Ok(new) if new.id() == id => match lost_guard(&prior.loaded, &new) {
-            Some(callback) => refuse(format!(
+            // Who changes the entry decides about the policy too.
+            Some(callback) if as_before => refuse(format!(
                 "plugin `{id}` was not reloaded: the new version does not guard with `{}` as the one in use does. Restart the program to \
                  use it all the same.",
                 callback.as_str()
             )),
-            None => Ok(Arc::new(new)),
+            Some(_) | None => Ok(Arc::new(new)),
         },
         Ok(new) => {
             let (new, file) = (new.id(), entry.folder.join(config::MANIFEST_FILE));
