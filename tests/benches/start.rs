@@ -59,7 +59,11 @@ pub(crate) fn bench() {
 
 fn operator() -> String {
     let entry = |name: &str| {
-        let grants = if name == "redact-secrets" { r#"["state"]"# } else { r#"["state", "prompt"]"# };
+        let grants = match name {
+            "redact-secrets" => r#"["state"]"#,
+            "session-notes" => r#"["state", "prompt", "provide-tools"]"#,
+            _ => r#"["state", "prompt"]"#,
+        };
         format!("[[plugin]]\npath = \"{name}\"\ngrants = {grants}\n\n")
     };
     PLUGINS.map(entry).concat()
