@@ -53,6 +53,6 @@ pub use tag_pattern::{InvalidTagPattern, TagPattern};
 pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
 pub use verdict::{Evidence, RuleMatch, RuleRecord};
 pub use words::{
-    Action, BreakerState, ErrorClass, KeySource, NotAVariable, PermissionMode, Position, Power, ProviderKind,
-    RegistrationAction, SettingKind, SettingValue, StateBackend,
+    Action, BreakerScope, BreakerState, ErrorClass, KeySource, NotAVariable, PermissionMode, Position, Power,
+    ProviderKind, RegistrationAction, SettingKind, SettingValue, StateBackend,
 };

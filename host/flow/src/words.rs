@@ -177,7 +177,7 @@ words! {
 }
 
 words! {
-    /// The states of the circuit breaker of an extension in a session, from healthy to failing.
+    /// The states of a circuit breaker of an extension, from healthy to failing.
     BreakerState {
         /// Calls are made.
         Closed = "closed",
@@ -185,6 +185,16 @@ words! {
         HalfOpen = "half_open",
         /// Calls are skipped until the back-off is over.
         Open = "open",
+    }
+}
+
+words! {
+    /// Whose failures a circuit breaker of an extension counts.
+    BreakerScope {
+        /// The failed calls of one session; it skips calls of that session.
+        Session = "session",
+        /// The sessions of the host in which the session's own breaker opened; it skips the extension's calls in all of them.
+        Host = "host",
     }
 }
 
@@ -292,8 +302,8 @@ words! {
 #[cfg(test)]
 mod tests {
     use super::{
-        Action, BreakerState, ErrorClass, PermissionMode, Position, Power, ProviderKind, RegistrationAction,
-        SettingKind, SettingValue,
+        Action, BreakerScope, BreakerState, ErrorClass, PermissionMode, Position, Power, ProviderKind,
+        RegistrationAction, SettingKind, SettingValue,
     };
 
     #[test]
@@ -305,7 +315,7 @@ mod tests {
                 })*
             };
         }
-        check!(RegistrationAction Action BreakerState ErrorClass ProviderKind Power PermissionMode SettingKind Position);
+        check!(RegistrationAction Action BreakerScope BreakerState ErrorClass ProviderKind Power PermissionMode SettingKind Position);
         assert_eq!(Power::from_word("log"), None);
     }
 

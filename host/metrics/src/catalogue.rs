@@ -97,9 +97,9 @@ metrics! {
     StateEvictions = "extension.state.evictions", Counter, [EXTENSION],
         "Keys that were evicted because the state of an extension reached its limit.";
     BreakerState = "extension.breaker.state", Gauge, [EXTENSION],
-        "Circuit breaker of the callbacks in the open session in which it is worst: 0 closed, 1 half open, 2 open.";
+        "Circuit breaker of the callbacks, of all sessions or in the open session in which it is worst: 0 closed, 1 half open, 2 open.";
     BreakerOpened = "extension.breaker.opened.total", Counter, [EXTENSION],
-        "Times that the circuit breaker of the callbacks opened, after failed trial calls too.";
+        "Times that the circuit breaker of the callbacks opened in a session, after failed trial calls too.";
     RuleFired = "rule.fired.total", Counter, [RULE, "action"],
         "Matches of stream rules by action: pass, remind, interrupt, block or stop.";
     RuleTokens = "rule.tokens_discarded", Counter, [RULE],

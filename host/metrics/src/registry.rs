@@ -16,6 +16,8 @@ pub(crate) struct Registry {
     values: BTreeMap<&'static str, Values>,
     /// By extension: how many open sessions have its breaker in each of [`BreakerState::ALL`].
     breakers: BTreeMap<String, [u64; BreakerState::ALL.len()]>,
+    /// By extension: the state of its breaker for all sessions, where it is not closed.
+    host_breakers: BTreeMap<String, BreakerState>,
     /// Where labels are put together, so that a series that exists is found without an allocation.
     key: String,
 }
@@ -51,6 +53,7 @@ impl Default for Registry {
             series: vec![BTreeMap::new(); METRICS.len()],
             values: BTreeMap::new(),
             breakers: BTreeMap::new(),
+            host_breakers: BTreeMap::new(),
             key: String::new(),
         }
     }
@@ -96,8 +99,27 @@ impl Registry {
         if let Some(to) = to {
             sessions[to as usize] += 1;
         }
-        let worst = sessions.iter().rposition(|count| *count > 0).unwrap_or(BreakerState::Closed as usize);
-        self.change(Id::BreakerState, &[&extension], |series| *series = Series::Value(worst as u64));
+        self.show_breaker(&extension);
+    }
+
+    /// The breaker of an extension for all sessions is in another state.
+    pub(crate) fn host_breaker(&mut self, extension: &str, state: BreakerState) {
+        let extension = self.admit(EXTENSION, extension, true).to_owned();
+        let before = match state {
+            BreakerState::Closed => self.host_breakers.remove(&extension),
+            BreakerState::HalfOpen | BreakerState::Open => self.host_breakers.insert(extension.clone(), state),
+        };
+        if before.unwrap_or(BreakerState::Closed) != state {
+            self.show_breaker(&extension);
+        }
+    }
+
+    /// Sets the gauge of an extension to the worst state of its breakers.
+    fn show_breaker(&mut self, extension: &str) {
+        let sessions = self.breakers.get(extension).and_then(|counts| counts.iter().rposition(|count| *count > 0));
+        let host = self.host_breakers.get(extension).map(|state| *state as usize);
+        let worst = sessions.max(host).unwrap_or(BreakerState::Closed as usize);
+        self.change(Id::BreakerState, &[extension], |series| *series = Series::Value(worst as u64));
     }
 
     /// The value of a label as it is counted; see [`Values::admit`].

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use flow::{
-    BreakerState, CallbackOutcome, CallbackReport, Called, ErrorClass, Event, EventView, PluginId, RegistrationAction,
-    RunPosition, Usage,
+    BreakerScope, BreakerState, CallbackOutcome, CallbackReport, Called, ErrorClass, Event, EventView, PluginId,
+    RegistrationAction, RunPosition, Usage,
 };
 
 use crate::Metrics;
@@ -68,9 +68,10 @@ impl SessionMetrics {
             Kind::ExtensionTool(report) => self.reads(report.plugin.as_str(), report.state_reads),
             // The breaker of an extension's tools is another one: a series cannot show both.
             Kind::ExtensionBreaker { called: Called::Tool(_), .. } => {}
-            Kind::ExtensionBreaker { plugin, called: Called::Callback(_), state, .. } => {
-                self.breaker(plugin, Some(*state));
-            }
+            Kind::ExtensionBreaker { plugin, called: Called::Callback(_), scope, state, .. } => match scope {
+                BreakerScope::Session => self.breaker(plugin, Some(*state)),
+                BreakerScope::Host => self.metrics.lock().host_breaker(plugin.as_str(), *state),
+            },
             Kind::ExtensionState { plugin, operation, size_bytes, .. } => {
                 self.state(plugin.as_str(), operation, *size_bytes);
             }
@@ -179,6 +180,10 @@ impl SessionMetrics {
     /// A plugin that came has a new breaker, also where it was disabled before.
     fn registration(&mut self, plugin: &PluginId, action: RegistrationAction) {
         self.add(Id::Registrations, &[action.as_str(), plugin.as_str()]);
+        // Another version, or one that is registered anew, has a new breaker for all sessions too.
+        if matches!(action, RegistrationAction::Reload | RegistrationAction::Unregister) {
+            self.metrics.lock().host_breaker(plugin.as_str(), BreakerState::Closed);
+        }
         match action {
             RegistrationAction::Register | RegistrationAction::Reload | RegistrationAction::Enable => {
                 self.breaker(plugin, Some(BreakerState::Closed));

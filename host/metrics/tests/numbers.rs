@@ -4,7 +4,9 @@
 mod support;
 
 use expect_test::expect_file;
-use flow::{Action, BreakerState, CallbackOutcome, ErrorClass, EventKind, RegistrationAction, TurnStatus};
+use flow::{
+    Action, BreakerScope, BreakerState, CallbackOutcome, ErrorClass, EventKind, RegistrationAction, TurnStatus,
+};
 use support::*;
 use tidegate_metrics::{METRICS, Metrics};
 
@@ -97,6 +99,24 @@ fn a_breaker_shows_the_worst_of_the_open_sessions() {
     assert_value(&metrics, series, "0");
     assert_value(&metrics, "extension_breaker_opened_total{extension_id=\"shaky\"}", "6");
     assert_value(&metrics, "extension_registration_total{action=\"unregister\",extension_id=\"shaky\"}", "1");
+}
+
+#[test]
+fn the_breaker_of_all_sessions_outlives_the_session_that_opened_it() {
+    let (metrics, series) = (Metrics::new(), "extension_breaker_state{extension_id=\"shaky\"}");
+    let (mut first, mut second) = (metrics.session(), metrics.session());
+    observe(&mut first, 1, [registered("shaky"), breaker_of("shaky", BreakerScope::Host, BreakerState::Open)]);
+    drop(first);
+    observe(&mut second, 1, [registered("shaky")]);
+    assert_value(&metrics, series, "2");
+    assert_value(&metrics, "extension_breaker_opened_total{extension_id=\"shaky\"}", None);
+    observe(&mut second, 1, [breaker_of("shaky", BreakerScope::Host, BreakerState::HalfOpen)]);
+    assert_value(&metrics, series, "1");
+    observe(&mut second, 1, [breaker_of("shaky", BreakerScope::Host, BreakerState::Closed)]);
+    assert_value(&metrics, series, "0");
+    observe(&mut second, 1, [breaker_of("shaky", BreakerScope::Host, BreakerState::Open)]);
+    observe(&mut second, 1, [changed("shaky", RegistrationAction::Reload)]);
+    assert_value(&metrics, series, "0");
 }
 
 #[test]

@@ -4,32 +4,34 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flow::{BreakerState, Called};
+use flow::{BreakerScope, BreakerState, Called};
 
 /// So many failures …
 const FAILURES: usize = 3;
 /// … within so many milliseconds open the breaker.
-const WINDOW_MS: u64 = 60_000;
+pub(crate) const WINDOW_MS: u64 = 60_000;
 /// The first back-off; each failed trial doubles it.
 const BACK_OFF_MS: u64 = 1_000;
 /// The longest back-off.
 const BACK_OFF_MAX_MS: u64 = 60_000;
 
-/// A breaker of one plugin in one session: of its callbacks, or of its tools. Times are milliseconds of the host's clock.
+/// A breaker of one plugin, for its callbacks or for its tools. Times are milliseconds of the host's clock.
+#[derive(Debug)]
 pub(crate) struct Breaker {
+    scope: BreakerScope,
     /// Whether `state.open` is set, for the way that almost every call takes.
     open: AtomicBool,
     state: Mutex<State>,
-    /// Called under the lock of `state`, so that changes are reported in their order.
-    report: Report,
 }
 
-/// What is called with each change of a breaker's state. It must not use the breaker.
+/// What is called with each change of a breaker's state, under the lock of the breaker, so that changes are reported in their
+/// order. It must not use the breaker.
 pub(crate) type Report = Box<dyn Fn(Change) + Send + Sync>;
 
 /// A change of a breaker's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
+    pub(crate) scope: BreakerScope,
     pub(crate) state: BreakerState,
     /// The callback or tool whose call changed it.
     pub(crate) called: Called,
@@ -54,63 +56,82 @@ struct Open {
 
 /// A call that the breaker lets through. Dropped without a result, it leaves the breaker as it was, so that the next call is
 /// the trial.
-#[derive(Debug)]
 pub(crate) struct Admitted<'a> {
     breaker: &'a Breaker,
+    report: &'a Report,
     called: Called,
     trial: bool,
 }
 
 impl Breaker {
-    pub(crate) fn new(report: Report) -> Self {
-        Self { open: AtomicBool::new(false), state: Mutex::default(), report }
+    /// A closed breaker.
+    pub(crate) fn new(scope: BreakerScope) -> Self {
+        Self { scope, open: AtomicBool::new(false), state: Mutex::default() }
+    }
+
+    /// As [`Breaker::admit`], but nothing changes: what would be said now.
+    pub(crate) fn check(&self, now: impl Fn() -> u64) -> Result<(), String> {
+        if self.open.load(Ordering::Acquire) { self.skips(&self.state(), now()) } else { Ok(()) }
     }
 
     /// Lets a call through, or returns the reason why it is skipped; the clock is only read when needed. After the
     /// back-off one call is let through, and no other until that one has ended.
-    pub(crate) fn admit(&self, called: Called, now: impl Fn() -> u64) -> Result<Admitted<'_>, String> {
-        let mut admitted = Admitted { breaker: self, called, trial: false };
+    pub(crate) fn admit<'a>(
+        &'a self,
+        called: &Called,
+        now: impl Fn() -> u64,
+        report: &'a Report,
+    ) -> Result<Admitted<'a>, String> {
+        let mut admitted = Admitted { breaker: self, report, called: called.clone(), trial: false };
         if !self.open.load(Ordering::Acquire) {
             return Ok(admitted);
         }
         let mut state = self.state();
-        let failures = failed_often(state.failures.len());
-        let Some(open) = &mut state.open else { return Ok(admitted) };
-        let left = open.until.saturating_sub(now());
+        self.skips(&state, now())?;
+        if let Some(open) = &mut state.open {
+            open.trial = true;
+            admitted.trial = true;
+            admitted.changed(BreakerState::HalfOpen, "the back-off is over: one call is tried", 0);
+        }
+        Ok(admitted)
+    }
+
+    /// The reason why a call is skipped in this state.
+    fn skips(&self, state: &State, now: u64) -> Result<(), String> {
+        let Some(open) = &state.open else { return Ok(()) };
+        let failures = self.failed_often(state.failures.len());
+        let left = open.until.saturating_sub(now);
         if left > 0 {
             return Err(format!("{failures}; tried again in {}.{} s", left / 1000, left % 1000 / 100));
         }
-        if open.trial {
-            return Err(format!("{failures}; a trial call is under way"));
-        }
-        open.trial = true;
-        self.changed(BreakerState::HalfOpen, &admitted.called, "the back-off is over: one call is tried", 0);
-        admitted.trial = true;
-        Ok(admitted)
+        if open.trial { Err(format!("{failures}; a trial call is under way")) } else { Ok(()) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn changed(&self, state: BreakerState, called: &Called, reason: impl Into<String>, retry_after_ms: u64) {
-        (self.report)(Change { state, called: called.clone(), reason: reason.into(), retry_after_ms });
-    }
-}
-
-fn failed_often(failures: usize) -> String {
-    format!("failed {failures} times within {} s", WINDOW_MS / 1000)
-}
-
-impl std::fmt::Debug for Breaker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Breaker").field("state", &self.state).finish_non_exhaustive()
+    fn failed_often(&self, failures: usize) -> String {
+        let seconds = WINDOW_MS / 1000;
+        match self.scope {
+            BreakerScope::Session => format!("failed {failures} times within {seconds} s"),
+            BreakerScope::Host => format!("failed repeatedly in {failures} sessions within {seconds} s"),
+        }
     }
 }
 
 impl Admitted<'_> {
-    /// The call failed at `now`.
-    pub(crate) fn failed(mut self, now: u64) {
+    pub(crate) fn is_trial(&self) -> bool {
+        self.trial
+    }
+
+    fn changed(&self, state: BreakerState, reason: impl Into<String>, retry_after_ms: u64) {
+        let (scope, called) = (self.breaker.scope, self.called.clone());
+        (self.report)(Change { scope, state, called, reason: reason.into(), retry_after_ms });
+    }
+
+    /// The call failed at `now`. Whether it opened the breaker, which was closed.
+    pub(crate) fn failed(mut self, now: u64) -> bool {
         let trial = std::mem::take(&mut self.trial);
         let mut state = self.breaker.state();
         while state.failures.len() >= FAILURES || state.failures.front().is_some_and(|at| at + WINDOW_MS <= now) {
@@ -122,13 +143,14 @@ impl Admitted<'_> {
                 ((open.back_off * 2).min(BACK_OFF_MAX_MS), "the call that was tried failed".to_owned())
             }
             // A call that was let through before the breaker opened does not change its state.
-            Some(_) => return,
-            None if state.failures.len() >= FAILURES => (BACK_OFF_MS, failed_often(FAILURES)),
-            None => return,
+            Some(_) => return false,
+            None if state.failures.len() >= FAILURES => (BACK_OFF_MS, self.breaker.failed_often(FAILURES)),
+            None => return false,
         };
         state.open = Some(Open { until: now + back_off, back_off, trial: false });
         self.breaker.open.store(true, Ordering::Release);
-        self.breaker.changed(BreakerState::Open, &self.called, reason, back_off);
+        self.changed(BreakerState::Open, reason, back_off);
+        !trial
     }
 
     /// The call succeeded. Where it was the trial, the breaker closes and earlier failures count no more.
@@ -138,7 +160,7 @@ impl Admitted<'_> {
             state.open = None;
             state.failures.clear();
             self.breaker.open.store(false, Ordering::Release);
-            self.breaker.changed(BreakerState::Closed, &self.called, "the call that was tried succeeded", 0);
+            self.changed(BreakerState::Closed, "the call that was tried succeeded", 0);
         }
     }
 }
@@ -149,7 +171,7 @@ impl Drop for Admitted<'_> {
             && let Some(open) = &mut self.breaker.state().open
         {
             open.trial = false;
-            self.breaker.changed(BreakerState::Open, &self.called, "the call that was tried was stopped", 0);
+            self.changed(BreakerState::Open, "the call that was tried was stopped", 0);
         }
     }
 }
@@ -160,30 +182,36 @@ mod tests {
 
     use std::sync::{Arc, Mutex};
 
-    use flow::CallbackKind;
+    use flow::{BreakerScope, CallbackKind};
 
-    use super::{Admitted, Breaker};
+    use super::{Admitted, Breaker, Report};
+
+    /// A breaker, and where it reports.
+    struct Reporting(Breaker, Report);
 
     /// A breaker, and what it reported.
-    fn breaker() -> (Breaker, Arc<Mutex<Vec<String>>>) {
+    fn breaker() -> (Reporting, Arc<Mutex<Vec<String>>>) {
         let reports = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&reports);
         let report = move |change: super::Change| {
             let (state, callback) = (change.state.as_str(), change.called);
             kept.lock().unwrap().push(format!("{state} {} {callback}: {}", change.retry_after_ms, change.reason));
         };
-        (Breaker::new(Box::new(report)), reports)
+        (Reporting(Breaker::new(BreakerScope::Session), Box::new(report)), reports)
     }
 
-    fn admit(breaker: &Breaker, at: u64) -> Result<Admitted<'_>, String> {
-        breaker.admit(CallbackKind::Tag.into(), || at)
+    fn admit(Reporting(breaker, report): &Reporting, at: u64) -> Result<Admitted<'_>, String> {
+        let checked = breaker.check(|| at);
+        let admitted = breaker.admit(&CallbackKind::Tag.into(), || at, report);
+        assert_eq!(checked.as_ref().err(), admitted.as_ref().err(), "a check says what is decided");
+        admitted
     }
 
-    fn fail(breaker: &Breaker, at: u64) {
+    fn fail(breaker: &Reporting, at: u64) {
         admit(breaker, at).unwrap().failed(at);
     }
 
-    fn is_open(breaker: &Breaker, at: u64) -> bool {
+    fn is_open(breaker: &Reporting, at: u64) -> bool {
         admit(breaker, at).is_err()
     }
 
@@ -194,7 +222,7 @@ mod tests {
         fail(&breaker, 10);
         assert!(!is_open(&breaker, 10));
         fail(&breaker, 20);
-        assert_eq!(admit(&breaker, 20).unwrap_err(), "failed 3 times within 60 s; tried again in 1.0 s");
+        assert_eq!(admit(&breaker, 20).err().unwrap(), "failed 3 times within 60 s; tried again in 1.0 s");
         fail(&breaker, 1020);
         assert!(is_open(&breaker, 3019), "a failed trial doubles the back-off");
         admit(&breaker, 3020).unwrap().succeeded();
@@ -216,11 +244,11 @@ mod tests {
         (0..3).for_each(|at| fail(&breaker, at));
         let trial = admit(&breaker, 2000).unwrap();
         for _ in 0..10 {
-            let skipped = admit(&breaker, 2000).unwrap_err();
+            let skipped = admit(&breaker, 2000).err().unwrap();
             assert_eq!(skipped, "failed 3 times within 60 s; a trial call is under way");
         }
         drop(trial);
-        let trial = admit(&breaker, 2000).expect("a trial that was stopped gives way to another");
+        let trial = admit(&breaker, 2000).ok().expect("a trial that was stopped gives way to another");
         assert!(is_open(&breaker, 2000));
         trial.failed(2000);
         assert!(is_open(&breaker, 3999));
@@ -235,7 +263,8 @@ mod tests {
         let (breaker, reports) = breaker();
         let early: Vec<_> = (0..5).map(|_| admit(&breaker, 0).unwrap()).collect();
         let mut early = early.into_iter();
-        early.by_ref().take(4).for_each(|call| call.failed(0));
+        let opened: Vec<bool> = early.by_ref().take(4).map(|call| call.failed(0)).collect();
+        assert_eq!(opened, [false, false, true, false]);
         assert_eq!(reports.lock().unwrap().len(), 1, "the fourth failure changes nothing");
         assert!(is_open(&breaker, 999) && !is_open(&breaker, 1000), "the fourth failure did not double the back-off");
         early.for_each(Admitted::succeeded);

@@ -66,12 +66,13 @@ impl Session {
     pub(crate) fn breaker_report(self: &Arc<Self>, plugin: &Arc<Identity>) -> breaker::Report {
         let (session, plugin) = (Arc::clone(self), Arc::clone(plugin));
         Box::new(move |change| {
-            let breaker::Change { state, called, reason, retry_after_ms } = change;
+            let breaker::Change { scope, state, called, reason, retry_after_ms } = change;
             let plugin = plugin.id.clone();
             if state == BreakerState::Open {
-                tracing::warn!(%plugin, %called, retry_after_ms, "the circuit breaker is open: {reason}");
+                let scope = scope.as_str();
+                tracing::warn!(%plugin, %called, scope, retry_after_ms, "a circuit breaker is open: {reason}");
             }
-            session.events.emit(EventKind::ExtensionBreaker { plugin, called, state, reason, retry_after_ms });
+            session.events.emit(EventKind::ExtensionBreaker { plugin, called, scope, state, reason, retry_after_ms });
         })
     }
 

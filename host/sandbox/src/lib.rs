@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `engine`, `ticker`, `meter`, `cache` | the engine, its time limits, the time that guests use, compiled components on disk |
 //! | `load`, `check`, `error` | from a file to a plugin, or to a reason |
-//! | `host`, `session`, `slot`, `guest`, `breaker` | sessions, calls, instances and what they know |
+//! | `host`, `session`, `slot`, `guest`, `breaker`, `breakers` | sessions, calls, instances and what they know |
 //! | `tools`, `schema` | tools that plugins provide: their check, their calls, the schemas of their arguments |
 //! | `limits`, `failure` | what may be used up, and the words for what went wrong |
 //! | `power`, `setting`, `state` | what plugins may have |
@@ -18,6 +18,7 @@
 #![deny(unsafe_code)]
 
 mod breaker;
+mod breakers;
 mod cache;
 mod check;
 mod engine;

@@ -6,10 +6,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flow::{CallbackKind, DecidedBy, OnFailure, PluginId, Power, Registered, Registration};
+use flow::{BreakerScope, CallbackKind, DecidedBy, OnFailure, PluginId, Power, Registered, Registration};
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::{Component, Linker};
 
+use crate::breakers::Breakers;
 use crate::engine::{Counts, EngineError, EngineOptions, Machine, Report};
 use crate::error::{LoadError, LoadProblem};
 use crate::failure::{Described, describe, describe_start};
@@ -102,6 +103,8 @@ pub(crate) struct Loaded {
     pub(crate) exports: Exports,
     digest: String,
     pub(crate) imports: BTreeSet<Interface>,
+    /// For all sessions. Another version, and another host, has its own.
+    pub(crate) breakers: Arc<Breakers>,
 }
 
 impl Sandbox {
@@ -160,7 +163,8 @@ impl Sandbox {
         let registration = Registration { plugin, version, callbacks, tools: provided, required };
         let digest = cache::hex(&Sha256::digest(&bytes));
         let machine = Arc::clone(&self.machine);
-        Ok(Loaded { machine, identity, registration, tools, ready, exports, digest, imports: surface.imports })
+        let (imports, breakers) = (surface.imports, Arc::new(Breakers::new(BreakerScope::Host)));
+        Ok(Loaded { machine, identity, registration, tools, ready, exports, digest, imports, breakers })
     }
 
     /// Links the component to the interfaces that it imports; the linker has no others.

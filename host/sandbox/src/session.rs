@@ -10,12 +10,12 @@ use flow::{
 };
 use turn::ports::{AttemptEnd, BoxFuture, Extensions, Progress, StateChange, StateError, TtsrEvent};
 
-use crate::breaker::{Admitted, Breaker};
+use crate::breakers::{Admission, SessionBreakers};
 use crate::failure::{Described, Fault, caught, describe, describe_start};
 use crate::guest::{Guest, Scene, Session};
 use crate::interface::Interface;
 use crate::load::Loaded;
-use crate::slot::{Breakers, Live, Slot, lock};
+use crate::slot::{Live, Slot, lock};
 use crate::state::{Commit, SharedArea, Transaction};
 use crate::v0_1::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered};
 
@@ -131,10 +131,10 @@ impl SessionExtensions {
     }
 
     /// Asks the budget of the turn first: a call that has no time left must not become the trial of the breaker.
-    pub(crate) fn admit<'s>(&self, slot: &'s Slot, called: Called) -> Result<(Admitted<'s>, Duration), NoAnswer> {
+    pub(crate) fn admit<'s>(&self, slot: &'s Slot, called: Called) -> Result<(Admission<'s>, Duration), NoAnswer> {
         let budget = slot.budget(&*self.session.view, &called)?;
         let now = || self.session.clock.now_ms();
-        let admitted = slot.breaker(&called).admit(called, now).map_err(NoAnswer::Skipped)?;
+        let admitted = slot.breakers.admit(&called, now).map_err(NoAnswer::Skipped)?;
         Ok((admitted, budget))
     }
 
@@ -143,9 +143,9 @@ impl SessionExtensions {
         &self,
         slot: &'s Slot,
         live: Option<Box<Live>>,
-        (admitted, budget): (Admitted<'s>, Duration),
+        (admitted, budget): (Admission<'s>, Duration),
         call: C,
-    ) -> Result<(Box<Live>, C::Answer, Admitted<'s>), NoAnswer> {
+    ) -> Result<(Box<Live>, C::Answer, Admission<'s>), NoAnswer> {
         let called = call.called();
         let _ticking = slot.plugin.machine.ticking();
         let mut live = match live {
@@ -254,7 +254,7 @@ impl SessionExtensions {
         self.session.state.settle(patience).await
     }
 
-    fn failed(&self, slot: &Slot, admitted: Admitted<'_>, called: Called, described: Described) -> NoAnswer {
+    fn failed(&self, slot: &Slot, admitted: Admission<'_>, called: Called, described: Described) -> NoAnswer {
         admitted.failed(self.session.clock.now_ms());
         slot.failure(called, described)
     }
@@ -266,10 +266,9 @@ fn new_slot(session: &Arc<Session>, plugin: Arc<Loaded>) -> Slot {
     Slot::new(plugin, SharedArea::new(Arc::clone(&session.total)), breakers)
 }
 
-/// Closed breakers, whose changes are events of the session.
-fn new_breakers(session: &Arc<Session>, plugin: &Loaded) -> Breakers {
-    let closed = || Breaker::new(session.breaker_report(&plugin.identity));
-    Breakers { callbacks: closed(), tools: closed() }
+/// Closed breakers of the session, whose changes are its events.
+fn new_breakers(session: &Arc<Session>, plugin: &Loaded) -> SessionBreakers {
+    SessionBreakers::new(Arc::clone(&plugin.breakers), session.breaker_report(&plugin.identity))
 }
 
 impl Extensions for SessionExtensions {

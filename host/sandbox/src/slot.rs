@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use turn::ports::SessionView;
 use wasmtime::Store;
 
-use crate::breaker::Breaker;
+use crate::breakers::SessionBreakers;
 use crate::failure::Described;
 use crate::guest::Guest;
 use crate::interface::Interface;
@@ -27,17 +27,10 @@ const SHORT: Duration = Duration::from_millis(1);
 /// After a call that was not short so many run on a stack of their own.
 const PROBATION: u32 = 1000;
 
-/// The breakers of a plugin in a session. The model decides how its tools are called, and so how often they fail: that must not
-/// switch off the callbacks of the plugin, which may guard against the model.
-pub(crate) struct Breakers {
-    pub(crate) callbacks: Breaker,
-    pub(crate) tools: Breaker,
-}
-
 /// One plugin in one session.
 pub(crate) struct Slot {
     pub(crate) plugin: Arc<Loaded>,
-    breakers: Breakers,
+    pub(crate) breakers: SessionBreakers,
     /// Calls that have yet to run on a stack of their own; see [`PROBATION`].
     probation: AtomicU32,
     spent: std::sync::Mutex<Spent>,
@@ -76,7 +69,7 @@ pub(crate) async fn lock(lane: &Lane) -> MutexGuard<'_, Option<Box<Live>>> {
 }
 
 impl Slot {
-    pub(crate) fn new(plugin: Arc<Loaded>, area: SharedArea, breakers: Breakers) -> Self {
+    pub(crate) fn new(plugin: Arc<Loaded>, area: SharedArea, breakers: SessionBreakers) -> Self {
         Self {
             plugin,
             area,
@@ -94,17 +87,9 @@ impl Slot {
         &self.plugin.identity.id
     }
 
-    /// The breaker that calls of this kind count for.
-    pub(crate) fn breaker(&self, called: &Called) -> &Breaker {
-        match called {
-            Called::Callback(_) => &self.breakers.callbacks,
-            Called::Tool(_) => &self.breakers.tools,
-        }
-    }
-
     /// Another version of the plugin, which continues with the state. It has no instances yet, and a failure of the version before
     /// it does not count.
-    pub(crate) fn with_plugin(&self, plugin: Arc<Loaded>, breakers: Breakers) -> Self {
+    pub(crate) fn with_plugin(&self, plugin: Arc<Loaded>, breakers: SessionBreakers) -> Self {
         // A version without the power has read nothing.
         let has_read = self.plugin.imports.contains(&Interface::State);
         let loaded = OnceCell::new_with(self.loaded.get().copied().filter(|()| has_read));

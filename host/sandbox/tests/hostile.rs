@@ -281,6 +281,36 @@ async fn the_breaker_opens_after_three_failures_and_a_good_trial_closes_it() {
 }
 
 #[tokio::test]
+async fn a_plugin_that_fails_in_three_sessions_is_skipped_in_all() {
+    let plugin = sandbox().load(patient(source("guest", sometimes("unreachable").component()))).unwrap();
+    let clock = Arc::new(Still::default());
+    let host = SandboxHost::with_clock(vec![plugin], store(), clock.clone()).unwrap();
+    let stages: Vec<_> = (0..4).map(|_| Arc::new(Stage::default())).collect();
+    let sessions: Vec<_> =
+        stages.iter().zip(["s1", "s2", "s3", "s4"]).map(|(stage, id)| open(&host, id, stage)).collect();
+    for session in &sessions[..3] {
+        for _ in 0..3 {
+            say(session, "!").await.unwrap_err();
+        }
+    }
+    let why = "failed repeatedly in 3 sessions within 60 s; tried again in 1.0 s";
+    assert_eq!(skipped(&sessions[3], "good").await.as_deref(), Some(why));
+    clock.0.store(1000, Ordering::SeqCst);
+    say(&sessions[3], "good").await.unwrap();
+    assert_eq!(say(&sessions[0], "good").await, Ok(TextAnswer::Replace("good".into())), "closed for all");
+    let changes = |stage: &Stage| -> Vec<String> {
+        let events = stage.events.lock().unwrap();
+        let change = |event: &EventKind| match event {
+            EventKind::ExtensionBreaker { scope, state, .. } => Some(format!("{} {}", scope.as_str(), state.as_str())),
+            _ => None,
+        };
+        events.iter().filter_map(change).collect()
+    };
+    assert_eq!(changes(&stages[2]), ["session open", "host open"]);
+    assert_eq!(changes(&stages[3]), ["host half_open", "host closed"]);
+}
+
+#[tokio::test]
 async fn of_many_calls_that_wait_one_is_the_trial() {
     let (extensions, clock, _) = clocked(&sometimes("unreachable"));
     for _ in 0..3 {

@@ -74,10 +74,10 @@ pub use engine::Engine;
 pub use error::HostError;
 pub use flow::text::normal_path;
 pub use flow::{
-    Action, AdditionId, Ambiguous, Annotation, AnswerBlock, Argument, BlockId, BlockOrigin, BreakerState, CallFailure,
-    CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Called, Condition, Confirmation, ContextMatch,
-    DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome,
-    InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label, Location, Message, ModelError,
+    Action, AdditionId, Ambiguous, Annotation, AnswerBlock, Argument, BlockId, BlockOrigin, BreakerScope, BreakerState,
+    CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Called, Condition, Confirmation,
+    ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, Event, EventKind, Evidence, FailureCause,
+    HoldOutcome, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label, Location, Message, ModelError,
     NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power,
     Preview, Prompt, PromptAddition, ProvidedTool, ProviderKind, Registered, Registration, RegistrationAction, Role,
     RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue,

@@ -137,14 +137,14 @@ fn payload(kind: &EventKind) -> Value {
         }
         Kind::ExtensionCallback(report) => callback(report),
         Kind::ExtensionTool(report) => tool(report),
-        Kind::ExtensionBreaker { plugin, called, state, reason, retry_after_ms } => {
+        Kind::ExtensionBreaker { plugin, called, scope, state, reason, retry_after_ms } => {
             let (callback, tool) = match called {
                 Called::Callback(callback) => (Some(callback.as_str()), None),
                 Called::Tool(name) => (None, Some(name)),
             };
             json!({
-                "extension_id": plugin.as_str(), "callback": callback, "tool": tool, "state": state.as_str(),
-                "reason": reason, "retry_after_ms": retry_after_ms,
+                "extension_id": plugin.as_str(), "callback": callback, "tool": tool, "scope": scope.as_str(),
+                "state": state.as_str(), "reason": reason, "retry_after_ms": retry_after_ms,
             })
         }
         Kind::ExtensionWithheld { plugin, callback, bytes, reason } => json!({

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
 use flow::{
-    Action, Annotation, AnswerBlock, BreakerState, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome,
-    CallbackReport, Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome, Message, Partial,
-    PluginId, Preview, RegistrationAction, Role, RuleMatch, RuleRecord, RunPosition, SessionId, StopReason, StreamKind,
-    TextUnit, ToolOutcome, ToolReport, TurnStatus, Usage,
+    Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallFailure, CallId, Callback, CallbackKind,
+    CallbackOutcome, CallbackReport, Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome,
+    Message, Partial, PluginId, Preview, RegistrationAction, Role, RuleMatch, RuleRecord, RunPosition, SessionId,
+    StopReason, StreamKind, TextUnit, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use serde_json::Value;
 use tidegate_kit::{Plugin, Scene, Script, blocks, calls, drain, listing, rule_set, shown, text, tool};
@@ -439,6 +439,7 @@ fn samples() -> Vec<EventKind> {
         EventKind::ExtensionBreaker {
             plugin: plugin(),
             called: CallbackKind::Tag.into(),
+            scope: BreakerScope::Session,
             state: BreakerState::HalfOpen,
             reason: "r".into(),
             retry_after_ms: 0,
@@ -446,6 +447,7 @@ fn samples() -> Vec<EventKind> {
         EventKind::ExtensionBreaker {
             plugin: plugin(),
             called: flow::Called::Tool("t".into()),
+            scope: BreakerScope::Host,
             state: BreakerState::Open,
             reason: "r".into(),
             retry_after_ms: 0,

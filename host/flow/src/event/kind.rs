@@ -2,8 +2,9 @@
 
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, TurnStatus};
 use crate::{
-    Action, Annotation, BreakerState, CallId, CallbackKind, Called, Confirmation, ErrorClass, PluginId, Preview,
-    Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind, ToolReport, Usage,
+    Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Confirmation, ErrorClass, PluginId,
+    Preview, Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind,
+    ToolReport, Usage,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -327,13 +328,15 @@ events! {
     ExtensionCallback(report: CallbackReport) = "extension_callback",
     /// `extension_tool`: a call of a tool that an extension provides has ended, or was not made.
     ExtensionTool(report: ToolReport) = "extension_tool",
-    /// `extension_breaker`: a circuit breaker of an extension changed its state in this session: that of its callbacks, or that
-    /// of its tools. While it is open, calls are skipped; the skipped calls have their reports and cause no such event.
+    /// `extension_breaker`: a circuit breaker of an extension changed its state by a call of this session: that of its callbacks,
+    /// or that of its tools. While it is open, calls are skipped; the skipped calls have their reports and cause no such event.
     ExtensionBreaker {
         /// The extension's id.
         plugin: PluginId,
         /// The callback or tool whose call changed the state. Callbacks have one breaker, and tools another.
         called: Called,
+        /// Whether it is the breaker of this session, or that of all sessions of the host.
+        scope: BreakerScope,
         /// The state from now on.
         state: BreakerState,
         /// What changed it.

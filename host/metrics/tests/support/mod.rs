@@ -2,9 +2,9 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use flow::{
-    Action, BreakerState, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Called, ErrorClass,
-    Event, EventKind, Evidence, FailureCause, PluginId, RegistrationAction, RuleMatch, RuleRecord, RunPosition,
-    SessionId, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
+    Action, BreakerScope, BreakerState, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Called,
+    ErrorClass, Event, EventKind, Evidence, FailureCause, PluginId, RegistrationAction, RuleMatch, RuleRecord,
+    RunPosition, SessionId, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use tidegate_metrics::SessionMetrics;
 
@@ -63,14 +63,19 @@ pub(crate) fn ran(id: &str, reads: u64) -> EventKind {
 }
 
 pub(crate) fn breaker(id: &str, state: BreakerState) -> EventKind {
+    breaker_of(id, BreakerScope::Session, state)
+}
+
+pub(crate) fn breaker_of(id: &str, scope: BreakerScope, state: BreakerState) -> EventKind {
     let (called, reason) = (CallbackKind::Tag.into(), "r".to_owned());
-    EventKind::ExtensionBreaker { plugin: plugin(id), called, state, reason, retry_after_ms: 0 }
+    EventKind::ExtensionBreaker { plugin: plugin(id), called, scope, state, reason, retry_after_ms: 0 }
 }
 
 pub(crate) fn breaker_of_tools(id: &str, state: BreakerState) -> EventKind {
     EventKind::ExtensionBreaker {
         plugin: plugin(id),
         called: Called::Tool("run".to_owned()),
+        scope: BreakerScope::Session,
         state,
         reason: "r".to_owned(),
         retry_after_ms: 0,
