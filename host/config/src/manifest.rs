@@ -43,6 +43,8 @@ pub struct Manifest {
     pub component: Option<PathBuf>,
     /// How the component is built from `folder`.
     pub build: Option<BuildKind>,
+    /// The format of what it keeps in `state`, from 1.
+    pub state_version: u32,
     /// Whether callbacks for which its component registers nothing else fail closed (true) or are skipped (false).
     pub fails_closed: Option<bool>,
     /// The powers it asks for, each with why.
@@ -187,6 +189,7 @@ impl Manifest {
             repository: typed.repository,
             component: None,
             build: typed.build.map(|build| build.kind),
+            state_version: typed.state_version.get(),
             fails_closed: typed.on_failure.map(OnFailureWord::closed),
             capabilities: asked.into_iter().filter_map(|(power, why)| Some((power, why?))).collect(),
             limits: LimitRequests::of(&typed.limits),

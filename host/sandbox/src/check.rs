@@ -34,6 +34,8 @@ pub(crate) struct Surface {
     pub(crate) callbacks: BTreeSet<CallbackKind>,
     /// It exports `tool-provider`.
     pub(crate) provides_tools: bool,
+    /// It exports `migration`.
+    pub(crate) migrates: bool,
 }
 
 /// Reads the names of a component's imports and exports; all must be known.
@@ -44,7 +46,8 @@ pub(crate) fn surface(component: &Component, engine: &Engine) -> Result<Surface,
     for name in imports.iter().chain(&exports) {
         version(name)?;
     }
-    let mut found = Surface { imports: BTreeSet::new(), callbacks: BTreeSet::new(), provides_tools: false };
+    let mut found =
+        Surface { imports: BTreeSet::new(), callbacks: BTreeSet::new(), provides_tools: false, migrates: false };
     for name in imports {
         match interface(name) {
             Some("types") => {}
@@ -58,7 +61,7 @@ pub(crate) fn surface(component: &Component, engine: &Engine) -> Result<Surface,
             None | Some("types") => {}
             Some(v0_1::REGISTRATION) => registers = true,
             Some(v0_1::TOOL_PROVIDER) => found.provides_tools = true,
-            Some(v0_1::MIGRATION) => return Err(LoadProblem::Migration { name: name.to_owned() }),
+            Some(v0_1::MIGRATION) => found.migrates = true,
             Some(known) => match CallbackKind::ALL.into_iter().find(|kind| v0_1::interface(*kind) == known) {
                 Some(kind) => _ = found.callbacks.insert(kind),
                 None => {

@@ -67,13 +67,10 @@ pub enum LoadProblem {
     },
     /// It exports `migration`, which nothing would call.
     #[error(
-        "exports `{name}`, which this host does not call yet: it keeps no state across versions of a plugin, so nothing has \
-         to be migrated; leave the export out"
+        "exports `migration`, but no older state can exist: `state_version` in plugin.toml is 1; raise it when the format of \
+         what the plugin keeps in `state` changes, or leave the export out"
     )]
-    Migration {
-        /// The export that the contract does not have.
-        name: String,
-    },
+    Migration,
     /// It is a component, but no extension.
     #[error("is not a Tidegate extension: its component does not export `{expected}`")]
     NoRegistration {

@@ -23,6 +23,8 @@ pub(crate) struct Identity {
     pub(crate) id: PluginId,
     pub(crate) settings: Settings,
     pub(crate) limits: GuestLimits,
+    /// The format of what it keeps in `state`.
+    pub(crate) state_version: u32,
 }
 
 /// A session, as far as plugins have to do with it.
@@ -39,7 +41,7 @@ pub(crate) struct Session {
 impl Session {
     /// Hands changes of the state of `plugin` to the store. Never waits, so it is called under the lock of the area.
     pub(crate) fn apply(&self, plugin: &PluginId, batch: StateBatch) {
-        if !batch.changes.is_empty() {
+        if !batch.changes.is_empty() || batch.version.is_some() {
             self.state.apply(plugin, batch);
         }
     }

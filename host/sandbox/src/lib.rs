@@ -30,6 +30,7 @@ mod interface;
 mod limits;
 mod load;
 mod meter;
+mod migration;
 mod schema;
 mod session;
 mod setting;

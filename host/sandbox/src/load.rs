@@ -56,6 +56,8 @@ pub struct PluginSource {
     pub settings: Settings,
     /// What it may use up.
     pub limits: GuestLimits,
+    /// The format of what it keeps in `state`, from 1. State of an older format is migrated by the component's export `migration`.
+    pub state_version: u32,
     /// Its failure refuses the turn.
     pub required: bool,
     /// Priorities that the operator gives instead of those it registers (0 to 100).
@@ -79,6 +81,7 @@ impl PluginSource {
             declared: None,
             settings: Settings::new(),
             limits: GuestLimits::default(),
+            state_version: 1,
             required: false,
             priorities: BTreeMap::new(),
             fails_closed: None,
@@ -149,10 +152,18 @@ impl Sandbox {
         let component = self.machine.component(&bytes).map_err(invalid)?;
         let surface = check::surface(&component, &self.machine.engine)?;
         check::powers(&surface, &source.asked, &source.granted)?;
+        if surface.migrates && source.state_version <= 1 {
+            return Err(LoadProblem::Migration);
+        }
         let ready = self.link(&component, &surface.imports)?;
         let types = |error: wasmtime::Error| LoadProblem::Types(format!("{error:#}"));
         let exports = Exports::find(&ready, &surface).map_err(types)?;
-        let identity = Arc::new(Identity { id: source.id, settings: source.settings, limits: source.limits });
+        let identity = Arc::new(Identity {
+            id: source.id,
+            settings: source.settings,
+            limits: source.limits,
+            state_version: source.state_version,
+        });
         let (callbacks, tools) = self.register(&identity, &ready, &exports)?;
         let registered = callbacks.iter().map(Registered::kind).collect();
         check::callbacks(&surface.callbacks, &registered, source.declared.as_ref())?;

@@ -172,8 +172,12 @@ impl SessionExtensions {
     /// Makes an instance, on a stack of its own: a start function may run for long. Its time has a limit of its own and
     /// belongs to no callback.
     async fn start(&self, slot: &Slot) -> Result<Box<Live>, Described> {
-        let generation = slot.generation();
         self.load(slot).await?;
+        self.instantiate(slot).await
+    }
+
+    pub(crate) async fn instantiate(&self, slot: &Slot) -> Result<Box<Live>, Described> {
+        let generation = slot.generation();
         let plugin = &*slot.plugin;
         let scene = Scene::Session(Arc::clone(&self.session), Transaction::new(slot.area.clone()));
         let mut store = Guest::store(&plugin.machine, Arc::clone(&plugin.identity), scene);
@@ -204,9 +208,10 @@ impl SessionExtensions {
             }
             Ok::<(), StateError>(())
         };
-        slot.loaded.get_or_try_init(load).await.copied().map_err(|error| {
+        slot.loaded.get_or_try_init(load).await.map_err(|error| {
             Described::new(FailureCause::Host, format!("the state of the extension cannot be loaded: {error}"))
-        })
+        })?;
+        slot.migrated.get_or_init(|| self.migrate(slot)).await.clone()
     }
 
     /// Loads what is not loaded yet, for conditions of prompt additions, which cannot wait. Ends at the first failure, which the

@@ -38,6 +38,8 @@ pub(crate) struct Slot {
     pub(crate) area: SharedArea,
     /// Set when the area has what the store has.
     pub(crate) loaded: OnceCell<()>,
+    /// Whether what the area has is of the plugin's `state_version`, or why it cannot be used.
+    pub(crate) migrated: OnceCell<Result<(), Described>>,
     /// Counts the discarded attempts whose writes instances may remember: calls get instances of this generation.
     pub(crate) generation: AtomicU64,
     /// Of all callbacks but `ttsr_triggered`. Locked during a call: calls are serial.
@@ -74,6 +76,7 @@ impl Slot {
             plugin,
             area,
             loaded: OnceCell::new(),
+            migrated: OnceCell::new(),
             generation: AtomicU64::new(0),
             breakers,
             probation: AtomicU32::new(0),

@@ -82,6 +82,11 @@ pub(crate) enum Commit {
         /// The version of the area when the callback began.
         version: u64,
     },
+    /// A migration, which belongs to no attempt: what the extension keeps has this format from now on.
+    Migration {
+        /// The `state_version` of the extension.
+        format: u32,
+    },
 }
 
 /// The writes of one callback on top of an area. Commits to one area are serial: nothing changes underneath a callback that
@@ -185,12 +190,16 @@ impl Transaction {
     /// version of the area. `send` hands a batch to the store, under the lock of the area: the store gets batches in the order
     /// in which the area changes. A callback that has only read sends nothing: [`Area::flush`] does at the next barrier.
     pub(crate) fn commit(&mut self, of: Commit, send: impl FnOnce(StateBatch)) -> Option<Vec<Change>> {
-        if !self.has_written() {
+        if !self.has_written() && !matches!(of, Commit::Migration { .. }) {
             return Some(Vec::new());
         }
         let area = self.area.clone();
         let mut area = area.lock();
         let suspended = match of {
+            Commit::Migration { format } => {
+                area.set_format(format);
+                Some(area.suspend_attempt())
+            }
             Commit::Call => None,
             Commit::Notice { version } if version != area.version() => return None,
             Commit::Notice { .. } => Some(area.suspend_attempt()),
@@ -225,7 +234,7 @@ impl Transaction {
             area.resume_attempt(suspended, &batch.changes);
         }
         if !kept_back {
-            send(batch);
+            send(area.with_format(batch));
         }
         Some(done.into_iter().map(|(operation, key)| Change { operation, key, size }).collect())
     }

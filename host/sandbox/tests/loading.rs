@@ -92,7 +92,12 @@ fn a_migration_that_nothing_would_call() {
         ..Guest::text(PASS)
     };
     let said = load(&guest).unwrap_err().to_string();
-    assert!(said.contains("exports `tidegate:extension/migration@0.1.0`, which this host does not call yet"), "{said}");
+    assert!(
+        said.contains("exports `migration`, but no older state can exist: `state_version` in plugin.toml is 1"),
+        "{said}"
+    );
+    let migrating = PluginSource { state_version: 2, ..source("guest", guest.component()) };
+    sandbox().load(migrating).unwrap();
 }
 
 #[test]

@@ -128,6 +128,7 @@ pub(crate) fn plugin(from: &config::ConfiguredPlugin) -> Option<PluginSource> {
         granted: from.entry.grants.iter().copied().collect(),
         settings: from.settings.clone(),
         limits,
+        state_version: from.manifest.state_version,
         required: from.entry.required,
         priorities,
         fails_closed: from.manifest.fails_closed,

@@ -111,7 +111,7 @@ pub mod make {
 #[doc(hidden)]
 pub mod entry {
     use super::Callback;
-    use crate::{OnInputMessages, OnLlmOutput, OnPlainText, OnTag, ToolProvider, TtsrTriggered};
+    use crate::{Migrate, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, ToolProvider, TtsrTriggered};
 
     pub fn on_input_messages<E: OnInputMessages>(extension: &E) -> Option<Callback> {
         Some(Callback::InputMessages(extension.input_options()))
@@ -133,6 +133,11 @@ pub mod entry {
         Some(Callback::TtsrTriggered(extension.ttsr_options()))
     }
 
+    /// Called before any callback, not registered.
+    pub fn migrate<E: Migrate>(_extension: &E) -> Option<Callback> {
+        None
+    }
+
     /// Tools are listed by an interface of their own, not by `register`.
     pub fn tool_provider<E: ToolProvider>(_extension: &E) -> Option<Callback> {
         None
@@ -142,7 +147,7 @@ pub mod entry {
 /// Makes a type the extension of this crate, with the callbacks named: exactly these are exported and registered.
 ///
 /// Once per crate, at the top level of a `cdylib`. Each name is one of the callback traits, which the type implements:
-/// `OnInputMessages`, `OnPlainText`, `OnTag`, `OnLlmOutput`, `TtsrTriggered`; or `ToolProvider`.
+/// `OnInputMessages`, `OnPlainText`, `OnTag`, `OnLlmOutput`, `TtsrTriggered`; or `ToolProvider`, `Migrate`.
 ///
 /// ```
 /// use tidegate_sdk::prelude::*;
@@ -228,6 +233,9 @@ macro_rules! __entry {
     (TtsrTriggered, $extension:expr) => {
         $crate::entry::ttsr_triggered($extension)
     };
+    (Migrate, $extension:expr) => {
+        $crate::entry::migrate($extension)
+    };
     (ToolProvider, $extension:expr) => {
         $crate::entry::tool_provider($extension)
     };
@@ -236,7 +244,7 @@ macro_rules! __entry {
             "`",
             ::core::stringify!($other),
             "` is not a callback; the callbacks are OnInputMessages, OnPlainText, OnTag, OnLlmOutput, TtsrTriggered; tools are \
-             provided by ToolProvider"
+             provided by ToolProvider, and state of older versions is migrated by Migrate"
         ))
     };
 }
@@ -293,6 +301,9 @@ macro_rules! __export_callback {
     };
     (TtsrTriggered, $guest:ident) => {
         $crate::__guest::ttsr_triggered::export_ttsr_triggered!($guest);
+    };
+    (Migrate, $guest:ident) => {
+        $crate::__guest::migration::export_migration!($guest);
     };
     (ToolProvider, $guest:ident) => {
         $crate::__guest::tool_provider::export_tool_provider!($guest);

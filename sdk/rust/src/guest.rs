@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 use crate::{
-    Error, Exported, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, Settings, ToolAnswer, ToolProvider,
+    Error, Exported, Migrate, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, Settings, ToolAnswer, ToolProvider,
     TtsrTriggered, convert, host, registration,
 };
 
@@ -80,10 +80,12 @@ callback_world!(
     "export_ttsr_triggered",
     "tidegate_sdk::__guest::ttsr_triggered"
 );
+callback_world!(migration, "with-migration", "export_migration", "tidegate_sdk::__guest::migration");
 callback_world!(tool_provider, "with-tool-provider", "export_tool_provider", "tidegate_sdk::__guest::tool_provider");
 
 use base::exports::tidegate::extension::registration as wit_registration;
 use base::tidegate::extension::types::{Content, Failure, Message, ToolCall};
+use migration::exports::tidegate::extension::migration as wit_migration;
 use on_input_messages::exports::tidegate::extension::on_input_messages as wit_input;
 use on_llm_output::exports::tidegate::extension::on_llm_output as wit_output;
 use on_plain_text::exports::tidegate::extension::on_plain_text as wit_text;
@@ -135,6 +137,12 @@ impl<E: Exported + TtsrTriggered> wit_ttsr::Guest for Guest<E> {
     fn ttsr_triggered(event: wit_ttsr::TtsrEvent) -> Result<(), Failure> {
         let event = event.into();
         call::<E, _>(|extension| extension.ttsr_triggered(&event))
+    }
+}
+
+impl<E: Exported + Migrate> wit_migration::Guest for Guest<E> {
+    fn migrate(from: u32) -> Result<(), Failure> {
+        call::<E, _>(|extension| extension.migrate(from))
     }
 }
 

@@ -17,7 +17,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! [`ToolProvider`] provides tools to the model; its name goes next to those of callbacks.
+//! [`ToolProvider`] provides tools to the model, and [`Migrate`] updates state that an older version wrote; their names go next to
+//! those of callbacks.
 //!
 //! The crate is a `cdylib`; `tidegate-build` makes a component of it, which exports exactly the callbacks named and
 //! imports only the powers used: [`state`], [`session`], [`history`] and [`tools`] (requested in `plugin.toml`), [`settings`],
@@ -53,6 +54,7 @@ mod error;
 mod export;
 mod extension;
 mod host;
+mod migrate;
 mod options;
 mod provide;
 mod values;
@@ -63,6 +65,7 @@ pub use export::{Callback, Exported, registration};
 #[doc(hidden)]
 pub use export::{entry, make as __make};
 pub use extension::{Extension, OnInputMessages, OnLlmOutput, OnPlainText, OnTag, TtsrTriggered};
+pub use migrate::Migrate;
 pub use options::{
     DEFAULT_PRIORITY, InputOptions, OnFailure, OutputMode, OutputOptions, TagOptions, TextOptions, TextStream,
     TextUnit, TtsrOptions,
@@ -80,11 +83,11 @@ pub use values::{
 /// What nearly every extension needs: `use tidegate_sdk::prelude::*;`
 pub mod prelude {
     pub use crate::{
-        Extension, InputAnswer, InputOptions, LlmOutput, Message, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText,
-        OnTag, OutputAnswer, OutputMode, OutputOptions, Part, Result, Role, RuleMatch, Settings, Tag, TagAnswer,
-        TagOptions, TagPlace, TextAnswer, TextOptions, TextPlace, TextStream, TextUnit, Tool, ToolAnswer, ToolCall,
-        ToolProvider, TtsrEvent, TtsrOptions, TtsrTriggered, bail, clock, history, log, progress, random, session,
-        settings, state, tools,
+        Extension, InputAnswer, InputOptions, LlmOutput, Message, Migrate, OnFailure, OnInputMessages, OnLlmOutput,
+        OnPlainText, OnTag, OutputAnswer, OutputMode, OutputOptions, Part, Result, Role, RuleMatch, Settings, Tag,
+        TagAnswer, TagOptions, TagPlace, TextAnswer, TextOptions, TextPlace, TextStream, TextUnit, Tool, ToolAnswer,
+        ToolCall, ToolProvider, TtsrEvent, TtsrOptions, TtsrTriggered, bail, clock, history, log, progress, random,
+        session, settings, state, tools,
     };
 }
 

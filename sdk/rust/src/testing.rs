@@ -80,6 +80,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use self::answer::{Answer, Shown};
@@ -88,9 +89,9 @@ pub use self::tools::ToolRun;
 use crate::host::{self, Host};
 use crate::log::Level;
 use crate::{
-    Attribute, Exported, InputAnswer, LlmOutput, Message, Moment, OnFailure, OnInputMessages, OnLlmOutput, OnPlainText,
-    OnTag, OutputAnswer, Result, SessionInfo, Setting, Settings, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace,
-    ToolInfo, TtsrEvent, TtsrTriggered,
+    Attribute, Exported, InputAnswer, LlmOutput, Message, Migrate, Moment, OnFailure, OnInputMessages, OnLlmOutput,
+    OnPlainText, OnTag, OutputAnswer, Result, SessionInfo, Setting, Settings, Tag, TagAnswer, TagPlace, TextAnswer,
+    TextPlace, ToolInfo, TtsrEvent, TtsrTriggered,
 };
 
 /// What one call may return, in KiB, where the operator sets nothing else.
@@ -211,6 +212,18 @@ impl<E: Exported> Harness<E> {
         }
     }
 
+    /// Puts a value into state, as an earlier callback or an older version of the extension would.
+    ///
+    /// # Panics
+    /// The state refuses it: it is too large, or the power `state` is not requested.
+    #[track_caller]
+    pub fn set_state<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) {
+        let swapped = Swapped::new(&mut self.host);
+        let set = crate::state::set(key, value);
+        drop(swapped);
+        set.unwrap_or_else(|error| panic!("state `{key}` cannot be set: {error}"));
+    }
+
     /// All of the state, as bytes.
     pub fn state_bytes(&self) -> BTreeMap<String, Vec<u8>> {
         self.host.state.iter().map(|(key, stored)| (key.clone(), stored.value.clone())).collect()
@@ -287,6 +300,27 @@ impl<'a> Swapped<'a> {
 impl Drop for Swapped<'_> {
     fn drop(&mut self) {
         host::with(|current| std::mem::swap(current, self.0));
+    }
+}
+
+impl<E: Exported + Migrate> Harness<E> {
+    /// Calls `migrate`, as the host does where the state was written by this `state_version`.
+    ///
+    /// # Errors
+    /// The extension's own; the state is as it was.
+    ///
+    /// # Panics
+    /// There is a manifest, and its `state_version` is not newer than `from`: the host would not call it.
+    #[track_caller]
+    pub fn migrate(&mut self, from: u32) -> Result<()> {
+        if let Some(manifest) = &self.manifest {
+            let own = manifest.state_version;
+            assert!(own > from, "plugin.toml has `state_version = {own}`, so nothing of version {from} is migrated");
+        }
+        self.call(|extension| extension.migrate(from))?;
+        // The host migrates in an instance of its own.
+        self.restart();
+        Ok(())
     }
 }
 

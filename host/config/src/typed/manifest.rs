@@ -1,6 +1,7 @@
 //! `plugin.toml` as typed.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use flow::{DEFAULT_PRIORITY, SettingKind};
 use schemars::JsonSchema;
@@ -25,6 +26,11 @@ pub(crate) struct ManifestFile {
     /// What the plugin does, in one sentence.
     #[schemars(length(min = 1))]
     pub(crate) description: String,
+    /// The version of the format of what the plugin keeps in `state`, from 1. Raise it when the format changes: the component's
+    /// `migration` is then called where an older version wrote the state of a session.
+    #[serde(default = "first_state_version")]
+    #[schemars(range(min = 1))]
+    pub(crate) state_version: NonZeroU32,
     /// The license as an SPDX expression, such as `Apache-2.0 OR MIT`.
     #[serde(default)]
     pub(crate) license: Option<String>,
@@ -62,6 +68,10 @@ pub(crate) struct ManifestFile {
     /// Guidance to the model on the use of tools.
     #[serde(default)]
     pub(crate) tools: GuidanceFile,
+}
+
+fn first_state_version() -> NonZeroU32 {
+    NonZeroU32::MIN
 }
 
 /// The WebAssembly component.

@@ -7,6 +7,9 @@ use turn::ports::{StateBatch, StateChange, StateEntry, StateLifetime, StoredStat
 
 use super::SessionTotal;
 
+/// The `state_version` of an extension that names none.
+const FIRST_FORMAT: u32 = 1;
+
 /// A value with its times.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
@@ -65,6 +68,10 @@ pub(crate) struct Area {
     undo: Option<BTreeMap<String, Option<Entry>>>,
     /// Keys that were read: the store does not know their new times yet.
     read: BTreeSet<String>,
+    /// The `state_version` of the extension that wrote the entries.
+    format: u32,
+    /// The store has another `format`, and gets this one with the next batch.
+    format_unsent: bool,
 }
 
 impl Area {
@@ -80,11 +87,31 @@ impl Area {
             active: false,
             undo: None,
             read: BTreeSet::new(),
+            format: FIRST_FORMAT,
+            format_unsent: false,
         }
+    }
+
+    /// The `state_version` of the extension that wrote what the plugin keeps; `None` where it keeps nothing.
+    pub(crate) fn format(&self) -> Option<u32> {
+        if self.entries.is_empty() { None } else { Some(self.format) }
+    }
+
+    /// What is kept has this format from now on. The store learns it with the next batch.
+    pub(crate) fn set_format(&mut self, format: u32) {
+        self.format_unsent |= format != self.format;
+        self.format = format;
+    }
+
+    /// Adds to a batch for the store what it does not know of the format.
+    pub(super) fn with_format(&mut self, batch: StateBatch) -> StateBatch {
+        let version = std::mem::take(&mut self.format_unsent).then_some(self.format);
+        StateBatch { version, ..batch }
     }
 
     /// Takes over what the store has.
     pub(crate) fn load(&mut self, stored: StoredState) {
+        self.format = stored.version.unwrap_or(FIRST_FORMAT);
         let mut entries = stored.entries;
         entries.sort_by_key(|entry| entry.used_ms);
         for StateEntry { key, value, lifetime, expires_ms, used_ms } in entries {
@@ -102,7 +129,8 @@ impl Area {
         let settled = self.entries.iter().filter(|(key, _)| !undo.contains_key(*key));
         let before = undo.iter().filter_map(|(key, entry)| entry.as_ref().map(|entry| (key, entry)));
         let set = |(key, entry): (&String, &Entry)| StateChange::Set(entry.stored(key));
-        std::iter::once(StateChange::Clear).chain(settled.chain(before).map(set)).collect::<Vec<_>>().into()
+        let changes = std::iter::once(StateChange::Clear).chain(settled.chain(before).map(set)).collect();
+        StateBatch { changes, version: Some(self.format) }
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
@@ -245,7 +273,7 @@ impl Area {
                 None => StateChange::Delete(key),
             });
         }
-        batch
+        if batch.changes.is_empty() { batch } else { self.with_format(batch) }
     }
 
     /// The attempt is discarded: its changes are undone. Returns the keys whose values were restored.

@@ -14,6 +14,7 @@ wasmtime::component::bindgen!({
             include tidegate:extension/with-tool-progress@0.1.0;
             include tidegate:extension/with-tools@0.1.0;
             include tidegate:extension/with-tool-provider@0.1.0;
+            include tidegate:extension/with-migration@0.1.0;
             include tidegate:extension/with-on-input-messages@0.1.0;
             include tidegate:extension/with-on-plain-text@0.1.0;
             include tidegate:extension/with-on-tag@0.1.0;

@@ -149,6 +149,13 @@ impl Call for TtsrTriggered<'_> {
     }
 }
 
+/// Calls `migrate` with the `state_version` that wrote the state.
+pub(crate) async fn migrate(calls: &Calls, store: &mut Store<Guest>, from: u32) -> Result<(), Fault> {
+    let func = calls.migration.as_ref().ok_or(Fault::Missing)?.func_migrate();
+    let (answer,) = enter(store, func, (from,)).await?;
+    returned(answer, |()| 0, most(store))
+}
+
 /// Bytes that one callback may return.
 fn most(store: &Store<Guest>) -> usize {
     store.data().plugin.limits.returned_bytes

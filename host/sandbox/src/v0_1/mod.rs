@@ -28,7 +28,7 @@ use crate::check::Surface;
 use crate::guest::{Guest, Ready};
 use crate::interface::Interface;
 
-pub(crate) use self::calls::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered};
+pub(crate) use self::calls::{Call, InputMessages, LlmOutput, PlainText, TagSection, TtsrTriggered, migrate};
 pub(crate) use self::provider::{Lines, ToolRun, ToolText, tools};
 pub(crate) use self::register::{RegisterFault, register};
 
@@ -41,7 +41,7 @@ pub(crate) const PACKAGE: &str = "tidegate:extension";
 pub(crate) const REGISTRATION: &str = "registration";
 /// The interface of an extension that provides tools.
 pub(crate) const TOOL_PROVIDER: &str = "tool-provider";
-/// The interface that this host does not call yet, and therefore rejects.
+/// The interface of an extension that migrates state of its older versions.
 pub(crate) const MIGRATION: &str = "migration";
 
 /// The interface of a callback.
@@ -85,6 +85,7 @@ pub(crate) struct Exports {
     output: Option<exports::on_llm_output::GuestIndices>,
     ttsr: Option<exports::ttsr_triggered::GuestIndices>,
     tools: Option<exports::tool_provider::GuestIndices>,
+    migration: Option<exports::migration::GuestIndices>,
 }
 
 /// The callbacks of one instance.
@@ -95,6 +96,7 @@ pub(crate) struct Calls {
     output: Option<exports::on_llm_output::Guest>,
     ttsr: Option<exports::ttsr_triggered::Guest>,
     tools: Option<exports::tool_provider::Guest>,
+    migration: Option<exports::migration::Guest>,
 }
 
 impl Exports {
@@ -115,7 +117,13 @@ impl Exports {
                 .then(|| exports::ttsr_triggered::GuestIndices::new(ready))
                 .transpose()?,
             tools: surface.provides_tools.then(|| exports::tool_provider::GuestIndices::new(ready)).transpose()?,
+            migration: surface.migrates.then(|| exports::migration::GuestIndices::new(ready)).transpose()?,
         })
+    }
+
+    /// Whether the component exports `migration`.
+    pub(crate) fn migrate(&self) -> bool {
+        self.migration.is_some()
     }
 
     /// Whether the component exports `tool-provider`.
@@ -133,6 +141,7 @@ impl Exports {
             output: self.output.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
             ttsr: self.ttsr.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
             tools: self.tools.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
+            migration: self.migration.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
         })
     }
 }

@@ -10,6 +10,8 @@ use crate::Setting;
 #[derive(Debug, Deserialize)]
 pub(super) struct Manifest {
     pub(super) id: String,
+    #[serde(default = "first_state_version")]
+    pub(super) state_version: u32,
     #[serde(default)]
     pub(super) on_failure: Policy,
     #[serde(default)]
@@ -18,6 +20,10 @@ pub(super) struct Manifest {
     settings: BTreeMap<String, Declared>,
     #[serde(default)]
     pub(super) limits: Limits,
+}
+
+fn first_state_version() -> u32 {
+    1
 }
 
 /// What happens when a callback that registers no policy fails.
