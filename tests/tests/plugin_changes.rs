@@ -200,6 +200,41 @@ async fn an_edited_manifest_is_in_force_from_the_next_turn_and_the_state_is_kept
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_model_reads_of_a_plugin_is_shown_before_the_first_turn_with_it() {
+    let place = Place::new("");
+    let host = place.host().await;
+    let shown = async |run: &Run| {
+        run.model.scripts.lock().unwrap().push_back("!pass".to_owned());
+        let mut turn = run.session.prompt("go");
+        let mut places = Vec::new();
+        while let Some(event) = turn.next().await {
+            match event.kind {
+                EventKind::ExtensionPrompt(prompt) => {
+                    let texts = prompt.texts.iter().map(|one| format!("{}: {}", one.place, one.text.trim_end()));
+                    places.push((prompt.changed, texts.collect::<Vec<_>>()));
+                }
+                EventKind::CognitionIn { .. } if places.is_empty() => places.push((false, Vec::new())),
+                _ => {}
+            }
+        }
+        places
+    };
+    let run = place.session(&host).await;
+    let first = shown(&run).await;
+    assert!(!first[0].0 && first[0].1[0].starts_with("tool \"run\""), "{first:?}");
+    let none = vec![(false, Vec::new())];
+    assert_eq!(shown(&run).await, none);
+    assert_eq!(shown(&place.session(&host).await).await, none, "the workspace has seen it");
+    let addition = "[[prompt]]\nposition = \"user_suffix\"\ncontent = \"Be brief.\"\n";
+    let capabilities = "[capabilities]\nprompt = \"adds text\"";
+    place.write_manifest(&(manifest().replace("[capabilities]", capabilities) + addition));
+    assert_eq!(shown(&run).await, none, "without the power the text is not used");
+    place.write_operator(&Place::entry("").replace("grants = [", "grants = [\"prompt\", "));
+    let changed = shown(&run).await;
+    assert!(changed[0].0 && changed[0].1[0] == "user_suffix: Be brief.", "{changed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_cannot_be_used_leaves_the_one_before_in_use() {
     let place = Place::new("required = true");
     let host = place.host().await;

@@ -5,7 +5,7 @@
 //! end up in somebody's file. Of an answer that was cancelled or cut off, the text that was shown until then is printed at
 //! the end of the turn.
 
-use tidegate::{Action, Event, EventKind, Loaded, RegistrationAction, TurnStatus};
+use tidegate::{Action, Event, EventKind, ExtensionPrompt, Loaded, RegistrationAction, TurnStatus};
 
 use crate::screen::clean::flat;
 use crate::screen::{self, Answer};
@@ -51,6 +51,7 @@ impl Printer {
             EventKind::ExtensionUnregistered { plugin, action, reason } => {
                 self.line(&err(style::DIM, &format!("- plugin {plugin} ({action}): {reason}")))?;
             }
+            EventKind::ExtensionPrompt(prompt) => self.prompt(prompt)?,
             EventKind::CognitionIn { text, hidden: false, .. } if self.echo => {
                 self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;
             }
@@ -133,6 +134,20 @@ impl Printer {
             self.answer.finish()?;
         }
         screen::note(line);
+        Ok(())
+    }
+
+    /// What a plugin has the model read, word for word.
+    fn prompt(&mut self, prompt: &ExtensionPrompt) -> std::io::Result<()> {
+        let why = if prompt.changed { "has changed" } else { "is new in this workspace" };
+        let line = format!("plugin {} has the model read this; the text {why}:", prompt.plugin);
+        self.line(&format!("{} {line}", err(style::WARNING, "!")))?;
+        for one in &prompt.texts {
+            self.line(&format!("  {}", one.place))?;
+            for line in one.text.lines() {
+                self.line(&err(style::DIM, &format!("  │ {line}")))?;
+            }
+        }
         Ok(())
     }
 

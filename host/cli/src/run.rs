@@ -42,7 +42,8 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
         .max_instances(open::MAX_INSTANCES)
         .confirm(Arc::new(Terminal { printed: printed_calls }))
         .permissions(open::permissions(&args.permission)?)
-        .record(args.record.clone());
+        .record(args.record.clone())
+        .remember_shown_prompts();
     let (again, provider) = (common.clone(), args.provider.clone());
     let builder = builder.follow(move || {
         let mut operator = open::operator(&again).map_err(Failure::into_line)?;

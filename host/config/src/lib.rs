@@ -44,7 +44,7 @@ pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDec
 pub use operator::{Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings};
 pub use permission::{BadPermission, PermissionRule};
 pub use plugin::{ConfiguredPlugin, duplicate};
-pub use prompt_text::{MAX_PROMPT_BYTES, PromptBlock};
+pub use prompt_text::{MAX_PROMPT_BYTES, prompt_digest};
 pub use rule_files::{
     ChangeKind, Demands, FileChange, FileStamp, FolderReport, FolderState, Look, MAX_RULE_BYTES, RuleFile, RuleFiles,
     RuleFolder,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use flow::PromptAddition;
+use flow::{PromptAddition, PromptText};
 use rules::{Bucket, Rule};
 use sha2::{Digest, Sha256};
 
@@ -16,61 +16,51 @@ pub const MAX_PROMPT_BYTES: usize = 64 << 10;
 /// What a digest begins with. It changes with the way blocks are hashed or written: texts are then shown again.
 const DIGEST_FORMAT: &str = "tidegate prompt 1";
 
-/// A block of text that a plugin adds to the prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PromptBlock<'m> {
-    /// Where it goes and under which conditions, such as `system_suffix when tag_present = "plan"`; of a rule, which one.
-    pub place: String,
-    /// The text, as the model receives it.
-    pub text: &'m str,
-}
-
 impl Manifest {
     /// Returns all text that the plugin adds to the prompt, in the order of declaration: that of its additions, the bodies of
     /// rules that always apply, and the descriptions with which the rulebook lists the others. Rules that were refused are left
     /// out.
-    pub fn prompt_blocks(&self) -> Vec<PromptBlock<'_>> {
+    pub fn prompt_texts(&self) -> Vec<PromptText> {
+        let of_rule = |rule: &Rule| of_rule(rule).map(|(place, text)| PromptText::new(place, text));
         self.prompts.iter().map(of_addition).chain(self.rules.iter().filter_map(of_rule)).collect()
-    }
-
-    /// Returns the digest of [`Manifest::prompt_blocks`]: SHA-256 in 64 hexadecimal digits, over every position, condition and
-    /// text. Equal digests mean that the shown text is the same, so nobody has to read it again. `None` where the plugin adds
-    /// nothing.
-    pub fn prompt_digest(&self) -> Option<String> {
-        let blocks = self.prompt_blocks();
-        if blocks.is_empty() {
-            return None;
-        }
-        let mut hash = Sha256::new_with_prefix(DIGEST_FORMAT);
-        // Each string with its size: no two lists of blocks are hashed as the same bytes.
-        for string in blocks.iter().flat_map(|block| [block.place.as_str(), block.text]) {
-            hash.update((string.len() as u64).to_le_bytes());
-            hash.update(string);
-        }
-        Some(hash.finalize().iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        }))
     }
 }
 
-fn of_addition(addition: &PromptAddition) -> PromptBlock<'_> {
+/// Returns the digest of what a plugin adds: SHA-256 in 64 hexadecimal digits, over every place and text. Equal digests mean that the
+/// shown text is the same, so nobody has to read it again. `None` where the plugin adds nothing.
+pub fn prompt_digest(texts: &[PromptText]) -> Option<String> {
+    if texts.is_empty() {
+        return None;
+    }
+    let mut hash = Sha256::new_with_prefix(DIGEST_FORMAT);
+    // Each string with its size: no two lists are hashed as the same bytes.
+    for string in texts.iter().flat_map(|one| [&one.place, &one.text]) {
+        hash.update((string.len() as u64).to_le_bytes());
+        hash.update(string);
+    }
+    Some(hash.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    }))
+}
+
+fn of_addition(addition: &PromptAddition) -> PromptText {
     let mut place = addition.position.as_str().to_owned();
     for (index, condition) in addition.when.iter().enumerate() {
         place.push_str(if index == 0 { " when " } else { ", " });
         place.push_str(&condition.to_string());
     }
-    PromptBlock { place, text: &addition.text }
+    PromptText::new(place, &*addition.text)
 }
 
-fn of_rule(rule: &Rule) -> Option<PromptBlock<'_>> {
+/// Which rule it is, and its text.
+fn of_rule(rule: &Rule) -> Option<(String, &str)> {
     let (kind, text) = match rule.bucket {
         Bucket::AlwaysApply => ("rule", rule.body.as_str()),
         Bucket::Rulebook => ("rulebook entry", rule.description.as_deref().unwrap_or_default()),
         Bucket::Stream => return None,
     };
-    Some(PromptBlock { place: format!("{kind} {:?}", rule.name), text })
+    Some((format!("{kind} {:?}", rule.name), text))
 }
 
 /// Checks that the text of a manifest stays within [`MAX_PROMPT_BYTES`]. The error is at the block with which it exceeds it.
@@ -83,7 +73,7 @@ pub(crate) fn check_size(
     let of_additions = (0..).zip(additions).map(|(index, one)| (one.text.len(), steps!["prompt", index, "content"]));
     let of_rules = rules.iter().filter_map(|rule| {
         let index = typed.rule.iter().position(|spec| spec.name.as_deref().map(str::trim) == Some(rule.name.as_str()));
-        Some((of_rule(rule)?.text.len(), steps!["rule", index.unwrap_or_default(), "body"]))
+        Some((of_rule(rule)?.1.len(), steps!["rule", index.unwrap_or_default(), "body"]))
     });
     let (mut total, mut exceeds): (usize, Option<[Step; 3]>) = (0, None);
     for (bytes, at) in of_additions.chain(of_rules) {

@@ -179,7 +179,7 @@ fn everything_that_a_plugin_adds_to_the_prompt_is_listed() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config/manifest/valid");
     let listed = |name: &str| {
         let manifest = Manifest::load(&file.join(name)).unwrap();
-        manifest.prompt_blocks().iter().map(|block| format!("{}: {}", block.place, block.text)).collect::<Vec<_>>()
+        manifest.prompt_texts().iter().map(|block| format!("{}: {}", block.place, block.text)).collect::<Vec<_>>()
     };
     let plain = listed("rules-and-prompts.toml");
     let expected =
@@ -191,7 +191,7 @@ fn everything_that_a_plugin_adds_to_the_prompt_is_listed() {
 
 #[test]
 fn the_digest_changes_with_all_that_is_shown() {
-    let digest = |rest: &str| manifest(rest).unwrap().prompt_digest();
+    let digest = |rest: &str| tidegate_config::prompt_digest(&manifest(rest).unwrap().prompt_texts());
     let addition = |position: &str, content: &str, when: &str| {
         format!("[[prompt]]\nposition = \"{position}\"\ncontent = \"{content}\"\n{when}\n")
     };

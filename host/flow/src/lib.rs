@@ -44,7 +44,7 @@ pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
 pub use message::{Message, Origin, Part, Role};
 pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
 pub use preview::{Ambiguous, Argument, Preview};
-pub use prompt::{AdditionId, BlockOrigin, Prompt, PromptAddition, SystemBlock};
+pub use prompt::{AdditionId, BlockOrigin, ExtensionPrompt, Prompt, PromptAddition, PromptText, SystemBlock};
 pub use provided::{Called, ProvidedTool, ToolOutcome, ToolReport};
 pub use rule_origin::{RuleLayer, RuleOrigin};
 pub use segment::{Segment, Tag};

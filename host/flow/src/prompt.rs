@@ -52,6 +52,35 @@ pub struct AdditionId {
     pub index: usize,
 }
 
+/// A text that a plugin has the model read, as people are shown it before it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptText {
+    /// Where it goes and under which conditions, such as `system_suffix when tag_present = "plan"`; of a rule or a tool, which one.
+    pub place: String,
+    /// The text, as the model receives it.
+    pub text: String,
+}
+
+impl PromptText {
+    /// A text at a place.
+    pub fn new(place: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { place: place.into(), text: text.into() }
+    }
+}
+
+/// All that a plugin has the model read, shown because it is new in the workspace or has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtensionPrompt {
+    /// The plugin.
+    pub plugin: PluginId,
+    /// Another text of the plugin was shown in the workspace before.
+    pub changed: bool,
+    /// The texts, in the order in which the plugin declares them.
+    pub texts: Vec<PromptText>,
+    /// Their digest, 64 hexadecimal digits.
+    pub digest: String,
+}
+
 impl SystemBlock {
     /// Creates a block with this origin.
     pub fn new(origin: BlockOrigin, text: impl Into<String>) -> Self {

@@ -96,6 +96,7 @@ impl SessionMetrics {
             | Kind::RulesReloaded { .. }
             | Kind::SteeringMessage { .. }
             | Kind::CustomMessage { .. }
+            | Kind::ExtensionPrompt(_)
             | Kind::ExtensionWithheld { .. }
             | Kind::ExtensionLog { .. }
             | Kind::Notice { .. } => {}

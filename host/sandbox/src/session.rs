@@ -90,7 +90,7 @@ impl SessionExtensions {
     async fn call<C: Call>(&self, plugin: usize, call: C) -> Result<C::Answer, NoAnswer> {
         let slot = &self.slots[plugin];
         let mut lane = lock(&slot.main).await;
-        let admitted = self.admit(slot, call.called())?;
+        let admitted = self.admit(slot, &call.called())?;
         let live = slot.take(&mut lane);
         let (mut live, answer, admitted) = self.run(slot, live, admitted, call).await?;
         live.store.data_mut().commit(Commit::Call);
@@ -108,7 +108,7 @@ impl SessionExtensions {
         for attempt in 0.. {
             // The last attempt has the state to itself.
             let alone = if attempt < NOTICE_TRIES { None } else { Some(lock(&slot.main).await) };
-            let admitted = self.admit(slot, TtsrTriggered(event).called())?;
+            let admitted = self.admit(slot, &TtsrTriggered(event).called())?;
             let version = area.version();
             let live = slot.take(&mut lane);
             let (mut live, (), admitted) = self.run(slot, live, admitted, TtsrTriggered(event)).await?;
@@ -131,10 +131,10 @@ impl SessionExtensions {
     }
 
     /// Asks the budget of the turn first: a call that has no time left must not become the trial of the breaker.
-    pub(crate) fn admit<'s>(&self, slot: &'s Slot, called: Called) -> Result<(Admission<'s>, Duration), NoAnswer> {
-        let budget = slot.budget(&*self.session.view, &called)?;
+    pub(crate) fn admit<'s>(&self, slot: &'s Slot, called: &Called) -> Result<(Admission<'s>, Duration), NoAnswer> {
+        let budget = slot.budget(&*self.session.view, called)?;
         let now = || self.session.clock.now_ms();
-        let admitted = slot.breakers.admit(&called, now).map_err(NoAnswer::Skipped)?;
+        let admitted = slot.breakers.admit(called, now).map_err(NoAnswer::Skipped)?;
         Ok((admitted, budget))
     }
 

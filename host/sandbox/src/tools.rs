@@ -129,7 +129,7 @@ impl SessionExtensions {
     async fn run_tool(&self, slot: &Slot, call: &ToolCall, progress: Progress<'_>) -> Result<ToolText, NoAnswer> {
         let mut lane = lock(&slot.main).await;
         let run = ToolRun { call, progress };
-        let admitted = self.admit(slot, run.called())?;
+        let admitted = self.admit(slot, &run.called())?;
         let live = slot.take(&mut lane);
         let (mut live, answer, admitted) = self.run(slot, live, admitted, run).await?;
         let guest = live.store.data_mut();

@@ -15,7 +15,7 @@ use crate::live_plugins::{LivePlugins, ReadOperator};
 use crate::load::{self, Faults, Wanted};
 use crate::session_plugins::SessionPlugins;
 use crate::state::Stored;
-use crate::{Engine, HostError, Loaded, Nobody, Session, SessionOptions, assemble};
+use crate::{Engine, HostError, Loaded, Nobody, Session, SessionOptions, assemble, shown_prompts};
 
 /// What sessions share: plugins, a model, and the operator's decisions. A clone is the same host.
 #[derive(Clone)]
@@ -39,6 +39,7 @@ pub struct HostBuilder {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stored: Option<Stored>,
     pub(crate) metrics: Option<Metrics>,
+    pub(crate) shown_prompts: Option<PathBuf>,
     record: Option<PathBuf>,
     key: Option<Secret>,
     pub(crate) cache_dir: Option<PathBuf>,
@@ -104,6 +105,15 @@ impl HostBuilder {
     #[must_use]
     pub fn metrics(mut self, metrics: &Metrics) -> Self {
         self.metrics = Some(metrics.clone());
+        self
+    }
+
+    /// Remembers in the user's state folder (`tidegate/prompts`) which texts of plugins were shown in a workspace. What plugins have
+    /// the model read is the event `extension_prompt` before the first request with it, where the text is new in the workspace or has
+    /// changed. Default: as long as the host exists, so that each process shows it again.
+    #[must_use]
+    pub fn remember_shown_prompts(mut self) -> Self {
+        self.shown_prompts = shown_prompts::default_folder();
         self
     }
 
@@ -233,6 +243,7 @@ impl Host {
             clock: Arc::new(SystemClock),
             stored: None,
             metrics: None,
+            shown_prompts: None,
             record: None,
             key: None,
             cache_dir: assemble::cache_dir(),

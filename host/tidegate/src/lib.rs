@@ -57,6 +57,7 @@ mod rule_checks;
 mod rulebook;
 mod session;
 mod session_plugins;
+mod shown_prompts;
 mod stale;
 mod state;
 mod toolbox;
@@ -65,8 +66,8 @@ mod turns;
 pub use assemble::tool_specs;
 pub use config::{
     BadPermission, BuildKind, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder,
-    OPERATOR_FILE, OnProblem, Operator, PermissionRule, PluginEntry, PluginLimits, PromptBlock, Provider, RuleFolders,
-    SettingDecl, StatePlace, StateSettings, ToolGuidance, ToolSettings, TurnSettings, render as render_diagnostic,
+    OPERATOR_FILE, OnProblem, Operator, PermissionRule, PluginEntry, PluginLimits, Provider, RuleFolders, SettingDecl,
+    StatePlace, StateSettings, ToolGuidance, ToolSettings, TurnSettings, render as render_diagnostic,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
@@ -76,14 +77,14 @@ pub use flow::text::normal_path;
 pub use flow::{
     Action, AdditionId, Ambiguous, Annotation, AnswerBlock, Argument, BlockId, BlockOrigin, BreakerScope, BreakerState,
     CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Called, Condition, Confirmation,
-    ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, Event, EventKind, Evidence, FailureCause,
-    HoldOutcome, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label, Location, Message, ModelError,
-    NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power,
-    Preview, Prompt, PromptAddition, ProvidedTool, ProviderKind, Registered, Registration, RegistrationAction, Role,
-    RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue,
-    Severity, SourceFile, StateTest, StateValue, StopReason, StreamKind, Subject, SystemBlock, TagPattern, TextOptions,
-    TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus,
-    Usage,
+    ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, Event, EventKind, Evidence,
+    ExtensionPrompt, FailureCause, HoldOutcome, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label,
+    Location, Message, ModelError, NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission,
+    PermissionMode, PluginId, Position, Power, Preview, Prompt, PromptAddition, PromptText, ProvidedTool, ProviderKind,
+    Registered, Registration, RegistrationAction, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord,
+    RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, StateTest, StateValue, StopReason,
+    StreamKind, Subject, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput,
+    ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};

@@ -18,6 +18,7 @@ use crate::live::LiveRules;
 use crate::loaded::{Basis, Shared};
 use crate::plugin_tools::{LateExtensions, PluginTools, ToolTable};
 use crate::record::{LoadedPlugin, Record};
+use crate::shown_prompts::ShownPrompts;
 use crate::state::Stored;
 use crate::toolbox::{Decisions, Toolbox, take_absent};
 use crate::{Engine, HostBuilder, HostError, Loaded, SessionOptions, assemble, rulebook};
@@ -63,6 +64,7 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
         clock: builder.clock,
         stored,
         metrics: builder.metrics,
+        shown_prompts: ShownPrompts::new(builder.shown_prompts),
         engine,
     };
     Shared::new(Arc::new(basis), builder.operator, records)

@@ -19,6 +19,7 @@ use crate::load::{self, Faults, Wanted};
 use crate::plugin_tools::{Binding, LateExtensions, PluginTools, ToolTable};
 use crate::record::{LoadedPlugin, Record};
 use crate::rulebook::WithRulebook;
+use crate::shown_prompts::ShownPrompts;
 use crate::state::Stored;
 use crate::toolbox::{Decisions, Toolbox};
 use crate::{Engine, HostError, SessionOptions, stale};
@@ -32,6 +33,7 @@ pub(crate) struct Basis {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stored: Stored,
     pub(crate) metrics: Option<Metrics>,
+    pub(crate) shown_prompts: ShownPrompts,
     /// `None` only if a check continues without one.
     pub(crate) engine: Option<Engine>,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flow::PluginId;
+use flow::{ExtensionPrompt, PluginId};
 use turn::ports::{BoxFuture, ExtensionSet, ExtensionSource, ExtensionUpdate, RuleSource};
 
 use crate::host::blocking;
@@ -31,6 +31,21 @@ struct State {
     standing: Vec<String>,
     /// Why it cannot use the plugins of the host, as it was last reported.
     failed: Option<String>,
+    /// It has had a turn: what it has the model read was shown.
+    begun: bool,
+}
+
+impl State {
+    /// What the model is to read from the next turn on and nobody was shown in the workspace.
+    fn new_prompts(&mut self, loaded: &Loaded, is_renewed: bool) -> Vec<ExtensionPrompt> {
+        if std::mem::replace(&mut self.begun, true) && !is_renewed {
+            return Vec::new();
+        }
+        let plugins = loaded.records.iter().map(|record| &*record.loaded);
+        // Without links: one workspace has one record.
+        let workspace = loaded.builtin.as_ref().map_or(&*loaded.wanted.workspace, |tools| tools.workspace());
+        loaded.shared.basis.shown_prompts.take_new(workspace, plugins)
+    }
 }
 
 impl SessionPlugins {
@@ -41,7 +56,7 @@ impl SessionPlugins {
         Self {
             live,
             options,
-            state: Mutex::new(State { loaded, disabled: BTreeSet::new(), seen, standing, failed: None }),
+            state: Mutex::new(State { loaded, disabled: BTreeSet::new(), seen, standing, failed: None, begun: false }),
         }
     }
 
@@ -132,7 +147,11 @@ impl ExtensionSource for SessionPlugins {
             let mut state = self.state();
             state.seen = edition;
             notices.splice(0..0, std::mem::take(&mut state.standing));
-            let Some(loaded) = renewed else { return Ok(ExtensionUpdate { set: None, notices }) };
+            let Some(loaded) = renewed else {
+                let loaded = Arc::clone(&state.loaded);
+                return Ok(ExtensionUpdate { set: None, prompts: state.new_prompts(&loaded, false), notices });
+            };
+            let prompts = state.new_prompts(&loaded, true);
             let before = &state.loaded;
             let known_before: Vec<Record> =
                 before.shared.records.iter().filter(|record| self.may_use(record)).cloned().collect();
@@ -148,7 +167,7 @@ impl ExtensionSource for SessionPlugins {
                 changes,
             };
             (state.loaded, state.failed) = (loaded, None);
-            Ok(ExtensionUpdate { set: Some(set), notices })
+            Ok(ExtensionUpdate { set: Some(set), prompts, notices })
         })
     }
 }

@@ -135,6 +135,13 @@ fn payload(kind: &EventKind) -> Value {
         Kind::ExtensionUnregistered { plugin, action, reason } => {
             json!({"extension_id": plugin.as_str(), "action": action.as_str(), "reason": reason})
         }
+        Kind::ExtensionPrompt(prompt) => {
+            let text = |one: &flow::PromptText| json!({"place": one.place, "text": one.text});
+            json!({
+                "extension_id": prompt.plugin.as_str(), "changed": prompt.changed, "digest": prompt.digest,
+                "texts": prompt.texts.iter().map(text).collect::<Vec<_>>(),
+            })
+        }
         Kind::ExtensionCallback(report) => callback(report),
         Kind::ExtensionTool(report) => tool(report),
         Kind::ExtensionBreaker { plugin, called, scope, state, reason, retry_after_ms } => {

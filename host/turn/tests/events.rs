@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use expect_test::expect;
 use flow::{
     Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallFailure, CallId, Callback, CallbackKind,
-    CallbackOutcome, CallbackReport, Confirmation, ErrorClass, Event, EventKind, Evidence, FailureCause, HoldOutcome,
-    Message, Partial, PluginId, Preview, RegistrationAction, Role, RuleMatch, RuleRecord, RunPosition, SessionId,
-    StopReason, StreamKind, TextUnit, ToolOutcome, ToolReport, TurnStatus, Usage,
+    CallbackOutcome, CallbackReport, Confirmation, ErrorClass, Event, EventKind, Evidence, ExtensionPrompt,
+    FailureCause, HoldOutcome, Message, Partial, PluginId, Preview, PromptText, RegistrationAction, Role, RuleMatch,
+    RuleRecord, RunPosition, SessionId, StopReason, StreamKind, TextUnit, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use serde_json::Value;
 use tidegate_kit::{Plugin, Scene, Script, blocks, calls, drain, listing, rule_set, shown, text, tool};
@@ -284,6 +284,7 @@ const REQUIRED: [(&str, &[&str]); 38] = [
     ("extension_breaker", &["extension_id", "callback", "tool", "state", "reason", "retry_after_ms"]),
     ("extension_withheld", &["extension_id", "callback", "bytes", "reason"]),
     ("extension_unregistered", &["extension_id", "reason"]),
+    ("extension_prompt", &["extension_id", "changed", "texts", "digest"]),
     ("extension_callback", &["extension_id", "callback", "duration_us", "outcome"]),
     ("extension_tool", &["extension_id", "tool", "call_id", "duration_us", "outcome"]),
     ("extension_state", &["extension_id", "operation", "key", "size_bytes"]),
@@ -423,6 +424,12 @@ fn samples() -> Vec<EventKind> {
             callbacks: vec![Callback::TtsrTriggered.into()],
         },
         EventKind::ExtensionUnregistered { plugin: plugin(), action: RegistrationAction::Disable, reason: "r".into() },
+        EventKind::ExtensionPrompt(ExtensionPrompt {
+            plugin: plugin(),
+            changed: true,
+            texts: vec![PromptText::new("user_suffix", "t")],
+            digest: "d".into(),
+        }),
         report(CallbackOutcome::Passed),
         report(CallbackOutcome::Changed),
         report(CallbackOutcome::Skipped("why".into())),

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use tidegate::{
-    CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Evidence, FailureCause,
+    CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Evidence, FailureCause, PromptText,
     RegistrationAction, RuleMatch, RunPosition, StreamKind, ToolOutcome, ToolReport,
 };
 
@@ -70,6 +70,12 @@ fn events(text: &str) -> Vec<EventKind> {
             action: RegistrationAction::Disable,
             reason: string(),
         },
+        EventKind::ExtensionPrompt(ExtensionPrompt {
+            plugin: "p".parse().unwrap(),
+            changed: false,
+            texts: vec![PromptText::new(string(), string())],
+            digest: string(),
+        }),
         EventKind::CognitionIn { role: tidegate::Message::user("").role, text: string(), hidden: false },
         EventKind::CognitionOutDelta { text: string(), index: 0 },
         EventKind::SteeringMessage { role: tidegate::Message::user("").role, text: string() },
@@ -114,8 +120,12 @@ fn no_event_acts_on_the_terminal_or_forges_a_line() {
     for (hostile, harmless) in events(HOSTILE).into_iter().zip(events("harmless")) {
         let what = format!("{hostile:?}");
         // These show text of several lines by intent; each of its lines gets a gutter of its own.
-        let several =
-            matches!(hostile, EventKind::CustomMessage { .. } | EventKind::ToolCallResult { diff: Some(_), .. });
+        let several = matches!(
+            hostile,
+            EventKind::CustomMessage { .. }
+                | EventKind::ExtensionPrompt(_)
+                | EventKind::ToolCallResult { diff: Some(_), .. }
+        );
         let (out, err) = printed(hostile);
         assert!(!out.chars().chain(err.chars()).any(|c| c != '\n' && is_hidden(c)), "{what}\n{out}\n{err}");
         assert!(!out.contains(GUTTER), "{what}\n{out}");

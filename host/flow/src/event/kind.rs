@@ -2,9 +2,9 @@
 
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, TurnStatus};
 use crate::{
-    Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Confirmation, ErrorClass, PluginId,
-    Preview, Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, StopReason, StreamKind,
-    ToolReport, Usage,
+    Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Confirmation, ErrorClass,
+    ExtensionPrompt, PluginId, Preview, Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId,
+    StopReason, StreamKind, ToolReport, Usage,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -324,6 +324,9 @@ events! {
         /// Why it was removed.
         reason: String,
     } = "extension_unregistered",
+    /// `extension_prompt`: the text that an extension has the model read is new in this workspace, or has changed. Comes before the
+    /// first request with it.
+    ExtensionPrompt(prompt: ExtensionPrompt) = "extension_prompt",
     /// `extension_callback`: a callback was called, or skipped.
     ExtensionCallback(report: CallbackReport) = "extension_callback",
     /// `extension_tool`: a call of a tool that an extension provides has ended, or was not made.

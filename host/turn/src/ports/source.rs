@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flow::{PluginId, PromptAddition, RegistrationAction, SystemBlock};
+use flow::{ExtensionPrompt, PluginId, PromptAddition, RegistrationAction, SystemBlock};
 
 use super::{BoxFuture, ExtensionHost, RuleSource, Tools};
 
@@ -21,6 +21,8 @@ pub trait ExtensionSource: Send + Sync {
 pub struct ExtensionUpdate {
     /// The extensions from now on; `None` if nothing changed.
     pub set: Option<ExtensionSet>,
+    /// Texts for the model that were not shown in the workspace yet. They are shown before anything else is done.
+    pub prompts: Vec<ExtensionPrompt>,
     /// Problems found meanwhile, such as a new version that cannot be loaded, each once.
     pub notices: Vec<String>,
 }

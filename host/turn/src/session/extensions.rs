@@ -16,7 +16,8 @@ impl Session {
     /// A required extension cannot be used: the turn must not begin.
     pub(super) async fn renew_extensions(&mut self) -> Result<(), String> {
         let Some(source) = self.source.clone() else { return Ok(()) };
-        let ExtensionUpdate { set, notices } = source.current().await?;
+        let ExtensionUpdate { set, prompts, notices } = source.current().await?;
+        prompts.into_iter().for_each(|prompt| self.hub.emit(EventKind::ExtensionPrompt(prompt)));
         if let Some(set) = set {
             self.replace_extensions(set)?;
         }
