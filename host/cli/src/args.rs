@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use tidegate::{Power, ProviderKind};
+use tidegate::{PluginId, Power, ProviderKind};
 
 /// An agent host: sandboxed plugins change every stage of a turn, and rules stop the model mid-sentence.
 #[derive(Debug, Parser)]
@@ -70,7 +70,7 @@ pub(crate) enum ColorWhen {
 pub(crate) enum Command {
     /// Run turns of one session and print the answers
     Run(Run),
-    /// Create, build and list plugins
+    /// Create, build, list, enable and disable plugins
     Plugin {
         #[command(subcommand)]
         command: PluginCommand,
@@ -126,6 +126,18 @@ pub(crate) enum PluginCommand {
     Show {
         /// The folder that contains plugin.toml
         folder: PathBuf,
+    },
+    /// Enable a plugin of the operator's file; a running program uses it from its next turn on
+    Enable {
+        /// The plugin's id
+        #[arg(value_name = "PLUGIN")]
+        id: PluginId,
+    },
+    /// Disable a plugin of the operator's file; what it keeps in sessions stays
+    Disable {
+        /// The plugin's id
+        #[arg(value_name = "PLUGIN")]
+        id: PluginId,
     },
     /// Build the component of a plugin written in Rust
     Build {

@@ -20,6 +20,7 @@ mod shown;
 mod state;
 mod style;
 mod summary;
+mod switch;
 mod trouble;
 mod watch;
 
@@ -85,6 +86,8 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Command::Plugin { command: PluginCommand::New { folder, sdk } } => plugin::new(&folder, sdk.as_deref()),
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(&args.common, json).await,
         Command::Plugin { command: PluginCommand::Show { folder } } => plugin::show(&folder),
+        Command::Plugin { command: PluginCommand::Enable { id } } => switch::plugin(&args.common, &id, true),
+        Command::Plugin { command: PluginCommand::Disable { id } } => switch::plugin(&args.common, &id, false),
         Command::Plugin { command: PluginCommand::Build { folder, watch: false } } => plugin::build(&folder),
         Command::Plugin { command: PluginCommand::Build { folder, watch: true } } => watch::build(&folder),
         Command::Explain { prompt, json } => explain::prompt(&args.common, &prompt, json).await,

@@ -32,6 +32,7 @@ mod rule_folders;
 pub mod rule_sources;
 mod schema;
 mod state;
+mod switch;
 mod typed;
 
 use std::path::Path;
@@ -52,6 +53,7 @@ pub use rule_files::{
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
 pub use schema::{manifest_schema, operator_schema};
 pub use state::{StatePlace, StateSettings};
+pub use switch::{SwitchError, Switched, switch_plugin};
 
 /// The name of the operator's file in a workspace.
 pub const OPERATOR_FILE: &str = "tidegate.toml";

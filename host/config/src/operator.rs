@@ -339,7 +339,7 @@ fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile, f
 }
 
 /// The folder of a plugin that is named by its folder or its manifest.
-fn plugin_folder(path: &Path) -> PathBuf {
+pub(crate) fn plugin_folder(path: &Path) -> PathBuf {
     match (path.file_name(), path.parent()) {
         (Some(name), Some(parent)) if name == crate::MANIFEST_FILE => parent.to_owned(),
         _ => path.to_owned(),

@@ -248,7 +248,7 @@ mod tests {
             assert_eq!(skipped, "failed 3 times within 60 s; a trial call is under way");
         }
         drop(trial);
-        let trial = admit(&breaker, 2000).ok().expect("a trial that was stopped gives way to another");
+        let trial = admit(&breaker, 2000).unwrap_or_else(|_| panic!("a trial that was stopped gives way to another"));
         assert!(is_open(&breaker, 2000));
         trial.failed(2000);
         assert!(is_open(&breaker, 3999));

@@ -67,7 +67,8 @@ pub use assemble::tool_specs;
 pub use config::{
     BadPermission, BuildKind, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder,
     OPERATOR_FILE, OnProblem, Operator, PermissionRule, PluginEntry, PluginLimits, Provider, RuleFolders, SettingDecl,
-    StatePlace, StateSettings, ToolGuidance, ToolSettings, TurnSettings, render as render_diagnostic,
+    StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings, TurnSettings,
+    render as render_diagnostic, switch_plugin,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};

@@ -250,7 +250,7 @@ async fn a_session_that_is_dropped_ends_them_too() {
 }
 
 /// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
-const REQUIRED: [(&str, &[&str]); 38] = [
+const REQUIRED: [(&str, &[&str]); 39] = [
     ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
     ("thread_completed", &["cost", "tokens"]),
     ("thread_error", &["category", "error"]),

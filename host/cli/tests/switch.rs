@@ -1,0 +1,38 @@
+//! `tidegate plugin enable` and `plugin disable` change one value of the operator's file.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use support::{Place, code, err, out};
+
+#[test]
+fn a_plugin_is_disabled_and_enabled_in_the_file() {
+    let place = Place::new();
+    let manifest = "id = \"habits\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"Habits.\"\n\
+                    [tools]\navoided_tools = [\"grep\"]\n";
+    place.write("habits/plugin.toml", manifest);
+    let file = "# Mine.\n[[plugin]]\npath = \"habits\" # Good ones.\nrequired = true\n";
+    place.write("tidegate.toml", file);
+    let read = || std::fs::read_to_string(place.path("tidegate.toml")).unwrap();
+    let listed = || place.json(&["plugin", "list", "--json"])["plugins"].as_array().unwrap().len();
+    assert_eq!(listed(), 1);
+
+    let disabled = place.run(&["plugin", "disable", "habits"]);
+    assert_eq!(out(&disabled), "tidegate.toml: plugin habits is disabled\n", "{}", err(&disabled));
+    assert!(err(&disabled).contains("`required`: a running program uses it until"), "{}", err(&disabled));
+    assert_eq!(read(), file.replace("ones.\n", "ones.\nenabled = false\n"));
+    assert_eq!(listed(), 0);
+    let again = place.run(&["plugin", "disable", "habits"]);
+    assert_eq!((out(&again).as_str(), code(&again)), ("tidegate.toml: plugin habits is already disabled\n", 0));
+    place.run(&["plugin", "enable", "habits"]);
+    assert_eq!(listed(), 1);
+
+    let unknown = place.run(&["plugin", "disable", "habit"]);
+    assert_eq!(code(&unknown), 2);
+    assert!(err(&unknown).contains("has the id `habit`; it has `habits`"), "{}", err(&unknown));
+    let nameless = place.run(&["plugin", "disable", "no id"]);
+    assert_eq!(code(&nameless), 2);
+    std::fs::remove_file(place.path("tidegate.toml")).unwrap();
+    let missing = place.run(&["plugin", "disable", "habits"]);
+    assert!(err(&missing).contains("tidegate.toml: No such file"), "{}", err(&missing));
+}
