@@ -17,6 +17,7 @@ use crate::{open, print, screen, style};
 /// {"plugins": [{"id": "notes", "version": "0.1.0", "description": "…", "folder": "plugins/notes", "powers": ["state"],
 ///    "rules": 0, "prompts": 1, "required": false,
 ///    "tools": [{"name": "note_list", "read_only": true}],
+///    "limits": {"callback_ms": 200, "text_ms": 50, "turn_ms": 2000, "tool_ms": 30000, "memory_mib": 64},
 ///    "callbacks": [{"callback": "on_tag", "priority": 50, "on_failure": "withhold", "decided_by": "tidegate.toml"}]}],
 ///  "chains": {"on_tag": [{"id": "notes", "priority": 50}]}}
 /// ```
@@ -48,6 +49,13 @@ fn as_json(host: &Loaded) -> Value {
             "required": one.required,
             "rules": one.rules,
             "prompts": one.prompts,
+            "limits": {
+                "callback_ms": one.limits.callback.as_millis() as u64,
+                "text_ms": one.limits.text.as_millis() as u64,
+                "turn_ms": one.limits.turn.as_millis() as u64,
+                "tool_ms": one.limits.tool.as_millis() as u64,
+                "memory_mib": one.limits.memory_bytes >> 20,
+            },
             "tools": tools.collect::<Vec<_>>(),
             "callbacks": callbacks.collect::<Vec<_>>(),
         })
@@ -78,6 +86,7 @@ fn text(host: &Loaded) -> std::io::Result<()> {
         }
         if let Some(policy) = on_failure(plugin) {
             writeln!(out, "  on failure: {policy}")?;
+            writeln!(out, "  limits: {}", limits(plugin))?;
         }
         writeln!(out, "  from {}", print::tidy_path(&plugin.folder.display().to_string()))?;
     }
@@ -101,6 +110,14 @@ fn tools(plugin: &PluginInfo) -> String {
         format!("{}{reads}", one.spec.name)
     };
     plugin.tools.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// What the plugin may use.
+fn limits(plugin: &PluginInfo) -> String {
+    let of = plugin.limits;
+    let (callback, text, turn) = (of.callback.as_millis(), of.text.as_millis(), of.turn.as_millis());
+    let memory = of.memory_bytes >> 20;
+    format!("{callback} ms a call, {text} ms for a unit of text or a tag, {turn} ms a turn, {memory} MiB of memory")
 }
 
 /// What happens when a callback of the plugin did not do its work, and who decided that. `None` where it has no callback.

@@ -22,6 +22,7 @@ mod style;
 mod summary;
 mod switch;
 mod trouble;
+mod usage;
 mod watch;
 
 use clap::Parser;

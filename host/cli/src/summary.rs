@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::{CallbackOutcome, Event, EventKind, RuleMetrics, Session, TurnReport, Usage};
+use tidegate::{Event, EventKind, RuleMetrics, Session, TurnReport, Usage};
 
 use crate::say::{count, note};
 use crate::style::{self, err};
 use crate::trouble::Troubles;
+use crate::usage::PluginUsage;
 
 /// Counted while turns run.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
-    /// By plugin and callback: calls, failures, and their times in nanoseconds.
-    callbacks: BTreeMap<(String, &'static str), (u32, Vec<u64>)>,
+    plugins: PluginUsage,
     discarded: u64,
     tools: u32,
     troubles: Troubles,
@@ -53,13 +53,8 @@ impl Summary {
     }
 
     fn count(&mut self, event: &Event) {
+        self.plugins.take(event);
         match &event.kind {
-            EventKind::ExtensionCallback(report) if !matches!(report.outcome, CallbackOutcome::Skipped(_)) => {
-                let key = (report.plugin.to_string(), report.callback.as_str());
-                let (failures, times) = self.callbacks.entry(key).or_default();
-                *failures += u32::from(matches!(report.outcome, CallbackOutcome::Failed(_)));
-                times.push(report.nanos);
-            }
             EventKind::TtsrInjection { discarded_bytes, .. } => self.discarded += discarded_bytes,
             EventKind::ToolCallResult { .. } => self.tools += 1,
             _ => {}
@@ -87,14 +82,8 @@ impl Summary {
             note(format_args!("  {}", row(rule, &cells(numbers))));
         }
         note(format_args!("  components  {compiled} compiled, {loaded} from the cache"));
-        for ((plugin, callback), (failures, times)) in &self.callbacks {
-            let failed = if *failures == 0 { String::new() } else { format!(", {failures} failed") };
-            let name = format!("{plugin} {callback}");
-            note(format_args!(
-                "  callback    {name:<34} {:>3} calls, {:>7.1} µs median{failed}",
-                times.len(),
-                median(times)
-            ));
+        for line in self.plugins.lines(&session.loaded().plugins()) {
+            note(format_args!("  {line}"));
         }
     }
 }
@@ -115,12 +104,6 @@ fn cells(of: &RuleMetrics) -> [String; 9] {
 fn row(name: &str, cells: &[String; 9]) -> String {
     let cells = cells.iter().zip(RULE_COLUMNS).map(|(cell, column)| format!("  {cell:>width$}", width = column.len()));
     format!("{name:<28}{}", cells.collect::<String>())
-}
-
-fn median(nanos: &[u64]) -> f64 {
-    let mut sorted = nanos.to_vec();
-    sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).map_or(0.0, |nanos| *nanos as f64 / 1000.0)
 }
 
 #[cfg(test)]

@@ -175,15 +175,26 @@ fn tool_checks(loaded: &Loaded) -> Vec<Check> {
     loaded.provided.owners().map(check).collect()
 }
 
-/// Whether a session could be opened in the operator's store.
+/// Whether a session could be opened in the operator's store, and what the store has.
 async fn check_store(loaded: &Loaded) -> Check {
     let what = "state store";
     let opened = async {
-        let session = loaded.shared.basis.stored.sessions.open(&fresh_id()).await?;
-        session.close(Duration::ZERO).await
+        let stored = &loaded.shared.basis.stored;
+        let session = stored.sessions.open(&fresh_id()).await?;
+        session.close(Duration::ZERO).await?;
+        stored.admin.sessions().await
     };
     match opened.await {
-        Ok(()) => Check::good(what, "a session was opened and closed"),
+        Ok(list) => {
+            let bytes: u64 = list.sessions.iter().flat_map(|session| &session.plugins).map(|plugin| plugin.bytes).sum();
+            let (sessions, unread) = (list.sessions.len(), list.problems.len());
+            let kept =
+                format!("a session was opened and closed; sessions with stored state: {sessions}, {bytes} bytes");
+            match list.problems.first() {
+                None => Check::good(what, kept),
+                Some(first) => Check::failed(what, format!("{kept}; {unread} cannot be read: {first}")),
+            }
+        }
         Err(error) => Check::bad(what, &HostError::from(error)),
     }
 }

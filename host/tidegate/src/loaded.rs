@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use config::rule_sources::Built;
-use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule};
+use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule, PluginLimits};
 use flow::{CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, ProvidedTool, Registered};
 use metrics::Metrics;
 use rules::RuleSet;
@@ -159,6 +159,8 @@ pub struct PluginInfo {
     pub rules: usize,
     /// How many prompt additions its manifest has.
     pub prompts: usize,
+    /// What it may use, the operator's word already applied.
+    pub limits: PluginLimits,
 }
 
 impl std::fmt::Debug for Loaded {
@@ -274,6 +276,7 @@ impl PluginInfo {
             powers: powers.map(|(power, why)| (power.as_str().to_owned(), why.clone())).collect(),
             rules: manifest.rules.len(),
             prompts: manifest.prompts.len(),
+            limits: plugin.limits,
         }
     }
 }
