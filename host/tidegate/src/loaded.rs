@@ -177,13 +177,9 @@ impl Loaded {
 
     /// Who is called for a callback, in order: highest priority first, ties in order of registration.
     pub fn chain(&self, callback: CallbackKind) -> Vec<(PluginId, u8)> {
-        let mut chain: Vec<(PluginId, u8)> = Vec::new();
-        for one in self.extensions.registrations() {
-            let of_kind = one.callbacks.iter().filter(|registered| registered.kind() == callback);
-            chain.extend(of_kind.map(|registered| (one.plugin.clone(), registered.priority)));
-        }
-        chain.sort_by_key(|(_, priority)| std::cmp::Reverse(*priority));
-        chain
+        let registrations = self.extensions.registrations();
+        let of_kind = turn::in_order(&registrations).into_iter().filter(|(_, one)| one.kind() == callback);
+        of_kind.map(|(plugin, one)| (registrations[plugin].plugin.clone(), one.priority)).collect()
     }
 
     /// The rules as they were when they were loaded, those that are not used included. Sessions go by what the files

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use flow::{
     CallFailure, Callback, CallbackKind, CallbackOutcome, CallbackReport, EventKind, FailureCause, NoAnswer, OnFailure,
-    OutputMode, PluginId, Registration, TagPattern, TextStream, TextUnit,
+    OutputMode, PluginId, Registered, Registration, TagPattern, TextStream, TextUnit,
 };
 
 use self::answered::Answered;
@@ -30,18 +30,22 @@ pub(crate) struct Chains {
     pub(crate) ttsr: Vec<usize>,
 }
 
+/// The callbacks of extensions in the order of their calls: the highest priority first, ties in order of registration. Each with
+/// the index of its extension among `registrations`.
+pub fn in_order(registrations: &[Registration]) -> Vec<(usize, &Registered)> {
+    let plugins = registrations.iter().enumerate();
+    let mut all: Vec<(usize, &Registered)> =
+        plugins.flat_map(|(plugin, one)| one.callbacks.iter().map(move |one| (plugin, one))).collect();
+    // Stable: equal priorities stay in order of registration.
+    all.sort_by_key(|(_, one)| std::cmp::Reverse(one.priority));
+    all
+}
+
 impl Chains {
     pub(crate) fn new(registrations: &[Registration]) -> Self {
-        let mut all: Vec<(u8, usize, &Callback)> = registrations
-            .iter()
-            .enumerate()
-            .flat_map(|(plugin, one)| one.callbacks.iter().map(move |one| (one.priority, plugin, &one.callback)))
-            .collect();
-        // Stable: equal priorities stay in order of registration.
-        all.sort_by_key(|(priority, _, _)| std::cmp::Reverse(*priority));
         let mut chains = Self::default();
-        for (_, plugin, callback) in all {
-            match callback {
+        for (plugin, registered) in in_order(registrations) {
+            match &registered.callback {
                 Callback::InputMessages => chains.input.push(plugin),
                 Callback::PlainText(options) => {
                     if options.answer {
@@ -320,5 +324,57 @@ mod tests {
         };
         let chains = Chains::new(&[one("a", 50), one("b", 90), one("c", 50), one("d", 0), one("e", 90)]);
         assert_eq!(chains.input, [1, 4, 0, 2, 3]);
+    }
+
+    /// The handlers of a callback as the contract words it: of those that are left the one with the highest priority, and of
+    /// several the one that was registered first.
+    fn expected(registrations: &[Registration], kind: CallbackKind) -> Vec<usize> {
+        let mut left: Vec<(usize, u8)> = Vec::new();
+        for (plugin, one) in registrations.iter().enumerate() {
+            left.extend(one.callbacks.iter().filter(|one| one.kind() == kind).map(|one| (plugin, one.priority)));
+        }
+        let mut order = Vec::new();
+        while let Some(highest) = left.iter().map(|(_, priority)| *priority).max() {
+            let first = left.iter().position(|(_, priority)| *priority == highest);
+            order.extend(first.map(|at| left.remove(at).0));
+        }
+        order
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1_000))]
+
+        /// Case 1.
+        #[test]
+        fn random_registries_are_called_in_order(
+            // Few priorities, so that most registries have ties. The number is a set of callbacks, a bit each.
+            plugins in proptest::collection::vec((0_u8..32, proptest::array::uniform5(0_usize..5)), 0..24),
+        ) {
+            let one = |(at, (kinds, priorities)): (usize, &(u8, [usize; 5]))| {
+                let every = [
+                    Callback::InputMessages,
+                    Callback::PlainText(TextUnit::Line.into()),
+                    Callback::Tag(vec![TagPattern::Exact("a".into())]),
+                    Callback::LlmOutput(OutputMode::Observe),
+                    Callback::TtsrTriggered,
+                ];
+                let callbacks = every.into_iter().enumerate().filter(|(bit, _)| kinds >> bit & 1 == 1);
+                let callbacks = callbacks.map(|(bit, one)| (one, [0, 10, 50, 90, 100][priorities[bit]]).into());
+                let (plugin, version) = (format!("p{at}").parse().expect("a plugin id"), "1.0.0".into());
+                Registration { plugin, version, callbacks: callbacks.collect(), tools: Vec::new(), required: false }
+            };
+            let registrations: Vec<Registration> = plugins.iter().enumerate().map(one).collect();
+            let chains = Chains::new(&registrations);
+            let first = |list: &[(usize, TextUnit)]| list.iter().map(|(plugin, _)| *plugin).collect::<Vec<_>>();
+            for (kind, order) in [
+                (CallbackKind::InputMessages, chains.input.clone()),
+                (CallbackKind::PlainText, first(&chains.text)),
+                (CallbackKind::Tag, chains.tag_handlers("a")),
+                (CallbackKind::LlmOutput, chains.output.iter().map(|(plugin, _)| *plugin).collect()),
+                (CallbackKind::TtsrTriggered, chains.ttsr.clone()),
+            ] {
+                proptest::prop_assert_eq!(order, expected(&registrations, kind), "{}", kind.as_str());
+            }
+        }
     }
 }

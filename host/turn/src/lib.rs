@@ -44,6 +44,7 @@ mod run;
 mod session;
 mod view;
 
+pub use chain::in_order;
 pub use clock::SystemClock;
 pub use events::{Feed, Hub, Subscription, channel};
 pub use history::History;
