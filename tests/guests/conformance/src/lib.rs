@@ -26,6 +26,8 @@ pub struct Conformance {
     tools: Vec<String>,
     /// What happens when the tools are listed.
     list: String,
+    /// What callbacks append where no script answers.
+    mark: String,
 }
 
 impl Extension for Conformance {
@@ -57,15 +59,20 @@ impl Extension for Conformance {
         let (closed, only) = (names("closed")?, names("only")?);
         let tools = settings.get_or("tools", vec![RUN.to_owned()])?;
         let list = settings.get_or("listing", String::new())?;
-        Ok(Self { calls: 0, unit, streams, tags, mode, priority, closed, only, tools, list })
+        let mark = settings.get_or("mark", String::new())?;
+        Ok(Self { calls: 0, unit, streams, tags, mode, priority, closed, only, tools, list, mark })
     }
 }
 
 impl Conformance {
     fn run(&mut self, callback: &str, script: &str, subject: &str) -> Result<Outcome> {
         self.calls += 1;
-        let script = if self.only.is_empty() || self.only.iter().any(|one| one == callback) { script } else { "" };
-        script::run(script, subject, self.calls)
+        let acts = self.only.is_empty() || self.only.iter().any(|one| one == callback);
+        let mut outcome = script::run(if acts { script } else { "" }, subject, self.calls)?;
+        if acts && !self.mark.is_empty() && outcome.answer == "pass" && outcome.said.is_none() {
+            (outcome.answer, outcome.text) = ("mark".to_owned(), self.mark.clone());
+        }
+        Ok(outcome)
     }
 
     fn policy(&self, callback: &str, closed: OnFailure) -> OnFailure {
@@ -86,7 +93,7 @@ impl OnInputMessages for Conformance {
         Ok(match outcome.answer.as_str() {
             "echo" => InputAnswer::Replace(messages),
             "drop" => InputAnswer::Replace(Vec::new()),
-            "replace" | "append" => InputAnswer::Replace(text(outcome.over(&script))),
+            "replace" | "append" | "mark" => InputAnswer::Replace(text(outcome.over(&script))),
             "finish" if outcome.text.is_empty() => InputAnswer::Finish(None),
             "finish" => InputAnswer::Finish(Some(text(outcome.text))),
             "reply" => InputAnswer::Reply(outcome.text),
@@ -110,7 +117,7 @@ impl OnPlainText for Conformance {
     fn on_plain_text(&mut self, text: &str, place: &TextPlace) -> Result<TextAnswer> {
         let outcome = self.run("on_plain_text", text, &format!("{text:?} {place:?}"))?;
         Ok(match outcome.answer.as_str() {
-            "replace" | "append" => TextAnswer::Replace(outcome.over(text)),
+            "replace" | "append" | "mark" => TextAnswer::Replace(outcome.over(text)),
             "drop" => TextAnswer::replace(""),
             "pass" => outcome.said.map_or(TextAnswer::Pass, TextAnswer::Replace),
             other => bail!("`{other}` is no answer to on_plain_text"),
@@ -129,7 +136,7 @@ impl OnTag for Conformance {
         Ok(match outcome.answer.as_str() {
             "replace" | "append" => TagAnswer::Replace(outcome.over(&tag.content)),
             "drop" => TagAnswer::replace(""),
-            "content" => TagAnswer::Content(outcome.text),
+            "content" | "mark" => TagAnswer::Content(outcome.over(&tag.content)),
             "pass" => outcome.said.map_or(TagAnswer::Keep, TagAnswer::Replace),
             other => bail!("`{other}` is no answer to on_tag"),
         })
@@ -145,7 +152,7 @@ impl OnLlmOutput for Conformance {
     fn on_llm_output(&mut self, output: &LlmOutput) -> Result<OutputAnswer> {
         let outcome = self.run("on_llm_output", &output.text, &format!("{output:?}"))?;
         let mut answer = match outcome.answer.as_str() {
-            "replace" | "append" => OutputAnswer::replace(outcome.over(&output.text)),
+            "replace" | "append" | "mark" => OutputAnswer::replace(outcome.over(&output.text)),
             "drop" => OutputAnswer::replace(""),
             "pass" => outcome.said.map_or_else(OutputAnswer::pass, OutputAnswer::replace),
             other => bail!("`{other}` is no answer to on_llm_output"),
@@ -191,7 +198,7 @@ impl ToolProvider for Conformance {
         let script = arguments.remove("script").unwrap_or_default();
         let outcome = self.run("tool", &script, &format!("{call:?}"))?;
         Ok(match outcome.answer.as_str() {
-            "replace" | "append" => ToolAnswer::Text(outcome.over(&script)),
+            "replace" | "append" | "mark" => ToolAnswer::Text(outcome.over(&script)),
             "reject" => ToolAnswer::Rejected(outcome.text),
             "pass" => ToolAnswer::Text(outcome.said.unwrap_or_default()),
             other => bail!("`{other}` is no answer to a call of a tool"),

@@ -25,7 +25,11 @@ pub struct Outcome {
 impl Outcome {
     /// The text for a replacement of `original`.
     pub fn over(&self, original: &str) -> String {
-        if self.answer == "append" { format!("{original}{}", self.text) } else { self.text.clone() }
+        if matches!(self.answer.as_str(), "append" | "mark") {
+            format!("{original}{}", self.text)
+        } else {
+            self.text.clone()
+        }
     }
 
     fn say(&mut self, line: impl Display) {

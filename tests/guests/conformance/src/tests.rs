@@ -48,6 +48,20 @@ fn every_answer_of_a_tool_can_be_had() {
 }
 
 #[test]
+fn a_mark_is_appended_where_no_script_answers_and_the_callback_runs_scripts() {
+    let guest = || Harness::<Conformance>::new().with_setting("mark", "+");
+    let marked = guest().input_messages(vec![Message::user("!state-must-set k v\na")]).unwrap();
+    assert_eq!(marked, InputAnswer::Replace(vec![Message::user("!state-must-set k v\na+")]));
+    assert_eq!(guest().plain_text("a").unwrap(), TextAnswer::replace("a+"));
+    assert_eq!(guest().plain_text("!pass").unwrap(), TextAnswer::replace("!pass+"));
+    assert_eq!(guest().plain_text("!drop").unwrap(), TextAnswer::replace(""));
+    assert_eq!(guest().tag(&Tag::new("do", "a")).unwrap(), TagAnswer::content("a+"));
+    assert_eq!(guest().llm_output(&LlmOutput::new("a")).unwrap().replace.as_deref(), Some("a+"));
+    let mut other = guest().with_setting("only", ["on_tag"]);
+    assert_eq!(other.plain_text("a").unwrap(), TextAnswer::Pass);
+}
+
+#[test]
 fn failures_name_themselves() {
     assert_eq!(input("!error went wrong").unwrap_err().message(), "went wrong");
     assert!(input("!content x").unwrap_err().message().contains("no answer to on_input_messages"));
