@@ -1,0 +1,106 @@
+//! Case 7 with compiled guests: where all callbacks pass, the output is the input, byte for byte.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use flow::{Message, Power, SettingValue};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use sandbox::{ComponentSource, EngineOptions, PluginSource, Sandbox, SandboxHost};
+use store::{MemoryStore, StoreOptions};
+use tidegate_kit::{CUTS, ScriptedModel, drain, rule_set, shown, text};
+use turn::{CancellationToken, Session, SystemClock};
+
+fn build(guest: &str) -> Arc<[u8]> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests").join(guest);
+    tidegate_build::build(&folder, &tidegate_build::Options::default(), &mut |_| {}).unwrap().bytes.into()
+}
+
+/// The guest for every callback, which runs no script.
+fn every(component: &Arc<[u8]>, id: &str, settings: &[(&str, SettingValue)]) -> PluginSource {
+    let mut source = PluginSource::new(id.parse().unwrap(), ComponentSource::Bytes(Arc::clone(component)));
+    source.asked = Power::ALL.iter().copied().collect();
+    source.granted = Power::ALL.iter().copied().collect();
+    let texts = |all: &[&str]| SettingValue::Texts(all.iter().map(|text| (*text).to_owned()).collect());
+    let tool = format!("run-{id}|Runs.|{{\"type\": \"object\"}}");
+    source.settings = [("only".to_owned(), texts(&["none"])), ("tools".to_owned(), texts(&[&tool]))].into();
+    source.settings.extend(settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+    // Other work on the machine must not decide whether a callback is in time.
+    source.limits.text_time = std::time::Duration::from_secs(60);
+    source.limits.time = std::time::Duration::from_secs(60);
+    source.limits.turn_time = std::time::Duration::from_secs(600);
+    source
+}
+
+/// Guests of all units, with nested tags, with or without a rewriter of the whole output.
+fn host(sandbox: &Sandbox, rewrite: bool) -> Arc<SandboxHost> {
+    let (conformance, pass_through) = (build("conformance"), build("pass-through"));
+    let word = |text: &str| SettingValue::Text(text.to_owned());
+    let tags = |all: &[&str]| SettingValue::Texts(all.iter().map(|tag| (*tag).to_owned()).collect());
+    let mode = word(if rewrite { "rewrite" } else { "observe" });
+    let lines = PluginSource::new("lines".parse().unwrap(), ComponentSource::Bytes(pass_through));
+    let whole = [
+        ("unit", word("whole")),
+        ("tags", tags(&["a", "c*"])),
+        ("mode", mode),
+        ("priority", SettingValue::Number(10.0)),
+    ];
+    let paragraphs = [("unit", word("paragraph")), ("tags", tags(&["a", "b"])), ("mode", word("observe"))];
+    let sources = [lines, every(&conformance, "whole", &whole), every(&conformance, "paragraphs", &paragraphs)];
+    let plugins = sources.map(|source| sandbox.load(source).unwrap_or_else(|error| panic!("{error}")));
+    let store = MemoryStore::new(StoreOptions::default(), Arc::new(SystemClock));
+    Arc::new(SandboxHost::new(plugins.into(), Arc::new(store)).unwrap())
+}
+
+/// Answers with these texts, a turn each, in one session; what is shown of each, and what the conversation has of it.
+async fn run(host: &Arc<SandboxHost>, inputs: &[(String, usize)]) -> Vec<(String, Option<String>)> {
+    let model = ScriptedModel::new(inputs.iter().map(|(words, cut)| text(words, *cut)));
+    let mut parts = tidegate_kit::parts(&model, vec![], rule_set(&[], |_| {}));
+    parts.extensions = Arc::<SandboxHost>::clone(host);
+    let mut session = Session::open(parts).await.unwrap();
+    let mut events = session.subscribe();
+    let mut found = Vec::new();
+    for _ in inputs {
+        let before = session.history().len();
+        session.run(vec![Message::user("go")], &CancellationToken::new()).await;
+        let history = session.history();
+        let answer = history[before..].iter().find(|message| message.role == flow::Role::Assistant);
+        found.push((shown(&drain(&mut events)), answer.map(|message| message.plain_text())));
+    }
+    session.close().await;
+    found
+}
+
+/// Some texts with chunkings.
+fn inputs() -> impl Strategy<Value = Vec<(String, usize)>> {
+    let words = "([<>/a-c=\"'` \n!\\-\\[\\]é~]|<a>|</a>|<b x='1'>|</b>|<cd>|</cd>|```|<!--|-->|\n\n){0,60}";
+    prop::collection::vec((words, prop::sample::select(CUTS.to_vec())), 25)
+}
+
+/// 5,000 inputs through a host of its own, whose guests are on this thread.
+fn guests_that_pass_change_no_byte(rewrite: bool) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let host = host(&Sandbox::new(&EngineOptions { cache_dir: None, max_instances: 16 }).unwrap(), rewrite);
+    let config =
+        ProptestConfig { cases: 200, max_shrink_iters: 500, failure_persistence: None, ..ProptestConfig::default() };
+    let checked = TestRunner::new(config).run(&inputs(), |inputs| {
+        for ((words, _), (shown, answer)) in inputs.iter().zip(runtime.block_on(run(&host, &inputs))) {
+            prop_assert_eq!(&shown, words);
+            // An answer of white space alone does not join the conversation.
+            prop_assert_eq!(answer.as_ref().unwrap_or(words), words);
+        }
+        Ok(())
+    });
+    checked.unwrap_or_else(|failed| panic!("{failed}"));
+}
+
+#[test]
+fn live_output_passes_unchanged() {
+    guests_that_pass_change_no_byte(false);
+}
+
+#[test]
+fn output_that_a_rewriter_could_change_passes_unchanged() {
+    guests_that_pass_change_no_byte(true);
+}
