@@ -1,7 +1,8 @@
 //! A process that tests kill while it writes: it opens a session, reports that, and then writes without end.
 //!
-//! Arguments: `disk FOLDER` or `redis URL LEASE_MS`. Every batch sets ten keys to the same number; the number is printed when the
-//! batch is durable.
+//! Arguments: `disk FOLDER` or `redis URL LEASE_MS`. Every flight has a batch for each of two plugins, with the number after the
+//! highest that is stored: ten keys are set to it, a key with the number in its name is added, and that of the plugin's batch before is
+//! deleted. The number is printed when the flight is durable.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -12,7 +13,9 @@ use std::time::Duration;
 use flow::{PluginId, SessionId};
 use tidegate_store::{DiskStore, StoreOptions};
 use turn::SystemClock;
-use turn::ports::{Clock as _, SessionState, StateBatch, StateChange, StateEntry, StateLifetime, StateStore};
+use turn::ports::{
+    Clock as _, SessionState, StateBatch, StateChange, StateEntry, StateError, StateLifetime, StateStore,
+};
 
 type Failure = Box<dyn Error>;
 
@@ -25,37 +28,55 @@ async fn run() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let state = match words[..] {
-        ["disk", folder] => {
-            let store = DiskStore::new(folder, StoreOptions::default(), Arc::new(SystemClock))?;
-            store.open(&SessionId::new("killed")).await?
-        }
+        ["disk", folder] => open(&DiskStore::new(folder, StoreOptions::default(), Arc::new(SystemClock))?).await?,
         #[cfg(feature = "redis")]
         ["redis", url, lease_ms] => {
             let mut options = tidegate_store::RedisOptions::new(url);
             options.lease = Duration::from_millis(lease_ms.parse()?);
-            let store = tidegate_store::RedisStore::new(options, Arc::new(SystemClock))?;
-            store.open(&SessionId::new("killed")).await?
+            open(&tidegate_store::RedisStore::new(options, Arc::new(SystemClock))?).await?
         }
         _ => return Err("usage: tidegate-store-writer disk FOLDER | redis URL LEASE_MS".into()),
     };
     write(&*state).await
 }
 
+/// Opens the session as soon as the lease of a writer that was killed is over.
+async fn open(store: &dyn StateStore) -> Result<Arc<dyn SessionState>, StateError> {
+    loop {
+        match store.open(&SessionId::new("killed")).await {
+            Err(StateError::Leased { .. }) => tokio::time::sleep(Duration::from_millis(10)).await,
+            opened => return opened,
+        }
+    }
+}
+
 async fn write(state: &dyn SessionState) -> Result<(), Failure> {
-    let plugin: PluginId = "writer".parse()?;
     report("open")?;
-    for number in 0u64.. {
-        let now_ms = SystemClock.now_ms();
-        let set = |key: u64| {
-            // Values of some size, so that a batch is many pages.
-            let value: Vec<u8> = number.to_le_bytes().repeat(500);
-            StateChange::Set(StateEntry::written(format!("key-{key}"), value, StateLifetime::Session, now_ms))
-        };
-        state.apply(&plugin, StateBatch { changes: (0..10).map(set).collect(), version: u32::try_from(number).ok() });
+    let plugins: [PluginId; 2] = ["writer".parse()?, "other".parse()?];
+    let mut stored = [0; 2];
+    for (plugin, stored) in plugins.iter().zip(&mut stored) {
+        *stored = state.load(plugin).await?.version.unwrap_or(0);
+    }
+    for number in stored[0].max(stored[1]) + 1.. {
+        for (plugin, stored) in plugins.iter().zip(&mut stored) {
+            let changes = batch(u64::from(number), u64::from(*stored));
+            state.apply(plugin, StateBatch { changes, version: Some(number) });
+            *stored = number;
+        }
         state.settle(Duration::from_secs(5)).await?;
         report(&number.to_string())?;
     }
     Ok(())
+}
+
+fn batch(number: u64, before: u64) -> Vec<StateChange> {
+    let now_ms = SystemClock.now_ms();
+    // Values of some size, so that a batch is many pages.
+    let value: Vec<u8> = number.to_le_bytes().repeat(500);
+    let set =
+        |key: String| StateChange::Set(StateEntry::written(key, value.as_slice(), StateLifetime::Session, now_ms));
+    let keys = (0..10).map(|key| format!("key-{key}")).chain([format!("only-{number}")]);
+    keys.map(set).chain([StateChange::Delete(format!("only-{before}"))]).collect()
 }
 
 fn report(line: &str) -> io::Result<()> {
