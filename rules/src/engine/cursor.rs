@@ -218,10 +218,13 @@ impl Cursor {
             let mut states = cache.states();
             let transition = states.table.next(self.state, byte);
             if transition != UNKNOWN {
-                // Another stream computed it, in a table that has grown since this cursor loaded it.
+                // Another stream computed it: since `step` looked, or in a table that has grown since this cursor loaded it.
+                let key = (transition & NO_MATCH == 0).then(|| states.key(transition | NO_MATCH));
                 self.refresh(&mut states);
+                // Where nobody has computed the depth limit yet, and at match states, `enter` takes the lock itself.
+                drop(states);
                 self.enter(transition | NO_MATCH);
-                return (transition & NO_MATCH == 0).then(|| states.key(self.state));
+                return key;
             }
             states.key(self.state)
         };
@@ -332,5 +335,47 @@ impl Cursor {
             Some(uncached) => State::new(&uncached.key),
             None => self.cache.states().key(self.state),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::engine::Pattern;
+
+    /// Two streams meet the same missing transition, and the one that has lost the race takes that of the other. A lock that is taken
+    /// twice would be waited for without end, so the streams are on a thread of their own.
+    #[test]
+    fn a_stream_takes_a_transition_that_another_one_computed_meanwhile() {
+        let (done, waiting) = mpsc::channel();
+        std::thread::spawn(move || {
+            let pattern = Arc::new(Pattern::new("xa|xbc").expect("a pattern"));
+            let automaton = Automaton::new(vec![pattern]);
+            let cursor = || Cursor::holding(&automaton, vec![true]);
+            let [mut first, mut late] = [cursor(), cursor()];
+            [&mut first, &mut late].into_iter().for_each(|cursor| cursor.feed(b"x", |_| true));
+            let mut of_first = Vec::new();
+            first.feed(b"a", |found| {
+                of_first.push(found.pattern);
+                true
+            });
+            // As `step` calls it where the transition was unknown a moment ago.
+            let key = late.determinize(b'a').expect("a match state");
+            let matches = [key.parts().before, key.parts().after].concat();
+            // A state that is no match state, whose limit nobody has computed.
+            let [mut first, mut late] = [cursor(), cursor()];
+            [&mut first, &mut late].into_iter().for_each(|cursor| cursor.feed(b"x", |_| true));
+            first.feed(b"b", |_| true);
+            let limits = late.depth_limits.as_ref().expect("the pattern is held back");
+            limits.limits.set(line_of(first.state), 0);
+            assert!(late.determinize(b'b').is_none());
+            let same = (late.state, late.lookback) == (first.state, first.lookback);
+            done.send((of_first == matches, same)).expect("the test waits");
+        });
+        let found = waiting.recv_timeout(Duration::from_secs(60));
+        assert_eq!(found, Ok((true, true)), "the streams wait for each other, or have other states");
     }
 }
