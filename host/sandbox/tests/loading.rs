@@ -129,6 +129,32 @@ fn imports_that_there_are_not() {
     assert!(said.contains("imports `a:b/c`, which this host does not have; extensions may import `clock`"), "{said}");
 }
 
+#[test]
+fn types_that_are_not_those_of_the_contract() {
+    let said = |guest: &Guest, edit| {
+        let error = load(&Guest { edits: vec![edit], ..guest.clone() }).unwrap_err();
+        assert!(matches!(error.problem, LoadProblem::Types(_)), "{error}");
+        error.to_string()
+    };
+    let answer = said(
+        &Guest::text(PASS),
+        (
+            "        pass,\n        /// This text replaces the unit.",
+            "        keep,\n        /// This text replaces the unit.",
+        ),
+    );
+    let expected =
+        "plugin `guest` does not conform to the contract: the export `tidegate:extension/on-plain-text@0.1.0`: ";
+    assert!(
+        answer.starts_with(expected) && answer.ends_with("expected variant case named pass, found keep"),
+        "{answer}"
+    );
+    let power =
+        said(&with_state(), ("clear: func() -> result<u32, state-error>", "clear: func() -> result<s32, state-error>"));
+    assert!(power.contains("`tidegate:extension/state@0.1.0`") && power.contains("`clear`"), "{power}");
+    assert!(power.ends_with("expected `u32` found `s32`"), "{power}");
+}
+
 /// A guest that imports `state`.
 fn with_state() -> Guest {
     Guest {

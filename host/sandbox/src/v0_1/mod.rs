@@ -24,7 +24,7 @@ use wasmtime::{AsContextMut as _, Store};
 
 use self::bindings::exports::tidegate::extension as exports;
 use self::bindings::tidegate::extension as imports;
-use crate::check::Surface;
+use crate::check::{self, Surface};
 use crate::guest::{Guest, Ready};
 use crate::interface::Interface;
 
@@ -44,14 +44,20 @@ pub(crate) const TOOL_PROVIDER: &str = "tool-provider";
 /// The interface of an extension that migrates state of its older versions.
 pub(crate) const MIGRATION: &str = "migration";
 
+const INPUT: &str = "on-input-messages";
+const TEXT: &str = "on-plain-text";
+const TAG: &str = "on-tag";
+const OUTPUT: &str = "on-llm-output";
+const TTSR: &str = "ttsr-triggered";
+
 /// The interface of a callback.
 pub(crate) fn interface(callback: CallbackKind) -> &'static str {
     match callback {
-        CallbackKind::InputMessages => "on-input-messages",
-        CallbackKind::PlainText => "on-plain-text",
-        CallbackKind::Tag => "on-tag",
-        CallbackKind::LlmOutput => "on-llm-output",
-        CallbackKind::TtsrTriggered => "ttsr-triggered",
+        CallbackKind::InputMessages => INPUT,
+        CallbackKind::PlainText => TEXT,
+        CallbackKind::Tag => TAG,
+        CallbackKind::LlmOutput => OUTPUT,
+        CallbackKind::TtsrTriggered => TTSR,
     }
 }
 
@@ -135,13 +141,19 @@ impl Exports {
     pub(crate) fn load(&self, store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<Calls> {
         let mut store = store.as_context_mut();
         Ok(Calls {
-            input: self.input.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
-            text: self.text.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
-            tag: self.tag.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
-            output: self.output.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
-            ttsr: self.ttsr.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
-            tools: self.tools.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
-            migration: self.migration.as_ref().map(|at| at.load(&mut store, instance)).transpose()?,
+            input: named(INPUT, self.input.as_ref().map(|at| at.load(&mut store, instance)))?,
+            text: named(TEXT, self.text.as_ref().map(|at| at.load(&mut store, instance)))?,
+            tag: named(TAG, self.tag.as_ref().map(|at| at.load(&mut store, instance)))?,
+            output: named(OUTPUT, self.output.as_ref().map(|at| at.load(&mut store, instance)))?,
+            ttsr: named(TTSR, self.ttsr.as_ref().map(|at| at.load(&mut store, instance)))?,
+            tools: named(TOOL_PROVIDER, self.tools.as_ref().map(|at| at.load(&mut store, instance)))?,
+            migration: named(MIGRATION, self.migration.as_ref().map(|at| at.load(&mut store, instance)))?,
         })
     }
+}
+
+/// The functions of an export, if there is one; an error names it, because the engine does not.
+fn named<T>(interface: &str, loaded: Option<wasmtime::Result<T>>) -> wasmtime::Result<Option<T>> {
+    let about = |error: wasmtime::Error| error.context(format!("the export `{}`", check::full(interface)));
+    loaded.transpose().map_err(about)
 }

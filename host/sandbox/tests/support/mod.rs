@@ -63,6 +63,8 @@ pub struct Guest {
     pub version: &'static str,
     /// Whether there is a `registration` at all.
     pub is_extension: bool,
+    /// What is replaced in the text of the contract: the types that the guest was built for are others.
+    pub edits: Vec<(&'static str, &'static str)>,
 }
 
 impl Default for Guest {
@@ -80,6 +82,7 @@ impl Default for Guest {
             pages: 4,
             version: "0.1.0",
             is_extension: true,
+            edits: Vec::new(),
         }
     }
 }
@@ -96,12 +99,17 @@ impl Guest {
 
     /// Encodes the module as a component of the contract.
     pub fn component(&self) -> Vec<u8> {
-        let mut map = SourceMap::default();
+        let (mut map, mut edited) = (SourceMap::default(), 0);
         for file in ["types", "callbacks", "powers", "tools", "worlds"] {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../sdk/wit/0.1.0/{file}.wit"));
-            let text = std::fs::read_to_string(&path).unwrap();
-            map.push_str(path.to_str().unwrap(), text.replace("0.1.0", self.version));
+            let mut text = std::fs::read_to_string(&path).unwrap().replace("0.1.0", self.version);
+            for (from, to) in &self.edits {
+                edited += text.matches(from).count();
+                text = text.replace(from, to);
+            }
+            map.push_str(path.to_str().unwrap(), text);
         }
+        assert!(edited >= self.edits.len(), "an edit of the contract is about nothing in it: {:?}", self.edits);
         let mut resolve = Resolve::default();
         let group = map.parse().map_err(|(_, error)| error).unwrap();
         resolve.push_group(group).unwrap();
