@@ -5,13 +5,15 @@
 mod support;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use flow::{FailureCause, TextAnswer};
+use flow::{FailureCause, Message, SessionId, TextAnswer, ToolSpec};
 use support::{Guest, Stage, echo, open, patient, sandbox, say, source, store};
+use tidegate_kit::ready;
 use tidegate_sandbox::{GuestLimits, SandboxHost};
+use turn::ports::{ExtensionHost as _, SessionInfo, SessionView};
 
 const SECRET: &str = "token ghp_abcdefghijklmnopqrstuvwxyz0123456789 end\n";
 const SHOWN: &str = "token [redacted GitHub token] end\n";
@@ -185,5 +187,64 @@ async fn starting_an_instance_is_no_part_of_a_call() {
         for _ in 0..3 {
             assert_eq!(say(&extensions, "one").await, Ok(replaced("one")));
         }
+    }
+}
+
+/// A session whose conversation takes the host 5 ms of work at each call.
+#[derive(Default)]
+struct LongHistory {
+    calls: AtomicU64,
+}
+
+impl SessionView for LongHistory {
+    fn info(&self) -> SessionInfo {
+        Stage::default().info()
+    }
+
+    fn history_len(&self) -> usize {
+        0
+    }
+
+    fn history(&self, _: usize, _: usize) -> Vec<(u64, Arc<Message>)> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let start = processor_time();
+        while processor_time() - start < Duration::from_millis(5) {
+            std::hint::black_box(0);
+        }
+        Vec::new()
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        Vec::new()
+    }
+}
+
+#[tokio::test]
+async fn what_the_host_does_for_a_guest_counts_and_ends_at_its_limit() {
+    let guest = Guest {
+        imports: vec!["history"],
+        text: "(import \"tidegate:extension/history@VERSION\" \"messages\" (func $messages (param i32 i32 i32)))"
+            .into(),
+        ..Guest::text(&format!(
+            "(if (i32.eq (i32.load8_u (local.get $a0)) (i32.const 33)) (then
+               (loop $l (call $messages (i32.const 0) (i32.const 256) (i32.const 128)) (br $l))))
+             {}",
+            echo(1)
+        ))
+    };
+    let plugin = sandbox().load(source("guest", guest.component())).unwrap();
+    let host = SandboxHost::new(vec![plugin], store()).unwrap();
+    let view = Arc::new(LongHistory::default());
+    let session = SessionId::new("s1");
+    let opened = host.open(&session, Arc::<LongHistory>::clone(&view), Arc::new(Stage::default()));
+    let extensions = ready(opened).unwrap();
+    for _ in 0..2 {
+        view.calls.store(0, Ordering::Relaxed);
+        let failure = say(&extensions, "!").await.unwrap_err();
+        assert_eq!((failure.cause, failure.message.as_str()), (FailureCause::Timeout, "took longer than 20 ms"));
+        // Four of them are 20 ms. The work of the first one is charged from the first tick on that the guest sees.
+        let calls = view.calls.load(Ordering::Relaxed);
+        assert!((4..=6).contains(&calls), "{calls} calls of 5 ms each");
+        assert_eq!(say(&extensions, "two").await, Ok(replaced("two")), "the instance is replaced");
     }
 }
