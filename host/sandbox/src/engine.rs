@@ -34,8 +34,8 @@ pub struct EngineOptions {
     /// Where compiled components are kept. `None`: every start compiles. The folder is made where it does not exist; it
     /// must belong to the user and be closed to everybody else, or it is not used and [`Report::cache`] has the reason.
     pub cache_dir: Option<PathBuf>,
-    /// How many instances there may be at once: sessions times plugins. Address space is set aside for them, about
-    /// 4 GiB each; where the system refuses it, memory is taken as it is needed, which is slower, and
+    /// How many instances there may be at once: sessions times plugins, and another one for each `ttsr_triggered` that runs. A call for
+    /// which there is none fails. Address space is set aside for them, about 4 GiB each; where the system refuses it, memory is taken as it is needed, which is slower, and
     /// [`Report::pooling`] reports this. Each also has a stack that is set up at start, 4 µs each: ask for no more
     /// than will be used where a process must start fast.
     pub max_instances: u32,

@@ -154,8 +154,9 @@ impl HostBuilder {
         self
     }
 
-    /// How many instances there may be at once: open sessions times plugins. Default: 4,096. Address space is set aside for
-    /// each, which takes about 5 µs at the start.
+    /// How many instances there may be at once: open sessions times plugins, and another one for each `ttsr_triggered` that runs, which
+    /// delays no other callback. A call for which there is none fails. Default: 4,096. Address space is set aside for each, which
+    /// takes about 5 µs at the start.
     #[must_use]
     pub fn max_instances(mut self, instances: u32) -> Self {
         self.max_instances = instances;
