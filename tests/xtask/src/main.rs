@@ -7,6 +7,7 @@ mod ci;
 mod demo;
 mod deps;
 mod guests;
+mod load;
 mod mutants;
 mod run;
 mod test;
@@ -25,6 +26,12 @@ cargo xtask COMMAND
   test [FILTER…]    all tests: guests and plugins built, servers installed, doc tests and plugins' own tests included
   ci                what a change must pass: format, clippy, docs, dependencies, wasm check, then test
   bench [NAME…]     the benches, or some of them: callback, rules, segments, turn, start
+  load [--release] [FLAG…]
+                    200 sessions with five plugins each, each with a secret that no other must show; FLAGS and their defaults:
+                    --seconds 5, --sessions 200, --store memory (or disk, redis), --reload SECONDS (never), --restart N (0):
+                    how often the Redis server is killed and started again
+  crash [KILLS]     kills writers to files and to Redis, and the server, at random moments (default: 300 times each), and
+                    checks that all settled state is there
   mutants [CRATE…] [-- ARGUMENT…]
                     changes the code of rules, turn and sandbox with cargo-mutants and counts what the tests notice; takes
                     hours, and is not part of ci; arguments after -- go to cargo-mutants, such as --shard 1/20
@@ -42,6 +49,8 @@ enum Task {
     Ci,
     Bench { filters: Vec<String> },
     BuildPlugins,
+    Load { release: bool, flags: Vec<String> },
+    Crash { kills: u32 },
     Mutants { crates: Vec<String>, more: Vec<String> },
 }
 
@@ -61,6 +70,8 @@ fn main() -> ExitCode {
         Task::Ci => ci::ci(),
         Task::Bench { filters } => bench::bench(&filters),
         Task::BuildPlugins => guests::build_plugins().map(drop),
+        Task::Load { release, flags } => load::load(release, &flags),
+        Task::Crash { kills } => load::crash(kills),
         Task::Mutants { crates, more } => mutants::mutants(&crates, &more),
     };
     match done {
@@ -91,6 +102,17 @@ fn parse(arguments: &[String]) -> Result<Task, String> {
         "bench" => Ok(Task::Bench { filters: rest.to_vec() }),
         "ci" => alone(Task::Ci),
         "build-plugins" => alone(Task::BuildPlugins),
+        "load" => match rest {
+            [first, flags @ ..] if first == "--release" => Ok(Task::Load { release: true, flags: flags.to_vec() }),
+            flags => Ok(Task::Load { release: false, flags: flags.to_vec() }),
+        },
+        "crash" => match rest {
+            [kills] => match kills.parse() {
+                Ok(kills) => Ok(Task::Crash { kills }),
+                Err(error) => Err(format!("crash takes a number of kills, and not {kills:?}: {error}")),
+            },
+            _ => alone(Task::Crash { kills: 300 }),
+        },
         "mutants" => {
             let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
             Ok(Task::Mutants { crates: rest[..end].to_vec(), more: rest.iter().skip(end + 1).cloned().collect() })
@@ -118,6 +140,12 @@ mod tests {
         let mutants = |crates: &str, more: &str| Task::Mutants { crates: words(crates), more: words(more) };
         assert_eq!(parse(&words("mutants")), Ok(mutants("", "")));
         assert_eq!(parse(&words("mutants rules -- --shard 1/20")), Ok(mutants("rules", "--shard 1/20")));
+        let load = |release, flags: &str| Ok(Task::Load { release, flags: words(flags) });
+        assert_eq!(parse(&words("load --release --seconds 60")), load(true, "--seconds 60"));
+        assert_eq!(parse(&words("load --seconds 60")), load(false, "--seconds 60"));
+        assert_eq!(parse(&words("crash")), Ok(Task::Crash { kills: 300 }));
+        assert_eq!(parse(&words("crash 20")), Ok(Task::Crash { kills: 20 }));
+        assert!(parse(&words("crash all")).is_err_and(|wrong| wrong.contains("and not \"all\"")));
         assert_eq!(parse(&words("tset")), Err("there is no command \"tset\"".to_owned()));
     }
 }

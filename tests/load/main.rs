@@ -1,0 +1,76 @@
+//! `tidegate-load`: many sessions with real plugins on recorded streams, while plugins are reloaded and the state's server restarts.
+//! Every session has a secret in its input, its stream and its state, and nothing of any other session is allowed to contain it.
+//!
+//! `cargo xtask load --help` has the flags. The exit code is 1 where something was wrong; times decide nothing.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
+
+mod disturb;
+mod memory;
+mod place;
+mod plan;
+mod recorded;
+mod tally;
+mod worker;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use tokio::task::JoinSet;
+
+use crate::place::Place;
+use crate::plan::Plan;
+use crate::tally::Tally;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let plan = match Plan::parse(&arguments) {
+        Ok(plan) => plan,
+        Err(problem) => {
+            eprintln!("error: {problem}\n\n{}", plan::HELP);
+            return ExitCode::from(2);
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let done = runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(run(&plan)));
+    match done {
+        Ok(tally) => {
+            println!("{tally}");
+            let problems = tally.problems();
+            problems.iter().for_each(|problem| eprintln!("error: {problem}"));
+            if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(plan: &Plan) -> Result<Arc<Tally>> {
+    let place = Arc::new(Place::open(plan).await?);
+    let tally = Arc::new(Tally::default());
+    let end = Instant::now() + Duration::from_secs(plan.seconds);
+    let mut workers = JoinSet::new();
+    for number in 0..plan.sessions {
+        workers.spawn(worker::work(number, Arc::clone(&place), Arc::clone(&tally), end));
+    }
+    let watch = tokio::spawn(memory::watch(plan.seconds, Arc::clone(&tally)));
+    let reload = tokio::spawn(disturb::reload(plan.reload, Arc::clone(&place), Arc::clone(&tally), end));
+    let restart = tokio::spawn(disturb::restart(plan.clone(), Arc::clone(&place), Arc::clone(&tally), end));
+    let mut done = Vec::new();
+    while let Some(one) = workers.join_next().await {
+        done.push(one??);
+    }
+    restart.await??;
+    reload.await??;
+    watch.await??;
+    // Read by nobody's session: what is stored once all are closed.
+    for one in &done {
+        place.check_stored(one, &tally).await?;
+    }
+    place.check_metrics(&tally);
+    Ok(tally)
+}

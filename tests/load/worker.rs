@@ -1,0 +1,177 @@
+//! One session: turns whose output, events and state are checked; it is closed and opened again from time to time.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use tidegate::{
+    CallbackKind, CallbackOutcome, CallbackReport, Event, EventKind, HostError, Session, SessionId, TurnStatus,
+};
+
+use crate::place::Place;
+use crate::recorded::Recorded;
+use crate::tally::{CANARY, Count, Tally};
+
+/// Turns until the session is closed and opened again. Without that, its conversation would grow without end.
+const TURNS: u64 = 20;
+/// How long a session waits for a server that restarts.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a session did, and what is therefore stored.
+pub(crate) struct Done {
+    pub(crate) id: SessionId,
+    pub(crate) canary: String,
+    /// The turns that the plugin has counted.
+    pub(crate) counted: u64,
+}
+
+struct Worker {
+    done: Done,
+    tally: Arc<Tally>,
+    texts: [String; 3],
+}
+
+/// Runs a session until `end`.
+pub(crate) async fn work(number: u32, place: Arc<Place>, tally: Arc<Tally>, end: Instant) -> Result<Done> {
+    let canary = format!("{CANARY}{number}-of-{}.", number.wrapping_mul(2_654_435_761));
+    let texts = texts(&canary);
+    let done = Done { id: SessionId::new(format!("load-{number}")), canary, counted: 0 };
+    let mut worker = Worker { done, tally, texts };
+    // At least one turn, however busy the machine is.
+    loop {
+        let session = worker.open(&place).await?;
+        for _ in 0..TURNS {
+            worker.turn(&session).await?;
+            if Instant::now() >= end {
+                break;
+            }
+        }
+        session.close();
+        session.closed().await;
+        if Instant::now() >= end {
+            return Ok(worker.done);
+        }
+    }
+}
+
+/// The answers of a session: what plugins keep, show and redact, and one that a rule interrupts.
+fn texts(canary: &str) -> [String; 3] {
+    let plain = format!(
+        "Some words, and password = \"hunter2hunter2\" among them.\n<note>mine is {canary}</note>\n\
+         own:\n!state-get own\n:own\nturns:\n!state-add turns 1\n:turns\nThe end.\n"
+    );
+    let fenced = format!("```rust\nfn main() {{}} // <note>not a note</note>\n```\n{plain}");
+    let stopped = format!("Now, as an AI language model, I have no wishes.\n{plain}");
+    [plain, fenced, stopped]
+}
+
+impl Worker {
+    async fn open(&self, place: &Place) -> Result<Session> {
+        let began = Instant::now();
+        loop {
+            let model = Recorded::new(&self.done.canary, &self.texts, Arc::clone(&self.tally));
+            match place.session(&self.done.id, model).await {
+                Ok(session) => {
+                    self.tally.add(Count::Opened);
+                    return Ok(session);
+                }
+                Err(HostError::State(error)) if began.elapsed() < PATIENCE && self.tally.outage().1 > 0 => {
+                    // Away, or just back with the lease of a session whose end it did not hear of.
+                    tracing::debug!("{error}");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                Err(error) => bail!("the session {} cannot be opened: {error}", self.done.id),
+            }
+        }
+    }
+
+    async fn turn(&mut self, session: &Session) -> Result<()> {
+        let before = self.tally.outage();
+        let mut turn =
+            session.prompt(format!("!state-must-set own {}\nGo on with {}", self.done.canary, self.done.canary));
+        let mut events = Vec::new();
+        while let Some(event) = turn.next().await {
+            events.push(event);
+        }
+        let report = turn.report().await;
+        let after = self.tally.outage();
+        let disturbed = before.0 || before != after;
+        self.tally.add(Count::Turn);
+        if report.status != TurnStatus::Completed {
+            self.tally.problem(format!("a turn ended as {:?}", report.status));
+        }
+        self.tally.look_for_secrets("the output", &report.text, &self.done.canary);
+        let without_state = self.check_events(&events, disturbed);
+        self.check_text(&report.text, without_state);
+        Ok(())
+    }
+
+    /// What the plugin has kept is what it shows.
+    fn check_text(&mut self, text: &str, without_state: bool) {
+        let part = |name: &str| {
+            let (_, rest) = text.split_once(&format!("{name}:\n"))?;
+            rest.split_once(&format!(":{name}\n")).map(|(part, _)| part.to_owned())
+        };
+        let counted = self.done.counted + 1;
+        let expected = (Some(format!("Some({:?})", self.done.canary)), Some(counted.to_string()));
+        let found = (part("own"), part("turns"));
+        if found == expected {
+            self.done.counted = counted;
+        } else if found.1 == expected.1 {
+            self.done.counted = counted;
+            self.tally.problem(format!("{}: shown is {found:?}, kept was {expected:?}", self.done.id));
+        } else if !without_state {
+            self.tally.problem(format!("{}: shown is {found:?}, kept was {expected:?}", self.done.id));
+        }
+        if text.contains("hunter2") && !without_state {
+            self.tally.problem("a password was shown".to_owned());
+        }
+    }
+
+    /// Returns whether a callback could not be called because the state could not be read.
+    fn check_events(&self, events: &[Event], disturbed: bool) -> bool {
+        let mut without_state = false;
+        for event in events {
+            self.tally.look_for_secrets("an event", &format!("{:?}", event.kind), &self.done.canary);
+            match &event.kind {
+                EventKind::ExtensionCallback(report) => without_state |= self.check_report(report, disturbed),
+                EventKind::ExtensionRegistered { .. } if event.place.turn > 1 => self.tally.add(Count::Renewed),
+                EventKind::RuleFired { .. } => self.tally.add(Count::Discarded),
+                EventKind::Notice { message } if message.contains("is not saved") && disturbed => {
+                    self.tally.add(Count::Unsaved);
+                }
+                EventKind::Notice { message } => self.tally.problem(format!("a notice: {message}")),
+                EventKind::ExtensionWithheld { .. } if disturbed => {}
+                EventKind::ExtensionWithheld { plugin, reason, .. } => {
+                    self.tally.problem(format!("{plugin} withheld something: {reason}"));
+                }
+                _ => {}
+            }
+        }
+        without_state
+    }
+
+    fn check_report(&self, report: &CallbackReport, disturbed: bool) -> bool {
+        let CallbackReport { plugin, callback, outcome, .. } = report;
+        match outcome {
+            CallbackOutcome::Passed | CallbackOutcome::Changed => self.tally.add(Count::Callback),
+            CallbackOutcome::Skipped(why) if is_unused(why, *callback) => {}
+            // Without its state an instance that is new cannot be called.
+            CallbackOutcome::Skipped(_) | CallbackOutcome::Failed(_) if disturbed => {
+                self.tally.add(Count::WithoutState);
+                return true;
+            }
+            other => self.tally.problem(format!("{callback:?} of {plugin}: {other:?}")),
+        }
+        false
+    }
+}
+
+/// The callback had nothing to do in the turn.
+fn is_unused(why: &str, callback: CallbackKind) -> bool {
+    match callback {
+        CallbackKind::Tag => why.contains("there was no tag") || why.contains("replaced the section"),
+        CallbackKind::TtsrTriggered => why == "no stream rule fired",
+        CallbackKind::InputMessages | CallbackKind::PlainText | CallbackKind::LlmOutput => false,
+    }
+}

@@ -1,0 +1,31 @@
+//! `cargo xtask load` and `cargo xtask crash`: the long forms of tests that run briefly in `cargo xtask test`.
+
+use anyhow::{Result, ensure};
+use std::process::Command;
+
+use tidegate_servers::ensure_redis;
+
+use crate::{run, wasm};
+
+/// Builds the load program, optimized as it is shipped where `release` is set, and runs it with these flags.
+pub(crate) fn load(release: bool, flags: &[String]) -> Result<()> {
+    wasm::ensure_target()?;
+    if flags.iter().any(|flag| flag == "redis") {
+        ensure_redis()?;
+    }
+    // With the features of the tests, or of the benches, so that little is built again.
+    let what: &[&str] = if release { &["--release", "--package", "tidegate-tests"] } else { &["--workspace"] };
+    let build = [&["build", "--locked", "--bin", "tidegate-load"], what].concat();
+    run::step("the load program", &mut run::cargo(&build))?;
+    let program = run::target().join(if release { "release" } else { "debug" }).join("tidegate-load");
+    run::step("load", Command::new(program).args(flags))
+}
+
+/// Kills writers to each backend this often.
+pub(crate) fn crash(kills: u32) -> Result<()> {
+    ensure!(kills > 0, "nothing is killed 0 times");
+    ensure_redis()?;
+    let mut test =
+        run::cargo(&["test", "--package", "tidegate-store", "--locked", "--test", "crash", "--", "--nocapture"]);
+    run::step("writers that are killed", test.env("TIDEGATE_KILLS", kills.to_string()))
+}
