@@ -77,6 +77,8 @@ const TOOL_MS: &[f64] =
 const STATE_BYTES: &[f64] =
     &[256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 10_485_760.0, 67_108_864.0];
 
+/// No metric has more labels.
+pub(crate) const MOST_LABELS: usize = 3;
 /// Labels whose values come from files, guests and models.
 pub(crate) const EXTENSION: &str = "extension_id";
 pub(crate) const RULE: &str = "rule";
@@ -90,6 +92,10 @@ metrics! {
         "Callbacks by outcome: passed, changed, skipped (not called), ignored (the answer was not used) or error.";
     CallbackTime = "extension.callback.duration_ms", Histogram(CALLBACK_MS), ["callback_type", EXTENSION],
         "Milliseconds that callbacks took, waiting included; those that were not called are left out.";
+    Tools = "extension.tool.total", Counter, [TOOL, EXTENSION, "outcome"],
+        "Calls of tools of extensions by outcome: done, rejected, skipped (not called), error or stopped (with the turn).";
+    ToolRunTime = "extension.tool.duration_ms", Histogram(TOOL_MS), [TOOL, EXTENSION],
+        "Milliseconds that tools of extensions ran; those that were not called are left out.";
     StateOperations = "extension.state.operations", Counter, ["operation", EXTENSION],
         "Operations on the state of extensions: get, set, delete, clear, evict or roll_back; all but get when committed.";
     StateSize = "extension.state.size_bytes", Histogram(STATE_BYTES), [EXTENSION],
@@ -134,6 +140,7 @@ mod tests {
             assert!(!metric.help.contains(['\\', '\n', '"']) && metric.help.ends_with('.'), "{}", metric.help);
             let labels: std::collections::BTreeSet<_> = metric.labels.iter().collect();
             assert_eq!(labels.len(), metric.labels.len(), "{}", metric.name);
+            assert!(labels.len() <= MOST_LABELS, "{}", metric.name);
             if let Histogram(bounds) = metric.kind {
                 assert!(bounds.is_sorted() && !bounds.is_empty(), "{}", metric.name);
             }

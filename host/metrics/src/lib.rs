@@ -25,6 +25,7 @@ mod registry;
 #[cfg(feature = "serve")]
 mod serve;
 mod session;
+mod snapshot;
 mod text;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,6 +34,7 @@ pub use catalogue::{METRICS, MetricInfo, MetricKind};
 #[cfg(feature = "serve")]
 pub use serve::{MetricsServer, ServeError};
 pub use session::SessionMetrics;
+pub use snapshot::{MetricPoint, MetricValue};
 
 use registry::Registry;
 use text::Format;

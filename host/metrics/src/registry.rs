@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use flow::BreakerState;
 
-use crate::catalogue::{EXTENSION, Id, METRICS, MetricInfo, MetricKind};
+use crate::catalogue::{EXTENSION, Id, METRICS, MOST_LABELS, MetricInfo, MetricKind};
 use crate::labels::{self, Values};
 
 /// The numbers of all metrics.
 #[derive(Debug)]
 pub(crate) struct Registry {
     /// By the place of the metric in [`METRICS`]: its series by their labels, as the text formats write them.
-    series: Vec<BTreeMap<String, Series>>,
+    series: Vec<BTreeMap<String, Labelled>>,
     /// The admitted values of each label.
     values: BTreeMap<&'static str, Values>,
     /// By extension: how many open sessions have its breaker in each of [`BreakerState::ALL`].
@@ -20,6 +20,13 @@ pub(crate) struct Registry {
     host_breakers: BTreeMap<String, BreakerState>,
     /// Where labels are put together, so that a series that exists is found without an allocation.
     key: String,
+}
+
+/// A series with the values of its labels, in the order of the metric's.
+#[derive(Clone, Debug)]
+pub(crate) struct Labelled {
+    pub(crate) values: Vec<String>,
+    pub(crate) series: Series,
 }
 
 /// What one series has counted.
@@ -61,7 +68,7 @@ impl Default for Registry {
 
 impl Registry {
     /// The metrics that have series, each with its series in the order of their labels.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static MetricInfo, &BTreeMap<String, Series>)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static MetricInfo, &BTreeMap<String, Labelled>)> {
         METRICS.iter().zip(&self.series).filter(|(_, series)| !series.is_empty())
     }
 
@@ -133,21 +140,23 @@ impl Registry {
         debug_assert_eq!(metric.labels.len(), labels.len(), "{}", metric.name);
         let mut key = std::mem::take(&mut self.key);
         key.clear();
-        for (name, value) in metric.labels.iter().zip(labels) {
-            let value = self.admit(name, value, true);
+        let mut values = [""; MOST_LABELS];
+        for (place, (name, value)) in values.iter_mut().zip(metric.labels.iter().zip(labels)) {
+            *place = self.admit(name, value, true);
             key.push_str(if key.is_empty() { "" } else { "," });
-            labels::write(name, value, &mut key);
+            labels::write(name, place, &mut key);
         }
         let all = &mut self.series[id as usize];
         match all.get_mut(&key) {
-            Some(series) => change(series),
+            Some(known) => change(&mut known.series),
             None => {
                 let mut series = match metric.kind {
                     MetricKind::Counter | MetricKind::Gauge => Series::Value(0),
                     MetricKind::Histogram(_) => Series::Histogram(Observations::default()),
                 };
                 change(&mut series);
-                all.insert(key.clone(), series);
+                let values = values.into_iter().take(metric.labels.len()).map(str::to_owned).collect();
+                all.insert(key.clone(), Labelled { values, series });
             }
         }
         self.key = key;

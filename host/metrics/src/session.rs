@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flow::{
     BreakerScope, BreakerState, CallbackOutcome, CallbackReport, Called, ErrorClass, Event, EventView, PluginId,
-    RegistrationAction, RunPosition, Usage,
+    RegistrationAction, RunPosition, ToolOutcome, ToolReport, Usage,
 };
 
 use crate::Metrics;
@@ -64,8 +64,7 @@ impl SessionMetrics {
                 self.registration(plugin, *action);
             }
             Kind::ExtensionCallback(report) => self.callback(report),
-            // The call itself is counted with its result, as that of any tool.
-            Kind::ExtensionTool(report) => self.reads(report.plugin.as_str(), report.state_reads),
+            Kind::ExtensionTool(report) => self.extension_tool(report),
             // The breaker of an extension's tools is another one: a series cannot show both.
             Kind::ExtensionBreaker { called: Called::Tool(_), .. } => {}
             Kind::ExtensionBreaker { plugin, called: Called::Callback(_), scope, state, .. } => match scope {
@@ -158,6 +157,18 @@ impl SessionMetrics {
         if !matches!(report.outcome, CallbackOutcome::Skipped(_)) {
             // A nanosecond is a millionth of the unit.
             metrics.observe(Id::CallbackTime, &[callback, plugin], u128::from(report.nanos) * 1000);
+        }
+        drop(metrics);
+        self.reads(plugin, report.state_reads);
+    }
+
+    /// A tool that an extension provides exists, whatever becomes of its call.
+    fn extension_tool(&self, report: &ToolReport) {
+        let (plugin, tool) = (report.plugin.as_str(), report.tool.as_str());
+        let mut metrics = self.metrics.lock();
+        metrics.add(Id::Tools, &[tool, plugin, report.outcome.as_str()], 1);
+        if !matches!(report.outcome, ToolOutcome::Skipped(_)) {
+            metrics.observe(Id::ToolRunTime, &[tool, plugin], u128::from(report.nanos) * 1000);
         }
         drop(metrics);
         self.reads(plugin, report.state_reads);

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::catalogue::{MetricInfo, MetricKind};
-use crate::registry::{Observations, Registry, Series};
+use crate::registry::{Labelled, Observations, Registry, Series};
 
 /// A text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) fn render(registry: &Registry, format: Format) -> String {
     for (metric, series) in registry.all() {
         describe(metric, format, &mut text);
         let name = metric.series();
-        for (labels, series) in series {
+        for (labels, Labelled { series, .. }) in series {
             // Writing to a string cannot fail.
             let _ = match (series, metric.kind) {
                 (Series::Value(value), _) => writeln!(text, "{name}{{{labels}}} {value}"),

@@ -96,11 +96,12 @@ fn promtool_accepts_the_text() {
     whole_session(&mut metrics.session());
     observe(&mut metrics.session(), 1, [tool("a\"b\\c\nd", false, 1)]);
     let found = promtool_check(&metrics.prometheus()).unwrap();
-    let accepted = ["extension_callback_duration_ms", "tool_call_duration_ms"].map(|name| format!("{name} {ACCEPTED}"));
+    let named = ["extension_callback_duration_ms", "extension_tool_duration_ms", "tool_call_duration_ms"];
+    let accepted = named.map(|name| format!("{name} {ACCEPTED}"));
     assert_eq!(found, accepted);
     // The check can fail.
     let broken = metrics.prometheus().replace("# TYPE turn_total counter", "# TYPE turn_total gauge");
-    assert_eq!(promtool_check(&broken).unwrap().len(), 3);
+    assert_eq!(promtool_check(&broken).unwrap().len(), named.len() + 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

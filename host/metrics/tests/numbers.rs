@@ -5,10 +5,11 @@ mod support;
 
 use expect_test::expect_file;
 use flow::{
-    Action, BreakerScope, BreakerState, CallbackOutcome, ErrorClass, EventKind, RegistrationAction, TurnStatus,
+    Action, BreakerScope, BreakerState, CallbackOutcome, ErrorClass, EventKind, RegistrationAction, ToolOutcome,
+    TurnStatus,
 };
 use support::*;
-use tidegate_metrics::{METRICS, Metrics};
+use tidegate_metrics::{METRICS, MetricValue, Metrics};
 
 /// The value of a series, by its name and labels.
 fn value(metrics: &Metrics, series: &str) -> Option<String> {
@@ -172,8 +173,31 @@ fn calls_that_were_not_made_take_no_time_and_reads_are_counted() {
         "extension_callback_total{callback_type=\"on_tag\",extension_id=\"a\",outcome=\"skipped\"}",
         "1",
     );
-    assert!(!metrics.prometheus().contains("duration"));
+    assert!(!metrics.prometheus().contains("extension_callback_duration"));
+    observe(&mut metrics.session(), 1, [tool_of("b", ToolOutcome::Skipped("r".into()), 0)]);
+    assert!(!metrics.prometheus().contains("extension_tool_duration_ms_count{tool=\"note_add\""));
     assert_value(&metrics, "extension_state_operations_total{operation=\"get\",extension_id=\"a\"}", "7");
+}
+
+#[test]
+fn points_are_the_series_with_plain_values() {
+    let metrics = Metrics::new();
+    whole_session(&mut metrics.session());
+    observe(&mut metrics.session(), 1, [tool("a\"b", false, 1)]);
+    let points = metrics.points();
+    let find = |name: &str, labels: &[&str]| {
+        let found = points.iter().find(|point| point.metric.name == name && point.labels == labels);
+        found.unwrap_or_else(|| panic!("{name} {labels:?} in {points:?}")).value.clone()
+    };
+    assert_eq!(find("tool.call.total", &["a\"b", "ok"]), MetricValue::Number(1));
+    assert_eq!(find("extension.breaker.state", &["shaky"]), MetricValue::Number(0));
+    let MetricValue::Histogram { buckets, sum } = find("tool.call.duration_ms", &["read_file"]) else { panic!() };
+    // The first has 3 ms, the one beyond the last bound 900,000.
+    assert_eq!((buckets.len(), buckets[1], buckets[13], sum), (14, 1, 1, 900_003.0));
+    let series =
+        metrics.prometheus().lines().filter(|line| !line.starts_with('#') && !line.contains("_bucket")).count();
+    let histograms = points.iter().filter(|point| matches!(point.value, MetricValue::Histogram { .. })).count();
+    assert_eq!(points.len() + histograms, series, "a histogram has a sum and a count");
 }
 
 #[test]

@@ -62,6 +62,11 @@ pub(crate) fn ran(id: &str, reads: u64) -> EventKind {
     EventKind::ExtensionTool(report.with_state_reads(reads))
 }
 
+/// A call of a tool of the extension that ended so, after so many microseconds.
+pub(crate) fn tool_of(id: &str, outcome: ToolOutcome, micros: u64) -> EventKind {
+    EventKind::ExtensionTool(ToolReport::new(plugin(id), "note_add".into(), CallId::new("1"), outcome, micros * 1000))
+}
+
 pub(crate) fn breaker(id: &str, state: BreakerState) -> EventKind {
     breaker_of(id, BreakerScope::Session, state)
 }
@@ -165,6 +170,9 @@ pub(crate) fn whole_session(session: &mut SessionMetrics) {
             state("notes", "set", 300),
             state("notes", "set", 11_000_000),
             state("notes", "evict", 200),
+            tool_of("notes", ToolOutcome::Done, 1_500),
+            tool_of("notes", ToolOutcome::Rejected("r".into()), 400),
+            tool_of("notes", ToolOutcome::Skipped("it is open".into()), 0),
             tool("read_file", false, 3),
             tool("read_file", true, 900_000),
             step(cached),
