@@ -80,6 +80,10 @@ impl Session {
 
     pub(crate) fn report_state(&self, plugin: &PluginId, operation: &str, key: String, size_bytes: u64) {
         let plugin = plugin.clone();
+        // The loss of what an extension kept is in the log; its writes are too many.
+        if matches!(operation, "evict" | "clear") {
+            tracing::info!(%plugin, operation, key, size_bytes, "state of the extension was removed");
+        }
         self.events.emit(EventKind::ExtensionState { plugin, operation: operation.to_owned(), key, size_bytes });
     }
 }

@@ -161,6 +161,8 @@ impl PluginCall<'_> {
     async fn run(&self, progress: Progress<'_>) -> Result<ToolOutput, String> {
         let Entry { index, plugin, .. } = self.entry;
         let name = &self.call.name;
+        // The current span is that of the tool call.
+        tracing::Span::current().record("extension", plugin.as_str());
         let Some(extensions) = self.tools.late.get() else {
             return Err(format!("`{name}` was not called: the session of its plugin `{plugin}` is closed."));
         };

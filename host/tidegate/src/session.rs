@@ -12,6 +12,7 @@ use flow::{Message, PluginId, SessionId, TurnStatus};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
+use tracing::{Instrument as _, Span};
 use turn::ports::{Clock, Confirm, Inbox, Model};
 use turn::{CancellationToken, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
 
@@ -68,6 +69,8 @@ struct Job {
     /// Where its events go; dropping it ends them.
     feed: Option<Feed>,
     report: Option<oneshot::Sender<TurnReport>>,
+    /// The span of the caller who asked for it, which contains that of the turn.
+    span: Span,
 }
 
 /// Steering messages on their way into the running turn.
@@ -175,7 +178,8 @@ impl Session {
         let (report, reported) = oneshot::channel();
         let cancel = CancellationToken::new();
         let turn = Turn::new(events, reported, cancel.clone());
-        self.submit(Job { input: input.into().0, cancel, feed: Some(feed), report: Some(report) });
+        let span = Span::current();
+        self.submit(Job { input: input.into().0, cancel, feed: Some(feed), report: Some(report), span });
         turn
     }
 
@@ -291,7 +295,8 @@ impl std::fmt::Debug for Session {
 impl Job {
     /// A detached turn.
     fn unheard(input: Vec<Message>) -> Self {
-        Self { input, cancel: CancellationToken::new(), feed: None, report: None }
+        let span = Span::current();
+        Self { input, cancel: CancellationToken::new(), feed: None, report: None, span }
     }
 }
 
@@ -330,7 +335,7 @@ impl Runner {
             if let Some(feed) = &job.feed {
                 self.shared.hub.attach(feed);
             }
-            let report = session.run(job.input, &job.cancel).await;
+            let report = session.run(job.input, &job.cancel).instrument(job.span).await;
             let metrics = session.rule_metrics().clone();
             // Before the report is out: who has it finds the session idle.
             next = self.next(metrics, &report, job.feed);

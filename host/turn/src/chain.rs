@@ -14,10 +14,12 @@ use flow::{
     CallFailure, Callback, CallbackKind, CallbackOutcome, CallbackReport, EventKind, FailureCause, NoAnswer, OnFailure,
     OutputMode, PluginId, Registered, Registration, TagPattern, TextStream, TextUnit,
 };
+use tracing::Instrument as _;
 
 use self::answered::Answered;
 use crate::events::Hub;
 use crate::ports::{BoxFuture, EventSink, Extensions};
+use crate::spans::{self, Stage};
 
 /// The handlers of each callback, highest priority first, ties in order of registration.
 #[derive(Debug, Default)]
@@ -116,6 +118,7 @@ struct InFlight<'a> {
     caller: &'a Caller,
     plugin: usize,
     callback: CallbackKind,
+    span: Stage,
     began: Instant,
     answered: bool,
 }
@@ -123,6 +126,12 @@ struct InFlight<'a> {
 impl InFlight<'_> {
     fn nanos(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn report(&mut self, outcome: CallbackOutcome, nanos: u64) {
+        let failure = if let CallbackOutcome::Failed(failure) = &outcome { Some(failure.cause.as_str()) } else { None };
+        self.span.end(outcome.as_str(), failure);
+        self.caller.report(self.plugin, self.callback, outcome, nanos);
     }
 }
 
@@ -176,13 +185,14 @@ impl Caller {
         callback: CallbackKind,
         call: BoxFuture<'_, Result<T, NoAnswer>>,
     ) -> Result<Asked<T>, CallFailure> {
-        let mut flight = InFlight { caller: self, plugin, callback, began: Instant::now(), answered: false };
-        let answer = call.await;
+        let span = spans::callback(&self.registrations[plugin].plugin, callback);
+        let mut flight = InFlight { caller: self, plugin, callback, span, began: Instant::now(), answered: false };
+        let answer = call.instrument(flight.span.span()).await;
         flight.answered = true;
         let nanos = flight.nanos();
         match answer {
             Ok(answer) => {
-                self.report(plugin, callback, answer.outcome(), nanos);
+                flight.report(answer.outcome(), nanos);
                 match answer.unusable() {
                     None => Ok(Asked::Answer(answer)),
                     Some(why) => {
@@ -192,13 +202,13 @@ impl Caller {
                 }
             }
             Err(NoAnswer::Skipped(reason)) => {
-                self.report(plugin, callback, CallbackOutcome::Skipped(reason.clone()), 0);
+                flight.report(CallbackOutcome::Skipped(reason.clone()), 0);
                 self.without(plugin, callback, FailureCause::Start, reason)
             }
             Err(NoAnswer::Failed(failure)) => {
                 let message = failure.to_string();
                 tracing::warn!(plugin = %failure.plugin, callback = callback.as_str(), "{message}");
-                self.report(plugin, callback, CallbackOutcome::Failed(failure.clone()), nanos);
+                flight.report(CallbackOutcome::Failed(failure.clone()), nanos);
                 if self.registrations[plugin].required {
                     Err(failure)
                 } else {

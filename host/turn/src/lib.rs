@@ -42,6 +42,7 @@ mod records;
 mod retry;
 mod run;
 mod session;
+mod spans;
 mod view;
 
 pub use chain::in_order;
@@ -51,6 +52,7 @@ pub use history::History;
 pub use metrics::RuleMetrics;
 pub use records::MemoryRecords;
 pub use session::{Session, SessionParts, SessionSettings, TurnReport};
+pub use spans::SPANS;
 pub use tidegate_segments::MAX_SECTION;
 /// Stops a turn from outside, at any point. Cancelling drops everything that the turn has under way: the model's stream (the
 /// provider sees the connection close), a callback in a guest, a running tool with all that it started. Accepted messages

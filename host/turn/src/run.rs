@@ -7,6 +7,7 @@ mod calls;
 mod interrupt;
 mod spending;
 mod steer;
+mod traced;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use rules::Judgement;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 use self::spending::Spending;
 use crate::attempt::{Answer, Attempt, Effect};
@@ -50,6 +52,10 @@ pub(crate) struct Turn<'a> {
     /// What is kept of an answer that was stopped: where the next attempt begins.
     beginning: Beginning,
     report: TurnReport,
+    /// Its own span, which ends with it.
+    span: Span,
+    /// How long the first chunk of the answer under way took.
+    first_chunk: Option<Duration>,
 }
 
 /// What the turn is doing, and with it what is to be settled when it ends now.
@@ -92,7 +98,7 @@ impl From<CallFailure> for Stop {
 }
 
 impl<'a> Turn<'a> {
-    pub(crate) fn new(session: &'a mut Session, cancel: &'a CancellationToken, place: RunPosition) -> Self {
+    pub(crate) fn new(session: &'a mut Session, cancel: &'a CancellationToken, place: RunPosition, span: Span) -> Self {
         let report = TurnReport::new(place);
         Self {
             session,
@@ -104,6 +110,8 @@ impl<'a> Turn<'a> {
             spending: Spending::default(),
             beginning: Beginning::default(),
             report,
+            span,
+            first_chunk: None,
         }
     }
 
@@ -217,6 +225,7 @@ impl<'a> Turn<'a> {
         self.session.end_turn();
         self.report.place = self.place;
         self.report.status = status.clone();
+        self.end_span(&status);
         self.session.hub.emit(EventKind::TurnFinish { status });
     }
 
@@ -275,8 +284,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// One step: an accepted answer and the results of its calls. Returns whether the model is to be asked again.
-    async fn step(&mut self) -> Result<bool, Stop> {
+    async fn one_step(&mut self) -> Result<bool, Stop> {
         self.place.step += 1;
         self.place.attempt = 0;
         self.spending.begin_step();
@@ -312,7 +320,7 @@ impl<'a> Turn<'a> {
             self.session.caller.extensions.begin_attempt();
             let caller = Arc::clone(&self.session.caller);
             let mut segments = self.beginning.segments(&caller, !caller.chains.has_rewriter()).await?;
-            let end = self.ask(&mut segments, effects).await;
+            let end = self.request(&mut segments, effects).await;
             self.count_tokens();
             match end {
                 End::Complete => {
@@ -333,6 +341,7 @@ impl<'a> Turn<'a> {
     /// Asks the model once.
     async fn ask(&mut self, segments: &mut Segments, effects: Vec<Effect>) -> End {
         checkpoint(self.cancel).await;
+        let asked = Instant::now();
         let session = &mut *self.session;
         let mut messages = session.history.messages();
         messages.extend(Answer::partial_message(self.beginning.prefill().unwrap_or_default().to_owned()));
@@ -345,7 +354,7 @@ impl<'a> Turn<'a> {
         if let Some(log) = &log {
             log.watched(self.beginning.prefill().unwrap_or_default());
         }
-        let (caller, news, place) = (&session.caller, &mut self.news, self.place);
+        let (caller, news, place, turn) = (&session.caller, &mut self.news, self.place, &self.span);
         let mut driver = Driver {
             hub: &session.hub,
             cancel: self.cancel,
@@ -359,9 +368,11 @@ impl<'a> Turn<'a> {
                 if let Some(log) = &log {
                     matches.iter().zip(&judgement.actions).for_each(|(found, action)| log.fired(found, *action));
                 }
-                notify_extensions(news, caller, matches, judgement, place);
+                notify_extensions(news, caller, (matches, judgement), place, turn);
             },
             since: Instant::now(),
+            asked,
+            first_chunk: &mut self.first_chunk,
         };
         driver.run(stream, effects).await
     }
@@ -407,7 +418,7 @@ impl<'a> Turn<'a> {
     }
 
     /// An extension's own answer is processed like a model's, without the gate.
-    async fn reply(&mut self, by: PluginId, text: String) -> Result<(), Stop> {
+    async fn one_reply(&mut self, by: PluginId, text: String) -> Result<(), Stop> {
         self.place.step += 1;
         self.place.attempt = 0;
         self.session.set_place(self.place);
@@ -468,13 +479,14 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Notifies extensions of rules that fired, without waiting for them: once per stream and rule and turn.
+/// Notifies extensions of rules that fired, without waiting for them: once per stream and rule and turn. The turn waits for them at
+/// its end, so they are in its span, and not in that of an attempt.
 fn notify_extensions(
     news: &mut JoinSet<()>,
     caller: &Arc<Caller>,
-    matches: &[RuleMatch],
-    judgement: &Judgement,
+    (matches, judgement): (&[RuleMatch], &Judgement),
     place: RunPosition,
+    turn: &Span,
 ) {
     let first = matches.iter().zip(&judgement.first).filter(|(_, first)| **first).map(|(found, _)| found.clone());
     let event = TtsrEvent { matches: first.collect(), action: judgement.action, place };
@@ -482,7 +494,7 @@ fn notify_extensions(
         return;
     }
     let caller = Arc::clone(caller);
-    news.spawn(async move {
+    let notifying = async move {
         for &plugin in &caller.chains.ttsr {
             let call = caller.extensions.ttsr_triggered(plugin, &event);
             let told = caller.ask(plugin, CallbackKind::TtsrTriggered, call).await;
@@ -491,7 +503,8 @@ fn notify_extensions(
                 tracing::warn!("{failure}");
             }
         }
-    });
+    };
+    news.spawn(notifying.instrument(turn.clone()));
 }
 
 /// Returns at once, or never if the turn is cancelled: its future is then dropped by the caller that waits for the

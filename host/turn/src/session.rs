@@ -15,6 +15,7 @@ use ::rules::RuleSet;
 
 use self::rules::Asked;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 use crate::attempt::Answer;
 use crate::chain::Caller;
@@ -28,6 +29,7 @@ use crate::ports::{
 use crate::prompt::Frame;
 use crate::records::MemoryRecords;
 use crate::run::Turn;
+use crate::spans;
 use crate::view::View;
 
 /// What a session is made of.
@@ -253,8 +255,14 @@ impl Session {
     /// or failed the session continues: what was accepted remains in the history, and so does the text of an
     /// incomplete answer. Dropping the future cancels the turn.
     pub async fn run(&mut self, input: Vec<Message>, cancel: &CancellationToken) -> TurnReport {
-        self.begin_thread();
         self.turns += 1;
+        let span = spans::turn(&self.parts, self.turns);
+        self.run_in(span.clone(), input, cancel).instrument(span).await
+    }
+
+    /// Runs one turn inside of its span.
+    async fn run_in(&mut self, span: Span, input: Vec<Message>, cancel: &CancellationToken) -> TurnReport {
+        self.begin_thread();
         let place = RunPosition { turn: self.turns, step: 0, attempt: 0 };
         self.set_place(place);
         self.hub.emit(EventKind::TurnStart);
@@ -268,7 +276,7 @@ impl Session {
         self.metrics.begin_turn();
         self.caller.begin_turn();
         self.caller.extensions.begin_turn();
-        let mut turn = Turn::new(self, cancel, place);
+        let mut turn = Turn::new(self, cancel, place, span);
         let status = if let Err(message) = renewed {
             TurnStatus::Failed { class: ErrorClass::Permanent, message }
         } else if input.is_empty() {
@@ -289,7 +297,7 @@ impl Session {
     pub async fn close(self) {
         if let Err(error) = self.caller.extensions.close(CLOSING).await {
             let message = format!("the state of the extensions is lost as far as it was not saved before: {error}");
-            tracing::warn!("{message}");
+            tracing::warn!(session = self.parts.id.as_str(), "{message}");
             self.hub.emit(EventKind::Notice { message });
         }
         if let Some(started) = self.started_ms {
@@ -339,6 +347,7 @@ impl Session {
         for one in &self.caller.registrations {
             let (plugin, version, callbacks) = (one.plugin.clone(), one.version.clone(), one.callbacks.clone());
             let action = RegistrationAction::Register;
+            tracing::info!(%plugin, version, action = action.as_str(), "the session has the extension");
             self.hub.emit(EventKind::ExtensionRegistered { plugin, version, action, callbacks });
         }
     }

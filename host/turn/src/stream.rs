@@ -1,6 +1,7 @@
 //! Stage: drives one attempt: gives its deltas to the attempt core and performs what the core decides.
 
 use std::future::poll_fn;
+use std::time::Duration;
 
 use flow::{CallFailure, Delta, ErrorClass, EventKind, ModelError, RuleMatch};
 use rules::Judgement;
@@ -46,6 +47,10 @@ pub(crate) struct Driver<'a> {
     pub(crate) notify: &'a mut (dyn FnMut(&[RuleMatch], &Judgement) + Send),
     /// The start of the attempt, from which the core's time counts.
     pub(crate) since: Instant,
+    /// When the request was sent.
+    pub(crate) asked: Instant,
+    /// How long the first chunk of the answer took; `None` before it.
+    pub(crate) first_chunk: &'a mut Option<Duration>,
 }
 
 impl Driver<'_> {
@@ -79,6 +84,7 @@ impl Driver<'_> {
                 Some(Err(error)) => return Ok(End::Broken(error)),
                 None => return Ok(End::Broken(unfinished())),
             };
+            self.first_chunk.get_or_insert_with(|| self.asked.elapsed());
             self.reasoning.watch(&delta);
             let over = self.attempt.delta(delta, &mut Context { rules: self.rules, now: &now, effects });
             if over {

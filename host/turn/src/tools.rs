@@ -10,8 +10,11 @@ use flow::{
     Ambiguous, Confirmation, EventKind, Permission, Preview, RunPosition, SessionId, ToolCall, ToolOutput, ToolResult,
 };
 
+use tracing::Instrument as _;
+
 use crate::events::Hub;
 use crate::ports::{Confirm, EventSink, PreparedCall, Question, Tools};
+use crate::spans;
 
 /// What running calls needs.
 pub(crate) struct Runner<'a> {
@@ -33,6 +36,14 @@ pub(crate) struct Beside {
 impl Runner<'_> {
     /// Runs one call. A call that a rule blocks never starts: it has a result and no `tool_call_start`.
     pub(crate) async fn run(&self, call: &ToolCall, beside: Beside) -> ToolResult {
+        let mut stage = spans::tool(call);
+        let (result, error) = self.answer(call, beside).instrument(stage.span()).await;
+        stage.end(if error.is_some() { "error" } else { "ok" }, error);
+        result
+    }
+
+    /// The result of a call, and of what kind its error is.
+    async fn answer(&self, call: &ToolCall, beside: Beside) -> (ToolResult, Option<&'static str>) {
         let Beside { refusal, reminder } = beside;
         if refusal.is_none() {
             self.hub.emit(EventKind::ToolCallStart {
@@ -42,9 +53,15 @@ impl Runner<'_> {
             });
         }
         let began = Instant::now();
-        let output = match refusal {
-            Some(reminder) => refused(reminder),
-            None => self.decide_and_run(call).await.unwrap_or_else(refused),
+        let (output, error) = match refusal {
+            Some(reminder) => Refusal { kind: "blocked", reason: reminder }.into_output(),
+            None => match self.decide_and_run(call).await {
+                Ok(output) => {
+                    let error = output.is_error.then_some("tool_error");
+                    (output, error)
+                }
+                Err(refusal) => refusal.into_output(),
+            },
         };
         let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let ToolOutput { content, diff, is_error } = output;
@@ -57,20 +74,21 @@ impl Runner<'_> {
             is_error,
             duration_ms,
         });
-        ToolResult { call: call.id.clone(), content: reminder.into_iter().chain([content]).collect(), is_error }
+        let content = reminder.into_iter().chain([content]).collect();
+        (ToolResult { call: call.id.clone(), content, is_error }, error)
     }
 
     /// Runs the call if it is allowed to run; otherwise gives the reason for the model.
-    async fn decide_and_run(&self, call: &ToolCall) -> Result<ToolOutput, String> {
+    async fn decide_and_run(&self, call: &ToolCall) -> Result<ToolOutput, Refusal> {
         // The value that is approved must be the value that runs, and JSON parsers differ in which of two values they
         // use.
         if let Err(ambiguous) = Preview::of_arguments(&call.arguments) {
-            return Err(repeated(call, &ambiguous));
+            return Err(Refusal { kind: "invalid_arguments", reason: repeated(call, &ambiguous) });
         }
         let mut prepared = self.tools.prepare(call);
         match prepared.permission() {
             Permission::Allow => {}
-            Permission::Deny { reason } => return Err(reason),
+            Permission::Deny { reason } => return Err(Refusal::denied(reason)),
             Permission::Ask { reason } => self.ask(call, reason, &mut *prepared).await?,
         }
         Ok(self.execute(call, &mut *prepared).await)
@@ -86,7 +104,7 @@ impl Runner<'_> {
     }
 
     /// Asks whether the call is allowed to run; the error is the reason of a denial.
-    async fn ask(&self, call: &ToolCall, reason: String, prepared: &mut dyn PreparedCall) -> Result<(), String> {
+    async fn ask(&self, call: &ToolCall, reason: String, prepared: &mut dyn PreparedCall) -> Result<(), Refusal> {
         let preview = prepared.preview().await;
         self.hub.emit(EventKind::ToolConfirmationRequested {
             call: call.id.clone(),
@@ -101,7 +119,7 @@ impl Runner<'_> {
         self.hub.emit(EventKind::ToolConfirmationResolved { call: call.id.clone(), decision: decision.clone() });
         match decision {
             Confirmation::Approved => Ok(()),
-            Confirmation::Denied { reason } => Err(reason),
+            Confirmation::Denied { reason } => Err(Refusal::denied(reason)),
         }
     }
 }
@@ -110,6 +128,20 @@ fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
     format!("the arguments of `{}` are not valid: {ambiguous}. Write each key once.", call.name)
 }
 
-fn refused(reason: String) -> ToolOutput {
-    ToolOutput { content: reason, diff: None, is_error: true }
+/// A call that does not run.
+struct Refusal {
+    /// The kind of error, for the span of the call.
+    kind: &'static str,
+    /// For the model.
+    reason: String,
+}
+
+impl Refusal {
+    fn denied(reason: String) -> Self {
+        Self { kind: "denied", reason }
+    }
+
+    fn into_output(self) -> (ToolOutput, Option<&'static str>) {
+        (ToolOutput { content: self.reason, diff: None, is_error: true }, Some(self.kind))
+    }
 }

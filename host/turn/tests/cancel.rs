@@ -2,6 +2,8 @@
 //! started, the conversation stays valid, and the session continues.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
+mod recorded;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +14,7 @@ use flow::{
     Callback, Delta, ErrorClass, Event, EventKind, Message, ModelError, OutputMode, StopReason, StreamKind, TagPattern,
     TextUnit, TurnStatus,
 };
+use recorded::Spans;
 use rules::ContextMode;
 use tidegate_kit::{Plugin, Script, ScriptedModel, blocks, rule_set, tool};
 use tidegate_turn as turn;
@@ -79,9 +82,10 @@ struct Scene {
     session: Session,
     events: turn::Subscription,
     cancel: CancellationToken,
+    spans: Spans,
 }
 
-fn scene(mode: (OutputMode, ContextMode), at: usize) -> Scene {
+fn scene(mode: (OutputMode, ContextMode), at: usize, spans: &Spans) -> Scene {
     let (mode, context) = mode;
     let rules = rule_set(
         &[
@@ -100,7 +104,7 @@ fn scene(mode: (OutputMode, ContextMode), at: usize) -> Scene {
     let parts = turn::SessionParts { clock: Arc::new(clock), ..tidegate_kit::parts(&model, plugins(mode), rules) };
     let session = tidegate_kit::ready(Session::open(parts)).unwrap();
     let events = session.subscribe();
-    Scene { model, session, events, cancel }
+    Scene { model, session, events, cancel, spans: spans.clone() }
 }
 
 impl Scene {
@@ -111,6 +115,7 @@ impl Scene {
         }
         assert_eq!(self.model.open.load(Ordering::SeqCst), 0, "{context}: a stream is open");
         assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0, "{context}: a task is left");
+        self.spans.take(context);
         tidegate_kit::assert_valid(&self.session.history());
         let events = tidegate_kit::drain(&mut self.events);
         let count = |wanted: fn(&EventKind) -> bool| events.iter().filter(|event| wanted(&event.kind)).count();
@@ -124,6 +129,7 @@ impl Scene {
         assert_eq!(self.session.history().len(), before + 2, "{context}");
         tidegate_kit::assert_valid(&self.session.history());
         tidegate_kit::drain(&mut self.events);
+        self.spans.take(context);
         events
     }
 }
@@ -137,8 +143,8 @@ const MODES: [(OutputMode, ContextMode); 4] = [
 ];
 
 /// When the whole turn has ended.
-async fn length(mode: (OutputMode, ContextMode)) -> usize {
-    let mut scene = scene(mode, usize::MAX - 1);
+async fn length(mode: (OutputMode, ContextMode), spans: &Spans) -> usize {
+    let mut scene = scene(mode, usize::MAX - 1, spans);
     let report = scene.session.run(vec![Message::user("go")], &scene.cancel).await;
     assert_eq!((report.status, report.interrupts), (TurnStatus::Completed, 1));
     let events = tidegate_kit::drain(&mut scene.events);
@@ -147,17 +153,19 @@ async fn length(mode: (OutputMode, ContextMode)) -> usize {
     assert!(has(|kind| matches!(kind, EventKind::ToolCallProgress { .. })));
     assert!(has(|kind| matches!(kind, EventKind::ToolConfirmationResolved { .. })));
     assert_eq!(events.iter().filter(|event| matches!(event.kind, EventKind::TtsrInjection { .. })).count(), 3);
+    assert!(spans.take("the whole turn").len() > 30);
     events.last().unwrap().at_ms as usize + 1
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_may_be_cancelled_at_any_event() {
+    let (spans, _kept) = Spans::keep();
     for mode in MODES {
-        let length = length(mode).await;
+        let length = length(mode, &spans).await;
         assert!(length > 60, "a turn of {length} ticks is no long one");
         // The first reading is the thread's own start.
         for at in 1..length {
-            let mut scene = scene(mode, at);
+            let mut scene = scene(mode, at, &spans);
             let cancel = scene.cancel.clone();
             let report = scene.session.run(vec![Message::user("go")], &cancel).await;
             let context = format!("{mode:?}, cancelled at time {at} of {length}");
@@ -194,11 +202,12 @@ fn belongs(events: &[Event], injection: &Event, at: usize) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn the_future_of_a_turn_may_be_dropped_at_any_point() {
+    let (spans, _kept) = Spans::keep();
     for mode in MODES {
         let mut finished = false;
         let mut polls = 0;
         while !finished {
-            let mut scene = scene(mode, usize::MAX - 1);
+            let mut scene = scene(mode, usize::MAX - 1, &spans);
             let cancel = CancellationToken::new();
             {
                 let mut run = Box::pin(scene.session.run(vec![Message::user("go")], &cancel));
@@ -221,7 +230,7 @@ async fn the_future_of_a_turn_may_be_dropped_at_any_point() {
 
 #[tokio::test]
 async fn a_turn_cancelled_before_it_began_asks_nobody() {
-    let mut scene = scene(MODES[0], usize::MAX - 1);
+    let mut scene = scene(MODES[0], usize::MAX - 1, &Spans::keep().0);
     scene.cancel.cancel();
     let report = scene.session.run(vec![Message::user("go")], &scene.cancel).await;
     assert_eq!((report.status, scene.model.asked()), (TurnStatus::Cancelled, 0));
