@@ -32,6 +32,15 @@ Environment:
   NO_COLOR        if not empty, disables colors; --color overrides it
   CLICOLOR_FORCE  if neither empty nor 0, enables colors also without a terminal";
 
+/// The environment variables that `run --help` lists.
+const RUN_HELP: &str = "\
+Environment (if the program is built with the feature `otel`):
+  OTEL_EXPORTER_OTLP_ENDPOINT  export traces and metrics to this OpenTelemetry receiver over HTTP,
+                               such as http://localhost:4318; the text of prompts, answers and
+                               tools is not exported
+  OTEL_EXPORTER_OTLP_HEADERS   headers of the requests: NAME=VALUE,NAME=VALUE
+  OTEL_SERVICE_NAME            the name of this program at the receiver [default: tidegate]";
+
 /// The arguments that every command accepts.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Common {
@@ -69,6 +78,7 @@ pub(crate) enum ColorWhen {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run turns of one session and print the answers
+    #[command(after_help = RUN_HELP)]
     Run(Run),
     /// Create, build, list, enable and disable plugins
     Plugin {

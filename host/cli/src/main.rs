@@ -21,14 +21,18 @@ mod state;
 mod style;
 mod summary;
 mod switch;
+mod telemetry;
 mod trouble;
 mod usage;
 mod watch;
 
 use clap::Parser;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Args, Command, PluginCommand};
 use crate::exit::{Exit, Failure};
+use crate::telemetry::Export;
 
 fn main() -> std::process::ExitCode {
     let args = match Args::try_parse() {
@@ -36,13 +40,19 @@ fn main() -> std::process::ExitCode {
         Err(error) => return usage(&error),
     };
     style::choose(args.common.color);
-    start_logging();
     std::panic::set_hook(Box::new(|panic| screen::note(format_args!("internal error (a bug in tidegate): {panic}"))));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::setup(format!("cannot start the runtime: {error}")).report(),
     };
-    match runtime.block_on(dispatch(args)) {
+    let ended = runtime.block_on(async {
+        let export = Export::start(&args.command);
+        start_logging(&export);
+        let ended = dispatch(args, &export).await;
+        export.finish().await;
+        ended
+    });
+    match ended {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report(),
     }
@@ -80,9 +90,9 @@ fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-async fn dispatch(args: Args) -> Result<Exit, Failure> {
+async fn dispatch(args: Args, export: &Export) -> Result<Exit, Failure> {
     match args.command {
-        Command::Run(run) => run::run(&args.common, run).await,
+        Command::Run(run) => run::run(&args.common, run, export.metrics()).await,
         Command::Doctor(doctor) => doctor::run(&args.common, &doctor).await,
         Command::Plugin { command: PluginCommand::New { folder, sdk } } => plugin::new(&folder, sdk.as_deref()),
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(&args.common, json).await,
@@ -101,15 +111,19 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
 /// The variable that chooses what is logged.
 const LOG: &str = "TIDEGATE_LOG";
 
-/// Log lines go to standard error: errors, and what `TIDEGATE_LOG` asks for, such as `TIDEGATE_LOG=debug`.
-fn start_logging() {
+/// Log lines go to standard error: errors, and what `TIDEGATE_LOG` asks for, such as `TIDEGATE_LOG=debug`. Each begins with the spans
+/// that it is in, whichever crates the filter names.
+fn start_logging(export: &Export) {
     let filter = tracing_subscriber::EnvFilter::try_from_env(LOG);
     if let (Err(error), Some(_)) = (&filter, std::env::var_os(LOG)) {
         screen::note(format_args!("{LOG} is ignored: {error}"));
     }
-    tracing_subscriber::fmt()
-        .with_env_filter(filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error")))
-        .with_ansi(false)
-        .with_writer(screen::log::Log)
-        .init();
+    let spans = format!("{}=info", tidegate::SPANS);
+    let filter = match (filter, spans.parse()) {
+        (Ok(filter), Ok(spans)) => filter.add_directive(spans),
+        (Ok(filter), Err(_)) => filter,
+        (Err(_), _) => tracing_subscriber::EnvFilter::new("error"),
+    };
+    let log = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(screen::log::Log).with_filter(filter);
+    tracing_subscriber::registry().with(log).with(export.layer()).init();
 }

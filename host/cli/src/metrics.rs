@@ -17,13 +17,14 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Opens the endpoint. What cannot work is found before anything runs.
-    pub(crate) async fn start(args: &args::Metrics) -> Result<Self, Failure> {
+    /// Opens the endpoint. What cannot work is found before anything runs. `exported`: metrics that are counted in any case.
+    pub(crate) async fn start(args: &args::Metrics, exported: Option<&Metrics>) -> Result<Self, Failure> {
         let file = args.metrics_file.clone();
         if let Some(file) = &file {
             check(file)?;
         }
-        let metrics = (args.metrics.is_some() || file.is_some()).then(Metrics::new);
+        let is_wanted = args.metrics.is_some() || file.is_some();
+        let metrics = exported.cloned().or_else(|| is_wanted.then(Metrics::new));
         let _server = match (args.metrics, &metrics) {
             (Some(address), Some(metrics)) => Some(serve(address, metrics).await?),
             _ => None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tidegate::{
-    CancellationToken, Event, EventKind, Host, Session, SessionOptions, StatePlace, Subscription, TurnReport,
+    CancellationToken, Event, EventKind, Host, Metrics, Session, SessionOptions, StatePlace, Subscription, TurnReport,
     TurnStatus, transcript,
 };
 use tokio::sync::{mpsc, watch};
@@ -23,8 +23,8 @@ use crate::{open, print, say, screen, state};
 /// A prompt from standard input has at most this many bytes.
 const MAX_PROMPT: u64 = 4 << 20;
 
-/// Runs the turns.
-pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
+/// Runs the turns. `exported`: the metrics that are exported in addition to those of the arguments.
+pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) -> Result<Exit, Failure> {
     let prompts = prompts(&args.prompts)?;
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, &args.provider)?;
@@ -36,7 +36,7 @@ pub(crate) async fn run(common: &Common, args: Run) -> Result<Exit, Failure> {
             );
         }
     }
-    let measured = Measured::start(&args.metrics).await?;
+    let measured = Measured::start(&args.metrics, exported).await?;
     let (calls, printed_calls) = watch::channel(BTreeSet::new());
     let builder = Host::builder(operator)
         .max_instances(open::MAX_INSTANCES)

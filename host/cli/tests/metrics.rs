@@ -31,6 +31,23 @@ fn start(place: &Place, arguments: &[&str]) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
+#[cfg(not(feature = "otel"))]
+#[test]
+fn a_program_without_opentelemetry_says_so_where_an_endpoint_is_set() {
+    let place = place(&[&[Say::Text("Fine.")]]);
+    let run = |arguments: &[&str], endpoint: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        command.args(arguments).current_dir(place.path("")).env("XDG_CONFIG_HOME", place.path("user"));
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).stdin(Stdio::null()).output().unwrap()
+    };
+    let output = run(&["run", "go"], "http://localhost:4318");
+    let expected = "warning: OTEL_EXPORTER_OTLP_ENDPOINT is set, but this program was built without OpenTelemetry, so nothing is \
+                    exported; build it with `--features otel`\n";
+    assert_eq!((code(&output), out(&output).trim(), err(&output).as_str()), (0, "Fine.", expected));
+    assert_eq!(err(&run(&["run", "go"], "")), "");
+    assert_eq!(err(&run(&["rules", "list"], "http://localhost:4318")), "");
+}
+
 #[test]
 fn the_endpoint_is_read_while_a_turn_runs_and_the_file_has_its_end() {
     let answers: &[&[Say<'_>]] = &[

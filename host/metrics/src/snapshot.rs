@@ -11,7 +11,7 @@ pub struct MetricPoint {
     pub metric: &'static MetricInfo,
     /// The values of its labels, in the order of [`MetricInfo::labels`].
     pub labels: Vec<String>,
-    /// Its value.
+    /// What it has counted, or the value of a gauge.
     pub value: MetricValue,
 }
 

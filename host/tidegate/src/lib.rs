@@ -33,6 +33,7 @@
 //! | watch a session from several places | [`Session::subscribe`] |
 //! | change plugins while sessions are open | [`Host::plugins`], [`Session::disable_plugin`], [`HostBuilder::follow`] |
 //! | count what all sessions do, for Prometheus | [`HostBuilder::metrics`] |
+//! | export traces and metrics to OpenTelemetry | `Telemetry`, with the feature `otel` |
 //!
 //! One turn runs at a time in a session; prompts queue. Everything a plugin, a model or a file can get wrong is an error or an event
 //! with its cause, never a panic. Sessions need a Tokio runtime.
@@ -63,6 +64,11 @@ mod state;
 mod toolbox;
 mod turns;
 
+/// The example of the page about OpenTelemetry is compiled as a test.
+#[cfg(all(doctest, feature = "otel"))]
+#[doc = include_str!("../../otel/README.md")]
+struct OtelPage;
+
 pub use assemble::tool_specs;
 pub use config::{
     BadPermission, BuildKind, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder,
@@ -89,10 +95,12 @@ pub use flow::{
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
-pub use metrics::{METRICS, MetricInfo, MetricKind, Metrics, SessionMetrics};
+pub use metrics::{METRICS, MetricInfo, MetricKind, MetricPoint, MetricValue, Metrics, SessionMetrics};
 #[cfg(feature = "metrics-server")]
 pub use metrics::{MetricsServer, ServeError};
 pub use options::SessionOptions;
+#[cfg(feature = "otel")]
+pub use otel::{LostTelemetry, OtelError, Telemetry};
 pub use plugins::Plugins;
 pub use providers::{ProviderError, RecordingError};
 pub use rules::engine::{
@@ -114,5 +122,7 @@ pub use turn::ports::{
     PreparedCall, Progress, Question, RuleRecords, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin,
     StateBatch, StateChange, StateEntry, StateError, StateLifetime, StateStore, StoredState, Tools,
 };
-pub use turn::{CancellationToken, MemoryRecords, RuleMetrics, Subscription, SystemClock, TurnReport, transcript};
+pub use turn::{
+    CancellationToken, MemoryRecords, RuleMetrics, SPANS, Subscription, SystemClock, TurnReport, transcript,
+};
 pub use turns::Turn;

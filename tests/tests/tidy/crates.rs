@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 22] = [
+const MAP: [(&str, &[&str]); 23] = [
     ("flow", &[]),
     ("rules", &["flow"]),
     ("segments", &[]),
@@ -20,10 +20,15 @@ const MAP: [(&str, &[&str]); 22] = [
     ("tools", &["flow", "turn"]),
     ("store", &["flow", "turn"]),
     ("metrics", &["flow"]),
+    // The spans of `turn` are what it exports.
+    ("otel", &["metrics", "turn"]),
     ("config", &["flow", "rules"]),
     // `providers` for the reader of recordings.
     ("trial", &["flow", "rules", "turn", "config", "providers"]),
-    ("tidegate", &["flow", "rules", "turn", "chat", "sandbox", "providers", "tools", "store", "metrics", "config"]),
+    (
+        "tidegate",
+        &["flow", "rules", "turn", "chat", "sandbox", "providers", "tools", "store", "metrics", "otel", "config"],
+    ),
     // `tidegate plugin build` is the builder.
     ("cli", &["tidegate", "trial", "build"]),
     // Natively, for the tests of authors: an answer is split as the host splits it.
@@ -56,8 +61,10 @@ const OWNED: [(&str, &str); 13] = [
     ("wit-bindgen", "sdk"),
 ];
 
-/// Exceptions from [`OWNED`]: the words of `flow`'s lists are values of flags, behind a feature that only `cli` switches on.
-const ALSO: [(&str, &str); 1] = [("clap", "flow")];
+/// Exceptions from [`OWNED`]: the words of `flow`'s lists are values of flags, behind a feature that only `cli` switches on; telemetry
+/// is sent over HTTP too, and made by a layer of the subscriber.
+const ALSO: [(&str, &str); 4] =
+    [("clap", "flow"), ("reqwest", "otel"), ("rustls", "otel"), ("tracing-subscriber", "otel")];
 
 /// A crate as cargo sees it.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use crate::tree::{File, files};
 use crate::{bites, hold};
 
 /// The crates whose types the facade exports, by the name that code uses, and where their sources are.
-const CRATES: [(&str, &str); 9] = [
+const CRATES: [(&str, &str); 10] = [
     ("tidegate", "host/tidegate/src/"),
     ("flow", "host/flow/src/"),
     ("rules", "rules/src/"),
@@ -19,6 +19,7 @@ const CRATES: [(&str, &str); 9] = [
     ("tools", "host/tools/src/"),
     ("providers", "host/providers/src/"),
     ("metrics", "host/metrics/src/"),
+    ("otel", "host/otel/src/"),
 ];
 
 /// A type: its crate, and its name there.

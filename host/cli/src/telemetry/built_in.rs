@@ -1,0 +1,44 @@
+//! The export of a program that is built with the feature `otel`.
+
+use tidegate::{Metrics, Telemetry};
+use tracing_subscriber::Layer;
+use tracing_subscriber::registry::LookupSpan;
+
+use super::has_turns;
+use crate::args::Command;
+use crate::say;
+
+/// The export, where one is asked for.
+pub(crate) struct Export(Option<Telemetry>);
+
+impl Export {
+    /// Begins to export if the command runs turns. Called inside of the runtime.
+    pub(crate) fn start(command: &Command) -> Self {
+        let telemetry = if has_turns(command) { Telemetry::from_env() } else { Ok(None) };
+        Self(telemetry.unwrap_or_else(|error| {
+            say::note(format_args!("warning: nothing is exported to OpenTelemetry: {error}"));
+            None
+        }))
+    }
+
+    /// What the subscriber of the program needs.
+    pub(crate) fn layer<S>(&self) -> Option<impl Layer<S> + use<S>>
+    where
+        S: tracing::Subscriber + for<'span> LookupSpan<'span>,
+    {
+        self.0.as_ref().map(Telemetry::layer)
+    }
+
+    /// The metrics that are exported.
+    pub(crate) fn metrics(&self) -> Option<&Metrics> {
+        self.0.as_ref().map(Telemetry::metrics)
+    }
+
+    /// Exports the rest, and says once what could not be exported. The exit code is that of the turns.
+    pub(crate) async fn finish(self) {
+        let Some(telemetry) = self.0 else { return };
+        if let Err(lost) = telemetry.finish().await {
+            say::note(format_args!("warning: OpenTelemetry: {lost}"));
+        }
+    }
+}

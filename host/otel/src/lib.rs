@@ -1,0 +1,154 @@
+//! Exports the turns of sessions to OpenTelemetry: traces and metrics, over OTLP/HTTP.
+//!
+//! [`Telemetry::layer`] is a layer of `tracing`: the spans that `turn` makes become spans of traces, under the names of the
+//! conventions for generative AI (`genai`). When a span ends, it is counted (`instruments`), encoded (`otlp`, `proto`) and queued;
+//! a task sends what is queued (`export`, `http`). Nothing of a turn waits for that task.
+#![forbid(unsafe_code)]
+
+mod export;
+mod fields;
+mod genai;
+mod http;
+mod ids;
+mod instruments;
+mod layer;
+mod otlp;
+mod proto;
+mod settings;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics::Metrics;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tracing::Subscriber;
+use tracing_subscriber::Layer;
+use tracing_subscriber::registry::LookupSpan;
+
+use export::{Shared, Unsent};
+use layer::SpanLayer;
+use settings::Settings;
+
+/// How long the end of a program waits for its receiver.
+const FINISH: Duration = Duration::from_secs(5);
+
+/// Exports the turns of a program to an OpenTelemetry receiver until it is finished. What was not exported when it is dropped is lost.
+#[derive(Debug)]
+pub struct Telemetry {
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+/// A variable cannot be used, so nothing is exported.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{variable}: {cause}")]
+#[non_exhaustive]
+pub struct OtelError {
+    /// The name of the variable, or what is missing.
+    pub variable: String,
+    /// What is wrong with it, and what to do.
+    pub cause: String,
+}
+
+/// Some of the telemetry did not reach its receiver.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.sentence())]
+#[non_exhaustive]
+pub struct LostTelemetry {
+    /// The number of spans that were not exported.
+    pub spans: u64,
+    /// The number of spans that have ended.
+    pub ended: u64,
+    /// Whether the last state of the metrics was not exported.
+    pub metrics: bool,
+    /// Why the last of it was not exported.
+    pub cause: String,
+}
+
+impl OtelError {
+    fn new(variable: impl Into<String>, cause: impl Into<String>) -> Self {
+        Self { variable: variable.into(), cause: cause.into() }
+    }
+}
+
+impl LostTelemetry {
+    fn sentence(&self) -> String {
+        let what = match (self.spans, self.metrics) {
+            (0, _) => "the metrics".to_owned(),
+            (spans, false) => format!("{spans} of {} spans", self.ended),
+            (spans, true) => format!("{spans} of {} spans and the metrics", self.ended),
+        };
+        format!("{what} were not exported: {}", self.cause)
+    }
+}
+
+impl Telemetry {
+    /// Begins to export where the standard variables of OpenTelemetry name an endpoint; `None`: they name none. The requests are
+    /// made by a task of the Tokio runtime that this is called in.
+    ///
+    /// # Errors
+    /// A variable cannot be used, or there is no runtime.
+    pub fn from_env() -> Result<Option<Self>, OtelError> {
+        Self::from_variables(&|name| std::env::var(name).ok())
+    }
+
+    /// As [`Telemetry::from_env`], with variables from elsewhere.
+    ///
+    /// # Errors
+    /// As [`Telemetry::from_env`].
+    pub fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, OtelError> {
+        let Some(settings) = Settings::read(variable)? else { return Ok(None) };
+        let runtime = Handle::try_current().map_err(|_| {
+            OtelError::new("the Tokio runtime", "there is none to export from: call this inside of a runtime")
+        })?;
+        let shared = Shared::new(settings, Metrics::new());
+        let task = runtime.spawn(export::run(Arc::clone(&shared)));
+        Ok(Some(Self { shared, task }))
+    }
+
+    /// The layer that exports spans, for the subscriber of the program. It wants the spans of turns and nothing else, so other
+    /// layers have no more to do than without it.
+    pub fn layer<S>(&self) -> impl Layer<S> + use<S>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        SpanLayer(Arc::clone(&self.shared)).filtered()
+    }
+
+    /// The metrics that are exported, for `HostBuilder::metrics` of the crate `tidegate`. They can be served to Prometheus at the
+    /// same time.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// Exports what has not been exported yet. Waits for the receiver, but not longer than 5 seconds. Spans that end later are lost.
+    ///
+    /// # Errors
+    /// Something could not be exported since the beginning.
+    pub async fn finish(mut self) -> Result<(), LostTelemetry> {
+        self.shared.finish();
+        let in_time = timeout(FINISH, &mut self.task).await.is_ok();
+        let late = || format!("the receiver took more than {} s", FINISH.as_secs());
+        match self.shared.unsent() {
+            Unsent { spans: 0, metrics_cause: None, .. } if in_time => Ok(()),
+            Unsent { spans, ended, spans_cause, metrics_cause } => {
+                let metrics = metrics_cause.is_some() || (!in_time && self.shared.settings.metrics.is_some());
+                let cause = spans_cause.or(metrics_cause).unwrap_or_else(late);
+                Err(LostTelemetry { spans, ended, metrics, cause })
+            }
+        }
+    }
+}
+
+impl Drop for Telemetry {
+    /// What was not exported is lost. [`Telemetry::finish`] has reported it already.
+    fn drop(&mut self) {
+        self.task.abort();
+        let Unsent { spans, ended, .. } = self.shared.unsent();
+        if spans > 0 && !self.shared.is_finishing() {
+            tracing::warn!("{spans} of {ended} spans were not exported: the telemetry was dropped and not finished");
+        }
+    }
+}
