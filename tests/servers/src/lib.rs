@@ -12,6 +12,7 @@ mod http;
 mod install;
 mod llmock;
 mod model;
+mod oteltap;
 mod process;
 mod progress;
 mod prometheus;
@@ -20,10 +21,12 @@ mod redis;
 pub use aimock::Aimock;
 pub use http::{Response, get, post};
 pub use install::{
-    ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_python, extism_library, tombi,
+    ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_otel, ensure_python,
+    extism_library, tombi,
 };
 pub use llmock::Llmock;
 pub use model::RealModel;
+pub use oteltap::{OtelTap, Received};
 pub use process::free_port;
 pub use progress::{Step, say};
 pub use prometheus::{Prometheus, ensure_prometheus, promtool_check};

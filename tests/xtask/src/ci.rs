@@ -28,6 +28,9 @@ fn format(packages: &[std::path::PathBuf]) -> Result<()> {
 fn clippy(plugins: &[std::path::PathBuf]) -> Result<()> {
     let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"];
     run::step("clippy, warnings denied", &mut run::cargo(&arguments))?;
+    let with = ["--workspace", "--all-targets", "--features", "tidegate-cli/otel"];
+    let arguments = [&["clippy"], &with[..], &["--locked", "--", "--deny", "warnings"]].concat();
+    run::step("clippy with the feature otel", &mut run::cargo(&arguments))?;
     plugins.iter().try_for_each(|plugin| {
         let arguments = ["clippy", "--all-targets", "--locked", "--", "--deny", "warnings"];
         run::step(&format!("clippy of the plugin {}", name(plugin)), &mut test::in_plugin(plugin, &arguments))

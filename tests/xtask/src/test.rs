@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use tidegate_servers::{
-    ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_prometheus, ensure_python,
-    ensure_redis,
+    ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_otel, ensure_prometheus,
+    ensure_python, ensure_redis,
 };
 
 use crate::{guests, run};
@@ -21,8 +21,9 @@ pub(crate) fn test(filters: &[String]) -> Result<()> {
     let mut workspace = run::cargo(&["test", "--workspace", "--locked", "--no-fail-fast", "--"]);
     let workspace = workspace.args(filters);
     let of_workspace = run::step_read("tests of the workspace", workspace, |line| counts.read(line));
+    let of_export = test_export(filters, &mut counts);
     writeln!(std::io::stdout(), "\n{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.ignored)?;
-    of_plugins.into_iter().chain([of_workspace]).collect::<Result<()>>()?;
+    of_plugins.into_iter().chain([of_workspace, of_export]).collect::<Result<()>>()?;
     ensure!(counts.passed > 0, "no test ran: no name holds any of {filters:?}");
     ensure!(counts.ignored == 0, "{} tests are marked to be ignored, and none may be", counts.ignored);
     Ok(())
@@ -59,6 +60,7 @@ fn prepare() -> Result<()> {
     ensure_node()?;
     ensure_python()?;
     ensure_model()?;
+    ensure_otel()?;
     ensure_componentize_js()?;
     ensure_componentize_py()?;
     ensure_redis()?;
@@ -66,6 +68,14 @@ fn prepare() -> Result<()> {
     guests::build_test_guests()?;
     guests::build_plugins()?;
     Ok(())
+}
+
+/// The program as it is built for OpenTelemetry. Everything else of it is tested as it is built by default; the library is the same in
+/// both, so that no more than the program is built again.
+fn test_export(filters: &[String], counts: &mut Counts) -> Result<()> {
+    let arguments = ["test", "--workspace", "--locked", "--features", "tidegate-cli/otel", "--test", "export", "--"];
+    let mut command = run::cargo(&arguments);
+    run::step_read("tests of the program with the feature otel", command.args(filters), |line| counts.read(line))
 }
 
 /// A plugin's tests are plain Rust, run natively.
