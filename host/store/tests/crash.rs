@@ -61,7 +61,7 @@ impl Seen {
 /// Starts a writer and waits for a random time, enough for several flights. Some are killed before they have opened the session.
 fn run_a_writer(random: &mut Random, arguments: &[&str]) -> Writer {
     let writer = if random.once_in(4) { Writer::spawn(arguments) } else { Writer::start(arguments) };
-    std::thread::sleep(Duration::from_micros(random.next() % 120_000));
+    std::thread::sleep(Duration::from_micros(random.number() % 120_000));
     writer
 }
 

@@ -9,7 +9,7 @@ impl Random {
         Self(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -18,7 +18,7 @@ impl Random {
 
     /// A number below `end`, which is not 0.
     pub fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).unwrap()
+        usize::try_from(self.number() % end as u64).unwrap()
     }
 
     /// True once in `times`.
