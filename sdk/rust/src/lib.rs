@@ -102,3 +102,33 @@ pub struct Readme;
 #[doc = include_str!("../../../README.md")]
 #[derive(Debug)]
 pub struct FrontPage;
+
+/// The pages about callbacks and powers: their examples are compiled and run.
+#[cfg(doctest)]
+mod pages {
+    macro_rules! pages {
+        ($($name:ident = $page:literal,)*) => {
+            $(
+                #[doc = include_str!(concat!("../docs/", $page))]
+                #[derive(Debug)]
+                pub struct $name;
+            )*
+        };
+    }
+
+    pages! {
+        Overview = "README.md",
+        InputMessages = "callbacks/on_input_messages.md",
+        PlainText = "callbacks/on_plain_text.md",
+        Tags = "callbacks/on_tag.md",
+        Output = "callbacks/on_llm_output.md",
+        Ttsr = "callbacks/ttsr_triggered.md",
+        State = "powers/state.md",
+        SessionFacts = "powers/session.md",
+        History = "powers/history.md",
+        Tools = "powers/tools.md",
+        Prompt = "powers/prompt.md",
+        ProvideTools = "powers/provide-tools.md",
+        Always = "powers/always.md",
+    }
+}
