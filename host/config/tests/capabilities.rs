@@ -13,7 +13,7 @@ const HEADING: &str = "# Powers of plugins
 Callbacks need no power: they get what they are called with and return what becomes of it. Everything else that a plugin does needs one,
 because its component has no files, no network and no processes. It requests a power under `[capabilities]` of
 [`plugin.toml`](plugin.toml.md), with the reason, and is loaded only if the operator grants every power that it requests: `grants` at its
-`[[plugin]]` in [`tidegate.toml`](tidegate.toml.md).
+`[[plugin]]` in [`tidegate.toml`](tidegate.toml.md). [Plugins in operation](../../OPERATORS.md) says what to look at before granting one.
 
 \"Imported\" means that the component calls the host, \"exported\" that the host calls the component, and \"manifest only\" that no
 component is needed. Sentences about limits are those of the [contract](../../../sdk/wit/0.1.0) and of the manifest's schema.
