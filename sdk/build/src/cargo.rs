@@ -1,5 +1,6 @@
 //! Runs cargo for a guest and finds the module it made.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +13,7 @@ const PROFILE: [(&str, &str); 5] =
     [("opt-level", "3"), ("lto", "true"), ("panic", "abort"), ("codegen-units", "1"), ("strip", "debuginfo")];
 
 /// Byte loops are several times faster with it, and every engine that runs components has it.
-const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
+const SIMD: &str = "-Ctarget-feature=+simd128";
 
 /// Settings of the surroundings (often of a cargo that runs us) which are not meant for guests.
 const NOT_FOR_GUESTS: [&str; 8] = [
@@ -88,8 +89,31 @@ fn command(
     for (key, value) in profile(manifest) {
         command.env(format!("CARGO_PROFILE_RELEASE_{}", key.to_uppercase().replace('-', "_")), value);
     }
-    command.env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS).envs(toolchain.environment.iter().cloned());
+    command.env("CARGO_ENCODED_RUSTFLAGS", rustflags(dir)).envs(toolchain.environment.iter().cloned());
     Ok(command)
+}
+
+/// A component is given to others, and panic messages name source files: the folders of this machine become short names. The flags are
+/// the same for all packages of a repository, which share what they compile.
+fn rustflags(dir: &Path) -> OsString {
+    let home = std::env::home_dir();
+    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo_home = cargo_home.or_else(|| home.as_ref().map(|home| home.join(".cargo")));
+    let repository = dir.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(dir);
+    // Of several that fit, rustc takes the last.
+    let folders = [(home, "~"), (cargo_home, "/cargo"), (Some(repository.to_owned()), "/source")];
+    let mut flags = OsString::from(SIMD);
+    for (folder, name) in folders {
+        // A prefix of everything, such as the root folder, names no machine.
+        if let Some(folder) = folder.filter(|folder| folder.parent().is_some()) {
+            // Between the flags is a character that no path has.
+            flags.push("\u{1f}--remap-path-prefix=");
+            flags.push(folder);
+            flags.push("=");
+            flags.push(name);
+        }
+    }
+    flags
 }
 
 fn manifest(path: &Path) -> Result<toml::Table, BuildError> {

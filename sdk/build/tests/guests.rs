@@ -72,6 +72,11 @@ fn an_extension_may_have_every_callback_and_every_power() {
     let built = quietly(&root().join("tests/guests/conformance"), &shared()).unwrap();
     let (imports, exports) = interfaces(&built.bytes);
     let callbacks = ["on-input-messages", "on-plain-text", "on-tag", "on-llm-output", "ttsr-triggered"];
+    let text = String::from_utf8_lossy(&built.bytes);
+    assert!(text.contains("/source/sdk/rust/src/"), "panic messages of the SDK name its files");
+    for folder in [root(), std::env::home_dir().unwrap_or_default().join(".cargo")] {
+        assert!(!text.contains(&folder.display().to_string()), "{} is in the component", folder.display());
+    }
     assert_eq!(exports, &set(&["registration", "tool-provider"]) | &set(&callbacks));
     let powers = ["clock", "history", "log", "random", "session", "settings", "state", "tool-progress", "tools"];
     assert_eq!(imports, &set(&["types"]) | &set(&powers));
