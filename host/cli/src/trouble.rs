@@ -25,10 +25,13 @@ impl Troubles {
             CallbackOutcome::Ignored(why) => {
                 Some((format!("{plugin}: an answer of {callback} was ignored: {why}"), Vec::new()))
             }
-            CallbackOutcome::Skipped(why) if why.contains("tried again in") && self.told.insert(plugin.clone()) => {
+            CallbackOutcome::KeptOut(why) if self.told.insert(plugin.clone()) => {
                 Some((format!("{plugin}: {callback} is skipped: {why}"), Vec::new()))
             }
-            CallbackOutcome::Skipped(_) | CallbackOutcome::Passed | CallbackOutcome::Changed => None,
+            CallbackOutcome::KeptOut(_)
+            | CallbackOutcome::Skipped(_)
+            | CallbackOutcome::Passed
+            | CallbackOutcome::Changed => None,
         }
     }
 
@@ -65,7 +68,7 @@ mod tests {
     #[test]
     fn a_plugin_that_is_kept_out_is_told_of_once_a_turn_and_after_each_failure() {
         let mut troubles = Troubles::default();
-        let kept_out = report(CallbackOutcome::Skipped("failed 3 times within 60 s; tried again in 0.9 s".into()));
+        let kept_out = report(CallbackOutcome::KeptOut("failed 3 times within 60 s; tried again in 0.9 s".into()));
         let failed = report(CallbackOutcome::Failed(CallFailure {
             plugin: "shaky".parse().unwrap(),
             called: CallbackKind::PlainText.into(),
@@ -82,7 +85,11 @@ mod tests {
             assert_eq!(troubles.take(&kept_out), None);
         }
         troubles.begin_turn();
-        assert!(troubles.take(&kept_out).is_some());
+        let no_time = report(CallbackOutcome::KeptOut("has used up the 50 ms that it has".into()));
+        assert!(
+            troubles.take(&no_time).unwrap().0.ends_with("on_plain_text is skipped: has used up the 50 ms that it has")
+        );
+        assert_eq!(troubles.take(&report(CallbackOutcome::Skipped("shaky replaced the section".into()))), None);
     }
 
     #[test]

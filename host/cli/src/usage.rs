@@ -35,14 +35,18 @@ struct Totals {
     /// Bytes after the last write.
     state: Option<u64>,
     opened: u32,
+    /// Calls that were not made.
+    kept_out: u32,
 }
 
 impl PluginUsage {
     pub(crate) fn take(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::ExtensionCallback(report) if !matches!(report.outcome, CallbackOutcome::Skipped(_)) => {
-                self.called(event.place.turn, report);
-            }
+            EventKind::ExtensionCallback(report) => match report.outcome {
+                CallbackOutcome::Skipped(_) => {}
+                CallbackOutcome::KeptOut(_) => self.plugin(report.plugin.as_str()).kept_out += 1,
+                _ => self.called(event.place.turn, report),
+            },
             EventKind::ExtensionState { plugin, size_bytes, .. } => {
                 self.plugin(plugin.as_str()).state = Some(*size_bytes);
             }
@@ -91,7 +95,11 @@ impl PluginUsage {
                 0 => String::new(),
                 times => format!(", circuit breaker opened {}", count(times, "time", "times")),
             };
-            format!("plugin      {id:<34} busiest turn {busiest}{state}{opened}")
+            let kept_out = match totals.kept_out {
+                0 => String::new(),
+                calls => format!(", {} not made", count(calls, "call", "calls")),
+            };
+            format!("plugin      {id:<34} busiest turn {busiest}{state}{opened}{kept_out}")
         });
         callbacks.chain(plugins).collect()
     }

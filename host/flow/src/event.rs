@@ -163,8 +163,11 @@ pub enum CallbackOutcome {
     Passed,
     /// It ran and its answer was used.
     Changed,
-    /// It was registered and not called; the string gives the reason.
+    /// There was nothing for it to do, or an earlier extension ended the chain; the string gives the reason.
     Skipped(String),
+    /// It should have been called and was not: its circuit breaker is open, or it has used up its time of the turn. What follows
+    /// is as after a failure.
+    KeptOut(String),
     /// It failed. The chain continued with the value it was given, unless it fails closed: then `extension_withheld`
     /// follows.
     Failed(CallFailure),
@@ -178,7 +181,7 @@ impl CallbackOutcome {
         match self {
             Self::Passed => "passed",
             Self::Changed => "changed",
-            Self::Skipped(_) => "skipped",
+            Self::Skipped(_) | Self::KeptOut(_) => "skipped",
             Self::Failed(_) => "error",
             Self::Ignored(_) => "ignored",
         }

@@ -154,7 +154,7 @@ impl SessionMetrics {
         let (plugin, callback) = (report.plugin.as_str(), report.callback.as_str());
         let mut metrics = self.metrics.lock();
         metrics.add(Id::Callbacks, &[callback, plugin, report.outcome.as_str()], 1);
-        if !matches!(report.outcome, CallbackOutcome::Skipped(_)) {
+        if !matches!(report.outcome, CallbackOutcome::Skipped(_) | CallbackOutcome::KeptOut(_)) {
             // A nanosecond is a millionth of the unit.
             metrics.observe(Id::CallbackTime, &[callback, plugin], u128::from(report.nanos) * 1000);
         }

@@ -202,7 +202,7 @@ impl Caller {
                 }
             }
             Err(NoAnswer::Skipped(reason)) => {
-                flight.report(CallbackOutcome::Skipped(reason.clone()), 0);
+                flight.report(CallbackOutcome::KeptOut(reason.clone()), 0);
                 self.without(plugin, callback, FailureCause::Start, reason)
             }
             Err(NoAnswer::Failed(failure)) => {
@@ -354,7 +354,7 @@ mod tests {
     proptest::proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1_000))]
 
-        /// Case 1.
+        /// Case 1 of the specification.
         #[test]
         fn random_registries_are_called_in_order(
             // Few priorities, so that most registries have ties. The number is a set of callbacks, a bit each.

@@ -232,7 +232,9 @@ fn callback(report: &CallbackReport) -> Value {
     });
     match &report.outcome {
         CallbackOutcome::Passed | CallbackOutcome::Changed => {}
-        CallbackOutcome::Skipped(why) | CallbackOutcome::Ignored(why) => payload["reason"] = json!(why),
+        CallbackOutcome::Skipped(why) | CallbackOutcome::KeptOut(why) | CallbackOutcome::Ignored(why) => {
+            payload["reason"] = json!(why)
+        }
         CallbackOutcome::Failed(failure) => put_failure(&mut payload, failure),
     }
     put_reads(&mut payload, report.state_reads);

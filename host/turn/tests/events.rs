@@ -433,6 +433,7 @@ fn samples() -> Vec<EventKind> {
         report(CallbackOutcome::Passed),
         report(CallbackOutcome::Changed),
         report(CallbackOutcome::Skipped("why".into())),
+        report(CallbackOutcome::KeptOut("why".into())),
         report(CallbackOutcome::Ignored("why".into())),
         report(CallbackOutcome::Failed(failure.clone())),
         tool_report(ToolOutcome::Done),
@@ -503,12 +504,15 @@ fn records_say_what_their_event_says() {
         of("turn_finish", "status"),
         ["completed", "rejected", "stopped_by_rule", "cancelled", "failed", "step_limit"]
     );
-    assert_eq!(of("extension_callback", "outcome"), ["passed", "changed", "skipped", "ignored", "error", "passed"]);
-    assert_eq!(of("extension_callback", "state_reads")[4..], [Value::Null, 2.into()]);
+    assert_eq!(
+        of("extension_callback", "outcome"),
+        ["passed", "changed", "skipped", "skipped", "ignored", "error", "passed"]
+    );
+    assert_eq!(of("extension_callback", "state_reads")[5..], [Value::Null, 2.into()]);
     assert_eq!(of("extension_breaker", "state"), ["half_open", "open"]);
     assert_eq!(of("extension_breaker", "callback"), [Value::from("on_tag"), Value::Null]);
     assert_eq!(of("extension_breaker", "tool"), [Value::Null, "t".into()]);
-    assert_eq!(of("extension_callback", "cause")[4], "trap");
+    assert_eq!(of("extension_callback", "cause")[5], "trap");
     assert_eq!(of("extension_callback", "duration_us")[0], 1.5);
     assert_eq!(of("cognition_out", "is_partial"), [true, false]);
     assert_eq!(of("cognition_out", "error"), [Value::from("gone"), Value::Null]);

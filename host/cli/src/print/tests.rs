@@ -94,7 +94,7 @@ fn events(text: &str) -> Vec<EventKind> {
         tool_report(ToolOutcome::Skipped(string())),
         tool_report(ToolOutcome::Stopped),
         report(CallbackOutcome::Ignored(string())),
-        report(CallbackOutcome::Skipped(format!("{text} tried again in 1 s"))),
+        report(CallbackOutcome::KeptOut(string())),
         EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: "info".into(), message: string() },
         EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: string(), message: string() },
         EventKind::ErrorClassified { class: ErrorClass::Transient, code: string(), message: string() },
