@@ -27,13 +27,13 @@ impl SessionExtensions {
         if from > to {
             return Err(unusable(format!(
                 "its state in this session has the `state_version` {from}, which a newer version of the plugin wrote, and this \
-                 version has {to}; use the newer one, or delete the state with `tidegate state clear SESSION {id}`"
+                 version has {to}; use the newer one, or delete the state with `tidegate state clear SESSION --of {id}`"
             )));
         }
         if !slot.plugin.exports.migrate() {
             return Err(unusable(format!(
                 "its state in this session has the `state_version` {from}, this version of the plugin has {to} and exports no \
-                 `migration`; delete the state with `tidegate state clear SESSION {id}`, or use the version that wrote it"
+                 `migration`; delete the state with `tidegate state clear SESSION --of {id}`, or use the version that wrote it"
             )));
         }
         let result = self.run_migration(slot, from).await.map_err(|described| {
