@@ -64,7 +64,7 @@ impl ModelStream for Stream {
                 return Poll::Ready(Some(Err(error)));
             }
             // As on a network, the next chunk is there a moment later: other sessions run in between.
-            if self.chunks.as_slice().len() % 8 == 0 {
+            if self.chunks.as_slice().len().is_multiple_of(8) {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }

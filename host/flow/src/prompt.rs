@@ -71,7 +71,7 @@ impl PromptText {
 /// All that a plugin has the model read, shown because it is new in the workspace or has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtensionPrompt {
-    /// The plugin.
+    /// The plugin whose texts these are.
     pub plugin: PluginId,
     /// Another text of the plugin was shown in the workspace before.
     pub changed: bool,

@@ -35,7 +35,7 @@ pub(crate) struct Admission<'a> {
 }
 
 impl Breakers {
-    /// Closed breakers.
+    /// Two breakers that are closed.
     pub(crate) fn new(scope: BreakerScope) -> Self {
         Self { callbacks: Breaker::new(scope), tools: Breaker::new(scope) }
     }

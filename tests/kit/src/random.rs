@@ -1,6 +1,6 @@
 //! Random values of a seed, the same on every machine, so that a failing case can be run again.
 
-/// SplitMix64.
+/// The generator SplitMix64.
 #[derive(Clone)]
 pub struct Random(u64);
 
