@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 pub use self::handlers::{Handlers, Pattern, Section, SectionAnswer, Unit, UnitAnswer, UnitPlace};
 use self::tags::{Found, Mark, TagParser};
-pub use self::tags::{TagFinder, has_tag};
+pub use self::tags::{TagFinder, opened_tags};
 use self::units::UnitBuffer;
 
 /// The largest section a handler gets, in bytes of its inside.

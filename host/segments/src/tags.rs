@@ -234,21 +234,22 @@ impl TagParser {
     }
 }
 
-/// Whether the text contains the opening of a tag that matches. The rules are those by which sections are found: what is in
-/// code, in a comment or in CDATA is text, and so is a tag that is not well-formed. Whether the tag is closed does not matter.
+/// Returns the names of all tags that open in the text, in order. The rules are those by which sections are found: what is in code, in a
+/// comment or in CDATA is text, and so is a tag that is not well-formed; the value of an attribute is no place for another tag. Whether a
+/// tag is closed does not matter.
 ///
 /// ```
-/// use tidegate_segments::{Pattern, has_tag};
-/// let plan = Pattern::Exact("plan".into());
-/// assert!(has_tag("First: <plan steps='2'>", &plan));
-/// assert!(!has_tag("Write `<plan>` around it. </plan>", &plan));
+/// use tidegate_segments::opened_tags;
+/// assert_eq!(opened_tags("First: <plan steps='2'> and <b>"), ["plan", "b"]);
+/// assert!(opened_tags("Write `<plan>` around it. </plan>").is_empty());
 /// ```
-pub fn has_tag(text: &str, pattern: &Pattern) -> bool {
-    let mut parser = TagParser::new(vec![pattern.clone()]);
+pub fn opened_tags(text: &str) -> Vec<String> {
+    let mut parser = TagParser::new(vec![Pattern::Prefix(String::new())]);
     let mut found = Found::default();
     parser.push(text, &mut found);
     parser.finish(&mut found);
-    found.marks.iter().any(|(_, mark)| matches!(mark, Mark::Open { .. }))
+    let name = |(_, mark)| if let Mark::Open { name, .. } = mark { Some(name) } else { None };
+    found.marks.into_iter().filter_map(name).collect()
 }
 
 /// The search for tags alone, for benches.
@@ -447,7 +448,8 @@ mod tests {
             ("<plan a=b>", false, false),
             ("", false, false),
         ] {
-            assert_eq!((has_tag(text, &exact), has_tag(text, &prefix)), (by_name, by_prefix), "{text}");
+            let has = |pattern: &Pattern| opened_tags(text).iter().any(|name| pattern.matches(name));
+            assert_eq!((has(&exact), has(&prefix)), (by_name, by_prefix), "{text}");
         }
     }
 }

@@ -56,3 +56,16 @@ fn handlers_of_text_or_tags_keep_it_busy() {
     // Tags in reasoning are text.
     assert!(Segments::of_thinking(of(&[Unit::Line], &[Pattern::Exact("a".into())])).is_idle());
 }
+
+#[test]
+fn tags_that_open_are_listed_once_each_time() {
+    for (text, expected) in [
+        ("<a><b/></b><a x='1'>", &["a", "b", "a"][..]),
+        ("<a x=\"<b>\"> `<c>` <!-- <d> --> <e", &["a"]),
+        ("<a x=\"<b>", &["b"]),
+        ("a < b, Vec<String>, <1>", &["String"]),
+        ("```\n<a>\n```\n<b>", &["b"]),
+    ] {
+        assert_eq!(crate::opened_tags(text), expected, "{text}");
+    }
+}

@@ -3,13 +3,13 @@
 //! A condition that cannot be evaluated does not pass, and the reason is reported: an addition that is silently left out
 //! for ever would be a callback that silently does not run.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use flow::{Condition, ContextMatch, Message, PluginId, Role, StateTest, TagPattern, TurnRange};
 use rules::Glob;
 
 use crate::chain::Caller;
-use crate::segments::pattern;
 use crate::session::SessionParts;
 
 /// What conditions are evaluated against.
@@ -33,6 +33,8 @@ pub(crate) struct Texts {
     input: Vec<String>,
     /// The last answer that has text.
     answer: Option<String>,
+    /// The tags that open in them, found when the first condition asks: the texts are read once, however many ask.
+    tags: OnceCell<Vec<String>>,
 }
 
 /// Reads the state of plugins, as [`crate::ports::Extensions::state_value`].
@@ -75,12 +77,13 @@ impl Texts {
     fn answered(history: &[Arc<Message>]) -> Self {
         let answers = history.iter().rev().filter(|message| message.role == Role::Assistant && !message.hidden);
         let answer = answers.map(|message| message.plain_text()).find(|text| !text.trim().is_empty());
-        Self { input: Vec::new(), answer }
+        Self { answer, ..Self::default() }
     }
 
     fn have(&self, tag: &TagPattern) -> bool {
-        let tag = pattern(tag.clone());
-        self.input.iter().chain(&self.answer).any(|text| tidegate_segments::has_tag(text, &tag))
+        let texts = || self.input.iter().chain(&self.answer);
+        let tags = self.tags.get_or_init(|| texts().flat_map(|text| tidegate_segments::opened_tags(text)).collect());
+        tags.iter().any(|name| tag.matches(name))
     }
 }
 
@@ -163,7 +166,8 @@ mod tests {
     use super::*;
 
     fn texts(input: &[&str], answer: Option<&str>) -> Texts {
-        Texts { input: input.iter().map(|text| (*text).to_owned()).collect(), answer: answer.map(str::to_owned) }
+        let input = input.iter().map(|text| (*text).to_owned()).collect();
+        Texts { input, answer: answer.map(str::to_owned), ..Texts::default() }
     }
 
     fn message(role: Role, text: &str) -> Arc<Message> {
