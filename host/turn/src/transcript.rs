@@ -233,7 +233,7 @@ fn callback(report: &CallbackReport) -> Value {
     match &report.outcome {
         CallbackOutcome::Passed | CallbackOutcome::Changed => {}
         CallbackOutcome::Skipped(why) | CallbackOutcome::KeptOut(why) | CallbackOutcome::Ignored(why) => {
-            payload["reason"] = json!(why)
+            payload["reason"] = json!(why);
         }
         CallbackOutcome::Failed(failure) => put_failure(&mut payload, failure),
     }
