@@ -20,7 +20,7 @@ pub enum StateError {
     BadKey(String),
     /// The value, or all values together, would be larger than allowed; the string names the limit and the size.
     Limit(String),
-    /// Not now: called while registering, or the store is not available; the string says which.
+    /// Not now: called while registering.
     Unavailable(String),
     /// The stored value cannot be read as the type asked for. It is still there.
     WrongType {
