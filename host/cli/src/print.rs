@@ -113,7 +113,9 @@ impl Printer {
                 let line = format!("    sent again in {seconds} s{who} (retry {retry} of {max_retries})");
                 self.line(&err(style::DIM, &line))?;
             }
-            EventKind::Notice { message } => self.line(&format!("{} {message}", err(style::WARNING, "!")))?,
+            EventKind::Notice { message } | EventKind::StateLost { message } => {
+                self.line(&format!("{} {message}", err(style::WARNING, "!")))?
+            }
             EventKind::TurnFinish { status } => self.finish(status)?,
             _ => {}
         }

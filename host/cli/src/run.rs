@@ -100,7 +100,8 @@ async fn turns(
     if summarize {
         summary.print(&reports, session, &rules);
     }
-    Ok(exit)
+    // Somebody relies on what the session keeps: a script must see that it is gone.
+    Ok(if summary.state_lost && exit == Exit::Completed { Exit::Failed } else { exit })
 }
 
 /// Runs one turn; a cancellation ends it and the following ones.
@@ -165,7 +166,9 @@ impl Show {
             match &event.kind {
                 EventKind::TurnStart => is_over = false,
                 // No object of a turn follows that could contain it.
-                EventKind::Notice { message } if is_over => say::note(format_args!("warning: {message}")),
+                EventKind::Notice { message } | EventKind::StateLost { message } if is_over => {
+                    say::note(format_args!("warning: {message}"))
+                }
                 _ => {}
             }
             if let EventKind::TurnFinish { .. } = &event.kind

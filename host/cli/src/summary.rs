@@ -16,6 +16,8 @@ pub(crate) struct Summary {
     discarded: u64,
     tools: u32,
     troubles: Troubles,
+    /// What plugins keep could not be saved at the end.
+    pub(crate) state_lost: bool,
     /// By turn: what went wrong beside the turn's status.
     problems: BTreeMap<u32, Vec<String>>,
 }
@@ -34,6 +36,10 @@ impl Summary {
                 self.troubles.take_tool(report).map(|(line, _)| line).into_iter().collect()
             }
             EventKind::Notice { message } => vec![message.clone()],
+            EventKind::StateLost { message } => {
+                self.state_lost = true;
+                vec![message.clone()]
+            }
             EventKind::RulesReloaded { notices, .. } => notices.clone(),
             // What it checked or added is missing from here on.
             EventKind::ExtensionUnregistered { plugin, action, reason } => {

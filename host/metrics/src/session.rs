@@ -97,6 +97,7 @@ impl SessionMetrics {
             | Kind::CustomMessage { .. }
             | Kind::ExtensionPrompt(_)
             | Kind::ExtensionWithheld { .. }
+            | Kind::StateLost { .. }
             | Kind::ExtensionLog { .. }
             | Kind::Notice { .. } => {}
         }

@@ -298,7 +298,7 @@ impl Session {
         if let Err(error) = self.caller.extensions.close(CLOSING).await {
             let message = format!("the state of the extensions is lost as far as it was not saved before: {error}");
             tracing::warn!(session = self.parts.id.as_str(), "{message}");
-            self.hub.emit(EventKind::Notice { message });
+            self.hub.emit(EventKind::StateLost { message });
         }
         if let Some(started) = self.started_ms {
             let duration_ms = self.parts.clock.now_ms().saturating_sub(started);

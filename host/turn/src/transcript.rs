@@ -163,7 +163,7 @@ fn payload(kind: &EventKind) -> Value {
         Kind::ExtensionLog { plugin, level, message } => {
             json!({"extension_id": plugin.as_str(), "level": level, "message": message})
         }
-        Kind::Notice { message } => json!({"message": message}),
+        Kind::Notice { message } | Kind::StateLost { message } => json!({"message": message}),
     }
 }
 

@@ -250,7 +250,7 @@ async fn a_session_that_is_dropped_ends_them_too() {
 }
 
 /// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
-const REQUIRED: [(&str, &[&str]); 39] = [
+const REQUIRED: [(&str, &[&str]); 40] = [
     ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
     ("thread_completed", &["cost", "tokens"]),
     ("thread_error", &["category", "error"]),
@@ -283,6 +283,7 @@ const REQUIRED: [(&str, &[&str]); 39] = [
     ("extension_registered", &["extension_id", "version", "callbacks"]),
     ("extension_breaker", &["extension_id", "callback", "tool", "state", "reason", "retry_after_ms"]),
     ("extension_withheld", &["extension_id", "callback", "bytes", "reason"]),
+    ("state_lost", &["message"]),
     ("extension_unregistered", &["extension_id", "reason"]),
     ("extension_prompt", &["extension_id", "changed", "texts", "digest"]),
     ("extension_callback", &["extension_id", "callback", "duration_us", "outcome"]),
@@ -462,6 +463,7 @@ fn samples() -> Vec<EventKind> {
         },
         EventKind::ExtensionWithheld { plugin: plugin(), callback: CallbackKind::Tag, bytes: 3, reason: "r".into() },
         EventKind::ExtensionState { plugin: plugin(), operation: "set".into(), key: "k".into(), size_bytes: 1 },
+        EventKind::StateLost { message: message.clone() },
         EventKind::ExtensionLog { plugin: plugin(), level: "warn".into(), message: message.clone() },
         EventKind::Notice { message },
     ]

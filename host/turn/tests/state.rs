@@ -90,6 +90,11 @@ impl Extensions for Log {
         }
     }
 
+    fn close(&self, _: Duration) -> BoxFuture<'_, Result<(), StateError>> {
+        let failed = self.fails.as_ref().map(|(_, error)| error.clone());
+        Box::pin(async { failed.map_or(Ok(()), Err) })
+    }
+
     fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {
         self.add(if patience.is_zero() { "barrier" } else { "save" });
         let barriers = self.told.lock().unwrap().iter().filter(|one| *one == "barrier" || *one == "save").count();
@@ -157,6 +162,28 @@ async fn a_store_that_is_away_does_not_stop_a_turn_which_reports_what_is_not_sav
         .filter(|message| message.contains("is not saved"))
         .collect();
     assert!(matches!(notices.as_slice(), [one] if one.contains("redis://host")), "{notices:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_saved_when_the_session_is_closed_is_lost_and_an_event() {
+    for fails in [true, false] {
+        let cause = Arc::new(std::io::Error::other("refused"));
+        let away = StateError::Unavailable { place: "redis://host".into(), cause };
+        let log = Log { fails: fails.then_some((0, away)), ..Log::default() };
+        let model = ScriptedModel::new(vec![text("done", 4)]);
+        let parts =
+            SessionParts { extensions: Arc::new(log), ..tidegate_kit::parts(&model, vec![], rule_set(&[], |_| {})) };
+        let session = Session::open(parts).await.unwrap();
+        let mut events = session.subscribe();
+        session.close().await;
+        let lost = |event: flow::Event| match event.kind {
+            EventKind::StateLost { message } => Some(message),
+            _ => None,
+        };
+        let lost: Vec<String> = drain(&mut events).into_iter().filter_map(lost).collect();
+        assert_eq!(lost.len(), usize::from(fails), "{lost:?}");
+        assert!(lost.iter().all(|message| message.contains("redis://host")), "{lost:?}");
+    }
 }
 
 #[tokio::test]

@@ -99,6 +99,7 @@ fn events(text: &str) -> Vec<EventKind> {
         EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: string(), message: string() },
         EventKind::ErrorClassified { class: ErrorClass::Transient, code: string(), message: string() },
         EventKind::Notice { message: string() },
+        EventKind::StateLost { message: string() },
         EventKind::TurnFinish { status: TurnStatus::Rejected { by: "p".parse().unwrap(), reason: string() } },
         EventKind::TurnFinish { status: TurnStatus::StoppedByRule { rule: string() } },
         EventKind::TurnFinish { status: TurnStatus::Failed { class: ErrorClass::Permanent, message: string() } },

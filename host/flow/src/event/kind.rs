@@ -371,6 +371,11 @@ events! {
         /// Bytes of the extension's state afterwards.
         size_bytes: u64,
     } = "extension_state",
+    /// `state_lost`: the session is closed, and what extensions keep in it could not be saved.
+    StateLost {
+        /// Why, and what it means.
+        message: String,
+    } = "state_lost",
     /// `extension_log`: a line a plugin wrote.
     ExtensionLog {
         /// The extension's id.
