@@ -406,7 +406,7 @@ pub(crate) struct Run {
     /// Allow, ask about or deny tool calls: `shell=allow`, `shell(git status*)=allow`, `write_file=deny`
     #[arg(long, value_name = "TOOL=MODE")]
     pub(crate) permission: Vec<String>,
-    /// Print a summary of the session: tokens, interrupts, time of each callback
+    /// Print a summary of the session: tokens, interrupts, and what plugins used of their limits
     #[arg(long)]
     pub(crate) summary: bool,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use tidegate::{Check, Health, Host};
 use crate::args::{Common, Doctor};
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
-use crate::{open, screen, style};
+use crate::{open, screen, state, style};
 
 /// Runs all checks; the exit code tells whether all passed.
 ///
@@ -17,6 +17,8 @@ use crate::{open, screen, style};
 pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, &args.provider)?;
+    // The store of sessions that outlive the program, which `run --session` and `state` use.
+    state::keep(&mut operator);
     let checks = Host::builder(operator).max_instances(open::MAX_INSTANCES).doctor(&common.workspace).await;
     let count = |health| checks.iter().filter(|check| check.health == health).count();
     let (bad, warnings) = (count(Health::Bad), count(Health::Warning));

@@ -117,7 +117,11 @@ fn limits(plugin: &PluginInfo) -> String {
     let of = plugin.limits;
     let (callback, text, turn) = (of.callback.as_millis(), of.text.as_millis(), of.turn.as_millis());
     let memory = of.memory_bytes >> 20;
-    format!("{callback} ms a call, {text} ms for a unit of text or a tag, {turn} ms a turn, {memory} MiB of memory")
+    let tools =
+        if plugin.tools.is_empty() { String::new() } else { format!(", {} ms a tool call", of.tool.as_millis()) };
+    format!(
+        "{callback} ms a call, {text} ms for a unit of text or a tag, {turn} ms a turn{tools}, {memory} MiB of memory"
+    )
 }
 
 /// What happens when a callback of the plugin did not do its work, and who decided that. `None` where it has no callback.

@@ -187,6 +187,8 @@ impl Show {
         match self.output {
             Output::Text => printer.event(event)?,
             Output::StreamJson => screen::json(&transcript::record(event, &self.thread))?,
+            // It has no place in the objects, and must be seen before it is used.
+            Output::Json if matches!(event.kind, EventKind::ExtensionPrompt(_)) => printer.event(event)?,
             Output::Json => {}
         }
         if let EventKind::ToolCallStart { call, .. } = &event.kind {

@@ -189,7 +189,7 @@ impl Manifest {
             repository: typed.repository,
             component: None,
             build: typed.build.map(|build| build.kind),
-            state_version: typed.state_version.get(),
+            state_version: typed.state_version,
             fails_closed: typed.on_failure.map(OnFailureWord::closed),
             capabilities: asked.into_iter().filter_map(|(power, why)| Some((power, why?))).collect(),
             limits: LimitRequests::of(&typed.limits),

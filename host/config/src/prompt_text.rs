@@ -18,10 +18,17 @@ const DIGEST_FORMAT: &str = "tidegate prompt 1";
 
 impl Manifest {
     /// Returns all text that the plugin adds to the prompt, in the order of declaration: that of its additions, the bodies of
-    /// rules that always apply, and the descriptions with which the rulebook lists the others. Rules that were refused are left
-    /// out.
+    /// rules that always apply, and of the others the descriptions with which the rulebook lists them and the bodies that the model
+    /// reads there. Rules that were refused are left out. The body of a stream rule is not among them: it is shown when the rule fires.
     pub fn prompt_texts(&self) -> Vec<PromptText> {
-        let of_rule = |rule: &Rule| of_rule(rule).map(|(place, text)| PromptText::new(place, text));
+        let of_rule = |rule: &Rule| match rule.bucket {
+            // The model reads the body when it asks for it.
+            Bucket::Rulebook => {
+                let (place, description) = of_rule(rule)?;
+                Some(PromptText::new(place, format!("{description}\n{}", rule.body)))
+            }
+            Bucket::AlwaysApply | Bucket::Stream => of_rule(rule).map(|(place, text)| PromptText::new(place, text)),
+        };
         self.prompts.iter().map(of_addition).chain(self.rules.iter().filter_map(of_rule)).collect()
     }
 }

@@ -26,6 +26,14 @@ pub enum SwitchError {
     /// The file is not valid, also with the change.
     #[error("{0}")]
     Invalid(Diagnostics),
+    /// Only one of several entries can be used, and which one is for the operator to decide.
+    #[error("{entries} `[[plugin]]` of the file have the id `{id}`: set `enabled` of one of them yourself")]
+    Several {
+        /// The id that was given.
+        id: PluginId,
+        /// The number of its entries.
+        entries: usize,
+    },
     /// No entry is about the plugin.
     #[error("no `[[plugin]]` of the file has the id `{id}`; {known}")]
     Unknown {
@@ -36,32 +44,40 @@ pub enum SwitchError {
     },
 }
 
-/// Sets `enabled` of the entry of the plugin with this id. The ids are read from the manifests; an entry whose manifest cannot be
-/// read is passed over.
+/// Sets `enabled` of the entries of the plugin with this id. The ids are read from the manifests; where a manifest cannot be read, the
+/// name of its folder counts.
 ///
 /// # Errors
-/// See [`SwitchError`]. Where several entries have the id, the file is not valid for a host; the first one is changed.
+/// See [`SwitchError`].
 pub fn switch_plugin(source: &Arc<SourceFile>, id: &PluginId, enabled: bool) -> Result<Switched, SwitchError> {
     let (document, typed) = Document::read::<OperatorFile>(source).map_err(SwitchError::Invalid)?;
     let mut known = Vec::new();
+    let mut found = Vec::new();
     for (index, entry) in typed.plugin.iter().enumerate() {
         let folder = operator::plugin_folder(&source.folder().join(&entry.path));
         match Manifest::load(&folder.join(MANIFEST_FILE)) {
-            Ok(manifest) if manifest.id == *id => {
-                let mut text = source.text.clone();
-                if entry.enabled != enabled {
-                    let (range, new) = edit(&document, index, enabled);
-                    text.replace_range(range, &new);
-                }
-                Operator::of_source(&SourceFile::new(&source.path, text.as_str())).map_err(SwitchError::Invalid)?;
-                return Ok(Switched { text, required: entry.required });
-            }
+            Ok(manifest) if manifest.id == *id => found.push(index),
+            // A plugin that cannot be loaded is one that somebody wants to disable.
+            Err(_) if folder.file_name().is_some_and(|name| name == id.as_str()) => found.push(index),
             Ok(manifest) => known.push(format!("`{}`", manifest.id)),
             Err(_) => known.push(format!("one that cannot be read in {:?}", entry.path)),
         }
     }
-    let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
-    Err(SwitchError::Unknown { id: id.clone(), known })
+    if enabled && found.len() > 1 {
+        return Err(SwitchError::Several { id: id.clone(), entries: found.len() });
+    }
+    if found.is_empty() {
+        let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+        return Err(SwitchError::Unknown { id: id.clone(), known });
+    }
+    let mut text = source.text.clone();
+    // From the end: a change leaves the places before it as they are.
+    for index in found.iter().rev().filter(|index| typed.plugin[**index].enabled != enabled) {
+        let (range, new) = edit(&document, *index, enabled);
+        text.replace_range(range, &new);
+    }
+    Operator::of_source(&SourceFile::new(&source.path, text.as_str())).map_err(SwitchError::Invalid)?;
+    Ok(Switched { text, required: found.iter().any(|index| typed.plugin[*index].required) })
 }
 
 /// What to replace, and by what.
@@ -74,12 +90,17 @@ fn edit(document: &Document<'_>, index: usize, enabled: bool) -> (Range<usize>, 
     let path = span(&document.place(&steps!["plugin", index, "path"]));
     let text = &document.source().text;
     let is_inline = text[span(&entry)].starts_with('{');
-    let new = if is_inline { format!(", enabled = {enabled}") } else { format!("\nenabled = {enabled}") };
-    // A comment behind the value stays on its line.
-    let line_end = text[path.end..].find('\n').map_or(text.len(), |at| path.end + at);
-    let line_end = line_end - usize::from(text[..line_end].ends_with('\r'));
-    let at = if is_inline { path.end } else { line_end };
-    (at..at, new)
+    if is_inline {
+        return (path.end..path.end, format!(", enabled = {enabled}"));
+    }
+    // On a line of its own: a comment behind the value stays on the line of the value.
+    match text[path.end..].find('\n').map(|at| path.end + at) {
+        Some(end) => {
+            let line_end = if text[..end].ends_with('\r') { "\r\n" } else { "\n" };
+            (end + 1..end + 1, format!("enabled = {enabled}{line_end}"))
+        }
+        None => (text.len()..text.len(), format!("\nenabled = {enabled}")),
+    }
 }
 
 fn span(place: &Location) -> Range<usize> {
@@ -127,7 +148,24 @@ mod tests {
                 "[[plugin]]\r\npath = \"a\"\r\n".into(),
                 "a",
                 false,
-                "[[plugin]]\r\npath = \"a\"\nenabled = false\r\n".into(),
+                "[[plugin]]\r\npath = \"a\"\r\nenabled = false\r\n".into(),
+            ),
+            ("[[plugin]]\npath = \"a\"".into(), "a", false, "[[plugin]]\npath = \"a\"\nenabled = false".into()),
+            // Each entry of the plugin, and one whose manifest cannot be read.
+            (
+                "[[plugin]]\npath = \"a\"\n[[plugin]]\npath = \"a\"\nenabled = false\n[[plugin]]\npath = \"a\"\n"
+                    .into(),
+                "a",
+                false,
+                "[[plugin]]\npath = \"a\"\nenabled = false\n[[plugin]]\npath = \"a\"\nenabled = false\n\
+                 [[plugin]]\npath = \"a\"\nenabled = false\n"
+                    .into(),
+            ),
+            (
+                "[[plugin]]\npath = \"gone\"\n".into(),
+                "gone",
+                false,
+                "[[plugin]]\npath = \"gone\"\nenabled = false\n".into(),
             ),
         ];
         for (text, id, enabled, expected) in cases {
@@ -141,6 +179,8 @@ mod tests {
         let expected = "no `[[plugin]]` of the file has the id `b`; it has `a`, one that cannot be read in \"c\"";
         assert_eq!(unknown.to_string(), expected);
         assert!(switched("", "b", false).unwrap_err().to_string().ends_with("; it has none"));
+        let two = "[[plugin]]\npath = \"a\"\n[[plugin]]\npath = \"a\"\nenabled = false\n";
+        assert!(matches!(switched(two, "a", true), Err(SwitchError::Several { entries: 2, .. })));
         assert!(matches!(switched("[[plugin]\n", "a", false), Err(SwitchError::Invalid(_))));
     }
 }

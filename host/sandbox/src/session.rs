@@ -164,6 +164,10 @@ impl SessionExtensions {
             Ok(answer) => Ok((live, answer, admitted)),
             Err(fault) => {
                 let described = describe(fault, store, budget.as_millis());
+                // The call was not too slow by itself: that says nothing about the next one.
+                if described.cause == FailureCause::Timeout && slot.is_cut_by_turn(&called, budget) {
+                    return Err(slot.turn_time_spent());
+                }
                 Err(self.failed(slot, admitted, called, described))
             }
         }

@@ -22,6 +22,8 @@ use crate::v0_1::Calls;
 /// text (the bench `callback`), which alone is most of what the host may add. The price: a guest can keep a worker
 /// from other tasks this long, once, since only a plugin whose calls were short until now is trusted so.
 const INLINE_BUDGET: Duration = Duration::from_millis(20);
+/// A callback is not started with less: it would end in the middle.
+const LEAST: Duration = Duration::from_millis(1);
 /// A call that took longer than this was not short.
 const SHORT: Duration = Duration::from_millis(1);
 /// After a call that was not short so many run on a stack of their own.
@@ -147,12 +149,22 @@ impl Slot {
         let limits = &self.plugin.identity.limits;
         let &Called::Callback(callback) = called else { return Ok(limits.tool_time) };
         match self.spent().left(view, limits.turn_time) {
-            Some(left) => Ok(left.min(limits.time_of(callback))),
-            None => {
-                let millis = limits.turn_time.as_millis();
-                let why = format!("has used up the {millis} ms that all its callbacks of one turn have together");
-                Err(NoAnswer::Skipped(why))
-            }
+            Some(left) if left >= LEAST => Ok(left.min(limits.time_of(callback))),
+            Some(_) | None => Err(self.turn_time_spent()),
+        }
+    }
+
+    /// The answer of a callback for which the turn has no time left.
+    pub(crate) fn turn_time_spent(&self) -> NoAnswer {
+        let millis = self.plugin.identity.limits.turn_time.as_millis();
+        NoAnswer::Skipped(format!("has used up the {millis} ms that all its callbacks of one turn have together"))
+    }
+
+    /// Whether a callback with this budget has less time than its own limit, because the turn has no more.
+    pub(crate) fn is_cut_by_turn(&self, called: &Called, budget: Duration) -> bool {
+        match called {
+            Called::Callback(callback) => budget < self.plugin.identity.limits.time_of(*callback),
+            Called::Tool(_) => false,
         }
     }
 

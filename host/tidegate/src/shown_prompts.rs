@@ -105,10 +105,18 @@ pub(crate) fn default_folder() -> Option<PathBuf> {
     Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("tidegate").join("prompts"))
 }
 
-/// All that a plugin has the model read: what it adds to the prompt, and its tools.
+/// All that a plugin has the model read: what it adds to the prompt, its guidance on tools, and its tools.
 fn texts(plugin: &LoadedPlugin) -> Vec<PromptText> {
     let adds = plugin.plugin.may(Power::Prompt);
     let mut texts = if adds { plugin.plugin.manifest.prompt_texts() } else { Vec::new() };
+    let guidance = &plugin.plugin.manifest.guidance;
+    let lists =
+        [("prefers", &guidance.preferred), ("avoids", &guidance.avoided), ("suggests the order", &guidance.order)];
+    let lists = lists.iter().filter(|(_, names)| !names.is_empty());
+    let lists: Vec<String> = lists.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect();
+    if !lists.is_empty() {
+        texts.push(PromptText::new("guidance on tools", lists.join("\n")));
+    }
     let tools = plugin.component.iter().flat_map(|component| &component.registration().tools);
     texts.extend(tools.map(|tool| {
         let place = format!("tool {:?}, with the schema of its arguments", tool.spec.name);

@@ -1,7 +1,6 @@
 //! `plugin.toml` as typed.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 
 use flow::{DEFAULT_PRIORITY, SettingKind};
 use schemars::JsonSchema;
@@ -29,8 +28,8 @@ pub(crate) struct ManifestFile {
     /// The version of the format of what the plugin keeps in `state`, from 1. Raise it when the format changes: the component's
     /// `migration` is then called where an older version wrote the state of a session.
     #[serde(default = "first_state_version")]
-    #[schemars(range(min = 1))]
-    pub(crate) state_version: NonZeroU32,
+    #[schemars(range(min = 1, max = 4_294_967_295_u32))]
+    pub(crate) state_version: u32,
     /// The license as an SPDX expression, such as `Apache-2.0 OR MIT`.
     #[serde(default)]
     pub(crate) license: Option<String>,
@@ -70,8 +69,8 @@ pub(crate) struct ManifestFile {
     pub(crate) tools: GuidanceFile,
 }
 
-fn first_state_version() -> NonZeroU32 {
-    NonZeroU32::MIN
+fn first_state_version() -> u32 {
+    1
 }
 
 /// The WebAssembly component.
