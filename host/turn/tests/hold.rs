@@ -120,7 +120,7 @@ async fn a_match_may_still_fire_after_its_beginning_was_let_go() {
     assert_eq!(timeline(&events)[..3], [at(1500, "hold_max_ms: 1"), at(1500, "A"), at(2000, "fired")]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_more_bytes_are_held_than_may_be() {
     for cut in CUTS {
         let rules = patterns(&["A[a-z]*Z"], |settings| settings.hold_max_bytes = 8);
