@@ -49,6 +49,7 @@ pub(crate) fn compile(
     let (messages, stderr) = listen(&mut child, progress);
     let status = child.wait().map_err(|source| BuildError::Start { program, source })?;
     if !status.success() {
+        let stderr = with_folders(&stderr, dir);
         return Err(BuildError::Cargo { dir: dir.to_owned(), status: status.to_string(), stderr });
     }
     module(dir, &messages).ok_or_else(|| BuildError::NoModule { dir: dir.to_owned() })
@@ -96,17 +97,10 @@ fn command(
 /// A component is given to others, and panic messages name source files: the folders of this machine become short names. The flags are
 /// the same for all packages of a repository, which share what they compile.
 fn rustflags(dir: &Path) -> OsString {
-    let home = std::env::home_dir();
-    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let cargo_home = cargo_home.or_else(|| home.as_ref().map(|home| home.join(".cargo")));
-    let repository = dir.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(dir);
-    // Of several that fit, rustc takes the last.
-    let folders = [(home, "~"), (cargo_home, "/cargo"), (Some(repository.to_owned()), "/source")];
     let mut flags = OsString::from(SIMD);
-    for (folder, name) in folders {
-        // A prefix of everything, such as the root folder, names no machine.
-        if let Some(folder) = folder.filter(|folder| folder.parent().is_some()) {
-            // Between the flags is a character that no path has.
+    for (folder, name) in short_names(dir) {
+        // Between the flags is a separator of cargo's, which a folder may not contain.
+        if !folder.as_os_str().as_encoded_bytes().contains(&0x1f) {
             flags.push("\u{1f}--remap-path-prefix=");
             flags.push(folder);
             flags.push("=");
@@ -114,6 +108,28 @@ fn rustflags(dir: &Path) -> OsString {
         }
     }
     flags
+}
+
+/// Diagnostics of the compiler name files as components do: whoever reads them gets the folders back.
+fn with_folders(text: &str, dir: &Path) -> String {
+    short_names(dir).iter().fold(text.to_owned(), |text, (folder, name)| {
+        let arrows = ["--> ", "::: "];
+        arrows.iter().fold(text, |text, arrow| {
+            text.replace(&format!("{arrow}{name}/"), &format!("{arrow}{}/", folder.display()))
+        })
+    })
+}
+
+/// The folders of this machine, and what stands for them in components. Of several that contain a file, the last counts.
+fn short_names(dir: &Path) -> Vec<(PathBuf, &'static str)> {
+    let home = std::env::home_dir();
+    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo_home = cargo_home.or_else(|| home.as_ref().map(|home| home.join(".cargo")));
+    let repository = dir.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(dir);
+    let folders = [(home, "~"), (cargo_home, "/cargo"), (Some(repository.to_owned()), "/source")];
+    // A prefix of everything, such as the root folder, names no machine.
+    let is_folder = |folder: &PathBuf| folder.parent().is_some();
+    folders.into_iter().filter_map(|(folder, name)| Some((folder.filter(is_folder)?, name))).collect()
 }
 
 fn manifest(path: &Path) -> Result<toml::Table, BuildError> {
@@ -175,6 +191,12 @@ fn module(dir: &Path, messages: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn diagnostics_name_files_that_exist() {
+        let text = with_folders("error: x\n --> /source/d/src/lib.rs:1:16\n", Path::new("/nowhere/plugin"));
+        assert_eq!(text, "error: x\n --> /nowhere/plugin/d/src/lib.rs:1:16\n");
+    }
 
     #[test]
     fn steps_are_told_from_diagnostics() {
