@@ -3,10 +3,10 @@
 //! A plugin that fails in every session would otherwise fail three times in each. The breaker of all sessions counts sessions, not
 //! calls: what one session lets a plugin fail on must not end its work in the others.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use flow::{BreakerScope, Called};
+use flow::{BreakerScope, Called, SessionId};
 
 use crate::breaker::{Admitted, Breaker, Report, WINDOW_MS};
 
@@ -18,20 +18,31 @@ pub(crate) struct Breakers {
     tools: Breaker,
 }
 
+/// The breakers of a plugin for all sessions of a host.
+#[derive(Debug)]
+pub(crate) struct HostBreakers {
+    breakers: Breakers,
+    /// When a session last counted as one in which the plugin fails, by its id, so that one that is opened again counts once.
+    callbacks: Counted,
+    tools: Counted,
+}
+
+type Counted = Mutex<BTreeMap<SessionId, u64>>;
+
 /// The breakers of a plugin in one session, with those that it shares with the other sessions.
 pub(crate) struct SessionBreakers {
     own: Breakers,
-    shared: Arc<Breakers>,
+    shared: Arc<HostBreakers>,
+    session: SessionId,
     report: Report,
-    /// By kind of call: when the session last counted as one that failed, plus one; 0 where it did not.
-    counted: [AtomicU64; 2],
 }
 
 /// A call that both breakers let through.
 pub(crate) struct Admission<'a> {
     own: Admitted<'a>,
     shared: Admitted<'a>,
-    counted: &'a AtomicU64,
+    session: &'a SessionId,
+    counted: &'a Counted,
 }
 
 impl Breakers {
@@ -48,23 +59,30 @@ impl Breakers {
     }
 }
 
+impl HostBreakers {
+    /// Two breakers that are closed, and no session counts.
+    pub(crate) fn new() -> Self {
+        Self { breakers: Breakers::new(BreakerScope::Host), callbacks: Counted::default(), tools: Counted::default() }
+    }
+}
+
 impl SessionBreakers {
-    /// Closed breakers of the session, which report to it, beside the `shared` ones.
-    pub(crate) fn new(shared: Arc<Breakers>, report: Report) -> Self {
-        Self { own: Breakers::new(BreakerScope::Session), shared, report, counted: Default::default() }
+    /// Closed breakers of the session, which report to it, next to the `shared` ones.
+    pub(crate) fn new(shared: Arc<HostBreakers>, session: SessionId, report: Report) -> Self {
+        Self { own: Breakers::new(BreakerScope::Session), shared, session, report }
     }
 
     /// As [`Breaker::admit`], for both breakers: a call that one of them skips is the trial of neither.
     pub(crate) fn admit(&self, called: &Called, now: impl Fn() -> u64) -> Result<Admission<'_>, String> {
-        let (own, shared) = (self.own.of(called), self.shared.of(called));
+        let (own, shared) = (self.own.of(called), self.shared.breakers.of(called));
         own.check(&now)?;
         let shared = shared.admit(called, &now, &self.report)?;
         let own = own.admit(called, &now, &self.report)?;
         let counted = match called {
-            Called::Callback(_) => &self.counted[0],
-            Called::Tool(_) => &self.counted[1],
+            Called::Callback(_) => &self.shared.callbacks,
+            Called::Tool(_) => &self.shared.tools,
         };
-        Ok(Admission { own, shared, counted })
+        Ok(Admission { own, shared, session: &self.session, counted })
     }
 }
 
@@ -72,14 +90,15 @@ impl Admission<'_> {
     /// The call failed at `now`.
     pub(crate) fn failed(self, now: u64) {
         let opened = self.own.failed(now);
-        let counted = self.counted.load(Ordering::Relaxed);
-        let counts = opened && (counted == 0 || counted + WINDOW_MS <= now + 1);
-        if counts {
-            self.counted.store(now + 1, Ordering::Relaxed);
-        }
+        let counts = opened && is_first(self.counted, self.session, now);
         if counts || self.shared.is_trial() {
             self.shared.failed(now);
         }
+    }
+
+    /// The call failed at `now` because of the host, or of what this session has stored: that says nothing about other sessions.
+    pub(crate) fn failed_here(self, now: u64) {
+        self.own.failed(now);
     }
 
     /// The call succeeded.
@@ -89,26 +108,37 @@ impl Admission<'_> {
     }
 }
 
+/// Whether the session did not count within the window before; it does now.
+fn is_first(counted: &Counted, session: &SessionId, now: u64) -> bool {
+    let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+    counted.retain(|_, at| *at + WINDOW_MS > now);
+    let first = !counted.contains_key(session);
+    if first {
+        counted.insert(session.clone(), now);
+    }
+    first
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may")]
 
     use std::sync::{Arc, Mutex};
 
-    use flow::{BreakerScope, CallbackKind, Called};
+    use flow::{CallbackKind, Called, SessionId};
 
-    use super::{Breakers, SessionBreakers};
+    use super::{HostBreakers, SessionBreakers};
 
     /// Breakers of so many sessions, and what they reported: scope and state.
     fn sessions(count: usize) -> (Vec<SessionBreakers>, Arc<Mutex<Vec<String>>>) {
-        let (shared, reports) = (Arc::new(Breakers::new(BreakerScope::Host)), Arc::new(Mutex::new(Vec::new())));
+        let (shared, reports) = (Arc::new(HostBreakers::new()), Arc::new(Mutex::new(Vec::new())));
         let session = |number: usize| {
             let reports = Arc::clone(&reports);
             let report = Box::new(move |change: crate::breaker::Change| {
                 let (scope, state) = (change.scope.as_str(), change.state.as_str());
                 reports.lock().unwrap().push(format!("{number} {scope} {state} {}", change.retry_after_ms));
             });
-            SessionBreakers::new(Arc::clone(&shared), report)
+            SessionBreakers::new(Arc::clone(&shared), SessionId::new(format!("s{number}")), report)
         };
         ((0..count).map(session).collect(), reports)
     }
@@ -159,6 +189,27 @@ mod tests {
             admit(&sessions[0], at).ok().unwrap().succeeded();
             assert_eq!(skipped(&sessions[1], at), None);
         }
+    }
+
+    #[test]
+    fn a_session_that_is_opened_again_counts_once() {
+        let shared = Arc::new(HostBreakers::new());
+        let open = |id: &str| SessionBreakers::new(Arc::clone(&shared), SessionId::new(id), Box::new(|_| ()));
+        for _ in 0..5 {
+            let session = open("one");
+            (0..3).for_each(|at| fail(&session, at));
+        }
+        assert_eq!(skipped(&open("other"), 10), None);
+    }
+
+    #[test]
+    fn what_fails_because_of_a_session_opens_nothing_for_the_others() {
+        let (sessions, _) = sessions(4);
+        for session in &sessions[..3] {
+            (0..3).for_each(|at| admit(session, at).ok().unwrap().failed_here(at));
+            assert!(skipped(session, 10).is_some());
+        }
+        assert_eq!(skipped(&sessions[3], 10), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{BreakerState, EventKind, PluginId};
+use flow::{BreakerState, EventKind, PluginId, SessionId};
 use turn::ports::{Clock, EventSink, SessionState, SessionView, StateBatch};
 use wasmtime::component::InstancePre;
 use wasmtime::{Store, UpdateDeadline};
@@ -29,6 +29,7 @@ pub(crate) struct Identity {
 
 /// A session, as far as plugins have to do with it.
 pub(crate) struct Session {
+    pub(crate) id: SessionId,
     pub(crate) view: Arc<dyn SessionView>,
     pub(crate) events: Arc<dyn EventSink>,
     pub(crate) clock: Arc<dyn Clock>,

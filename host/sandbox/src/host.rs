@@ -91,7 +91,8 @@ impl ExtensionHost for SandboxHost {
         Box::pin(async move {
             let state = self.store.open(session).await?;
             let total = Arc::new(SessionTotal::new(self.session_bytes));
-            let session = Arc::new(Session { view, events, clock: Arc::clone(&self.clock), state, total });
+            let session =
+                Arc::new(Session { id: session.clone(), view, events, clock: Arc::clone(&self.clock), state, total });
             let plugins = self.plugins.iter().map(|plugin| Arc::clone(&plugin.loaded));
             Ok(Arc::new(SessionExtensions::new(session, plugins)) as Arc<dyn Extensions>)
         })

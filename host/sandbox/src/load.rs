@@ -6,11 +6,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flow::{BreakerScope, CallbackKind, DecidedBy, OnFailure, PluginId, Power, Registered, Registration};
+use flow::{CallbackKind, DecidedBy, OnFailure, PluginId, Power, Registered, Registration};
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::{Component, Linker};
 
-use crate::breakers::Breakers;
+use crate::breakers::HostBreakers;
 use crate::engine::{Counts, EngineError, EngineOptions, Machine, Report};
 use crate::error::{LoadError, LoadProblem};
 use crate::failure::{Described, describe, describe_start};
@@ -107,7 +107,7 @@ pub(crate) struct Loaded {
     digest: String,
     pub(crate) imports: BTreeSet<Interface>,
     /// For all sessions. Another version, and another host, has its own.
-    pub(crate) breakers: Arc<Breakers>,
+    pub(crate) breakers: Arc<HostBreakers>,
 }
 
 impl Sandbox {
@@ -174,7 +174,7 @@ impl Sandbox {
         let registration = Registration { plugin, version, callbacks, tools: provided, required };
         let digest = cache::hex(&Sha256::digest(&bytes));
         let machine = Arc::clone(&self.machine);
-        let (imports, breakers) = (surface.imports, Arc::new(Breakers::new(BreakerScope::Host)));
+        let (imports, breakers) = (surface.imports, Arc::new(HostBreakers::new()));
         Ok(Loaded { machine, identity, registration, tools, ready, exports, digest, imports, breakers })
     }
 

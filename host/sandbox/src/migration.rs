@@ -12,7 +12,9 @@ use crate::v0_1;
 impl SessionExtensions {
     /// Has the plugin migrate what it keeps in the session, where an older `state_version` of it wrote that. A failure leaves the
     /// state as it was, and the session does without the plugin: run on a format that it does not know, it could destroy it.
-    pub(crate) async fn migrate(&self, slot: &Slot) -> Result<(), Described> {
+    ///
+    /// The outer error is that of a host that could not start an instance now: the next call tries again.
+    pub(crate) async fn migrate(&self, slot: &Slot) -> Result<Result<(), Described>, Described> {
         let to = slot.plugin.identity.state_version;
         let format = {
             let mut area = slot.area.lock();
@@ -22,21 +24,22 @@ impl SessionExtensions {
             }
             format
         };
-        let Some(from) = format.filter(|from| *from != to) else { return Ok(()) };
+        let Some(from) = format.filter(|from| *from != to) else { return Ok(Ok(())) };
         let id = slot.id().as_str();
         if from > to {
-            return Err(unusable(format!(
+            return Ok(unusable(format!(
                 "its state in this session has the `state_version` {from}, which a newer version of the plugin wrote, and this \
                  version has {to}; use the newer one, or delete the state with `tidegate state clear SESSION --of {id}`"
             )));
         }
         if !slot.plugin.exports.migrate() {
-            return Err(unusable(format!(
+            return Ok(unusable(format!(
                 "its state in this session has the `state_version` {from}, this version of the plugin has {to} and exports no \
                  `migration`; delete the state with `tidegate state clear SESSION --of {id}`, or use the version that wrote it"
             )));
         }
-        let result = self.run_migration(slot, from).await.map_err(|described| {
+        let live = self.instantiate(slot).await?;
+        let result = self.run_migration(slot, live, from).await.map_err(|described| {
             let Described { cause, message, frames } = described;
             let message = format!("its state cannot be migrated from `state_version` {from} to {to}: {message}");
             Described { cause, message, frames }
@@ -45,15 +48,14 @@ impl SessionExtensions {
             Ok(()) => tracing::info!(plugin = id, from, to, "the state of the extension was migrated"),
             Err(described) => tracing::warn!(plugin = id, from, to, "{}", described.message),
         }
-        result
+        Ok(result)
     }
 
     /// In an instance of its own, within the time that all callbacks of a turn have together.
-    async fn run_migration(&self, slot: &Slot, from: u32) -> Result<(), Described> {
+    async fn run_migration(&self, slot: &Slot, mut live: Box<Live>, from: u32) -> Result<(), Described> {
         let identity = &slot.plugin.identity;
         let time = identity.limits.turn_time;
         let _ticking = slot.plugin.machine.ticking();
-        let mut live = self.instantiate(slot).await?;
         Guest::begin(&mut live.store, time, false);
         let Live { store, calls, meter, .. } = &mut *live;
         let answer = caught(meter, v0_1::migrate(calls, store, from)).await;
@@ -64,6 +66,6 @@ impl SessionExtensions {
     }
 }
 
-fn unusable(message: String) -> Described {
-    Described::new(FailureCause::Start, message)
+fn unusable(message: String) -> Result<(), Described> {
+    Err(Described::new(FailureCause::Start, message))
 }

@@ -152,7 +152,11 @@ impl SessionExtensions {
             Some(live) => live,
             None => match self.start(slot).await {
                 Ok(live) => live,
-                Err(described) => return Err(self.failed(slot, admitted, called, described)),
+                Err(described) => {
+                    // Its state, or the host: other sessions may have no such problem.
+                    admitted.failed_here(self.session.clock.now_ms());
+                    return Err(slot.failure(called, described));
+                }
             },
         };
         Guest::begin(&mut live.store, budget, slot.may_run_inline(budget));
@@ -215,14 +219,15 @@ impl SessionExtensions {
         slot.loaded.get_or_try_init(load).await.map_err(|error| {
             Described::new(FailureCause::Host, format!("the state of the extension cannot be loaded: {error}"))
         })?;
-        slot.migrated.get_or_init(|| self.migrate(slot)).await.clone()
+        slot.migrated.get_or_try_init(|| self.migrate(slot)).await?.clone()
     }
 
     /// Loads what is not loaded yet, for conditions of prompt additions, which cannot wait. Ends at the first failure, which the
     /// first callback that needs a state reports.
     async fn load_all(&self) {
-        for slot in self.slots.iter().filter(|slot| !slot.loaded.initialized()) {
-            if self.load(slot).await.is_err() {
+        for slot in self.slots.iter().filter(|slot| !slot.migrated.initialized()) {
+            // Where one is loaded and cannot be migrated, that says nothing about the others.
+            if self.load(slot).await.is_err() && !slot.loaded.initialized() {
                 return;
             }
         }
@@ -277,7 +282,8 @@ fn new_slot(session: &Arc<Session>, plugin: Arc<Loaded>) -> Slot {
 
 /// Closed breakers of the session, whose changes are its events.
 fn new_breakers(session: &Arc<Session>, plugin: &Loaded) -> SessionBreakers {
-    SessionBreakers::new(Arc::clone(&plugin.breakers), session.breaker_report(&plugin.identity))
+    let report = session.breaker_report(&plugin.identity);
+    SessionBreakers::new(Arc::clone(&plugin.breakers), session.id.clone(), report)
 }
 
 impl Extensions for SessionExtensions {
@@ -331,8 +337,10 @@ impl Extensions for SessionExtensions {
 
     fn state_value(&self, plugin: usize, key: &str) -> Result<Option<Vec<u8>>, String> {
         let slot = &self.slots[plugin];
-        if !slot.loaded.initialized() {
-            return Err("the state of the extension is not loaded".to_owned());
+        match slot.migrated.get() {
+            None => return Err("the state of the extension is not loaded".to_owned()),
+            Some(Err(described)) => return Err(described.message.clone()),
+            Some(Ok(())) => {}
         }
         let value = slot.area.lock().peek(key, self.session.clock.now_ms());
         Ok(value.map(|value| value.to_vec()))
