@@ -114,7 +114,7 @@ impl Printer {
                 self.line(&err(style::DIM, &line))?;
             }
             EventKind::Notice { message } | EventKind::StateLost { message } => {
-                self.line(&format!("{} {message}", err(style::WARNING, "!")))?
+                self.line(&format!("{} {message}", err(style::WARNING, "!")))?;
             }
             EventKind::TurnFinish { status } => self.finish(status)?,
             _ => {}

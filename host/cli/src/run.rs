@@ -167,7 +167,7 @@ impl Show {
                 EventKind::TurnStart => is_over = false,
                 // No object of a turn follows that could contain it.
                 EventKind::Notice { message } | EventKind::StateLost { message } if is_over => {
-                    say::note(format_args!("warning: {message}"))
+                    say::note(format_args!("warning: {message}"));
                 }
                 _ => {}
             }
