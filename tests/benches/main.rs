@@ -3,14 +3,18 @@
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 mod callback;
+mod extensions;
 mod rules;
 mod segments;
 mod start;
+mod state;
 mod support;
 mod turn;
 
-const BENCHES: [(&str, fn()); 5] = [
+const BENCHES: [(&str, fn()); 7] = [
     ("callback", callback::bench),
+    ("extensions", extensions::bench),
+    ("state", state::bench),
     ("rules", rules::bench),
     ("segments", segments::bench),
     ("turn", turn::bench),

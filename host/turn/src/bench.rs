@@ -1,12 +1,13 @@
-//! Access for the benches to the stage that splits text. Not a stable API.
+//! Access for the benches to the stages that split text and put together the prompt. Not a stable API.
 
 use std::sync::Arc;
 
-use flow::{CallFailure, Registration, TagPattern};
+use flow::{CallFailure, Message, Prompt, PromptAddition, Registration, SystemBlock, TagPattern};
 
 use crate::chain::Caller;
 use crate::events::Hub;
 use crate::ports::{Clock, Extensions};
+use crate::prompt::{Facts, Frame, Texts};
 use crate::segments::{Segments, pattern};
 
 /// The stage that splits the model's text for `on_tag` and `on_plain_text`, without a turn around it.
@@ -54,5 +55,40 @@ impl TagFinder {
     /// Takes the next chunk; returns how many bytes it decided to be text, and how many tags it completed.
     pub fn push(&mut self, chunk: &str) -> (usize, usize) {
         self.0.push(chunk)
+    }
+}
+
+/// The stage that puts together what is sent to the model.
+pub struct Assembly {
+    frame: Frame,
+    caller: Caller,
+}
+
+impl Assembly {
+    /// A prompt with these additions, whose conditions read the state of the extensions.
+    pub fn new(
+        system: &[SystemBlock],
+        additions: &[PromptAddition],
+        registrations: Vec<Registration>,
+        extensions: Arc<dyn Extensions>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let caller = Caller::new(registrations, extensions, Arc::new(Hub::new(clock)));
+        Self { frame: Frame::new(system, additions, None), caller }
+    }
+
+    /// Evaluates the conditions and puts together a request, as at the start of a step. Returns what is to be reported too.
+    pub fn assemble(&mut self, history: &[Arc<Message>]) -> (Prompt, Vec<String>) {
+        let texts = if self.frame.looks_at_texts() { Texts::of(history) } else { Texts::default() };
+        let (model, agent, workspace) = ("bench", "main", "/work/shop");
+        let facts = Facts { model, agent, workspace, turn: 2, texts, state: &self.caller };
+        let reported = self.frame.choose(&facts);
+        (self.frame.prompt(history.to_vec(), Vec::new()), reported)
+    }
+}
+
+impl std::fmt::Debug for Assembly {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Assembly").finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
-use tidegate_servers::say;
+use tidegate_servers::{ensure_redis, say};
 
 use crate::{guests, run};
 
@@ -12,7 +12,7 @@ use crate::{guests, run};
 const COPY_THRESHOLD: &str = "glibc.cpu.x86_rep_movsb_threshold=1000000000";
 
 /// The benches, as `tests/benches/main.rs` names them.
-const BENCHES: [&str; 5] = ["callback", "rules", "segments", "turn", "start"];
+const BENCHES: [&str; 7] = ["callback", "extensions", "state", "rules", "segments", "turn", "start"];
 
 /// Runs the benches of these names; of no names, all of them.
 pub(crate) fn bench(names: &[String]) -> Result<()> {
@@ -21,6 +21,7 @@ pub(crate) fn bench(names: &[String]) -> Result<()> {
     }
     guests::build_test_guests()?;
     guests::build_plugins()?;
+    ensure_redis()?;
     let program = ["build", "--profile", "bench", "--package", "tidegate-cli", "--locked"];
     run::step("the program, optimised", &mut run::cargo(&program))?;
     let chosen = BENCHES.iter().filter(|name| names.is_empty() || names.iter().any(|chosen| chosen == *name));
