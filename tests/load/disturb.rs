@@ -12,14 +12,11 @@ use crate::tally::{Count, Tally};
 /// How long the server is away: several turns of every session.
 const AWAY: Duration = Duration::from_millis(700);
 
-/// Edits the plugins one after the other.
-pub(crate) async fn reload(every: Option<u64>, place: Arc<Place>, tally: Arc<Tally>, end: Instant) -> Result<()> {
+/// Edits the plugins one after the other, without end.
+pub(crate) async fn reload(every: Option<u64>, place: Arc<Place>, tally: Arc<Tally>) -> Result<()> {
     let Some(every) = every else { return Ok(()) };
     for edit in 0.. {
         tokio::time::sleep(Duration::from_secs(every)).await;
-        if Instant::now() >= end {
-            break;
-        }
         place.edit(edit)?;
         tally.add(Count::Reload);
     }

@@ -55,17 +55,22 @@ async fn run(plan: &Plan) -> Result<Arc<Tally>> {
     let end = Instant::now() + Duration::from_secs(plan.seconds);
     let mut workers = JoinSet::new();
     for number in 0..plan.sessions {
-        workers.spawn(worker::work(number, Arc::clone(&place), Arc::clone(&tally), end));
+        workers.spawn(worker::work(number, plan.clone(), Arc::clone(&place), Arc::clone(&tally), end));
     }
     let watch = tokio::spawn(memory::watch(plan.seconds, Arc::clone(&tally)));
-    let reload = tokio::spawn(disturb::reload(plan.reload, Arc::clone(&place), Arc::clone(&tally), end));
+    let reload = tokio::spawn(disturb::reload(plan.reload, Arc::clone(&place), Arc::clone(&tally)));
     let restart = tokio::spawn(disturb::restart(plan.clone(), Arc::clone(&place), Arc::clone(&tally), end));
     let mut done = Vec::new();
     while let Some(one) = workers.join_next().await {
         done.push(one??);
     }
     restart.await??;
-    reload.await??;
+    // Sessions wait for reloads, so that these have no end of their own.
+    reload.abort();
+    match reload.await {
+        Err(ended) if ended.is_cancelled() => {}
+        ended => ended??,
+    }
     watch.await??;
     // Read by nobody's session: what is stored once all are closed.
     for one in &done {

@@ -24,6 +24,8 @@ pub(crate) struct Tally {
     reloads: AtomicU64,
     /// Sessions' turns that began with other versions of plugins.
     renewed: AtomicU64,
+    /// Turns that did not wait for a reload.
+    late: AtomicU64,
     restarts: AtomicU64,
     /// Whether the server of the state is away, and how often it has been.
     away: AtomicBool,
@@ -46,6 +48,7 @@ pub(crate) enum Count {
     Callback,
     Reload,
     Renewed,
+    Late,
     Restart,
     Unsaved,
     WithoutState,
@@ -60,6 +63,7 @@ impl Tally {
             Count::Callback => &self.callbacks,
             Count::Reload => &self.reloads,
             Count::Renewed => &self.renewed,
+            Count::Late => &self.late,
             Count::Restart => &self.restarts,
             Count::Unsaved => &self.unsaved,
             Count::WithoutState => &self.without_state,
@@ -136,7 +140,11 @@ impl fmt::Display for Tally {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         writeln!(f, "turns {}, sessions opened {}", self.turns(), get(&self.opened))?;
         writeln!(f, "callbacks {}, answers discarded by a rule {}", get(&self.callbacks), get(&self.discarded))?;
-        writeln!(f, "reloads {}, turns that began with another version {}", get(&self.reloads), get(&self.renewed))?;
+        let (reloads, renewed, late) = (get(&self.reloads), get(&self.renewed), get(&self.late));
+        writeln!(
+            f,
+            "reloads {reloads}, turns that began with another version {renewed}, that did not wait for it {late}"
+        )?;
         writeln!(
             f,
             "restarts of the server {}, turns that reported unsaved state {}, callbacks skipped because the state could not be read {}",
