@@ -169,7 +169,7 @@ impl Worker {
             CallbackOutcome::Passed | CallbackOutcome::Changed => self.tally.add(Count::Callback),
             CallbackOutcome::Skipped(why) if is_unused(why, *callback) => {}
             // Without its state an instance that is new cannot be called.
-            CallbackOutcome::KeptOut(_) | CallbackOutcome::Failed(_) if disturbed => {
+            CallbackOutcome::NotPermitted(_) | CallbackOutcome::Failed(_) if disturbed => {
                 self.tally.add(Count::WithoutState);
                 return true;
             }

@@ -1,23 +1,23 @@
-//! What goes wrong with plugins, in words: failures, answers that are not used, and plugins that are kept out for a while.
+//! Messages about plugins: failures, answers that are not used, and calls that are not permitted for a while.
 
 use std::collections::BTreeSet;
 
 use tidegate::{CallFailure, CallbackOutcome, CallbackReport, PluginId, ToolOutcome, ToolReport};
 
-/// Remembers who failed, so that being kept out is said once a turn and not for every line of an answer.
+/// Remembers what was reported: a plugin whose calls are not permitted is reported once a turn, and not for every line of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Troubles {
-    /// Plugins of which it was said in this turn, and after their last failure, that they are kept out.
-    told: BTreeSet<PluginId>,
+    /// Plugins that were reported as not permitted in this turn, after their last failure.
+    reported: BTreeSet<PluginId>,
 }
 
 impl Troubles {
     /// A turn begins.
     pub(crate) fn begin_turn(&mut self) {
-        self.told.clear();
+        self.reported.clear();
     }
 
-    /// What to tell about a report: one line, then guest frames and what can be done. `None`: nothing is wrong.
+    /// The message for a report: one line, then guest frames and what can be done. `None`: nothing is wrong.
     pub(crate) fn take(&mut self, report: &CallbackReport) -> Option<(String, Vec<String>)> {
         let (plugin, callback) = (&report.plugin, report.callback.as_str());
         match &report.outcome {
@@ -25,10 +25,10 @@ impl Troubles {
             CallbackOutcome::Ignored(why) => {
                 Some((format!("{plugin}: an answer of {callback} was ignored: {why}"), Vec::new()))
             }
-            CallbackOutcome::KeptOut(why) if self.told.insert(plugin.clone()) => {
-                Some((format!("{plugin}: {callback} is skipped: {why}"), Vec::new()))
+            CallbackOutcome::NotPermitted(why) if self.reported.insert(plugin.clone()) => {
+                Some((format!("{plugin}: {callback} was not called: {why}"), Vec::new()))
             }
-            CallbackOutcome::KeptOut(_)
+            CallbackOutcome::NotPermitted(_)
             | CallbackOutcome::Skipped(_)
             | CallbackOutcome::Passed
             | CallbackOutcome::Changed => None,
@@ -40,14 +40,16 @@ impl Troubles {
         let (plugin, tool) = (&report.plugin, &report.tool);
         match &report.outcome {
             ToolOutcome::Failed(failure) => Some(self.failed(plugin, failure)),
-            ToolOutcome::Skipped(why) => Some((format!("{plugin}: tool `{tool}` was not called: {why}"), Vec::new())),
+            ToolOutcome::NotPermitted(why) => {
+                Some((format!("{plugin}: tool `{tool}` was not called: {why}"), Vec::new()))
+            }
             ToolOutcome::Stopped => Some((format!("{plugin}: tool `{tool}` was stopped with the turn"), Vec::new())),
             ToolOutcome::Done | ToolOutcome::Rejected(_) => None,
         }
     }
 
     fn failed(&mut self, plugin: &PluginId, failure: &CallFailure) -> (String, Vec<String>) {
-        self.told.remove(plugin);
+        self.reported.remove(plugin);
         let frames = failure.frames.iter().map(|frame| format!("in {frame}"));
         let more = frames.chain(tidegate::remedy(failure.cause).map(str::to_owned));
         (failure.to_string(), more.collect())
@@ -66,9 +68,10 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_that_is_kept_out_is_told_of_once_a_turn_and_after_each_failure() {
+    fn a_plugin_that_may_not_be_called_is_reported_once_a_turn_and_after_each_failure() {
         let mut troubles = Troubles::default();
-        let kept_out = report(CallbackOutcome::KeptOut("failed 3 times within 60 s; tried again in 0.9 s".into()));
+        let not_permitted =
+            report(CallbackOutcome::NotPermitted("failed 3 times within 60 s; tried again in 0.9 s".into()));
         let failed = report(CallbackOutcome::Failed(CallFailure {
             plugin: "shaky".parse().unwrap(),
             called: CallbackKind::PlainText.into(),
@@ -80,14 +83,18 @@ mod tests {
             let (line, more) = troubles.take(&failed).unwrap();
             assert_eq!(line, "shaky: on_plain_text failed (timeout): took longer than 20 ms");
             assert!(more[0] == "in spin" && more[1].contains("`text_ms`"), "{more:?}");
-            let (line, _) = troubles.take(&kept_out).unwrap();
-            assert!(line.contains("shaky: on_plain_text is skipped: failed 3 times"), "{line}");
-            assert_eq!(troubles.take(&kept_out), None);
+            let (line, _) = troubles.take(&not_permitted).unwrap();
+            assert!(line.contains("shaky: on_plain_text was not called: failed 3 times"), "{line}");
+            assert_eq!(troubles.take(&not_permitted), None);
         }
         troubles.begin_turn();
-        let no_time = report(CallbackOutcome::KeptOut("has used up the 50 ms that it has".into()));
+        let no_time = report(CallbackOutcome::NotPermitted("has used up the 50 ms that it has".into()));
         assert!(
-            troubles.take(&no_time).unwrap().0.ends_with("on_plain_text is skipped: has used up the 50 ms that it has")
+            troubles
+                .take(&no_time)
+                .unwrap()
+                .0
+                .ends_with("on_plain_text was not called: has used up the 50 ms that it has")
         );
         assert_eq!(troubles.take(&report(CallbackOutcome::Skipped("shaky replaced the section".into()))), None);
     }
@@ -107,7 +114,7 @@ mod tests {
             frames: Vec::new(),
         });
         assert_eq!(told(failed).unwrap(), "shaky: tool `dig` failed (trap): it trapped");
-        assert_eq!(told(ToolOutcome::Skipped("why".into())).unwrap(), "shaky: tool `dig` was not called: why");
+        assert_eq!(told(ToolOutcome::NotPermitted("why".into())).unwrap(), "shaky: tool `dig` was not called: why");
         assert_eq!(told(ToolOutcome::Stopped).unwrap(), "shaky: tool `dig` was stopped with the turn");
         assert_eq!((told(ToolOutcome::Done), told(ToolOutcome::Rejected("why".into()))), (None, None));
     }

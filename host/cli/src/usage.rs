@@ -36,7 +36,7 @@ struct Totals {
     state: Option<u64>,
     opened: u32,
     /// Calls that were not made.
-    kept_out: u32,
+    not_permitted: u32,
 }
 
 impl PluginUsage {
@@ -44,7 +44,7 @@ impl PluginUsage {
         match &event.kind {
             EventKind::ExtensionCallback(report) => match report.outcome {
                 CallbackOutcome::Skipped(_) => {}
-                CallbackOutcome::KeptOut(_) => self.plugin(report.plugin.as_str()).kept_out += 1,
+                CallbackOutcome::NotPermitted(_) => self.plugin(report.plugin.as_str()).not_permitted += 1,
                 _ => self.called(event.place.turn, report),
             },
             EventKind::ExtensionState { plugin, size_bytes, .. } => {
@@ -95,11 +95,11 @@ impl PluginUsage {
                 0 => String::new(),
                 times => format!(", circuit breaker opened {}", count(times, "time", "times")),
             };
-            let kept_out = match totals.kept_out {
+            let not_permitted = match totals.not_permitted {
                 0 => String::new(),
                 calls => format!(", {} not made", count(calls, "call", "calls")),
             };
-            format!("plugin      {id:<34} busiest turn {busiest}{state}{opened}{kept_out}")
+            format!("plugin      {id:<34} busiest turn {busiest}{state}{opened}{not_permitted}")
         });
         callbacks.chain(plugins).collect()
     }

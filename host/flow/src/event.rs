@@ -167,7 +167,7 @@ pub enum CallbackOutcome {
     Skipped(String),
     /// It should have been called and was not: its circuit breaker is open, or it has used up its time of the turn. What follows
     /// is as after a failure.
-    KeptOut(String),
+    NotPermitted(String),
     /// It failed. The chain continued with the value it was given, unless it fails closed: then `extension_withheld`
     /// follows.
     Failed(CallFailure),
@@ -181,7 +181,8 @@ impl CallbackOutcome {
         match self {
             Self::Passed => "passed",
             Self::Changed => "changed",
-            Self::Skipped(_) | Self::KeptOut(_) => "skipped",
+            Self::Skipped(_) => "skipped",
+            Self::NotPermitted(_) => "not_permitted",
             Self::Failed(_) => "error",
             Self::Ignored(_) => "ignored",
         }

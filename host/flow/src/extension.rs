@@ -283,7 +283,7 @@ impl FailureCause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// It was not called; the string gives the reason: a circuit breaker is open, the turn's budget is spent.
-    Skipped(String),
+    NotPermitted(String),
     /// The call failed.
     Failed(CallFailure),
 }

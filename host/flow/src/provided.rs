@@ -52,8 +52,8 @@ pub enum ToolOutcome {
     Done,
     /// The extension rejected the call as the model wrote it; the model gets the reason.
     Rejected(String),
-    /// The extension was not called; the string gives the reason.
-    Skipped(String),
+    /// The extension was not called: the circuit breaker of its tools is open. The string gives the reason.
+    NotPermitted(String),
     /// The extension failed; the model gets the cause as the result of its call.
     Failed(CallFailure),
     /// The turn was cancelled while the call ran: it was stopped, and its writes to state were undone.
@@ -66,7 +66,7 @@ impl ToolOutcome {
         match self {
             Self::Done => "done",
             Self::Rejected(_) => "rejected",
-            Self::Skipped(_) => "skipped",
+            Self::NotPermitted(_) => "not_permitted",
             Self::Failed(_) => "error",
             Self::Stopped => "stopped",
         }

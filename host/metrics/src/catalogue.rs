@@ -89,11 +89,11 @@ metrics! {
     Registrations = "extension.registration.total", Counter, ["action", EXTENSION],
         "Changes of the extensions of sessions: register, enable, reload, unregister or disable.";
     Callbacks = "extension.callback.total", Counter, ["callback_type", EXTENSION, "outcome"],
-        "Callbacks by outcome: passed, changed, skipped (not called), ignored (the answer was not used) or error.";
+        "Callbacks by outcome: passed, changed, skipped (nothing to do), not_permitted (its breaker is open, or its time is used up), ignored (the answer was not used) or error.";
     CallbackTime = "extension.callback.duration_ms", Histogram(CALLBACK_MS), ["callback_type", EXTENSION],
         "Milliseconds that callbacks took, waiting included; those that were not called are left out.";
     Tools = "extension.tool.total", Counter, [TOOL, EXTENSION, "outcome"],
-        "Calls of tools of extensions by outcome: done, rejected, skipped (not called), error or stopped (with the turn).";
+        "Calls of tools of extensions by outcome: done, rejected, not_permitted (its breaker is open), error or stopped (with the turn).";
     ToolRunTime = "extension.tool.duration_ms", Histogram(TOOL_MS), [TOOL, EXTENSION],
         "Milliseconds that tools of extensions ran; those that were not called are left out.";
     StateOperations = "extension.state.operations", Counter, ["operation", EXTENSION],

@@ -155,7 +155,7 @@ impl SessionMetrics {
         let (plugin, callback) = (report.plugin.as_str(), report.callback.as_str());
         let mut metrics = self.metrics.lock();
         metrics.add(Id::Callbacks, &[callback, plugin, report.outcome.as_str()], 1);
-        if !matches!(report.outcome, CallbackOutcome::Skipped(_) | CallbackOutcome::KeptOut(_)) {
+        if !matches!(report.outcome, CallbackOutcome::Skipped(_) | CallbackOutcome::NotPermitted(_)) {
             // A nanosecond is a millionth of the unit.
             metrics.observe(Id::CallbackTime, &[callback, plugin], u128::from(report.nanos) * 1000);
         }
@@ -168,7 +168,7 @@ impl SessionMetrics {
         let (plugin, tool) = (report.plugin.as_str(), report.tool.as_str());
         let mut metrics = self.metrics.lock();
         metrics.add(Id::Tools, &[tool, plugin, report.outcome.as_str()], 1);
-        if !matches!(report.outcome, ToolOutcome::Skipped(_)) {
+        if !matches!(report.outcome, ToolOutcome::NotPermitted(_)) {
             metrics.observe(Id::ToolRunTime, &[tool, plugin], u128::from(report.nanos) * 1000);
         }
         drop(metrics);

@@ -174,7 +174,7 @@ fn calls_that_were_not_made_take_no_time_and_reads_are_counted() {
         "1",
     );
     assert!(!metrics.prometheus().contains("extension_callback_duration"));
-    observe(&mut metrics.session(), 1, [tool_of("b", ToolOutcome::Skipped("r".into()), 0)]);
+    observe(&mut metrics.session(), 1, [tool_of("b", ToolOutcome::NotPermitted("r".into()), 0)]);
     assert!(!metrics.prometheus().contains("extension_tool_duration_ms_count{tool=\"note_add\""));
     assert_value(&metrics, "extension_state_operations_total{operation=\"get\",extension_id=\"a\"}", "7");
 }

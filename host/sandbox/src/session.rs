@@ -134,7 +134,7 @@ impl SessionExtensions {
     pub(crate) fn admit<'s>(&self, slot: &'s Slot, called: &Called) -> Result<(Admission<'s>, Duration), NoAnswer> {
         let budget = slot.budget(&*self.session.view, called)?;
         let now = || self.session.clock.now_ms();
-        let admitted = slot.breakers.admit(called, now).map_err(NoAnswer::Skipped)?;
+        let admitted = slot.breakers.admit(called, now).map_err(NoAnswer::NotPermitted)?;
         Ok((admitted, budget))
     }
 

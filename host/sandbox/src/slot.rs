@@ -157,7 +157,7 @@ impl Slot {
     /// The answer of a callback for which the turn has no time left.
     pub(crate) fn turn_time_spent(&self) -> NoAnswer {
         let millis = self.plugin.identity.limits.turn_time.as_millis();
-        NoAnswer::Skipped(format!("has used up the {millis} ms that all its callbacks of one turn have together"))
+        NoAnswer::NotPermitted(format!("has used up the {millis} ms that all its callbacks of one turn have together"))
     }
 
     /// Whether a callback with this budget has less time than its own limit, because the turn has no more.

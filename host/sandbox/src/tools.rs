@@ -82,7 +82,7 @@ impl Flight<'_> {
     fn end(&mut self, outcome: ToolOutcome) {
         self.ended = true;
         let nanos = match outcome {
-            ToolOutcome::Skipped(_) => 0,
+            ToolOutcome::NotPermitted(_) => 0,
             _ => u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         };
         let (plugin, tool, call) = (self.slot.id().clone(), self.call.name.clone(), self.call.id.clone());
@@ -116,7 +116,7 @@ impl SessionExtensions {
         flight.end(match &answer {
             Ok(ToolText::Done(_)) => ToolOutcome::Done,
             Ok(ToolText::Rejected(why)) => ToolOutcome::Rejected(why.clone()),
-            Err(NoAnswer::Skipped(why)) => ToolOutcome::Skipped(why.clone()),
+            Err(NoAnswer::NotPermitted(why)) => ToolOutcome::NotPermitted(why.clone()),
             Err(NoAnswer::Failed(failure)) => ToolOutcome::Failed(failure.clone()),
         });
         Ok(match answer? {

@@ -259,7 +259,8 @@ fn outcome(outcome: &CallbackOutcome) -> String {
     match outcome {
         CallbackOutcome::Passed => "passed".into(),
         CallbackOutcome::Changed => "changed".into(),
-        CallbackOutcome::Skipped(why) | CallbackOutcome::KeptOut(why) => format!("skipped: {why}"),
+        CallbackOutcome::Skipped(why) => format!("skipped: {why}"),
+        CallbackOutcome::NotPermitted(why) => format!("not permitted: {why}"),
         CallbackOutcome::Ignored(why) => format!("ignored: {why}"),
         CallbackOutcome::Failed(failure) => format!("failed ({}): {}", failure.cause.as_str(), failure.message),
     }

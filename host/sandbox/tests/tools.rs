@@ -282,9 +282,11 @@ async fn tools_that_fail_repeatedly_are_not_called_and_callbacks_are() {
     for _ in 0..3 {
         failure(&extensions, "!error why").await;
     }
-    let NoAnswer::Skipped(why) = run(&extensions, "!replace x").await.unwrap_err() else { panic!("it was called") };
+    let NoAnswer::NotPermitted(why) = run(&extensions, "!replace x").await.unwrap_err() else {
+        panic!("it was called")
+    };
     assert!(why.contains("failed 3 times"), "{why}");
-    assert_eq!(outcomes(&stage)[3], ToolOutcome::Skipped(why));
+    assert_eq!(outcomes(&stage)[3], ToolOutcome::NotPermitted(why));
     let answer = say(&extensions, "!replace checked").await.unwrap();
     assert_eq!(answer, flow::TextAnswer::Replace("checked".into()), "a model cannot switch off a guard with its tools");
     let opened: Vec<_> = stage.events.lock().unwrap().iter().filter_map(breaker_opened).collect();

@@ -226,7 +226,7 @@ async fn check_callback(extensions: &dyn Extensions, plugin: usize, callback: &f
     };
     match failed {
         None => Check::good(what, "called successfully"),
-        Some(NoAnswer::Skipped(why)) => Check::failed(what, format!("it was not called: {why}")),
+        Some(NoAnswer::NotPermitted(why)) => Check::failed(what, format!("it was not called: {why}")),
         Some(NoAnswer::Failed(failure)) => {
             let help = remedy(failure.cause).map(|help| format!("; {help}")).unwrap_or_default();
             Check::failed(what, format!("{failure}{help}"))

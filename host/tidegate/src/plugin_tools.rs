@@ -167,7 +167,7 @@ impl PluginCall<'_> {
             return Err(format!("`{name}` was not called: the session of its plugin `{plugin}` is closed."));
         };
         extensions.call_tool(*index, self.call, progress).await.map_err(|no_answer| match no_answer {
-            NoAnswer::Skipped(why) => {
+            NoAnswer::NotPermitted(why) => {
                 format!("`{name}` was not called: its plugin `{plugin}` is not available: {why}. Continue without it.")
             }
             NoAnswer::Failed(failure) => format!(

@@ -201,8 +201,8 @@ impl Caller {
                     }
                 }
             }
-            Err(NoAnswer::Skipped(reason)) => {
-                flight.report(CallbackOutcome::KeptOut(reason.clone()), 0);
+            Err(NoAnswer::NotPermitted(reason)) => {
+                flight.report(CallbackOutcome::NotPermitted(reason.clone()), 0);
                 self.without(plugin, callback, FailureCause::Start, reason)
             }
             Err(NoAnswer::Failed(failure)) => {

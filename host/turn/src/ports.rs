@@ -214,7 +214,7 @@ pub trait Extensions: Any + Send + Sync {
     ) -> BoxFuture<'a, Result<ToolOutput, NoAnswer>> {
         let _ = (plugin, call, progress);
         let why = "this host does not call tools of extensions".to_owned();
-        Box::pin(std::future::ready(Err(NoAnswer::Skipped(why))))
+        Box::pin(std::future::ready(Err(NoAnswer::NotPermitted(why))))
     }
 
     /// Returns the bytes that the extension keeps in this session under `key`, for the conditions of its prompt additions;

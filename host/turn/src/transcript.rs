@@ -232,7 +232,7 @@ fn callback(report: &CallbackReport) -> Value {
     });
     match &report.outcome {
         CallbackOutcome::Passed | CallbackOutcome::Changed => {}
-        CallbackOutcome::Skipped(why) | CallbackOutcome::KeptOut(why) | CallbackOutcome::Ignored(why) => {
+        CallbackOutcome::Skipped(why) | CallbackOutcome::NotPermitted(why) | CallbackOutcome::Ignored(why) => {
             payload["reason"] = json!(why);
         }
         CallbackOutcome::Failed(failure) => put_failure(&mut payload, failure),
@@ -263,7 +263,7 @@ fn tool(report: &ToolReport) -> Value {
     });
     match &report.outcome {
         ToolOutcome::Done | ToolOutcome::Stopped => {}
-        ToolOutcome::Rejected(why) | ToolOutcome::Skipped(why) => payload["reason"] = json!(why),
+        ToolOutcome::Rejected(why) | ToolOutcome::NotPermitted(why) => payload["reason"] = json!(why),
         ToolOutcome::Failed(failure) => put_failure(&mut payload, failure),
     }
     put_reads(&mut payload, report.state_reads);

@@ -434,12 +434,12 @@ fn samples() -> Vec<EventKind> {
         report(CallbackOutcome::Passed),
         report(CallbackOutcome::Changed),
         report(CallbackOutcome::Skipped("why".into())),
-        report(CallbackOutcome::KeptOut("why".into())),
+        report(CallbackOutcome::NotPermitted("why".into())),
         report(CallbackOutcome::Ignored("why".into())),
         report(CallbackOutcome::Failed(failure.clone())),
         tool_report(ToolOutcome::Done),
         tool_report(ToolOutcome::Rejected("why".into())),
-        tool_report(ToolOutcome::Skipped("why".into())),
+        tool_report(ToolOutcome::NotPermitted("why".into())),
         tool_report(ToolOutcome::Failed(failure)),
         tool_report(ToolOutcome::Stopped),
         EventKind::ExtensionCallback(
@@ -508,7 +508,7 @@ fn records_say_what_their_event_says() {
     );
     assert_eq!(
         of("extension_callback", "outcome"),
-        ["passed", "changed", "skipped", "skipped", "ignored", "error", "passed"]
+        ["passed", "changed", "skipped", "not_permitted", "ignored", "error", "passed"]
     );
     assert_eq!(of("extension_callback", "state_reads")[5..], [Value::Null, 2.into()]);
     assert_eq!(of("extension_breaker", "state"), ["half_open", "open"]);

@@ -143,7 +143,7 @@ async fn ends_of_other_kinds() {
         turn model="script-1" outcome="completed" provider="script" session="test" stop="end_turn" turn=1
           step outcome="completed" step=1
             attempt attempt=1 first_chunk_s=… outcome="completed" stop="end_turn"
-            callback callback="on_llm_output" extension="guard" outcome="skipped"
+            callback callback="on_llm_output" extension="guard" outcome="not_permitted"
             callback callback="on_llm_output" extension="late" outcome="ignored"
     "#]]
     .assert_eq(&tree(&spans.take("the turns")));

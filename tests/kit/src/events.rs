@@ -101,7 +101,8 @@ pub fn reports(events: &[Event]) -> Vec<String> {
             let outcome = match &report.outcome {
                 flow::CallbackOutcome::Passed => "passed".to_owned(),
                 flow::CallbackOutcome::Changed => "changed".to_owned(),
-                flow::CallbackOutcome::Skipped(why) | flow::CallbackOutcome::KeptOut(why) => format!("skipped: {why}"),
+                flow::CallbackOutcome::Skipped(why) => format!("skipped: {why}"),
+                flow::CallbackOutcome::NotPermitted(why) => format!("not permitted: {why}"),
                 flow::CallbackOutcome::Ignored(why) => format!("ignored: {why}"),
                 flow::CallbackOutcome::Failed(failure) => format!("failed: {}", failure.message),
             };

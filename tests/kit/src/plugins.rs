@@ -54,7 +54,7 @@ impl Plugins {
         pass: R,
     ) -> BoxFuture<'static, Result<R, NoAnswer>> {
         if let Some(why) = self.0[plugin].skipped {
-            return Box::pin(std::future::ready(Err(NoAnswer::Skipped(why.to_owned()))));
+            return Box::pin(std::future::ready(Err(NoAnswer::NotPermitted(why.to_owned()))));
         }
         if self.0[plugin].hangs == Some(callback) {
             return Box::pin(std::future::pending());

@@ -291,7 +291,7 @@ fn reports(events: &[Event]) -> impl Iterator<Item = (String, CallbackKind, &Cal
 fn ran(events: &[Event]) -> BTreeMap<CallbackKind, Vec<String>> {
     let mut all: BTreeMap<CallbackKind, Vec<String>> = BTreeMap::new();
     for (plugin, kind, outcome) in reports(events) {
-        if !matches!(outcome, CallbackOutcome::Skipped(_) | CallbackOutcome::KeptOut(_)) {
+        if !matches!(outcome, CallbackOutcome::Skipped(_) | CallbackOutcome::NotPermitted(_)) {
             all.entry(kind).or_default().push(format!("{plugin} {}", outcome.as_str()));
         }
     }

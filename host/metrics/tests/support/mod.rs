@@ -172,7 +172,7 @@ pub(crate) fn whole_session(session: &mut SessionMetrics) {
             state("notes", "evict", 200),
             tool_of("notes", ToolOutcome::Done, 1_500),
             tool_of("notes", ToolOutcome::Rejected("r".into()), 400),
-            tool_of("notes", ToolOutcome::Skipped("it is open".into()), 0),
+            tool_of("notes", ToolOutcome::NotPermitted("it is open".into()), 0),
             tool("read_file", false, 3),
             tool("read_file", true, 900_000),
             step(cached),

@@ -401,14 +401,14 @@ pub async fn say(extensions: &Arc<dyn Extensions>, text: &str) -> Result<flow::T
 pub fn failure(no_answer: NoAnswer) -> flow::CallFailure {
     match no_answer {
         NoAnswer::Failed(failure) => failure,
-        NoAnswer::Skipped(why) => panic!("not called: {why}"),
+        NoAnswer::NotPermitted(why) => panic!("not called: {why}"),
     }
 }
 
 /// Why `on_plain_text` of the first plugin is not called with this text.
 pub async fn skipped(extensions: &Arc<dyn Extensions>, text: &str) -> Option<String> {
     match extensions.plain_text(0, text, &TextPlace::default()).await {
-        Err(NoAnswer::Skipped(why)) => Some(why),
+        Err(NoAnswer::NotPermitted(why)) => Some(why),
         Err(NoAnswer::Failed(_)) | Ok(_) => None,
     }
 }
