@@ -99,7 +99,7 @@ impl Shared {
         lock(&self.instruments).count(kind, fields, turn, seconds, counts);
     }
 
-    /// No span follows: what is there is sent now.
+    /// No span follows: the queue is sent now.
     pub(crate) fn finish(&self) {
         self.state().finishing = true;
         self.wake.notify_one();
@@ -176,10 +176,12 @@ impl Signal {
 
     /// Plans the next request: after `delay`, or after the pause of a failed one.
     fn plan(&mut self, delay: Duration) {
-        self.due = Instant::now() + if self.is_failing() { self.asked.unwrap_or(self.pause) } else { delay };
+        // A receiver can ask for a longer pause, and not for none.
+        let pause = self.asked.unwrap_or_default().max(self.pause);
+        self.due = Instant::now() + if self.is_failing() { pause } else { delay };
     }
 
-    /// Sends a body. `None`: it can be sent again, and the cause is returned with the error.
+    /// Sends a body. Returns what the receiver rejected of it.
     async fn send(&mut self, body: Vec<u8>) -> Result<Accepted, Failed> {
         let sent = match &self.sender {
             Some(Ok(sender)) => sender.send(body).await,
@@ -272,4 +274,22 @@ fn now_ns() -> u64 {
 /// The data are valid after every statement, so a panic elsewhere does not matter.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_receiver_can_ask_for_a_longer_pause_and_not_for_none() {
+        let mut signal = Signal::new(None);
+        for (asked, pause) in [(None, FIRST_PAUSE), (Some(0), FIRST_PAUSE), (Some(30), Duration::from_secs(30))] {
+            (signal.pause, signal.asked) = (FIRST_PAUSE, asked.map(Duration::from_secs));
+            signal.plan(DELAY);
+            assert_eq!(signal.due, Instant::now() + pause, "{asked:?}");
+        }
+        signal.pause = Duration::ZERO;
+        signal.plan(DELAY);
+        assert_eq!(signal.due, Instant::now() + DELAY);
+    }
 }

@@ -91,6 +91,11 @@ impl Telemetry {
     /// # Errors
     /// A variable cannot be used, or there is no runtime.
     pub fn from_env() -> Result<Option<Self>, OtelError> {
+        // A value that is not UTF-8 would count as none, and nothing would be exported without a word.
+        let not_utf8 = |name: &&&str| matches!(std::env::var(**name), Err(std::env::VarError::NotUnicode(_)));
+        if let Some(name) = settings::NAMES.iter().find(not_utf8) {
+            return Err(OtelError::new(*name, "this is not UTF-8: set it again"));
+        }
         Self::from_variables(&|name| std::env::var(name).ok())
     }
 

@@ -1,6 +1,8 @@
-//! What the standard variables of OpenTelemetry say: where to send, with which headers, and under which name.
+//! The standard variables of OpenTelemetry: where to send, with which headers, and under which name.
 
 use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
 
 use crate::OtelError;
 use crate::http::{HeaderMap, HeaderName, HeaderValue, Url};
@@ -9,6 +11,28 @@ use crate::http::{HeaderMap, HeaderName, HeaderValue, Url};
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The time between two exports of metrics, unless `OTEL_METRIC_EXPORT_INTERVAL` says otherwise.
 const INTERVAL: Duration = Duration::from_secs(60);
+
+/// The variables that are read.
+pub(crate) const NAMES: [&str; 18] = [
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_TIMEOUT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+    "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT",
+    "OTEL_METRIC_EXPORT_INTERVAL",
+    "OTEL_METRICS_EXPORTER",
+    "OTEL_RESOURCE_ATTRIBUTES",
+    "OTEL_SDK_DISABLED",
+    "OTEL_SERVICE_NAME",
+    "OTEL_TRACES_EXPORTER",
+];
 
 /// Where one signal goes.
 #[derive(Clone, Debug)]
@@ -52,6 +76,7 @@ impl Settings {
 impl Variables<'_> {
     /// A variable that is set and not empty: the specification treats both alike.
     fn get(&self, name: &str) -> Option<String> {
+        debug_assert!(NAMES.contains(&name), "{name} is missing in the list of variables");
         self.0(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
@@ -153,21 +178,7 @@ fn pairs(text: &str) -> Vec<(String, Option<String>)> {
 
 /// Decodes `%20` and the like; what is not valid stays as it is.
 fn decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = if first == b'%' { after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok()) } else { None };
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+    percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), |decoded| decoded.into_owned())
 }
 
 /// The address, with `path` below it where it is that of all signals.
@@ -299,7 +310,9 @@ mod tests {
 
     #[test]
     fn percent_signs_that_encode_nothing_stay() {
-        for (text, plain) in [("100%", "100%"), ("%zz", "%zz"), ("a%20b%", "a b%"), ("%c3%a4", "ä"), ("%ff", "%ff")] {
+        for (text, plain) in
+            [("100%", "100%"), ("%zz", "%zz"), ("a%20b%", "a b%"), ("%c3%a4", "ä"), ("%+1", "%+1"), ("%ff", "%ff")]
+        {
             assert_eq!(decoded(text), plain);
         }
     }
