@@ -31,21 +31,8 @@ struct State {
     standing: Vec<String>,
     /// Why it cannot use the plugins of the host, as it was last reported.
     failed: Option<String>,
-    /// It has had a turn: what it has the model read was shown.
+    /// Its first turn has begun: the texts of its plugins were shown.
     begun: bool,
-}
-
-impl State {
-    /// What the model is to read from the next turn on and nobody was shown in the workspace.
-    fn new_prompts(&mut self, loaded: &Loaded, is_renewed: bool) -> Vec<ExtensionPrompt> {
-        if std::mem::replace(&mut self.begun, true) && !is_renewed {
-            return Vec::new();
-        }
-        let plugins = loaded.records.iter().map(|record| &*record.loaded);
-        // Without links: one workspace has one record.
-        let workspace = loaded.builtin.as_ref().map_or(&*loaded.wanted.workspace, |tools| tools.workspace());
-        loaded.shared.basis.shown_prompts.take_new(workspace, plugins)
-    }
 }
 
 impl SessionPlugins {
@@ -99,6 +86,24 @@ impl SessionPlugins {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The texts that the model reads from the next turn on, and that were not shown in the workspace. Reads and writes a small file,
+    /// once a session and change, without the lock of the state.
+    fn new_prompts(&self, renewed: Option<&Arc<Loaded>>) -> Vec<ExtensionPrompt> {
+        let loaded = {
+            let mut state = self.state();
+            let begun = std::mem::replace(&mut state.begun, true);
+            match renewed {
+                Some(loaded) => Arc::clone(loaded),
+                None if begun => return Vec::new(),
+                None => Arc::clone(&state.loaded),
+            }
+        };
+        let plugins = loaded.records.iter().map(|record| &*record.loaded);
+        // Without links: one workspace has one record.
+        let workspace = loaded.builtin.as_ref().map_or(&*loaded.wanted.workspace, |tools| tools.workspace());
+        loaded.shared.basis.shown_prompts.take_new(workspace, plugins)
+    }
+
     /// The plugins and rules that the session is to use from now on, if they differ from the current ones.
     ///
     /// # Errors
@@ -144,14 +149,11 @@ impl ExtensionSource for SessionPlugins {
                 }
             };
             // From here on nothing waits: what is recorded as known is what the turn gets.
+            let prompts = self.new_prompts(renewed.as_ref());
             let mut state = self.state();
             state.seen = edition;
             notices.splice(0..0, std::mem::take(&mut state.standing));
-            let Some(loaded) = renewed else {
-                let loaded = Arc::clone(&state.loaded);
-                return Ok(ExtensionUpdate { set: None, prompts: state.new_prompts(&loaded, false), notices });
-            };
-            let prompts = state.new_prompts(&loaded, true);
+            let Some(loaded) = renewed else { return Ok(ExtensionUpdate { set: None, prompts, notices }) };
             let before = &state.loaded;
             let known_before: Vec<Record> =
                 before.shared.records.iter().filter(|record| self.may_use(record)).cloned().collect();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -10,6 +10,7 @@ use config::prompt_digest;
 use flow::{ExtensionPrompt, PluginId, Power, PromptText};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
 
 use crate::record::LoadedPlugin;
 
@@ -24,7 +25,7 @@ pub(crate) struct ShownPrompts {
 /// The file of one workspace.
 #[derive(Debug, Deserialize, Serialize)]
 struct Shown {
-    /// For people: the file is found by the digest of this path.
+    /// Human-readable: the file is found by the digest of this path.
     workspace: PathBuf,
     /// Digests by plugin.
     plugins: BTreeMap<String, String>,
@@ -82,15 +83,17 @@ impl ShownPrompts {
         }
     }
 
-    /// Written next to it and renamed: another process reads the whole file or none.
+    /// Another process reads the whole file or none: it is renamed into its place.
     fn write(&self, workspace: &Path, plugins: &BTreeMap<String, String>) {
         let Some(file) = self.file(workspace) else { return };
         let shown = Shown { workspace: workspace.to_owned(), plugins: plugins.clone() };
         let write = || {
-            fs::create_dir_all(file.parent().unwrap_or(Path::new("")))?;
-            let beside = file.with_extension(format!("{}.tmp", std::process::id()));
-            fs::write(&beside, serde_json::to_vec_pretty(&shown)?)?;
-            fs::rename(&beside, &file).inspect_err(|_| _ = fs::remove_file(&beside))
+            let folder = file.parent().unwrap_or(Path::new(""));
+            fs::create_dir_all(folder)?;
+            let mut new = NamedTempFile::new_in(folder)?;
+            new.write_all(&serde_json::to_vec_pretty(&shown)?)?;
+            new.persist(&file)?;
+            Ok::<(), io::Error>(())
         };
         if let Err(error) = write() {
             tracing::warn!(file = %file.display(), %error, "which prompt texts were shown cannot be kept; they are shown again");
@@ -109,14 +112,7 @@ pub(crate) fn default_folder() -> Option<PathBuf> {
 fn texts(plugin: &LoadedPlugin) -> Vec<PromptText> {
     let adds = plugin.plugin.may(Power::Prompt);
     let mut texts = if adds { plugin.plugin.manifest.prompt_texts() } else { Vec::new() };
-    let guidance = &plugin.plugin.manifest.guidance;
-    let lists =
-        [("prefers", &guidance.preferred), ("avoids", &guidance.avoided), ("suggests the order", &guidance.order)];
-    let lists = lists.iter().filter(|(_, names)| !names.is_empty());
-    let lists: Vec<String> = lists.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect();
-    if !lists.is_empty() {
-        texts.push(PromptText::new("guidance on tools", lists.join("\n")));
-    }
+    texts.extend(plugin.plugin.manifest.guidance_text());
     let tools = plugin.component.iter().flat_map(|component| &component.registration().tools);
     texts.extend(tools.map(|tool| {
         let place = format!("tool {:?}, with the schema of its arguments", tool.spec.name);
