@@ -25,17 +25,17 @@ impl SessionExtensions {
             format
         };
         let Some(from) = format.filter(|from| *from != to) else { return Ok(Ok(())) };
-        let id = slot.id().as_str();
+        let (id, session) = (slot.id().as_str(), self.session.id.as_str());
         if from > to {
             return Ok(unusable(format!(
                 "its state in this session has the `state_version` {from}, which a newer version of the plugin wrote, and this \
-                 version has {to}; use the newer one, or delete the state with `tidegate state clear SESSION --of {id}`"
+                 version has {to}; use the newer one, or delete the state with `tidegate state clear {session} --of {id}`"
             )));
         }
         if !slot.plugin.exports.migrate() {
             return Ok(unusable(format!(
                 "its state in this session has the `state_version` {from}, this version of the plugin has {to} and exports no \
-                 `migration`; delete the state with `tidegate state clear SESSION --of {id}`, or use the version that wrote it"
+                 `migration`; delete the state with `tidegate state clear {session} --of {id}`, or use the version that wrote it"
             )));
         }
         let live = self.instantiate(slot).await?;

@@ -139,7 +139,7 @@ async fn state_of_another_format_that_nothing_migrates_is_not_touched() {
         let failure = say(&session, "!state-set k v").await.unwrap_err();
         assert_eq!(failure.cause, FailureCause::Start);
         assert!(failure.message.contains("exports no `migration`; delete the state with"), "{}", failure.message);
-        assert!(failure.message.contains("`tidegate state clear SESSION --of plugin`"), "{}", failure.message);
+        assert!(failure.message.contains("`tidegate state clear s --of plugin`"), "{}", failure.message);
         settle(&session).await;
         // A condition of a prompt addition does not read a format that the plugin does not know.
         assert!(session.state_value(0, "a").unwrap_err().contains("exports no `migration`"));
