@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidegate::{
-    BreakerState, CallbackKind, CallbackOutcome, CallbackReport, Event, EventKind, PluginInfo, PluginLimits,
+    BreakerScope, BreakerState, CallbackKind, CallbackOutcome, CallbackReport, Called, Event, EventKind, PluginInfo,
+    PluginLimits,
 };
 
 use crate::say::count;
 
-/// Counted while turns run. Times are those of the host: they include what a call waited for, and are never less than what counts
-/// towards a limit.
+/// Counted while turns run. Times are those of the host: they include waiting, and are never less than the time that counts towards a
+/// limit.
 #[derive(Debug, Default)]
 pub(crate) struct PluginUsage {
     callbacks: BTreeMap<(String, CallbackKind), Calls>,
@@ -50,9 +51,15 @@ impl PluginUsage {
             EventKind::ExtensionState { plugin, size_bytes, .. } => {
                 self.plugin(plugin.as_str()).state = Some(*size_bytes);
             }
-            EventKind::ExtensionBreaker { plugin, state: BreakerState::Open, .. } => {
-                self.plugin(plugin.as_str()).opened += 1;
-            }
+            // A trial that was stopped with its turn leaves it open, with no further wait.
+            EventKind::ExtensionBreaker {
+                plugin,
+                called: Called::Callback(_),
+                scope: BreakerScope::Session,
+                state: BreakerState::Open,
+                retry_after_ms: 1..,
+                ..
+            } => self.plugin(plugin.as_str()).opened += 1,
             _ => {}
         }
     }
