@@ -86,6 +86,8 @@ fn text(host: &Loaded) -> std::io::Result<()> {
         }
         if let Some(policy) = on_failure(plugin) {
             writeln!(out, "  on failure: {policy}")?;
+        }
+        if !plugin.callbacks.is_empty() || !plugin.tools.is_empty() {
             writeln!(out, "  limits: {}", limits(plugin))?;
         }
         writeln!(out, "  from {}", print::tidy_path(&plugin.folder.display().to_string()))?;

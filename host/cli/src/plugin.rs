@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
+use tidegate::{PromptText, RuleBucket};
+
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
 use crate::{print, say, screen, style};
@@ -55,23 +57,15 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
         let needed = if setting.default.is_none() { ", has no default" } else { "" };
         writeln!(out, "  setting {name} ({}{needed}): {}", setting.kind.as_str(), flat(&setting.description))?;
     }
-    for rule in &manifest.rules {
+    for rule in manifest.rules.iter().filter(|rule| rule.bucket == RuleBucket::Stream) {
         writeln!(out, "  stream rule {}", flat(&rule.name))?;
     }
-    for prompt in &manifest.prompts {
-        let when: Vec<String> = prompt.when.iter().map(|condition| condition.to_string()).collect();
-        let when = if when.is_empty() { String::new() } else { format!(", when {}", flat(&when.join(", "))) };
-        writeln!(out, "  adds to the prompt ({}{when}): {}", position(prompt.position), flat(&prompt.text))?;
+    let texts: Vec<PromptText> = manifest.prompt_texts().into_iter().chain(manifest.guidance_text()).collect();
+    if !texts.is_empty() {
+        writeln!(out, "  the model reads:")?;
     }
-    let guidance = &manifest.guidance;
-    for (what, names) in [
-        ("lists first", &guidance.preferred),
-        ("lists last", &guidance.avoided),
-        ("suggests the order", &guidance.order),
-    ] {
-        if !names.is_empty() {
-            writeln!(out, "  {what} of tools: {}", flat(&names.join(", ")))?;
-        }
+    for line in print::prompt_lines(&texts, style::out) {
+        writeln!(out, "  {line}")?;
     }
     let grants: Vec<String> = manifest.capabilities.keys().map(|power| format!("{:?}", power.as_str())).collect();
     let path = print::tidy_path(&manifest.folder.display().to_string());
@@ -86,13 +80,4 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     out.flush()?;
     let broken = manifest.findings.iter().any(tidegate::Diagnostic::is_error);
     Ok(if broken { Exit::Failed } else { Exit::Completed })
-}
-
-fn position(position: tidegate::Position) -> &'static str {
-    match position {
-        tidegate::Position::SystemPrefix => "before the system prompt",
-        tidegate::Position::SystemSuffix => "after the system prompt",
-        tidegate::Position::UserPrefix => "before the user's input",
-        tidegate::Position::UserSuffix => "after the user's input",
-    }
 }

@@ -5,7 +5,7 @@
 //! end up in somebody's file. Of an answer that was cancelled or cut off, the text that was shown until then is printed at
 //! the end of the turn.
 
-use tidegate::{Action, Event, EventKind, ExtensionPrompt, Loaded, RegistrationAction, TurnStatus};
+use tidegate::{Action, Event, EventKind, ExtensionPrompt, Loaded, PromptText, RegistrationAction, TurnStatus};
 
 use crate::screen::clean::flat;
 use crate::screen::{self, Answer};
@@ -144,13 +144,7 @@ impl Printer {
         let why = if prompt.changed { "has changed" } else { "is new in this workspace" };
         let line = format!("plugin {} has the model read this; the text {why}:", prompt.plugin);
         self.line(&format!("{} {line}", err(style::WARNING, "!")))?;
-        for one in &prompt.texts {
-            self.line(&format!("  {}", one.place))?;
-            for line in one.text.lines() {
-                self.line(&err(style::DIM, &format!("  │ {line}")))?;
-            }
-        }
-        Ok(())
+        prompt_lines(&prompt.texts, err).iter().try_for_each(|line| self.line(line))
     }
 
     /// What went wrong with a plugin.
@@ -221,6 +215,17 @@ pub(crate) fn tidy_path(path: &str) -> String {
         "" => ".".to_owned(),
         path => flat(path),
     }
+}
+
+/// The strings that a plugin has the model read, each below its place. A bar marks their lines: none can pass for one of the host.
+/// `paint` is that of the stream that they are for.
+pub(crate) fn prompt_lines(texts: &[PromptText], paint: fn(anstyle::Style, &str) -> String) -> Vec<String> {
+    let lines = |one: &PromptText| {
+        let line = |line: &str| paint(style::DIM, &format!("  │ {}", flat(line)));
+        let text = one.text.lines().map(line).collect::<Vec<_>>();
+        std::iter::once(format!("  {}", flat(&one.place))).chain(text)
+    };
+    texts.iter().flat_map(lines).collect()
 }
 
 /// At most `most` characters of a text, on one line and with nothing that acts on a terminal.

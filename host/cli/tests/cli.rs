@@ -290,7 +290,7 @@ fn a_plugin_given_by_a_flag_is_loaded_with_what_it_is_granted() {
     assert_eq!(asks.status.code(), Some(0), "{}", err(&asks));
     for part in [
         "power prompt: says more",
-        "adds to the prompt (after the system prompt): More.",
+        "the model reads:\n    system_suffix\n    │ More.",
         "[[plugin]]\npath = \"more\"\ngrants = [\"prompt\"]",
     ] {
         assert!(out(&asks).contains(part), "{part:?} is not in {}", out(&asks));

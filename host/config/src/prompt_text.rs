@@ -31,6 +31,20 @@ impl Manifest {
         };
         self.prompts.iter().map(of_addition).chain(self.rules.iter().filter_map(of_rule)).collect()
     }
+
+    /// Returns the guidance on tools as it is shown to people: the lists of the manifest. `None` where it gives none. It requires no
+    /// power.
+    pub fn guidance_text(&self) -> Option<PromptText> {
+        let guidance = &self.guidance;
+        let lists = [
+            ("lists first", &guidance.preferred),
+            ("lists last", &guidance.avoided),
+            ("suggests the order", &guidance.order),
+        ];
+        let lists = lists.iter().filter(|(_, names)| !names.is_empty());
+        let lines: Vec<String> = lists.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect();
+        (!lines.is_empty()).then(|| PromptText::new("guidance on tools", lines.join("\n")))
+    }
 }
 
 /// Returns the digest of what a plugin adds: SHA-256 in 64 hexadecimal digits, over every place and text. Equal digests mean that the
