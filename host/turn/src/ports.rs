@@ -1,6 +1,7 @@
 //! What a turn needs from outside, as traits, which other crates implement.
 
 mod files;
+mod journal;
 mod source;
 mod state;
 
@@ -18,6 +19,7 @@ use flow::{
 };
 
 pub use files::{FileKind, FileStatus, Files};
+pub use journal::{Durability, Journal, JournalError, JournalProgress};
 pub use source::{ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate};
 pub use state::{
     PluginSummary, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange,
