@@ -28,7 +28,11 @@ mod session;
 mod snapshot;
 mod text;
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use flow::{BreakerState, PluginId};
 
 pub use catalogue::{METRICS, MetricInfo, MetricKind};
 #[cfg(feature = "serve")]
@@ -41,7 +45,20 @@ use text::Format;
 
 /// The numbers of the sessions that are observed. A clone is the same numbers.
 #[derive(Clone, Debug, Default)]
-pub struct Metrics(Arc<Mutex<Registry>>);
+pub struct Metrics(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    registry: Mutex<Registry>,
+    /// The circuit breakers that extensions have for all sessions. Never locked while `registry` is.
+    breakers: Mutex<Vec<Breaker>>,
+}
+
+/// A circuit breaker that an extension has for all sessions.
+struct Breaker {
+    extension: PluginId,
+    state: Box<dyn Fn() -> Option<BreakerState> + Send + Sync>,
+}
 
 impl Metrics {
     /// Metrics of which nothing was counted yet.
@@ -54,18 +71,56 @@ impl Metrics {
         SessionMetrics::new(self.clone())
     }
 
+    /// Includes a circuit breaker that an extension has for all sessions in the gauge of its state.
+    ///
+    /// No session knows that breaker's state: another session can have changed it, and a reloaded extension has another one. So `state`
+    /// is called whenever the numbers are read, until it returns `None`. It must take no lock under which a session's events are emitted.
+    pub fn watch_breaker(
+        &self,
+        extension: &PluginId,
+        state: impl Fn() -> Option<BreakerState> + Send + Sync + 'static,
+    ) {
+        let mut breakers = self.0.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.retain(|breaker| (breaker.state)().is_some());
+        breakers.push(Breaker { extension: extension.clone(), state: Box::new(state) });
+    }
+
     /// Returns the numbers in the text format of Prometheus, version 0.0.4. A series is there from its first event on.
     pub fn prometheus(&self) -> String {
-        text::render(&self.lock(), Format::Prometheus)
+        text::render(&self.read(), Format::Prometheus)
     }
 
     /// Returns the numbers in the OpenMetrics text format, version 1.0.0. The series are those of [`Metrics::prometheus`].
     pub fn openmetrics(&self) -> String {
-        text::render(&self.lock(), Format::OpenMetrics)
+        text::render(&self.read(), Format::OpenMetrics)
+    }
+
+    /// The numbers with the present states of the breakers that are watched.
+    pub(crate) fn read(&self) -> MutexGuard<'_, Registry> {
+        let mut worst: BTreeMap<PluginId, BreakerState> = BTreeMap::new();
+        let mut breakers = self.0.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.retain(|Breaker { extension, state }| {
+            let state = state();
+            if let Some(state) = state {
+                let of_extension = worst.entry(extension.clone()).or_insert(state);
+                *of_extension = state.max(*of_extension);
+            }
+            state.is_some()
+        });
+        drop(breakers);
+        let mut registry = self.lock();
+        registry.host_breakers(&worst);
+        registry
     }
 
     /// Numbers are valid after every statement, so a panic elsewhere does not matter.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Registry> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Breaker").field("extension", &self.extension).field("state", &(self.state)()).finish()
     }
 }

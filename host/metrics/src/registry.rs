@@ -1,8 +1,8 @@
 //! The numbers: a series for each metric and combination of label values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use flow::BreakerState;
+use flow::{BreakerState, PluginId};
 
 use crate::catalogue::{EXTENSION, Id, METRICS, MOST_LABELS, MetricInfo, MetricKind};
 use crate::labels::{self, Values};
@@ -109,16 +109,18 @@ impl Registry {
         self.show_breaker(&extension);
     }
 
-    /// The breaker of an extension for all sessions is in another state.
-    pub(crate) fn host_breaker(&mut self, extension: &str, state: BreakerState) {
-        let extension = self.admit(EXTENSION, extension, true).to_owned();
-        let before = match state {
-            BreakerState::Closed => self.host_breakers.remove(&extension),
-            BreakerState::HalfOpen | BreakerState::Open => self.host_breakers.insert(extension.clone(), state),
-        };
-        if before.unwrap_or(BreakerState::Closed) != state {
-            self.show_breaker(&extension);
+    /// These are the states of the breakers for all sessions, of each extension the worst.
+    pub(crate) fn host_breakers(&mut self, states: &BTreeMap<PluginId, BreakerState>) {
+        let not_closed = states.iter().filter(|(_, state)| **state != BreakerState::Closed);
+        let mut now: BTreeMap<String, BreakerState> = BTreeMap::new();
+        for (extension, state) in not_closed {
+            // Extensions beyond the limit of label values share one.
+            let worst = now.entry(self.admit(EXTENSION, extension.as_str(), true).to_owned()).or_insert(*state);
+            *worst = (*state).max(*worst);
         }
+        let before = std::mem::replace(&mut self.host_breakers, now);
+        let changed = before.keys().chain(self.host_breakers.keys()).cloned().collect::<BTreeSet<String>>();
+        changed.iter().for_each(|extension| self.show_breaker(extension));
     }
 
     /// Sets the gauge of an extension to the worst state of its breakers.

@@ -129,7 +129,7 @@ fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes
         return refused;
     }
     let format = wanted(request.headers());
-    typed(StatusCode::OK, format.media_type(), text::render(&metrics.lock(), format))
+    typed(StatusCode::OK, format.media_type(), text::render(&metrics.read(), format))
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {

@@ -69,7 +69,8 @@ impl SessionMetrics {
             Kind::ExtensionBreaker { called: Called::Tool(_), .. } => {}
             Kind::ExtensionBreaker { plugin, called: Called::Callback(_), scope, state, .. } => match scope {
                 BreakerScope::Session => self.breaker(plugin, Some(*state)),
-                BreakerScope::Host => self.metrics.lock().host_breaker(plugin.as_str(), *state),
+                // Of which breaker is not in the event; see [`Metrics::watch_breaker`].
+                BreakerScope::Host => {}
             },
             Kind::ExtensionState { plugin, operation, size_bytes, .. } => {
                 self.state(plugin.as_str(), operation, *size_bytes);
@@ -193,10 +194,6 @@ impl SessionMetrics {
     /// A plugin that came has a new breaker, also where it was disabled before.
     fn registration(&mut self, plugin: &PluginId, action: RegistrationAction) {
         self.add(Id::Registrations, &[action.as_str(), plugin.as_str()]);
-        // Another version, or one that is registered anew, has a new breaker for all sessions too.
-        if matches!(action, RegistrationAction::Reload | RegistrationAction::Unregister) {
-            self.metrics.lock().host_breaker(plugin.as_str(), BreakerState::Closed);
-        }
         match action {
             RegistrationAction::Register | RegistrationAction::Reload | RegistrationAction::Enable => {
                 self.breaker(plugin, Some(BreakerState::Closed));

@@ -33,7 +33,7 @@ pub enum MetricValue {
 impl Metrics {
     /// Returns all series, grouped by metric in the order of [`METRICS`](crate::METRICS).
     pub fn points(&self) -> Vec<MetricPoint> {
-        points(&self.lock())
+        points(&self.read())
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::sync::{Arc, Mutex};
+
 use expect_test::expect_file;
 use flow::{
     Action, BreakerScope, BreakerState, CallbackOutcome, ErrorClass, EventKind, RegistrationAction, ToolOutcome,
@@ -102,22 +104,42 @@ fn a_breaker_shows_the_worst_of_the_open_sessions() {
     assert_value(&metrics, "extension_registration_total{action=\"unregister\",extension_id=\"shaky\"}", "1");
 }
 
+/// A breaker that an extension has for all sessions: closed, half open, open, or no longer there.
+fn watched(metrics: &Metrics, extension: &str) -> Arc<Mutex<Option<BreakerState>>> {
+    let breaker = Arc::new(Mutex::new(Some(BreakerState::Closed)));
+    let asked = Arc::clone(&breaker);
+    metrics.watch_breaker(&plugin(extension), move || *asked.lock().unwrap());
+    breaker
+}
+
 #[test]
-fn the_breaker_of_all_sessions_outlives_the_session_that_opened_it() {
+fn the_breaker_of_all_sessions_is_shown_whatever_sessions_do() {
     let (metrics, series) = (Metrics::new(), "extension_breaker_state{extension_id=\"shaky\"}");
-    let (mut first, mut second) = (metrics.session(), metrics.session());
-    observe(&mut first, 1, [registered("shaky"), breaker_of("shaky", BreakerScope::Host, BreakerState::Open)]);
-    drop(first);
-    observe(&mut second, 1, [registered("shaky")]);
+    let set = |breaker: &Mutex<Option<BreakerState>>, state| *breaker.lock().unwrap() = state;
+    let first = watched(&metrics, "shaky");
+    assert_value(&metrics, series, None);
+    set(&first, Some(BreakerState::Open));
     assert_value(&metrics, series, "2");
-    assert_value(&metrics, "extension_breaker_opened_total{extension_id=\"shaky\"}", None);
-    observe(&mut second, 1, [breaker_of("shaky", BreakerScope::Host, BreakerState::HalfOpen)]);
+    let mut session = metrics.session();
+    // A session that changes to another version of the extension, or ends, is not the breaker's owner.
+    let changes = [RegistrationAction::Reload, RegistrationAction::Unregister, RegistrationAction::Register];
+    observe(&mut session, 1, changes.map(|action| changed("shaky", action)));
+    let of_host = |state| breaker_of("shaky", BreakerScope::Host, state);
+    observe(&mut session, 1, [of_host(BreakerState::Open), of_host(BreakerState::Closed)]);
+    assert_value(&metrics, series, "2");
+    drop(session);
+    assert_value(&metrics, series, "2");
+    // Two versions, while sessions change from one to the other: the worst counts.
+    let second = watched(&metrics, "shaky");
+    set(&first, Some(BreakerState::HalfOpen));
     assert_value(&metrics, series, "1");
-    observe(&mut second, 1, [breaker_of("shaky", BreakerScope::Host, BreakerState::Closed)]);
+    set(&second, Some(BreakerState::Open));
+    set(&first, None);
+    assert_value(&metrics, series, "2");
+    assert_eq!(Arc::strong_count(&first), 1, "a breaker that is gone is asked no more");
+    set(&second, None);
     assert_value(&metrics, series, "0");
-    observe(&mut second, 1, [breaker_of("shaky", BreakerScope::Host, BreakerState::Open)]);
-    observe(&mut second, 1, [changed("shaky", RegistrationAction::Reload)]);
-    assert_value(&metrics, series, "0");
+    assert_value(&metrics, "extension_breaker_opened_total{extension_id=\"shaky\"}", None);
 }
 
 #[test]

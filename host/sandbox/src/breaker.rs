@@ -1,7 +1,7 @@
 //! A circuit breaker: skips calls of a plugin that fail repeatedly, with back-off, and reports when its state changes.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flow::{BreakerScope, BreakerState, Called};
@@ -19,8 +19,9 @@ const BACK_OFF_MAX_MS: u64 = 60_000;
 #[derive(Debug)]
 pub(crate) struct Breaker {
     scope: BreakerScope,
-    /// Whether `state.open` is set, for the way that almost every call takes.
-    open: AtomicBool,
+    /// The last reported [`BreakerState`] as a number. It is read without the lock: by almost every call, and by metrics, which can be
+    /// read where a change is reported.
+    reported: AtomicU8,
     state: Mutex<State>,
 }
 
@@ -66,12 +67,18 @@ pub(crate) struct Admitted<'a> {
 impl Breaker {
     /// A closed breaker.
     pub(crate) fn new(scope: BreakerScope) -> Self {
-        Self { scope, open: AtomicBool::new(false), state: Mutex::default() }
+        Self { scope, reported: AtomicU8::new(BreakerState::Closed as u8), state: Mutex::default() }
     }
 
-    /// As [`Breaker::admit`], but nothing changes: what would be said now.
+    /// The state that was reported last, without a lock.
+    pub(crate) fn reported(&self) -> BreakerState {
+        let number = usize::from(self.reported.load(Ordering::Acquire));
+        BreakerState::ALL.get(number).copied().unwrap_or(BreakerState::Closed)
+    }
+
+    /// As [`Breaker::admit`], but nothing changes: what would be decided now.
     pub(crate) fn check(&self, now: impl Fn() -> u64) -> Result<(), String> {
-        if self.open.load(Ordering::Acquire) { self.skips(&self.state(), now()) } else { Ok(()) }
+        if self.reported() == BreakerState::Closed { Ok(()) } else { self.skips(&self.state(), now()) }
     }
 
     /// Lets a call through, or returns the reason why it is skipped; the clock is only read when needed. After the
@@ -83,7 +90,7 @@ impl Breaker {
         report: &'a Report,
     ) -> Result<Admitted<'a>, String> {
         let mut admitted = Admitted { breaker: self, report, called: called.clone(), trial: false };
-        if !self.open.load(Ordering::Acquire) {
+        if self.reported() == BreakerState::Closed {
             return Ok(admitted);
         }
         let mut state = self.state();
@@ -126,6 +133,7 @@ impl Admitted<'_> {
     }
 
     fn changed(&self, state: BreakerState, reason: impl Into<String>, retry_after_ms: u64) {
+        self.breaker.reported.store(state as u8, Ordering::Release);
         let (scope, called) = (self.breaker.scope, self.called.clone());
         (self.report)(Change { scope, state, called, reason: reason.into(), retry_after_ms });
     }
@@ -148,7 +156,6 @@ impl Admitted<'_> {
             None => return false,
         };
         state.open = Some(Open { until: now + back_off, back_off, trial: false });
-        self.breaker.open.store(true, Ordering::Release);
         self.changed(BreakerState::Open, reason, back_off);
         !trial
     }
@@ -159,7 +166,6 @@ impl Admitted<'_> {
             let mut state = self.breaker.state();
             state.open = None;
             state.failures.clear();
-            self.breaker.open.store(false, Ordering::Release);
             self.changed(BreakerState::Closed, "the call that was tried succeeded", 0);
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flow::{BreakerScope, Called, SessionId};
+use flow::{BreakerScope, BreakerState, Called, SessionId};
 
 use crate::breaker::{Admitted, Breaker, Report, WINDOW_MS};
 
@@ -63,6 +63,11 @@ impl HostBreakers {
     /// Two breakers that are closed, and no session counts.
     pub(crate) fn new() -> Self {
         Self { breakers: Breakers::new(BreakerScope::Host), callbacks: Counted::default(), tools: Counted::default() }
+    }
+
+    /// The state of the breaker of the callbacks.
+    pub(crate) fn of_callbacks(&self) -> BreakerState {
+        self.breakers.callbacks.reported()
     }
 }
 
@@ -125,7 +130,7 @@ mod tests {
 
     use std::sync::{Arc, Mutex};
 
-    use flow::{CallbackKind, Called, SessionId};
+    use flow::{BreakerState, CallbackKind, Called, SessionId};
 
     use super::{HostBreakers, SessionBreakers};
 
@@ -166,12 +171,15 @@ mod tests {
         assert_eq!(skipped(&sessions[4], 100).as_deref(), Some(why));
         let tool = Called::Tool("t".into());
         assert!(sessions[4].admit(&tool, || 100).is_ok(), "tools have breakers of their own");
+        assert_eq!(sessions[4].shared.of_callbacks(), BreakerState::Open);
         let trial = admit(&sessions[3], 1002).ok().unwrap();
         let why = "failed repeatedly in 3 sessions within 60 s; a trial call is under way";
         assert_eq!(skipped(&sessions[4], 1002).as_deref(), Some(why));
+        assert_eq!(sessions[4].shared.of_callbacks(), BreakerState::HalfOpen);
         trial.failed(1002);
         assert_eq!(skipped(&sessions[4], 3001).map(|why| why.contains("in 0.0 s")), Some(true), "the back-off doubled");
         admit(&sessions[4], 3002).ok().unwrap().succeeded();
+        assert_eq!(sessions[4].shared.of_callbacks(), BreakerState::Closed);
         assert_eq!(skipped(&sessions[3], 3002), None, "one failure of its own opens nothing");
         let host: Vec<String> = reports.lock().unwrap().iter().filter(|line| line.contains("host")).cloned().collect();
         let expected =

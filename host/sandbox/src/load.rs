@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flow::{CallbackKind, DecidedBy, OnFailure, PluginId, Power, Registered, Registration};
+use flow::{BreakerState, CallbackKind, DecidedBy, OnFailure, PluginId, Power, Registered, Registration};
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::{Component, Linker};
 
@@ -311,6 +311,13 @@ impl Plugin {
     /// The interfaces that its component imports; it is given these and no others.
     pub fn imports(&self) -> &BTreeSet<Interface> {
         &self.loaded.imports
+    }
+
+    /// Returns what gives the state of the circuit breaker that its callbacks have for all sessions, and `None` once neither this plugin
+    /// nor a session that uses it is left. It takes no lock, and does not keep the plugin.
+    pub fn breaker_state(&self) -> impl Fn() -> Option<BreakerState> + Send + Sync + 'static {
+        let breakers = Arc::downgrade(&self.loaded.breakers);
+        move || breakers.upgrade().map(|breakers| breakers.of_callbacks())
     }
 
     /// What it may use up.

@@ -85,6 +85,7 @@ impl LivePlugins {
             problem: None,
             next_serial: shared.records.iter().map(|record| record.serial + 1).max().unwrap_or(0),
         };
+        shared.watch_breakers(None);
         let published = Published { shared: Arc::new(shared), edition: 0, news: VecDeque::new(), standing: Vec::new() };
         Arc::new(Self { desired: Arc::new(Turnstile::new(desired)), published: Mutex::new(published) })
     }
@@ -187,6 +188,7 @@ impl LivePlugins {
     fn publish(&self, shared: Option<Shared>, problems: Vec<String>, desired: &Desired) {
         let mut published = self.published();
         if let Some(shared) = shared {
+            shared.watch_breakers(Some(&published.shared));
             published.shared = Arc::new(shared);
         }
         let of_plugins = published.shared.records.iter().filter_map(|record| record.loaded.problem());

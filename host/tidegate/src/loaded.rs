@@ -67,6 +67,16 @@ impl Shared {
         Ok(Self { basis, operator, records, extensions, warnings, opened: Mutex::default() })
     }
 
+    /// Has the metrics ask for the breakers of the plugins that `before` does not have in this version.
+    pub(crate) fn watch_breakers(&self, before: Option<&Self>) {
+        let Some(metrics) = &self.basis.metrics else { return };
+        let known = before.map_or(&[][..], |before| &before.records);
+        let is_new = |one: &&Record| known.iter().all(|other| !Arc::ptr_eq(&one.loaded, &other.loaded));
+        for component in self.records.iter().filter(is_new).filter_map(|record| record.loaded.component.as_ref()) {
+            metrics.watch_breaker(component.id(), component.breaker_state());
+        }
+    }
+
     /// The plugins' ids.
     pub(crate) fn ids(&self) -> Vec<PluginId> {
         self.records.iter().map(|record| record.loaded.id().clone()).collect()

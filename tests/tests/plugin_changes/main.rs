@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use tidegate::{EventKind, HostError, Operator, PluginEntry, Power, SourceFile};
+use tidegate::{EventKind, HostError, Metrics, Operator, PluginEntry, Power, SourceFile};
+use tidegate_kit::Still;
 
 use place::{KEPT, NEW, Place, Run, component, id, manifest, started};
 
@@ -59,6 +60,37 @@ async fn what_the_model_reads_of_a_plugin_is_shown_before_the_first_turn_with_it
     place.write_operator(&Place::entry("").replace("grants = [", "grants = [\"prompt\", "));
     let changed = shown(&run).await;
     assert!(changed[0].0 && changed[0].1[0] == "user_suffix: Be brief.", "{changed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_metrics_show_the_breaker_of_all_sessions_of_each_version() {
+    let (place, metrics) = (Place::new(""), Metrics::new());
+    // Without a clock that goes on no back-off ends.
+    let builder = place.builder().metrics(&metrics).clock(Arc::new(Still::default()));
+    let host = builder.open().await.unwrap();
+    let shown = || {
+        let text = metrics.prometheus();
+        let line =
+            text.lines().find_map(|line| line.strip_prefix("extension_breaker_state{extension_id=\"conformance\"} "));
+        line.unwrap().to_owned()
+    };
+    let last = started(&place, &host).await;
+    place.write_manifest(&manifest().replace("0.1.0", "0.2.0"));
+    for _ in 0..3 {
+        let run = place.session(&host).await;
+        for _ in 0..3 {
+            run.turn("!error no").await;
+        }
+        run.session.close();
+        run.session.closed().await;
+    }
+    assert_eq!(shown(), "2", "their own breakers went with the sessions");
+    let (text, changes) = last.turn("!count").await;
+    assert_eq!((text.as_str(), changes), ("!count", vec!["reload conformance 0.2.0".to_owned()]));
+    assert_eq!(shown(), "2", "a session that changes to this version does not close its breaker");
+    place.write_manifest(&manifest().replace("0.1.0", "0.3.0"));
+    assert_eq!(last.turn("!count").await.0, NEW);
+    assert_eq!(shown(), "0", "the next version has another breaker");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use tempfile::TempDir;
 use tidegate::{
-    BoxFuture, Delta, Engine, EngineOptions, EventKind, Host, Model, ModelError, ModelStream, Operator, PluginId,
-    Prompt, Session, SessionOptions, StopReason, StreamKind,
+    BoxFuture, Delta, Engine, EngineOptions, EventKind, Host, HostBuilder, Model, ModelError, ModelStream, Operator,
+    PluginId, Prompt, Session, SessionOptions, StopReason, StreamKind,
 };
 
 /// The component of the guest that does what the text it is given says.
@@ -119,10 +119,14 @@ impl Place {
 
     /// A host that follows the operator's file.
     pub(crate) async fn host(&self) -> Host {
+        self.builder().open().await.unwrap()
+    }
+
+    pub(crate) fn builder(&self) -> HostBuilder {
         let file = self.operator_file();
         let operator = Operator::load(&file).unwrap_or_else(|wrong| panic!("{wrong}"));
         let builder = Host::builder(operator).engine(engine()).user_rules(None);
-        builder.follow(move || Operator::load(&file).map_err(|wrong| wrong.in_one_line())).open().await.unwrap()
+        builder.follow(move || Operator::load(&file).map_err(|wrong| wrong.in_one_line()))
     }
 
     pub(crate) async fn session(&self, host: &Host) -> Run {
