@@ -1,15 +1,18 @@
 //! Case 7 with compiled guests: where all callbacks pass, the output is the input, byte for byte.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use flow::{Message, Power, SettingValue};
+use flow::{CallbackKind, CallbackOutcome, CallbackReport, Event, EventKind, Message, Power, SettingValue};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use sandbox::{ComponentSource, EngineOptions, PluginSource, Sandbox, SandboxHost};
 use store::{MemoryStore, StoreOptions};
 use tidegate_kit::{CUTS, ScriptedModel, drain, rule_set, shown, text};
+use turn::ports::ExtensionHost as _;
 use turn::{CancellationToken, Session, SystemClock};
 
 fn build(guest: &str) -> Arc<[u8]> {
@@ -53,8 +56,17 @@ fn host(sandbox: &Sandbox, rewrite: bool) -> Arc<SandboxHost> {
     Arc::new(SandboxHost::new(plugins.into(), Arc::new(store)).unwrap())
 }
 
-/// Answers with these texts, a turn each, in one session; what is shown of each, and what the conversation has of it.
-async fn run(host: &Arc<SandboxHost>, inputs: &[(String, usize)]) -> Vec<(String, Option<String>)> {
+/// What became of an answer.
+struct Answered {
+    /// What was shown of it.
+    shown: String,
+    /// What the conversation has of it.
+    kept: Option<String>,
+    callbacks: Vec<CallbackReport>,
+}
+
+/// Answers with these texts, a turn each, in one session.
+async fn run(host: &Arc<SandboxHost>, inputs: &[(String, usize)]) -> Vec<Answered> {
     let model = ScriptedModel::new(inputs.iter().map(|(words, cut)| text(words, *cut)));
     let mut parts = tidegate_kit::parts(&model, vec![], rule_set(&[], |_| {}));
     parts.extensions = Arc::<SandboxHost>::clone(host);
@@ -66,10 +78,35 @@ async fn run(host: &Arc<SandboxHost>, inputs: &[(String, usize)]) -> Vec<(String
         session.run(vec![Message::user("go")], &CancellationToken::new()).await;
         let history = session.history();
         let answer = history[before..].iter().find(|message| message.role == flow::Role::Assistant);
-        found.push((shown(&drain(&mut events)), answer.map(|message| message.plain_text())));
+        let kept = answer.map(|message| message.plain_text());
+        let events = drain(&mut events);
+        found.push(Answered {
+            shown: shown(&events),
+            kept,
+            callbacks: events.into_iter().filter_map(report).collect(),
+        });
     }
     session.close().await;
     found
+}
+
+fn report(event: Event) -> Option<CallbackReport> {
+    match event.kind {
+        EventKind::ExtensionCallback(report) => Some(report),
+        _ => None,
+    }
+}
+
+/// A plugin and one of its callbacks.
+type Handler = (String, CallbackKind);
+
+/// What every turn can call of these plugins. No rule fires, so nobody is notified of one.
+fn handlers(host: &SandboxHost) -> BTreeSet<Handler> {
+    let of_plugin = |one: flow::Registration| {
+        one.callbacks.into_iter().map(move |callback| (one.plugin.to_string(), callback.kind()))
+    };
+    let all = host.registrations().into_iter().flat_map(of_plugin);
+    all.filter(|(_, callback)| *callback != CallbackKind::TtsrTriggered).collect()
 }
 
 /// Some texts with chunkings.
@@ -84,15 +121,29 @@ fn guests_that_pass_change_no_byte(rewrite: bool) {
     let host = host(&Sandbox::new(&EngineOptions { cache_dir: None, max_instances: 16 }).unwrap(), rewrite);
     let config =
         ProptestConfig { cases: 200, max_shrink_iters: 500, failure_persistence: None, ..ProptestConfig::default() };
+    let passed = RefCell::new(BTreeSet::new());
     let checked = TestRunner::new(config).run(&inputs(), |inputs| {
-        for ((words, _), (shown, answer)) in inputs.iter().zip(runtime.block_on(run(&host, &inputs))) {
-            prop_assert_eq!(&shown, words);
+        for ((words, _), answered) in inputs.iter().zip(runtime.block_on(run(&host, &inputs))) {
+            prop_assert_eq!(&answered.shown, words);
             // An answer of white space alone does not join the conversation.
-            prop_assert_eq!(answer.as_ref().unwrap_or(words), words);
+            prop_assert_eq!(answered.kept.as_ref().unwrap_or(words), words);
+            for report in answered.callbacks {
+                match report.outcome {
+                    CallbackOutcome::Passed => {
+                        passed.borrow_mut().insert((report.plugin.to_string(), report.callback));
+                    }
+                    CallbackOutcome::Skipped(_) => {}
+                    CallbackOutcome::Changed
+                    | CallbackOutcome::NotPermitted(_)
+                    | CallbackOutcome::Failed(_)
+                    | CallbackOutcome::Ignored(_) => prop_assert!(false, "{report:?}"),
+                }
+            }
         }
         Ok(())
     });
     checked.unwrap_or_else(|failed| panic!("{failed}"));
+    assert_eq!(passed.into_inner(), handlers(&host), "a callback that never ran changes no byte either");
 }
 
 #[test]
