@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{Place, Say, code, err, recording};
+use support::{Place, Say, code, err, out, recording};
 
 /// A workspace with a plugin that adds this text to the prompt.
 fn place(text: &str) -> Place {
@@ -68,5 +68,8 @@ fn a_plugin_without_the_power_has_the_model_read_nothing() {
         "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n[[plugin]]\npath = \"habits\"\n",
     );
     let output = place.run(&["run", "hello"]);
+    assert_eq!((code(&output), out(&output).as_str()), (2, ""), "{}", err(&output));
+    let why = "error[plugin-power-not-granted]: plugin `habits`: requests the power `prompt`, which is not granted";
+    assert!(err(&output).starts_with(why), "{}", err(&output));
     assert!(!err(&output).contains("has the model read"), "{}", err(&output));
 }
