@@ -64,7 +64,7 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     if !texts.is_empty() {
         writeln!(out, "  the model reads:")?;
     }
-    for line in print::prompt_lines(&texts, style::out) {
+    for line in print::prompt_lines(&texts, screen::out_columns(), style::out) {
         writeln!(out, "  {line}")?;
     }
     let grants: Vec<String> = manifest.capabilities.keys().map(|power| format!("{:?}", power.as_str())).collect();

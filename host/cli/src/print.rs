@@ -8,6 +8,7 @@
 use tidegate::{Action, Event, EventKind, ExtensionPrompt, Loaded, PromptText, RegistrationAction, TurnStatus};
 
 use crate::screen::clean::flat;
+use crate::screen::wrap::{CONTINUED, ROW, text_columns, wrapped};
 use crate::screen::{self, Answer};
 use crate::shown::Shown;
 use crate::style::{self, err};
@@ -144,7 +145,7 @@ impl Printer {
         let why = if prompt.changed { "has changed" } else { "is new in this workspace" };
         let line = format!("plugin {} has the model read this; the text {why}:", prompt.plugin);
         self.line(&format!("{} {line}", err(style::WARNING, "!")))?;
-        prompt_lines(&prompt.texts, err).iter().try_for_each(|line| self.line(line))
+        prompt_lines(&prompt.texts, screen::note_columns(), err).iter().try_for_each(|line| self.line(line))
     }
 
     /// What went wrong with a plugin.
@@ -217,12 +218,21 @@ pub(crate) fn tidy_path(path: &str) -> String {
     }
 }
 
-/// The strings that a plugin has the model read, each below its place. A bar marks their lines: none can pass for one of the host.
-/// `paint` is that of the stream that they are for.
-pub(crate) fn prompt_lines(texts: &[PromptText], paint: fn(anstyle::Style, &str) -> String) -> Vec<String> {
+/// The strings that a plugin has the model read, each below its place. A bar marks their lines: none can pass for one of the host, also
+/// where a line continues. `columns` are those of the terminal that they are for, if it is one. `paint` is that of its stream.
+pub(crate) fn prompt_lines(
+    texts: &[PromptText],
+    columns: Option<usize>,
+    paint: fn(anstyle::Style, &str) -> String,
+) -> Vec<String> {
+    let rows = |line: &str| -> Vec<String> {
+        let line = flat(line);
+        let parts = columns.map_or_else(|| vec![line.clone()], |columns| wrapped(&line, text_columns(columns)));
+        let begins = std::iter::once(ROW).chain(std::iter::repeat(CONTINUED));
+        begins.zip(parts).map(|(begin, part)| paint(style::DIM, &format!("{begin}{part}"))).collect()
+    };
     let lines = |one: &PromptText| {
-        let line = |line: &str| paint(style::DIM, &format!("  │ {}", flat(line)));
-        let text = one.text.lines().map(line).collect::<Vec<_>>();
+        let text = one.text.lines().flat_map(rows).collect::<Vec<_>>();
         std::iter::once(format!("  {}", flat(&one.place))).chain(text)
     };
     texts.iter().flat_map(lines).collect()

@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{Place, Say, code, err, out, recording};
+use support::{Place, Say, code, err, out, plain, recording};
 
 /// A workspace with a plugin that adds this text to the prompt.
 fn place(text: &str) -> Place {
@@ -72,4 +72,22 @@ fn a_plugin_without_the_power_has_the_model_read_nothing() {
     let why = "error[plugin-power-not-granted]: plugin `habits`: requests the power `prompt`, which is not granted";
     assert!(err(&output).starts_with(why), "{}", err(&output));
     assert!(!err(&output).contains("has the model read"), "{}", err(&output));
+}
+
+#[test]
+fn a_line_that_is_too_long_for_the_terminal_is_continued_behind_a_bar() {
+    let (prose, wide) = ("Write plainly. ".repeat(12), "\u{884c}".repeat(60));
+    let place = place(&format!("{}\n{wide}", prose.trim_end()));
+    for arguments in [&["run", "hello"][..], &["plugin", "show", "habits"]] {
+        let printed = plain(&place.at_terminal(arguments, &mut |_| unreachable!("nothing is asked")));
+        let rows = |begin: &str| -> Vec<String> {
+            printed.lines().filter_map(|line| Some(line.split_once(begin)?.1.to_owned())).collect()
+        };
+        assert_eq!(rows("  │ ").len() + rows("  ┊ ").len(), 6, "{printed}");
+        assert_eq!(rows("  │ ")[0], "Write plainly. ".repeat(5) + "Write ", "{printed}");
+        assert_eq!(rows("  ┊ ")[2], "\u{884c}".repeat(60 - 44), "{printed}");
+    }
+    // Who reads a file or a pipe gets the lines as they are.
+    let output = place.run(&["plugin", "show", "habits"]);
+    assert!(out(&output).contains(&format!("    │ {}\n    │ {wide}\n", prose.trim_end())), "{}", out(&output));
 }

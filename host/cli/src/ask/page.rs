@@ -4,24 +4,14 @@
 //! host. What is invisible is escaped (`screen::clean::exact`), and the question mentions it.
 
 use tidegate::Question;
-use unicode_width::UnicodeWidthChar;
 
 use crate::screen::clean::{exact, flat, has_right_to_left};
+use crate::screen::wrap::{CONTINUED, ROW, text_columns, wrapped};
 use crate::style::{self, err};
-
-/// Begins a row of a value.
-const VALUE: &str = "  │ ";
-/// Begins a row that continues the one before it.
-const CONTINUED: &str = "  ┊ ";
-/// Columns kept free: the gutter, the beginning of a row, and some for characters that a terminal draws wider than
-/// expected.
-const MARGIN: usize = 12;
-/// A value is never cut into narrower rows than this.
-const MIN_COLUMNS: usize = 16;
 
 /// The rows of a question at a terminal with so many columns.
 pub(super) fn lines(question: &Question, columns: usize) -> Vec<String> {
-    let columns = columns.saturating_sub(MARGIN).max(MIN_COLUMNS);
+    let columns = text_columns(columns);
     let mut rows = vec![format!("{} {}", err(style::WARNING, "?"), err(style::STRONG, &flat(&question.call.name)))];
     let origin = format!("session {}, call {}", question.session, question.call.id);
     for line in [&question.reason, &origin].into_iter().chain(&question.preview.notes) {
@@ -81,29 +71,11 @@ fn value(
     for line in shown.split('\n').filter(|_| !shown.is_empty()) {
         let look = style_of(line);
         for (index, part) in wrapped(line, columns).into_iter().enumerate() {
-            let begin = if index == 0 { VALUE } else { CONTINUED };
+            let begin = if index == 0 { ROW } else { CONTINUED };
             let part = look.map_or_else(|| part.clone(), |look| err(look, &part));
             rows.push(format!("{}{part}", err(style::DIM, begin)));
         }
     }
-}
-
-/// A line in parts of so many columns.
-fn wrapped(line: &str, columns: usize) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut used = 0;
-    for c in line.chars() {
-        let width = c.width().unwrap_or(1);
-        if used + width > columns && used > 0 {
-            parts.push(String::new());
-            used = 0;
-        }
-        used += width;
-        if let Some(last) = parts.last_mut() {
-            last.push(c);
-        }
-    }
-    parts
 }
 
 #[cfg(test)]
@@ -147,7 +119,7 @@ mod tests {
         assert_eq!(rows[3], "  runs with sh");
         assert!(rows[4].starts_with("  command: (escaped: it has invisible characters"), "{}", rows[4]);
         let body: Vec<&String> =
-            rows[5..].iter().filter(|row| row.starts_with(VALUE) || row.starts_with(CONTINUED)).collect();
+            rows[5..].iter().filter(|row| row.starts_with(ROW) || row.starts_with(CONTINUED)).collect();
         assert!(rows.iter().all(|row| row.starts_with("  ") || row == "? shell"), "{rows:?}");
         assert!(body.iter().all(|row| row.chars().count() <= 60), "{rows:?}");
         assert!(rows.contains(&"  │ Run it? [y/N] y".to_owned()));
@@ -164,7 +136,7 @@ mod tests {
         assert_eq!(rows[5], "  │ ls\\r       \\u{202e}x\\u{200b}");
         let rows = plain(&question(&[("a\nb\u{202e}", ""), ("c", "\n\n"), ("d", "א")], None), 80);
         assert_eq!(rows[4], "  a\\nb\\u{202e}: (empty)");
-        assert_eq!(rows[5..9], ["  c:", VALUE, VALUE, VALUE]);
+        assert_eq!(rows[5..9], ["  c:", ROW, ROW, ROW]);
         assert!(rows.iter().any(|row| row.contains("right-to-left")), "{rows:?}");
     }
 

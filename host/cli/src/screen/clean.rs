@@ -18,6 +18,11 @@ pub(crate) const GUTTER: char = '▌';
 /// Characters that look like [`GUTTER`] in common fonts.
 const LIKE_GUTTER: [char; 11] = ['▉', '▊', '▋', '▌', '▍', '▎', '▏', '┃', '❘', '❙', '❚'];
 
+/// Whether a character is written out where it could pass for the gutter.
+pub(crate) fn is_like_gutter(c: char) -> bool {
+    LIKE_GUTTER.contains(&c)
+}
+
 /// The most combining marks on one character. More would be drawn over neighbouring lines.
 const MAX_MARKS: u32 = 4;
 
@@ -65,7 +70,7 @@ impl Cleaner {
 
     fn hides(&mut self, c: char) -> bool {
         self.marks = if is_mark(c) { self.marks + 1 } else { 0 };
-        (is_hidden(c) && !self.joins(c)) || self.marks > MAX_MARKS || (self.guard && LIKE_GUTTER.contains(&c))
+        (is_hidden(c) && !self.joins(c)) || self.marks > MAX_MARKS || (self.guard && is_like_gutter(c))
     }
 
     /// Whether an invisible character has its ordinary meaning here: inside an emoji, or between letters of a script that
@@ -142,7 +147,7 @@ pub(crate) fn exact(text: &str) -> (String, bool) {
         .map(|c| {
             marks = if is_mark(c) { marks + 1 } else { 0 };
             let hidden = !matches!(c, '\n' | '\t') && (is_hidden(c) || is_odd_blank(c));
-            hidden || marks > MAX_MARKS || c == TAB || LIKE_GUTTER.contains(&c)
+            hidden || marks > MAX_MARKS || c == TAB || is_like_gutter(c)
         })
         .collect();
     if !odd.contains(&true) {

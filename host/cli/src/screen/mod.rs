@@ -14,6 +14,7 @@ pub(crate) mod log;
 mod sink;
 pub(crate) mod table;
 pub(crate) mod terminal;
+pub(crate) mod wrap;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -38,6 +39,16 @@ pub(crate) fn share() {
 /// Whether the model's text is printed as it streams: somebody watches it.
 pub(crate) fn is_live() -> bool {
     is_terminal(Stream::Out)
+}
+
+/// The columns of the terminal that shows standard output, if one does.
+pub(crate) fn out_columns() -> Option<usize> {
+    is_terminal(Stream::Out).then(|| terminal::columns(io::stdout()))
+}
+
+/// The columns of the terminal that shows the host's lines, if one does.
+pub(crate) fn note_columns() -> Option<usize> {
+    is_terminal(Stream::Err).then(|| terminal::columns(io::stderr()))
 }
 
 fn is_shared() -> bool {

@@ -1,6 +1,7 @@
 //! What a terminal is asked: its size, and to forget what was typed before a question.
 
 use std::io::{BufRead, IsTerminal, Read, stderr, stdin};
+use std::os::fd::AsFd;
 
 /// The most bytes of an answer.
 const MAX_ANSWER: u64 = 4096;
@@ -10,9 +11,18 @@ pub(crate) fn is_interactive() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
-/// Columns and rows; 80 and 24 where the terminal does not know.
+/// Columns and rows of standard error; 80 and 24 where the terminal does not know.
 pub(crate) fn size() -> (usize, usize) {
-    match rustix::termios::tcgetwinsize(stderr()) {
+    size_of(stderr())
+}
+
+/// Columns of a terminal; 80 where it does not know.
+pub(crate) fn columns(terminal: impl AsFd) -> usize {
+    size_of(terminal).0
+}
+
+fn size_of(terminal: impl AsFd) -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(terminal) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
         _ => (80, 24),
     }

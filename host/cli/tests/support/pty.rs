@@ -28,6 +28,7 @@ impl Place {
             .env("TIDEGATE", env!("CARGO_BIN_EXE_tidegate"))
             .env("XDG_CACHE_HOME", outside("cache"))
             .env("XDG_CONFIG_HOME", outside("user"))
+            .env("XDG_STATE_HOME", outside("state"))
             .env("TERM", "xterm-256color")
             .env("SHELL", "/bin/sh")
             .env_remove("NO_COLOR")

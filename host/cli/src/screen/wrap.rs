@@ -1,0 +1,86 @@
+//! Cuts long lines at the width of the terminal, so that the host begins each row of a text that others wrote.
+
+use unicode_width::UnicodeWidthChar;
+
+use super::clean;
+
+/// Begins a row of a text.
+pub(crate) const ROW: &str = "  │ ";
+/// Begins a row that continues the one before it.
+pub(crate) const CONTINUED: &str = "  ┊ ";
+/// Columns kept free: the gutter, the beginning of a row, and some for characters that a terminal draws wider than
+/// expected.
+const MARGIN: usize = 12;
+/// A text is never cut into narrower rows than this.
+const MIN_COLUMNS: usize = 16;
+
+/// The columns for the text of a row, where the terminal has so many.
+pub(crate) fn text_columns(terminal: usize) -> usize {
+    terminal.saturating_sub(MARGIN).max(MIN_COLUMNS)
+}
+
+/// A line in parts of at most so many columns, cut after a space where one is in the second half of a part. Joined, they are the line.
+pub(crate) fn wrapped(line: &str, columns: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    let (mut part, mut used) = (String::new(), 0);
+    // The end of the last space of the part: bytes and columns.
+    let mut space = (0, 0);
+    for c in line.chars() {
+        let width = width(c);
+        while used + width > columns && used > 0 {
+            let (at, before) = if space.1 > columns / 2 { space } else { (part.len(), used) };
+            let rest = part.split_off(at);
+            parts.push(std::mem::replace(&mut part, rest));
+            (used, space) = (used - before, (0, 0));
+        }
+        used += width;
+        part.push(c);
+        if c == ' ' {
+            space = (part.len(), used);
+        }
+    }
+    parts.push(part);
+    parts
+}
+
+/// The most columns that a character takes at a terminal.
+fn width(c: char) -> usize {
+    match c {
+        '\t' => 8,
+        // It is written out where the model's text shares the terminal.
+        _ if clean::is_like_gutter(c) => c.escape_unicode().count(),
+        _ => c.width().unwrap_or(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_is_too_wide_and_nothing_is_lost() {
+        let cases: [(&str, &[&str]); 10] = [
+            ("", &[""]),
+            ("0123456789", &["0123456789"]),
+            ("0123456789a", &["0123456789", "a"]),
+            ("be brief and kind", &["be brief ", "and kind"]),
+            ("no spaceshere", &["no spacesh", "ere"]),
+            ("日本語日本語", &["日本語日本", "語"]),
+            ("a\tb\tc", &["a\tb", "\tc"]),
+            ("12 ▌x", &["12 ", "▌x"]),
+            ("123456 78\t", &["123456 ", "78\t"]),
+            ("12345 678\t", &["12345 ", "678", "\t"]),
+        ];
+        for (line, parts) in cases {
+            assert_eq!(wrapped(line, 10), parts, "{line:?}");
+            for columns in 1..12 {
+                assert_eq!(wrapped(line, columns).concat(), line);
+            }
+        }
+    }
+
+    #[test]
+    fn a_terminal_that_is_too_narrow_has_rows_all_the_same() {
+        assert_eq!((text_columns(0), text_columns(20), text_columns(100)), (16, 16, 88));
+    }
+}
