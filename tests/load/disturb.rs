@@ -1,5 +1,6 @@
 //! What happens to the sessions of a run: plugins are reloaded, and the server of the state restarts.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,15 +13,19 @@ use crate::tally::{Count, Tally};
 /// How long the server is away: several turns of every session.
 const AWAY: Duration = Duration::from_millis(700);
 
-/// Edits the plugins one after the other, without end.
-pub(crate) async fn reload(every: Option<u64>, place: Arc<Place>, tally: Arc<Tally>) -> Result<()> {
-    let Some(every) = every else { return Ok(()) };
-    for edit in 0.. {
+/// Edits the plugins one after the other, without end, where they are to be reloaded.
+///
+/// # Errors
+/// A plugin cannot be edited.
+pub(crate) async fn reload(every: Option<u64>, place: &Place, tally: &Tally) -> Result<Infallible> {
+    let Some(every) = every else { return std::future::pending().await };
+    let mut edit = 0;
+    loop {
         tokio::time::sleep(Duration::from_secs(every)).await;
         place.edit(edit)?;
         tally.add(Count::Reload);
+        edit += 1;
     }
-    Ok(())
 }
 
 /// Restarts the server, at equal distances.

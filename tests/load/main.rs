@@ -13,11 +13,12 @@ mod recorded;
 mod tally;
 mod worker;
 
+use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use tokio::task::JoinSet;
 
 use crate::place::Place;
@@ -58,19 +59,9 @@ async fn run(plan: &Plan) -> Result<Arc<Tally>> {
         workers.spawn(worker::work(number, plan.clone(), Arc::clone(&place), Arc::clone(&tally), end));
     }
     let watch = tokio::spawn(memory::watch(plan.seconds, Arc::clone(&tally)));
-    let reload = tokio::spawn(disturb::reload(plan.reload, Arc::clone(&place), Arc::clone(&tally)));
     let restart = tokio::spawn(disturb::restart(plan.clone(), Arc::clone(&place), Arc::clone(&tally), end));
-    let mut done = Vec::new();
-    while let Some(one) = workers.join_next().await {
-        done.push(one??);
-    }
+    let done = all(workers, disturb::reload(plan.reload, &place, &tally)).await?;
     restart.await??;
-    // Sessions wait for reloads, so that these have no end of their own.
-    reload.abort();
-    match reload.await {
-        Err(ended) if ended.is_cancelled() => {}
-        ended => ended??,
-    }
     watch.await??;
     // Read by nobody's session: what is stored once all are closed.
     for one in &done {
@@ -78,4 +69,48 @@ async fn run(plan: &Plan) -> Result<Arc<Tally>> {
     }
     place.check_metrics(&tally);
     Ok(tally)
+}
+
+/// What all sessions did. They wait for reloads, which therefore have no end of their own, and without which some would wait for ever.
+///
+/// # Errors
+/// The first error of a session, or that of the reloads.
+async fn all<T: 'static>(
+    mut workers: JoinSet<Result<T>>,
+    reload: impl Future<Output = Result<Infallible>>,
+) -> Result<Vec<T>> {
+    let mut reload = std::pin::pin!(reload);
+    let mut done = Vec::new();
+    loop {
+        tokio::select! {
+            worker = workers.join_next() => match worker {
+                Some(one) => done.push(one??),
+                None => return Ok(done),
+            },
+            ended = &mut reload => match ended.context("plugins cannot be reloaded")? {},
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use anyhow::bail;
+    use tokio::task::JoinSet;
+
+    use super::{Result, all};
+
+    #[tokio::test]
+    async fn reloads_that_end_end_the_sessions_that_wait_for_them() {
+        let mut workers = JoinSet::<Result<()>>::new();
+        workers.spawn(async { Ok(()) });
+        workers.spawn(std::future::pending());
+        let reload = async {
+            tokio::task::yield_now().await;
+            bail!("the disk is full")
+        };
+        let error = all(workers, reload).await.unwrap_err();
+        assert_eq!(format!("{error:#}"), "plugins cannot be reloaded: the disk is full");
+    }
 }
