@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{FailureCause, PluginId, SessionId, TextAnswer};
+use flow::{FailureCause, PluginId, SessionId, TextAnswer, TextPlace};
 use store::{DiskStore, StoreOptions};
 use support::{Stage, patient, sandbox, say, source};
 use tidegate_sandbox::{GuestLimits, Plugin, PluginSource, SandboxHost, Setting};
@@ -15,9 +15,13 @@ use turn::ports::{AttemptEnd, ExtensionHost as _, Extensions, StateEntry, StateL
 
 /// The guest `versioned`, whose migration fails like this, as a plugin with this `state_version`.
 fn versioned(failure: &str, state_version: u32) -> Plugin {
+    versioned_as(&plugin(), failure, state_version)
+}
+
+fn versioned_as(id: &PluginId, failure: &str, state_version: u32) -> Plugin {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests/versioned");
     let built = tidegate_build::build(&folder, &tidegate_build::Options::default(), &mut |_| {}).unwrap();
-    let mut source = patient(source("plugin", built.bytes));
+    let mut source = patient(source(id.as_str(), built.bytes));
     source.settings.insert("failure".into(), Setting::Text(failure.into()));
     if failure == "loop" {
         source.limits = GuestLimits { turn_time: Duration::from_millis(50), ..source.limits };
@@ -41,7 +45,11 @@ fn disk(folder: &Path) -> Arc<dyn StateStore> {
 }
 
 async fn session(folder: &Path, plugin: Plugin) -> Arc<dyn Extensions> {
-    let host = SandboxHost::new(vec![plugin], disk(folder)).unwrap();
+    session_of(folder, vec![plugin]).await
+}
+
+async fn session_of(folder: &Path, plugins: Vec<Plugin>) -> Arc<dyn Extensions> {
+    let host = SandboxHost::new(plugins, disk(folder)).unwrap();
     let stage = Arc::new(Stage::default());
     host.open(&SessionId::new("s"), Arc::clone(&stage) as _, stage as _).await.unwrap()
 }
@@ -55,19 +63,27 @@ async fn ask(extensions: &Arc<dyn Extensions>, text: &str) -> String {
 
 /// What is on disk: the version and `KEY=VALUE`.
 async fn stored(folder: &Path) -> (Option<u32>, Vec<String>) {
+    stored_of(folder, &plugin()).await
+}
+
+async fn stored_of(folder: &Path, plugin: &PluginId) -> (Option<u32>, Vec<String>) {
     let state = disk(folder).open(&SessionId::new("s")).await.unwrap();
-    let stored = state.load(&plugin()).await.unwrap();
+    let stored = state.load(plugin).await.unwrap();
     let entry = |entry: StateEntry| format!("{}={}", entry.key, String::from_utf8_lossy(&entry.value));
     (stored.version, stored.entries.into_iter().map(entry).collect())
 }
 
 /// What the first version, which named no `state_version`, left behind.
 async fn write_first(folder: &Path) {
+    write_first_of(folder, &plugin()).await;
+}
+
+async fn write_first_of(folder: &Path, plugin: &PluginId) {
     let state = disk(folder).open(&SessionId::new("s")).await.unwrap();
     let entry = |key: &str, value: &str| {
         turn::ports::StateChange::Set(StateEntry::written(key, value.as_bytes(), StateLifetime::Session, 1))
     };
-    state.apply(&plugin(), vec![entry("a", "one"), entry("b", "two")].into());
+    state.apply(plugin, vec![entry("a", "one"), entry("b", "two")].into());
     state.settle(Duration::from_secs(5)).await.unwrap();
 }
 
@@ -127,6 +143,34 @@ async fn a_migration_that_fails_leaves_the_state_and_ends_the_work_of_the_plugin
             settle(&session).await;
         }
         assert_eq!(stored(folder.path()).await, (None, vec!["a=one".to_owned(), "b=two".to_owned()]), "{how}");
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_whose_migration_fails_keeps_no_other_plugin_from_its_work() {
+    let other: PluginId = "other".parse().unwrap();
+    // The states are loaded by the first call of each plugin, or before it for the conditions of prompt additions.
+    for preloaded in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        write_first(folder.path()).await;
+        write_first_of(folder.path(), &other).await;
+        {
+            let plugins = vec![versioned("error", 2), versioned_as(&other, "", 2)];
+            let session = session_of(folder.path(), plugins).await;
+            if preloaded {
+                settle(&session).await;
+                assert_eq!(session.state_value(1, "v2/a"), Ok(Some(b"one (from 1)".to_vec())));
+            }
+            let failure = say(&session, "c=three").await.unwrap_err();
+            assert!(failure.message.starts_with("its state cannot be migrated"), "{}", failure.message);
+            let answer = session.plain_text(1, "c=three", &TextPlace::default()).await;
+            let all = "v2/a=one (from 1) v2/b=two (from 1) v2/c=three";
+            assert_eq!(answer, Ok(TextAnswer::Replace(all.to_owned())), "{preloaded}");
+            settle(&session).await;
+        }
+        assert_eq!(stored(folder.path()).await, (None, vec!["a=one".to_owned(), "b=two".to_owned()]));
+        let migrated = ["v2/a=one (from 1)", "v2/b=two (from 1)", "v2/c=three"].map(str::to_owned);
+        assert_eq!(stored_of(folder.path(), &other).await, (Some(2), migrated.into()));
     }
 }
 
