@@ -45,6 +45,8 @@ pub struct Manifest {
     pub build: Option<BuildKind>,
     /// The format of what it keeps in `state`, from 1.
     pub state_version: u32,
+    /// Where that is declared, unless it is 1.
+    pub state_version_place: Option<Location>,
     /// Whether callbacks for which its component registers nothing else fail closed (true) or are skipped (false).
     pub fails_closed: Option<bool>,
     /// The powers it asks for, each with why.
@@ -165,7 +167,9 @@ impl Manifest {
         if !document.found.is_empty() {
             return Err(Diagnostics(document.found));
         }
-        Ok(Self { component, settings, rules, prompts, findings, unmet, ..Self::plain(source, typed, id) })
+        let state_version_place = (typed.state_version > 1).then(|| document.key_place(&steps!["state_version"]));
+        let plain = Self::plain(source, typed, id);
+        Ok(Self { component, settings, rules, prompts, findings, unmet, state_version_place, ..plain })
     }
 
     /// What needs no further check.
@@ -190,6 +194,7 @@ impl Manifest {
             component: None,
             build: typed.build.map(|build| build.kind),
             state_version: typed.state_version,
+            state_version_place: None,
             fails_closed: typed.on_failure.map(OnFailureWord::closed),
             capabilities: asked.into_iter().filter_map(|(power, why)| Some((power, why?))).collect(),
             limits: LimitRequests::of(&typed.limits),

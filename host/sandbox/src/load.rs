@@ -308,6 +308,11 @@ impl Plugin {
         &self.loaded.tools
     }
 
+    /// Whether its component exports `migration`, which is called where an older version wrote the state of a session.
+    pub fn migrates(&self) -> bool {
+        self.loaded.exports.migrate()
+    }
+
     /// The interfaces that its component imports; it is given these and no others.
     pub fn imports(&self) -> &BTreeSet<Interface> {
         &self.loaded.imports

@@ -22,7 +22,7 @@ use crate::rulebook::WithRulebook;
 use crate::shown_prompts::ShownPrompts;
 use crate::state::Stored;
 use crate::toolbox::{Decisions, Toolbox};
-use crate::{Engine, HostError, SessionOptions, stale};
+use crate::{Engine, HostError, SessionOptions};
 use config::in_one_line;
 
 /// What stays the same as long as a host exists.
@@ -63,7 +63,7 @@ impl Shared {
         let (store, clock) = (Arc::clone(&basis.stored.sessions), Arc::clone(&basis.clock));
         let extensions =
             SandboxHost::with_clock(components, store, clock)?.with_session_bytes(operator.state.session_bytes);
-        let warnings = enabled().filter_map(|loaded| stale::warning(&loaded.plugin)).collect();
+        let warnings = enabled().flat_map(|loaded| loaded.warnings()).collect();
         Ok(Self { basis, operator, records, extensions, warnings, opened: Mutex::default() })
     }
 

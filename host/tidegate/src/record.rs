@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use config::{ConfiguredPlugin, FileStamp, Operator, PluginEntry};
-use flow::{PluginId, RegistrationAction};
+use flow::{Diagnostic, DiagnosticCode as Code, PluginId, RegistrationAction};
+use sandbox::Interface;
 use turn::ports::ExtensionChange;
 
-use crate::{Engine, HostError, load};
+use crate::{Engine, HostError, load, stale};
 
 /// A plugin of a host.
 #[derive(Clone)]
@@ -76,6 +77,23 @@ impl LoadedPlugin {
 
     pub(crate) fn id(&self) -> &PluginId {
         &self.plugin.manifest.id
+    }
+
+    /// What is wrong with it and does not keep it from being used.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
+        stale::warning(&self.plugin).into_iter().chain(self.lacks_migration())
+    }
+
+    /// A warning for a plugin whose state can be of an older format that nothing migrates.
+    fn lacks_migration(&self) -> Option<Diagnostic> {
+        let (manifest, component) = (&self.plugin.manifest, self.component.as_ref()?);
+        let keeps_state = component.imports().contains(&Interface::State);
+        let place = manifest.state_version_place.clone().filter(|_| keeps_state && !component.migrates())?;
+        let version = manifest.state_version;
+        let message = format!("its `state_version` is {version}, and its component exports no `migration`");
+        let warning = Diagnostic::warning(Code::PluginNoMigration, message).about_plugin(&manifest.id);
+        let help = "export it (`Migrate` in the SDK): otherwise calls of the plugin fail in each session with state of an older version";
+        Some(warning.at(place, "state of older versions cannot be used").help(help))
     }
 
     /// Its files as they are now, where they may have changed since it was loaded.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use tidegate::{EventKind, HostError, Metrics, Operator, PluginEntry, Power, SourceFile};
+use tidegate::{EventKind, Health, HostError, Metrics, Operator, PluginEntry, Power, SourceFile, render_diagnostic};
 use tidegate_kit::Still;
 
 use place::{KEPT, NEW, Place, Run, component, id, manifest, started};
@@ -91,6 +91,26 @@ async fn the_metrics_show_the_breaker_of_all_sessions_of_each_version() {
     place.write_manifest(&manifest().replace("0.1.0", "0.3.0"));
     assert_eq!(last.turn("!count").await.0, NEW);
     assert_eq!(shown(), "0", "the next version has another breaker");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_format_of_state_that_nothing_migrates_to_is_a_warning() {
+    let place = Place::new("");
+    let warnings = async |state_version: u32| {
+        place.write_manifest(&manifest().replace("[build]", &format!("state_version = {state_version}\n[build]")));
+        let host = place.host().await;
+        let checks = host.doctor(place.0.path()).await;
+        let of_doctor = checks.iter().filter(|check| check.health == Health::Warning).map(|check| check.detail.clone());
+        let shown = host.loaded(place.0.path()).await.unwrap().warnings();
+        (of_doctor.collect::<Vec<_>>(), shown.iter().map(|one| render_diagnostic(one, false)).collect::<Vec<_>>())
+    };
+    assert_eq!(warnings(1).await, (vec![], vec![]));
+    let (doctor, shown) = warnings(3).await;
+    let message = "plugin `conformance`: its `state_version` is 3, and its component exports no `migration`";
+    assert!(doctor.len() == 1 && doctor[0].starts_with(message), "{doctor:?}");
+    let caret = "\n7 | state_version = 3\n  | ^^^^^^^^^^^^^ state of older versions cannot be used\n";
+    assert!(shown[0].starts_with(&format!("warning[plugin-no-migration]: {message}\n")), "{shown:?}");
+    assert!(shown.len() == 1 && shown[0].contains(caret), "{shown:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -128,6 +128,8 @@ codes! {
         "A plugin provides a tool whose name another tool of the session has, or a tool that is built in."
     PluginStaleComponent "plugin-stale-component"
         "The plugin's component is older than its source code."
+    PluginNoMigration "plugin-no-migration"
+        "The plugin's `state_version` is above 1, and its component exports no `migration`: sessions with older state cannot use it."
     RuleFolderMissing "rule-folder-missing"
         "A rule folder that the operator names does not exist."
     RuleFolderUnreadable "rule-folder-unreadable"
