@@ -95,38 +95,25 @@ fn text(sessions: &[SessionSummary]) -> std::io::Result<()> {
         return out.flush();
     }
     let now = now_ms();
-    let plain = |text: String| Cell::from(text);
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for one in sessions {
         let expires = format!("in {}", span(one.expires_ms.saturating_sub(now)));
         let open = one.owner.clone().unwrap_or_default();
         let last = format!("{} ago", span(now.saturating_sub(one.active_ms)));
-        let session = || Cell(one.session.as_str().to_owned(), style::STRONG);
+        let row = |plugin: &str, keys: u64, bytes: u64, version: Option<u32>| {
+            let session = Cell(one.session.as_str().to_owned(), style::STRONG);
+            let version = version.map_or_else(|| "-".to_owned(), |version| version.to_string());
+            let cells = [plugin.to_owned(), keys.to_string(), format!("{bytes} B"), version];
+            let times = [&last, &expires, &open].map(String::clone);
+            std::iter::once(session).chain(cells.into_iter().chain(times).map(Cell::from)).collect()
+        };
         if one.plugins.is_empty() {
-            let none = plain("-".to_owned());
-            rows.push(vec![
-                session(),
-                none,
-                plain("0".into()),
-                plain("0 B".into()),
-                plain(last.clone()),
-                plain(expires.clone()),
-                plain(open.clone()),
-            ]);
+            rows.push(row("-", 0, 0, None));
         }
-        for plugin in &one.plugins {
-            rows.push(vec![
-                session(),
-                plain(plugin.plugin.to_string()),
-                plain(plugin.keys.to_string()),
-                plain(format!("{} B", plugin.bytes)),
-                plain(last.clone()),
-                plain(expires.clone()),
-                plain(open.clone()),
-            ]);
-        }
+        rows.extend(one.plugins.iter().map(|of| row(of.plugin.as_str(), of.keys, of.bytes, of.version)));
     }
-    for line in table::lines(&["SESSION", "PLUGIN", "KEYS", "SIZE", "LAST TURN", "EXPIRES", "OPEN IN"], &rows) {
+    let head = ["SESSION", "PLUGIN", "KEYS", "SIZE", "STATE VERSION", "LAST TURN", "EXPIRES", "OPEN IN"];
+    for line in table::lines(&head, &rows) {
         writeln!(out, "{line}")?;
     }
     out.flush()
@@ -147,12 +134,9 @@ async fn show(admin: &dyn StateAdmin, session: &SessionId, json: bool) -> Result
     }
     let mut out = screen::out();
     for (plugin, state) in &shown.states {
-        writeln!(
-            out,
-            "{}  {}",
-            style::out(style::STRONG, plugin.as_str()),
-            say::count(state.entries.len() as u64, "key", "keys")
-        )?;
+        let keys = say::count(state.entries.len() as u64, "key", "keys");
+        let version = state.version.map(|version| format!(", state_version {version}")).unwrap_or_default();
+        writeln!(out, "{}  {keys}{version}", style::out(style::STRONG, plugin.as_str()))?;
         for entry in &state.entries {
             writeln!(out, "  {}  {}  ({})", flat(&entry.key), value(entry), kept(entry))?;
         }

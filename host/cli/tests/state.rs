@@ -6,8 +6,11 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use support::{Place, code, err, out};
-use tidegate::{DiskStore, SessionId, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions, SystemClock};
+use tidegate::{
+    DiskStore, SessionId, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions, SystemClock,
+};
 
 #[tokio::test]
 async fn stored_state_is_listed_shown_and_cleared() {
@@ -23,13 +26,18 @@ async fn stored_state_is_listed_shown_and_cleared() {
     let changes = vec![StateChange::Set(entry("todo", "\"milk\"")), StateChange::Set(entry("odd\u{1b}[2J", "1"))];
     state.turn_started();
     state.apply(&"notes".parse().unwrap(), changes.into());
+    // State that was written before versions were recorded has none.
+    let versioned = StateBatch { changes: vec![StateChange::Set(entry("page", "7"))], version: Some(3) };
+    state.apply(&"book".parse().unwrap(), versioned);
     state.settle(Duration::from_secs(5)).await.unwrap();
     state.turn_ended();
     state.settle(Duration::from_secs(5)).await.unwrap();
 
     let listed = out(&place.run(&["state", "list"]));
-    let row: Vec<&str> = listed.lines().nth(1).unwrap().split_whitespace().collect();
-    assert_eq!(row[..5], ["chat", "notes", "2", "18", "B"], "{listed}");
+    let row = |at: usize| listed.lines().nth(at).unwrap().split_whitespace().take(6).collect::<Vec<_>>();
+    assert!(listed.starts_with("SESSION  PLUGIN  KEYS  SIZE  STATE VERSION"), "{listed}");
+    assert_eq!(row(1), ["chat", "book", "1", "5", "B", "3"], "{listed}");
+    assert_eq!(row(2), ["chat", "notes", "2", "18", "B", "-"], "{listed}");
     assert!(listed.contains(&format!("process {}", std::process::id())), "who has it open: {listed}");
     let refused = place.run(&["state", "clear", "chat"]);
     assert_eq!(code(&refused), 1);
@@ -38,9 +46,12 @@ async fn stored_state_is_listed_shown_and_cleared() {
 
     let shown = place.run(&["state", "show", "chat"]);
     assert!(out(&shown).contains("todo  \"milk\"  (kept with the session)"), "{}", out(&shown));
+    assert!(out(&shown).starts_with("book  1 key, state_version 3\n"), "{}", out(&shown));
+    assert!(out(&shown).contains("\nnotes  2 keys\n"), "{}", out(&shown));
     support::assert_harmless(&out(&shown));
     let json = place.json(&["state", "show", "chat", "--json"]);
-    assert_eq!(json["plugins"][0]["entries"][1]["text"], "\"milk\"", "{json}");
+    assert_eq!(json["plugins"][1]["entries"][1]["text"], "\"milk\"", "{json}");
+    assert_eq!((&json["plugins"][0]["state_version"], &json["plugins"][1]["state_version"]), (&3.into(), &Value::Null));
 
     let missing = place.run(&["state", "show", "other"]);
     assert_eq!(code(&missing), 1);
