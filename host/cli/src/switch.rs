@@ -1,7 +1,8 @@
 //! `tidegate plugin enable` and `plugin disable`: one value of the operator's file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
@@ -46,17 +47,29 @@ fn lock_folder(file: &Path) -> io::Result<File> {
 }
 
 /// Renames a new file into the place of the old one, so that a running program reads the whole file. A link stays one; the permissions
-/// stay. A file that must not be written is not replaced either, and neither is one that an editor has changed since it was read.
+/// stay, and so do owner and group where the user is allowed to set them. A file that must not be written is not replaced either, and neither is one that an editor has changed since it was read.
 fn replace(file: &Path, before: &str, text: &str) -> io::Result<()> {
     let file = file.canonicalize()?;
-    let permissions = OpenOptions::new().write(true).open(&file)?.metadata()?.permissions();
+    let old = OpenOptions::new().write(true).open(&file)?.metadata()?;
     let mut new = NamedTempFile::with_prefix_in(".tidegate-", file.parent().unwrap_or(Path::new("/")))?;
     new.write_all(text.as_bytes())?;
-    new.as_file().set_permissions(permissions)?;
+    keep_owner(&old, new.as_file())?;
+    // After the change of the owner, which takes some of them away.
+    new.as_file().set_permissions(old.permissions())?;
     new.as_file().sync_all()?;
     if fs::read_to_string(&file)? != before {
         return Err(io::Error::other("the file was changed meanwhile; nothing was written, run the command again"));
     }
     new.persist(&file)?;
+    Ok(())
+}
+
+/// Gives a new file the owner and the group of the old one, or the group alone: only root is allowed to give files away.
+fn keep_owner(old: &Metadata, new: &File) -> io::Result<()> {
+    let is = new.metadata()?;
+    if (is.uid(), is.gid()) != (old.uid(), old.gid()) && fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
+        // Whoever is in neither gets a file of their own, as from any editor.
+        let _not_permitted = fchown(new, None, Some(old.gid()));
+    }
     Ok(())
 }

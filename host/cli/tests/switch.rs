@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+
 use support::{Place, code, err, out};
 
 #[test]
@@ -35,4 +37,26 @@ fn a_plugin_is_disabled_and_enabled_in_the_file() {
     std::fs::remove_file(place.path("tidegate.toml")).unwrap();
     let missing = place.run(&["plugin", "disable", "habits"]);
     assert!(err(&missing).contains("tidegate.toml: No such file"), "{}", err(&missing));
+}
+
+#[test]
+fn the_file_keeps_its_owner_group_and_permissions() {
+    let place = Place::new();
+    let manifest = "id = \"habits\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"Habits.\"\n\
+                    [tools]\navoided_tools = [\"grep\"]\n";
+    place.write("habits/plugin.toml", manifest);
+    place.write("tidegate.toml", "[[plugin]]\npath = \"habits\"\n");
+    let file = place.path("tidegate.toml");
+    // Only root can give it to somebody else; for all others it stays theirs.
+    let given_away = chown(&file, Some(12_345), Some(12_346));
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let shown = || {
+        let of = std::fs::metadata(&file).unwrap();
+        (of.uid(), of.gid(), of.mode() & 0o7777)
+    };
+    let before = shown();
+    assert_eq!(given_away.is_ok(), before.0 == 12_345);
+    let disabled = place.run(&["plugin", "disable", "habits"]);
+    assert_eq!((code(&disabled), shown()), (0, before), "{}", err(&disabled));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("enabled = false"));
 }
