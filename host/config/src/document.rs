@@ -3,11 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use schemars::{JsonSchema, Schema};
-use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::schema::TypedFile;
 use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, check, mask};
 
 /// One step of a path into the tree.
@@ -54,16 +53,13 @@ impl<'a> Document<'a> {
     /// # Errors
     /// All syntax errors; or else all that contradicts the schema of `T`: unknown keys, wrong types, values out of range,
     /// missing keys.
-    pub(crate) fn read<T: DeserializeOwned + JsonSchema>(
-        source: &'a Arc<SourceFile>,
-    ) -> Result<(Self, T), Diagnostics> {
+    pub(crate) fn read<T: TypedFile>(source: &'a Arc<SourceFile>) -> Result<(Self, T), Diagnostics> {
         let (root, errors) = DeTable::parse_recoverable(&source.text);
         let shown = mask::masked(source, &root, errors.is_empty());
         if !errors.is_empty() {
             return Err(Diagnostics(errors.iter().map(|error| syntax(Code::ConfigSyntax, &shown, error)).collect()));
         }
-        let schema: Schema = crate::schema::of::<T>();
-        let found = check::check(&shown, &root, schema.as_value());
+        let found = check::check(&shown, &root, T::schema().as_value());
         if !found.is_empty() {
             return Err(Diagnostics(found));
         }

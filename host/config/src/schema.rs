@@ -1,22 +1,47 @@
 //! The JSON Schemas of our files: what the reader checks against is what editors are given.
 
+use std::sync::LazyLock;
+
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::typed::{ManifestFile, OperatorFile};
 
 /// The schema of `plugin.toml` as JSON text, with a line end.
 pub fn manifest_schema() -> String {
-    text(&of::<crate::typed::ManifestFile>())
+    text(ManifestFile::schema())
 }
 
 /// The schema of `tidegate.toml` as JSON text, with a line end.
 pub fn operator_schema() -> String {
-    text(&of::<crate::typed::OperatorFile>())
+    text(OperatorFile::schema())
+}
+
+/// What the whole of a file is read as.
+pub(crate) trait TypedFile: DeserializeOwned + JsonSchema {
+    /// The schema that every file of this type is checked against, generated once in a process.
+    fn schema() -> &'static Schema;
+}
+
+impl TypedFile for ManifestFile {
+    fn schema() -> &'static Schema {
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<ManifestFile>);
+        &SCHEMA
+    }
+}
+
+impl TypedFile for OperatorFile {
+    fn schema() -> &'static Schema {
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<OperatorFile>);
+        &SCHEMA
+    }
 }
 
 /// The schema of one type. Draft 7 is what TOML editors read without trouble.
-pub(crate) fn of<T: JsonSchema>() -> Schema {
+fn of<T: JsonSchema>() -> Schema {
     let mut schema = SchemaSettings::draft07().for_deserialize().into_generator().into_root_schema_for::<T>();
     RecursiveTransform(without_null).transform(&mut schema);
     // A rule file is named by its file name and has its body below; in a manifest both are keys.
