@@ -11,7 +11,8 @@ use sandbox::EngineOptions;
 use turn::SystemClock;
 use turn::ports::{Clock, Confirm, Model, StateAdmin, StateStore};
 
-use crate::live_plugins::{LivePlugins, ReadOperator};
+use crate::desired::ReadOperator;
+use crate::live_plugins::LivePlugins;
 use crate::load::{self, Faults, Wanted};
 use crate::session_plugins::SessionPlugins;
 use crate::state::Stored;

@@ -41,6 +41,7 @@
 
 mod assemble;
 mod confirm;
+mod desired;
 mod doctor;
 mod engine;
 mod error;

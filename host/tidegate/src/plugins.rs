@@ -5,7 +5,8 @@ use std::sync::Arc;
 use config::{PluginEntry, PluginLimits};
 use flow::PluginId;
 
-use crate::live_plugins::{Desired, LivePlugins};
+use crate::desired::Desired;
+use crate::live_plugins::LivePlugins;
 use crate::loaded::Shared;
 use crate::record::Record;
 use crate::{Host, HostError, PluginInfo};

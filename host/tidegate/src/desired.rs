@@ -1,0 +1,392 @@
+//! The plugins that a host is to have: what the operator's file and the embedder ask for, and what is loaded where that has changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use config::{FileStamp, Operator, PluginEntry};
+use flow::{CallbackKind, OnFailure, PluginId, Registered};
+
+use crate::loaded::Shared;
+use crate::record::{LoadedPlugin, Record, is_same_entry};
+use crate::{HostError, load};
+
+/// Reads the operator's settings again, with everything that wins over the file. The error is one line.
+pub(crate) type ReadOperator = Arc<dyn Fn() -> Result<Operator, String> + Send + Sync>;
+
+/// What the operator and the embedder want.
+#[derive(Clone)]
+pub(crate) struct Desired {
+    operator: Operator,
+    follow: Option<Follow>,
+    /// Registered by the embedder, in this order after those of the operator.
+    added: Vec<PluginEntry>,
+    /// By folder: entries of the operator that the embedder has changed, each with the entry as it was.
+    changed: BTreeMap<PathBuf, (PluginEntry, PluginEntry)>,
+    /// Folders of entries of the operator that the embedder has unregistered.
+    removed: BTreeSet<PathBuf>,
+    disabled: BTreeSet<PluginId>,
+    next_serial: u64,
+    /// Why the operator's file cannot be used, as it was last reported.
+    pub(crate) problem: Option<String>,
+}
+
+/// The operator's file, where it is followed.
+#[derive(Clone)]
+struct Follow {
+    read: ReadOperator,
+    path: PathBuf,
+    seen: FileStamp,
+}
+
+impl Desired {
+    /// What `shared` is made of, with nothing that the embedder asks for yet. `follow` reads the operator's settings again where their
+    /// file was edited.
+    pub(crate) fn new(shared: &Shared, follow: Option<ReadOperator>) -> Self {
+        let operator = shared.operator.clone();
+        let path = operator.source.as_ref().map(|source| source.path.clone());
+        let follow = follow.zip(path).map(|(read, path)| Follow { read, seen: FileStamp::of_path(&path), path });
+        Self {
+            operator,
+            follow,
+            added: Vec::new(),
+            changed: BTreeMap::new(),
+            removed: BTreeSet::new(),
+            disabled: BTreeSet::new(),
+            problem: None,
+            next_serial: shared.records.iter().map(|record| record.serial + 1).max().unwrap_or(0),
+        }
+    }
+
+    /// Looks at the files, and loads what differs from `before`; `None` where nothing does, or where it cannot be used.
+    pub(crate) fn look(&mut self, before: &Arc<Shared>, problems: &mut Vec<String>) -> Option<Shared> {
+        let loaded = match self.reread(problems) {
+            // The edited file counts as a whole, or not at all.
+            Some(edited) => {
+                // They are true only of a file that is used.
+                let mut notes = Vec::new();
+                let operator = self.with_fixed_parts(edited, &mut notes);
+                let mut next = Self { operator, ..self.clone() };
+                next.drop_overridden(&mut notes);
+                let loaded = next.load(before, problems);
+                if loaded.is_ok() {
+                    problems.append(&mut notes);
+                    *self = Self { problem: None, ..next };
+                }
+                loaded
+            }
+            None => self.load(before, problems),
+        };
+        loaded.unwrap_or_else(|error| {
+            self.refuse("used", &error.in_one_line(), problems);
+            None
+        })
+    }
+
+    /// Registers a plugin after all others.
+    pub(crate) fn add(&mut self, entry: PluginEntry) {
+        // Where the operator's file names the folder too, that entry stays removed.
+        self.added.push(entry);
+    }
+
+    /// Puts an entry in the place of the one with its folder.
+    pub(crate) fn replace(&mut self, entry: PluginEntry) {
+        match self.added.iter_mut().find(|added| added.folder == entry.folder) {
+            Some(added) => *added = entry,
+            None => {
+                let own = self.operator.plugins.iter().find(|own| own.folder == entry.folder).unwrap_or(&entry);
+                self.changed.insert(entry.folder.clone(), (own.clone(), entry));
+            }
+        }
+    }
+
+    /// Unregisters the plugin of this folder.
+    pub(crate) fn remove(&mut self, record: &Record) {
+        let folder = &record.loaded.plugin.entry.folder;
+        self.added.retain(|added| added.folder != *folder);
+        self.changed.remove(folder);
+        self.disabled.remove(record.loaded.id());
+        let mut own = self.operator.plugins.iter().chain(&self.operator.disabled);
+        if own.any(|entry| entry.folder == *folder) {
+            self.removed.insert(folder.clone());
+        }
+    }
+
+    /// Whether the operator's file switches the plugin of this entry off.
+    pub(crate) fn is_switched_off(&self, entry: &PluginEntry) -> bool {
+        self.operator.disabled.iter().any(|off| off.folder == entry.folder)
+    }
+
+    /// Switches a plugin on or off.
+    pub(crate) fn set_enabled(&mut self, plugin: &PluginId, enabled: bool) {
+        if enabled {
+            self.disabled.remove(plugin);
+        } else {
+            self.disabled.insert(plugin.clone());
+        }
+    }
+
+    /// The operator's settings where their file was edited; `None` where it was not, or cannot be read, which is a problem.
+    fn reread(&mut self, problems: &mut Vec<String>) -> Option<Operator> {
+        let follow = self.follow.as_mut()?;
+        let now = FileStamp::of_path(&follow.path);
+        let settled = now.settled_since(&follow.seen);
+        follow.seen = now;
+        // What kept an edited file from being used can be gone although the file is the same.
+        if settled && self.problem.is_none() {
+            return None;
+        }
+        if !follow.path.exists() {
+            // Without a file there would be no plugins, and what they kept would be deleted.
+            let why = format!("{} is not there", follow.path.display());
+            self.refuse("read", &why, problems);
+            return None;
+        }
+        match (follow.read)() {
+            Ok(operator) => {
+                let text = |operator: &Operator| operator.source.as_ref().map(|source| source.text.clone());
+                if text(&operator) == text(&self.operator) {
+                    self.problem = None;
+                    return None;
+                }
+                if let Some(changed) = self.changed_guard(&operator) {
+                    let folder = changed.folder.display();
+                    let why = format!(
+                        "the plugin in {folder} is required, so its entry stays as it is until the program is restarted"
+                    );
+                    self.refuse("used", &why, problems);
+                    return None;
+                }
+                Some(operator)
+            }
+            Err(found) => {
+                self.refuse("read", &found, problems);
+                None
+            }
+        }
+    }
+
+    /// Where the operator edits an entry, it counts, and not what the embedder had made of it: a power that is revoked must be gone.
+    fn drop_overridden(&mut self, problems: &mut Vec<String>) {
+        let own = &self.operator.plugins;
+        let is_edited = |folder: &PathBuf, before: &PluginEntry| {
+            own.iter().any(|entry| entry.folder == *folder && !is_same_entry(entry, before))
+        };
+        self.changed.retain(|folder, (before, _)| {
+            let edited = is_edited(folder, before);
+            if edited {
+                let folder = folder.display();
+                problems.push(format!(
+                    "the entry of the plugin in {folder} was edited; it replaces what the program had changed of it"
+                ));
+            }
+            !edited
+        });
+    }
+
+    /// An entry of a required plugin that an edited file removes, switches off or changes. What the model runs may write the file, and
+    /// must not end what guards against it.
+    fn changed_guard(&self, edited: &Operator) -> Option<&PluginEntry> {
+        let is_kept = |guard: &PluginEntry| edited.plugins.iter().any(|entry| is_same_entry(entry, guard));
+        self.operator.plugins.iter().find(|entry| entry.required && !is_kept(entry))
+    }
+
+    /// An edited file with the parts that stay as they were: those that the host was opened with, and those that say what the model
+    /// is allowed to do.
+    fn with_fixed_parts(&self, edited: Operator, problems: &mut Vec<String>) -> Operator {
+        let own = &self.operator;
+        let parts = [
+            ("[provider]", edited.provider != own.provider),
+            ("[state]", edited.state != own.state),
+            ("[turn]", edited.turn != own.turn),
+            ("[tools]", edited.tools != own.tools),
+            ("[rules]", edited.rules != own.rules || !edited.rule_folders.is_same(&own.rule_folders)),
+        ];
+        let changed: Vec<&str> = parts.into_iter().filter(|(_, changed)| *changed).map(|(part, _)| part).collect();
+        if !changed.is_empty() {
+            problems.push(format!("changes of {} take effect when the program is restarted", changed.join(", ")));
+        }
+        Operator {
+            provider: own.provider.clone(),
+            state: own.state.clone(),
+            turn: own.turn,
+            tools: own.tools.clone(),
+            rules: own.rules.clone(),
+            rule_folders: own.rule_folders.clone(),
+            ..edited
+        }
+    }
+
+    /// The operator's file cannot be read, or not be used: reported once.
+    fn refuse(&mut self, what: &str, error: &str, problems: &mut Vec<String>) {
+        let problem =
+            format!("the configuration was edited and cannot be {what}, so the one before remains in force: {error}");
+        if self.problem.as_ref() != Some(&problem) {
+            problems.push(problem.clone());
+        }
+        self.problem = Some(problem);
+    }
+
+    /// All entries, in order of registration.
+    fn entries(&self) -> Vec<PluginEntry> {
+        let own = self.operator.plugins.iter().filter(|entry| !self.removed.contains(&entry.folder));
+        let own = own.map(|entry| self.changed.get(&entry.folder).map_or(entry, |(_, changed)| changed));
+        own.chain(&self.added).cloned().collect()
+    }
+
+    /// Loads what differs from `before`; `None` where nothing does.
+    ///
+    /// # Errors
+    /// A plugin that is new, or whose entry has changed, cannot be used.
+    pub(crate) fn load(
+        &mut self,
+        before: &Arc<Shared>,
+        problems: &mut Vec<String>,
+    ) -> Result<Option<Shared>, HostError> {
+        let operator = Operator { plugins: self.entries(), ..self.operator.clone() };
+        let same_limits = operator.limits == before.operator.limits;
+        let mut records: Vec<Record> = Vec::new();
+        for entry in &operator.plugins {
+            let is_prior = |record: &&Record| record.loaded.plugin.entry.folder == entry.folder;
+            let prior = before.records.iter().find(is_prior);
+            let (loaded, prior) = match prior {
+                Some(prior) => {
+                    let as_before = same_limits && is_same_entry(&prior.loaded.plugin.entry, entry);
+                    (renewed(&operator, entry, prior, as_before, before, problems)?, Some(prior))
+                }
+                None => {
+                    let loaded = LoadedPlugin::load(&operator, entry, before.basis.engine.as_ref())?;
+                    let moved = moved(&loaded, &operator, &before.records);
+                    (Arc::new(loaded), moved)
+                }
+            };
+            load::refuse_duplicate(&records, &loaded.plugin)?;
+            let serial = prior.map_or(self.next_serial, |prior| prior.serial);
+            self.next_serial = self.next_serial.max(serial + 1);
+            let enabled = entry.required || !self.disabled.contains(loaded.id());
+            records.push(Record { serial, enabled, loaded });
+        }
+        let is_off = |record: &&Record| {
+            let folder = &record.loaded.plugin.entry.folder;
+            operator.disabled.iter().any(|entry| entry.folder == *folder)
+                && !self.removed.contains(folder)
+                && records.iter().all(|other| other.serial != record.serial)
+        };
+        let off = before.records.iter().filter(is_off).map(|record| Record { enabled: false, ..record.clone() });
+        records.extend(off.collect::<Vec<_>>());
+        if let Some(error) = load::tool_clash(&records) {
+            if !self.is_as_before(before) {
+                return Err(error);
+            }
+            let problem = format!("changed plugins were not reloaded: {}", error.in_one_line());
+            let is_changed = |prior: &&Record| {
+                let now = records.iter().find(|record| record.serial == prior.serial);
+                now.is_some_and(|now| !Arc::ptr_eq(&now.loaded, &prior.loaded))
+            };
+            let reported =
+                before.records.iter().filter(is_changed).map(|prior| prior.loaded.note_problem(Some(&problem)));
+            if reported.fold(false, |any, new| any | new) {
+                problems.push(problem);
+            }
+            return Ok(None);
+        }
+        let is_same = |(a, b): (&Record, &Record)| {
+            a.serial == b.serial && a.enabled == b.enabled && Arc::ptr_eq(&a.loaded, &b.loaded)
+        };
+        let unchanged = records.len() == before.records.len() && records.iter().zip(&before.records).all(is_same);
+        if unchanged && is_same_beside_plugins(&operator, &before.operator) {
+            return Ok(None);
+        }
+        Shared::new(Arc::clone(&before.basis), operator, records).map(Some)
+    }
+
+    /// Whether the plugins are wanted as they were, so that only their files can differ.
+    fn is_as_before(&self, before: &Shared) -> bool {
+        let (now, then) = (self.entries(), &before.operator.plugins);
+        now.len() == then.len()
+            && now.iter().zip(then).all(|(a, b)| is_same_entry(a, b))
+            && self.operator.limits == before.operator.limits
+    }
+}
+
+/// The plugin that `loaded` is in another folder: one that has its id, and whose own folder nothing names any more.
+fn moved<'r>(loaded: &LoadedPlugin, operator: &Operator, before: &'r [Record]) -> Option<&'r Record> {
+    let is_named = |folder: &PathBuf| operator.plugins.iter().any(|entry| entry.folder == *folder);
+    before.iter().find(|prior| prior.loaded.id() == loaded.id() && !is_named(&prior.loaded.plugin.entry.folder))
+}
+
+/// The plugin of an entry: as it was where neither its files nor its entry have changed, or where the new files cannot be used.
+///
+/// # Errors
+/// The entry has changed, and the plugin cannot be used with it.
+fn renewed(
+    operator: &Operator,
+    entry: &PluginEntry,
+    prior: &Record,
+    as_before: bool,
+    before: &Shared,
+    problems: &mut Vec<String>,
+) -> Result<Arc<LoadedPlugin>, HostError> {
+    let keep = || Ok(Arc::clone(&prior.loaded));
+    let mut refuse = |problem: String| {
+        if prior.loaded.note_problem(Some(&problem)) {
+            problems.push(problem);
+        }
+        keep()
+    };
+    let touched = prior.loaded.touched();
+    if touched.is_none() && as_before {
+        return keep();
+    }
+    let id = prior.loaded.id();
+    match LoadedPlugin::load(operator, entry, before.basis.engine.as_ref()) {
+        Ok(new) if new.is_same_as(&prior.loaded) => {
+            prior.loaded.note_problem(None);
+            touched.into_iter().for_each(|files| prior.loaded.is_loaded_from(files));
+            keep()
+        }
+        Ok(new) if new.id() == id => match lost_guard(&prior.loaded, &new) {
+            // Who changes the entry decides about the policy too.
+            Some(callback) if as_before => refuse(format!(
+                "plugin `{id}` was not reloaded: the new version does not guard with `{}` as the one in use does. Restart the program to \
+                 use it all the same.",
+                callback.as_str()
+            )),
+            Some(_) | None => Ok(Arc::new(new)),
+        },
+        Ok(new) => {
+            let (new, file) = (new.id(), entry.folder.join(config::MANIFEST_FILE));
+            refuse(format!(
+                "plugin `{id}` was not reloaded: the id in {} is now `{new}`. Restart the program to use it under that id.",
+                file.display()
+            ))
+        }
+        Err(error) if as_before => {
+            let version = &prior.loaded.plugin.manifest.version;
+            let error = error.in_one_line();
+            refuse(format!("plugin `{id}` was not reloaded, and version {version} stays in use: {error}"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A callback of a plugin that is required, or that fails closed, which a new version does not register, or does not fail closed. A
+/// component that is put in its place while the program runs must not end the guard.
+fn lost_guard(prior: &LoadedPlugin, new: &LoadedPlugin) -> Option<CallbackKind> {
+    let callbacks = |of: &LoadedPlugin| -> Vec<Registered> {
+        of.component.iter().flat_map(|component| component.registration().callbacks.clone()).collect()
+    };
+    let (before, after) = (callbacks(prior), callbacks(new));
+    let guards = |one: &&Registered| prior.plugin.entry.required || one.on_failure != OnFailure::Skip;
+    let keeps = |one: &Registered| {
+        let same = after.iter().find(|other| other.kind() == one.kind());
+        same.is_some_and(|same| one.on_failure == OnFailure::Skip || same.on_failure != OnFailure::Skip)
+    };
+    before.iter().filter(guards).find(|one| !keeps(one)).map(Registered::kind)
+}
+
+/// Whether all but the plugins is the same, wherever in the file it is.
+fn is_same_beside_plugins(a: &Operator, b: &Operator) -> bool {
+    let text = |operator: &Operator| operator.source.as_ref().map(|source| source.text.clone());
+    text(a) == text(b)
+}
