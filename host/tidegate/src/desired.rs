@@ -7,8 +7,8 @@ use std::sync::Arc;
 use config::{FileStamp, Operator, PluginEntry};
 use flow::{CallbackKind, OnFailure, PluginId, Registered};
 
+use crate::host_plugin::{HostPlugin, LoadedPlugin, is_same_entry};
 use crate::loaded::Shared;
-use crate::record::{LoadedPlugin, Record, is_same_entry};
 use crate::{HostError, load};
 
 /// Reads the operator's settings again, with everything that wins over the file. The error is one line.
@@ -54,7 +54,7 @@ impl Desired {
             removed: BTreeSet::new(),
             disabled: BTreeSet::new(),
             problem: None,
-            next_serial: shared.records.iter().map(|record| record.serial + 1).max().unwrap_or(0),
+            next_serial: shared.host_plugins.iter().map(|host_plugin| host_plugin.serial + 1).max().unwrap_or(0),
         }
     }
 
@@ -101,11 +101,11 @@ impl Desired {
     }
 
     /// Unregisters the plugin of this folder.
-    pub(crate) fn remove(&mut self, record: &Record) {
-        let folder = &record.loaded.plugin.entry.folder;
+    pub(crate) fn remove(&mut self, host_plugin: &HostPlugin) {
+        let folder = &host_plugin.loaded.plugin.entry.folder;
         self.added.retain(|added| added.folder != *folder);
         self.changed.remove(folder);
-        self.disabled.remove(record.loaded.id());
+        self.disabled.remove(host_plugin.loaded.id());
         let mut own = self.operator.plugins.iter().chain(&self.operator.disabled);
         if own.any(|entry| entry.folder == *folder) {
             self.removed.insert(folder.clone());
@@ -245,10 +245,10 @@ impl Desired {
     ) -> Result<Option<Shared>, HostError> {
         let operator = Operator { plugins: self.entries(), ..self.operator.clone() };
         let same_limits = operator.limits == before.operator.limits;
-        let mut records: Vec<Record> = Vec::new();
+        let mut host_plugins: Vec<HostPlugin> = Vec::new();
         for entry in &operator.plugins {
-            let is_prior = |record: &&Record| record.loaded.plugin.entry.folder == entry.folder;
-            let prior = before.records.iter().find(is_prior);
+            let is_prior = |host_plugin: &&HostPlugin| host_plugin.loaded.plugin.entry.folder == entry.folder;
+            let prior = before.host_plugins.iter().find(is_prior);
             let (loaded, prior) = match prior {
                 Some(prior) => {
                     let as_before = same_limits && is_same_entry(&prior.loaded.plugin.entry, entry);
@@ -256,48 +256,53 @@ impl Desired {
                 }
                 None => {
                     let loaded = LoadedPlugin::load(&operator, entry, before.basis.engine.as_ref())?;
-                    let moved = moved(&loaded, &operator, &before.records);
+                    let moved = moved(&loaded, &operator, &before.host_plugins);
                     (Arc::new(loaded), moved)
                 }
             };
-            load::refuse_duplicate(&records, &loaded.plugin)?;
+            load::refuse_duplicate(&host_plugins, &loaded.plugin)?;
             let serial = prior.map_or(self.next_serial, |prior| prior.serial);
             self.next_serial = self.next_serial.max(serial + 1);
             let enabled = entry.required || !self.disabled.contains(loaded.id());
-            records.push(Record { serial, enabled, loaded });
+            host_plugins.push(HostPlugin { serial, enabled, loaded });
         }
-        let is_off = |record: &&Record| {
-            let folder = &record.loaded.plugin.entry.folder;
+        let is_off = |host_plugin: &&HostPlugin| {
+            let folder = &host_plugin.loaded.plugin.entry.folder;
             operator.disabled.iter().any(|entry| entry.folder == *folder)
                 && !self.removed.contains(folder)
-                && records.iter().all(|other| other.serial != record.serial)
+                && host_plugins.iter().all(|other| other.serial != host_plugin.serial)
         };
-        let off = before.records.iter().filter(is_off).map(|record| Record { enabled: false, ..record.clone() });
-        records.extend(off.collect::<Vec<_>>());
-        if let Some(error) = load::tool_clash(&records) {
+        let off = before
+            .host_plugins
+            .iter()
+            .filter(is_off)
+            .map(|host_plugin| HostPlugin { enabled: false, ..host_plugin.clone() });
+        host_plugins.extend(off.collect::<Vec<_>>());
+        if let Some(error) = load::tool_clash(&host_plugins) {
             if !self.is_as_before(before) {
                 return Err(error);
             }
             let problem = format!("changed plugins were not reloaded: {}", error.in_one_line());
-            let is_changed = |prior: &&Record| {
-                let now = records.iter().find(|record| record.serial == prior.serial);
+            let is_changed = |prior: &&HostPlugin| {
+                let now = host_plugins.iter().find(|host_plugin| host_plugin.serial == prior.serial);
                 now.is_some_and(|now| !Arc::ptr_eq(&now.loaded, &prior.loaded))
             };
             let reported =
-                before.records.iter().filter(is_changed).map(|prior| prior.loaded.note_problem(Some(&problem)));
+                before.host_plugins.iter().filter(is_changed).map(|prior| prior.loaded.note_problem(Some(&problem)));
             if reported.fold(false, |any, new| any | new) {
                 problems.push(problem);
             }
             return Ok(None);
         }
-        let is_same = |(a, b): (&Record, &Record)| {
+        let is_same = |(a, b): (&HostPlugin, &HostPlugin)| {
             a.serial == b.serial && a.enabled == b.enabled && Arc::ptr_eq(&a.loaded, &b.loaded)
         };
-        let unchanged = records.len() == before.records.len() && records.iter().zip(&before.records).all(is_same);
+        let unchanged = host_plugins.len() == before.host_plugins.len()
+            && host_plugins.iter().zip(&before.host_plugins).all(is_same);
         if unchanged && is_same_beside_plugins(&operator, &before.operator) {
             return Ok(None);
         }
-        Shared::new(Arc::clone(&before.basis), operator, records).map(Some)
+        Shared::new(Arc::clone(&before.basis), operator, host_plugins).map(Some)
     }
 
     /// Whether the plugins are wanted as they were, so that only their files can differ.
@@ -310,7 +315,7 @@ impl Desired {
 }
 
 /// The plugin that `loaded` is in another folder: one that has its id, and whose own folder nothing names any more.
-fn moved<'r>(loaded: &LoadedPlugin, operator: &Operator, before: &'r [Record]) -> Option<&'r Record> {
+fn moved<'r>(loaded: &LoadedPlugin, operator: &Operator, before: &'r [HostPlugin]) -> Option<&'r HostPlugin> {
     let is_named = |folder: &PathBuf| operator.plugins.iter().any(|entry| entry.folder == *folder);
     before.iter().find(|prior| prior.loaded.id() == loaded.id() && !is_named(&prior.loaded.plugin.entry.folder))
 }
@@ -322,7 +327,7 @@ fn moved<'r>(loaded: &LoadedPlugin, operator: &Operator, before: &'r [Record]) -
 fn renewed(
     operator: &Operator,
     entry: &PluginEntry,
-    prior: &Record,
+    prior: &HostPlugin,
     as_before: bool,
     before: &Shared,
     problems: &mut Vec<String>,

@@ -125,7 +125,7 @@ impl LivePlugins {
             shared.watch_breakers(Some(&published.shared));
             published.shared = Arc::new(shared);
         }
-        let of_plugins = published.shared.records.iter().filter_map(|record| record.loaded.problem());
+        let of_plugins = published.shared.host_plugins.iter().filter_map(|host_plugin| host_plugin.loaded.problem());
         published.standing = of_plugins.chain(desired.problem.clone()).collect();
         if problems.is_empty() {
             return;

@@ -14,10 +14,10 @@ use sandbox::EngineOptions;
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 use turn::ports::Tools;
 
+use crate::host_plugin::{HostPlugin, LoadedPlugin};
 use crate::live::LiveRules;
 use crate::loaded::{Basis, Shared};
 use crate::plugin_tools::{LateExtensions, PluginTools, ToolTable};
-use crate::record::{LoadedPlugin, Record};
 use crate::shown_prompts::ShownPrompts;
 use crate::state::Stored;
 use crate::toolbox::{Decisions, Toolbox, take_absent};
@@ -53,7 +53,7 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
     let stamps: Vec<FileStamp> = builder.operator.plugins.iter().map(stamp).collect();
     let plugins = manifests(&builder, faults)?;
     let engine = engine(&builder, faults)?;
-    let records = records(engine.as_ref(), &builder.operator, &stamps, &plugins, faults)?;
+    let host_plugins = host_plugins(engine.as_ref(), &builder.operator, &stamps, &plugins, faults)?;
     let stored = match builder.stored {
         Some(stored) => stored,
         None => Stored::open(&builder.operator.state, Arc::clone(&builder.clock))?,
@@ -67,7 +67,7 @@ pub(crate) fn shared(builder: HostBuilder, faults: &mut Faults) -> Result<Shared
         shown_prompts: ShownPrompts::new(builder.shown_prompts),
         engine,
     };
-    Shared::new(Arc::new(basis), builder.operator, records)
+    Shared::new(Arc::new(basis), builder.operator, host_plugins)
 }
 
 /// What a workspace is loaded for: sessions that agree in it share what is loaded.
@@ -108,18 +108,18 @@ pub(crate) fn workspace(
     faults: &mut Faults,
 ) -> Result<Loaded, HostError> {
     let (operator, basis) = (&shared.operator, &shared.basis);
-    let records = chosen(&shared.records, wanted)?;
-    let plugins = configured(&records);
+    let host_plugins = chosen(&shared.host_plugins, wanted)?;
+    let plugins = configured(&host_plugins);
     let extensions = shared.select(&plugins);
     let (table, refused) = ToolTable::collect(extensions.plugins(), &wanted.own_tools);
     for error in refused {
         faults.take("tools", error)?;
     }
     // Of all plugins: a permission of a plugin that the session leaves out is no mistake.
-    let provided = shared.records.iter().filter_map(|record| record.loaded.component.as_ref());
+    let provided = shared.host_plugins.iter().filter_map(|host_plugin| host_plugin.loaded.component.as_ref());
     let provided = provided.flat_map(|plugin| plugin.tools()).map(|tool| tool.provided.spec.name.clone());
     let foreign: Vec<String> = wanted.own_tools.iter().cloned().chain(provided).collect();
-    let mut settings = assemble::tools(operator, &basis.permissions, &configured(&shared.records));
+    let mut settings = assemble::tools(operator, &basis.permissions, &configured(&shared.host_plugins));
     let (decisions, read_rule) = match decide(&mut settings, &foreign) {
         Ok(decided) => decided,
         Err(error) => {
@@ -165,7 +165,7 @@ pub(crate) fn workspace(
         unread: rule_sources::unread(operator, &wanted.workspace, user),
         read_rule,
         plugins,
-        records,
+        host_plugins,
         wanted: wanted.clone(),
     })
 }
@@ -178,36 +178,37 @@ fn decide(settings: &mut ToolSettings, own: &[String]) -> Result<(Decisions, Per
 
 /// The plugins of a session, in the order of the host: the enabled ones that it names and does not do without, and those that the
 /// operator requires.
-fn chosen(all: &[Record], wanted: &Wanted) -> Result<Vec<Record>, HostError> {
-    let id = |record: &Record| record.loaded.id().clone();
+fn chosen(all: &[HostPlugin], wanted: &Wanted) -> Result<Vec<HostPlugin>, HostError> {
+    let id = |host_plugin: &HostPlugin| host_plugin.loaded.id().clone();
     let named = wanted.plugins.as_deref();
     if let Some(unknown) = named.unwrap_or_default().iter().find(|named| !all.iter().any(|one| id(one) == **named)) {
         return Err(HostError::UnknownPlugin { plugin: unknown.clone(), known: all.iter().map(id).collect() });
     }
-    let is_chosen = |record: &&Record| {
-        let named = named.is_none_or(|named| named.contains(record.loaded.id()));
-        let wanted = named && !wanted.without.contains(record.loaded.id());
-        record.enabled && (record.loaded.plugin.entry.required || wanted)
+    let is_chosen = |host_plugin: &&HostPlugin| {
+        let named = named.is_none_or(|named| named.contains(host_plugin.loaded.id()));
+        let wanted = named && !wanted.without.contains(host_plugin.loaded.id());
+        host_plugin.enabled && (host_plugin.loaded.plugin.entry.required || wanted)
     };
     Ok(all.iter().filter(is_chosen).cloned().collect())
 }
 
-fn configured(records: &[Record]) -> Vec<ConfiguredPlugin> {
-    records.iter().map(|record| record.loaded.plugin.clone()).collect()
+fn configured(host_plugins: &[HostPlugin]) -> Vec<ConfiguredPlugin> {
+    host_plugins.iter().map(|host_plugin| host_plugin.loaded.plugin.clone()).collect()
 }
 
 /// The first tool of these plugins whose name a built-in tool or another plugin's tool has. Embedders' tools are known to their
 /// sessions alone.
-pub(crate) fn tool_clash(records: &[Record]) -> Option<HostError> {
-    let enabled = records.iter().filter(|record| record.enabled);
-    let components: Vec<sandbox::Plugin> = enabled.filter_map(|record| record.loaded.component.clone()).collect();
+pub(crate) fn tool_clash(host_plugins: &[HostPlugin]) -> Option<HostError> {
+    let enabled = host_plugins.iter().filter(|host_plugin| host_plugin.enabled);
+    let components: Vec<sandbox::Plugin> =
+        enabled.filter_map(|host_plugin| host_plugin.loaded.component.clone()).collect();
     ToolTable::collect(&components, &[]).1.into_iter().next()
 }
 
 /// # Errors
 /// A plugin among these has the id of this one.
-pub(crate) fn refuse_duplicate(before: &[Record], plugin: &ConfiguredPlugin) -> Result<(), HostError> {
-    match config::duplicate(before.iter().map(|record| &record.loaded.plugin), plugin) {
+pub(crate) fn refuse_duplicate(before: &[HostPlugin], plugin: &ConfiguredPlugin) -> Result<(), HostError> {
+    match config::duplicate(before.iter().map(|host_plugin| &host_plugin.loaded.plugin), plugin) {
         Some(error) => Err(Diagnostics(vec![error]).into()),
         None => Ok(()),
     }
@@ -254,13 +255,13 @@ fn engine(builder: &HostBuilder, faults: &mut Faults) -> Result<Option<Engine>, 
 }
 
 /// Loads the components, on all cores: compiling, and even taking what is compiled from the disk, is most of a start.
-fn records(
+fn host_plugins(
     engine: Option<&Engine>,
     operator: &Operator,
     stamps: &[FileStamp],
     plugins: &[ConfiguredPlugin],
     faults: &mut Faults,
-) -> Result<Vec<Record>, HostError> {
+) -> Result<Vec<HostPlugin>, HostError> {
     let load = |plugin: &ConfiguredPlugin| {
         let of_folder = operator.plugins.iter().zip(stamps).find(|(entry, _)| entry.folder == plugin.entry.folder);
         let stamp = of_folder.map_or_else(FileStamp::never, |(_, stamp)| stamp.clone());
@@ -281,14 +282,14 @@ fn records(
         work();
     });
     let loaded = loaded.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut records = Vec::new();
+    let mut host_plugins = Vec::new();
     for ((serial, plugin), loaded) in (0..).zip(plugins).zip(loaded.into_values()) {
         match loaded {
-            Ok(loaded) => records.push(Record { serial, enabled: true, loaded: Arc::new(loaded) }),
+            Ok(loaded) => host_plugins.push(HostPlugin { serial, enabled: true, loaded: Arc::new(loaded) }),
             Err(error) => faults.take(format!("plugin {}", plugin.manifest.id), error)?,
         }
     }
-    Ok(records)
+    Ok(host_plugins)
 }
 
 /// The component of a plugin that has one.

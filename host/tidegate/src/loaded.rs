@@ -14,10 +14,10 @@ use tools::BuiltinTools;
 use turn::ports::{Clock, ExtensionHost, Tools};
 
 use crate::guidance::Guided;
+use crate::host_plugin::{HostPlugin, LoadedPlugin};
 use crate::live::{LiveRules, SessionRules};
 use crate::load::{self, Faults, Wanted};
 use crate::plugin_tools::{Binding, LateExtensions, PluginTools, ToolTable};
-use crate::record::{LoadedPlugin, Record};
 use crate::rulebook::WithRulebook;
 use crate::shown_prompts::ShownPrompts;
 use crate::state::Stored;
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) basis: Arc<Basis>,
     pub(crate) operator: Operator,
     /// All plugins, in order of registration, disabled ones included.
-    pub(crate) records: Vec<Record>,
+    pub(crate) host_plugins: Vec<HostPlugin>,
     /// Those that are enabled.
     extensions: SandboxHost,
     /// What is wrong with plugins and does not keep them from being used.
@@ -57,29 +57,32 @@ impl Shared {
     ///
     /// # Errors
     /// Two of them have one id.
-    pub(crate) fn new(basis: Arc<Basis>, operator: Operator, records: Vec<Record>) -> Result<Self, HostError> {
-        let enabled = || records.iter().filter(|record| record.enabled).map(|record| &record.loaded);
+    pub(crate) fn new(basis: Arc<Basis>, operator: Operator, host_plugins: Vec<HostPlugin>) -> Result<Self, HostError> {
+        let enabled =
+            || host_plugins.iter().filter(|host_plugin| host_plugin.enabled).map(|host_plugin| &host_plugin.loaded);
         let components = enabled().filter_map(|loaded| loaded.component.clone()).collect();
         let (store, clock) = (Arc::clone(&basis.stored.sessions), Arc::clone(&basis.clock));
         let extensions =
             SandboxHost::with_clock(components, store, clock)?.with_session_bytes(operator.state.session_bytes);
         let warnings = enabled().flat_map(|loaded| loaded.warnings()).collect();
-        Ok(Self { basis, operator, records, extensions, warnings, opened: Mutex::default() })
+        Ok(Self { basis, operator, host_plugins, extensions, warnings, opened: Mutex::default() })
     }
 
     /// Has the metrics ask for the breakers of the plugins that `before` does not have in this version.
     pub(crate) fn watch_breakers(&self, before: Option<&Self>) {
         let Some(metrics) = &self.basis.metrics else { return };
-        let known = before.map_or(&[][..], |before| &before.records);
-        let is_new = |one: &&Record| known.iter().all(|other| !Arc::ptr_eq(&one.loaded, &other.loaded));
-        for component in self.records.iter().filter(is_new).filter_map(|record| record.loaded.component.as_ref()) {
+        let known = before.map_or(&[][..], |before| &before.host_plugins);
+        let is_new = |one: &&HostPlugin| known.iter().all(|other| !Arc::ptr_eq(&one.loaded, &other.loaded));
+        for component in
+            self.host_plugins.iter().filter(is_new).filter_map(|host_plugin| host_plugin.loaded.component.as_ref())
+        {
             metrics.watch_breaker(component.id(), component.breaker_state());
         }
     }
 
     /// The plugins' ids.
     pub(crate) fn ids(&self) -> Vec<PluginId> {
-        self.records.iter().map(|record| record.loaded.id().clone()).collect()
+        self.host_plugins.iter().map(|host_plugin| host_plugin.loaded.id().clone()).collect()
     }
 
     /// Those of these plugins that are enabled, in the order of the host.
@@ -124,8 +127,8 @@ pub struct Loaded {
     /// The rules when they were loaded.
     pub(crate) built: Arc<Built>,
     pub(crate) plugins: Vec<ConfiguredPlugin>,
-    /// The same plugins, as records of the host.
-    pub(crate) records: Vec<Record>,
+    /// The same plugins, as the host has them.
+    pub(crate) host_plugins: Vec<HostPlugin>,
     /// What it was loaded for.
     pub(crate) wanted: Wanted,
     pub(crate) builtin: Option<Arc<BuiltinTools>>,
@@ -182,7 +185,7 @@ impl std::fmt::Debug for Loaded {
 impl Loaded {
     /// The plugins, in order of registration.
     pub fn plugins(&self) -> Vec<PluginInfo> {
-        self.records.iter().map(PluginInfo::of).collect()
+        self.host_plugins.iter().map(PluginInfo::of).collect()
     }
 
     /// Who is called for a callback, in order: highest priority first, ties in order of registration.
@@ -266,8 +269,8 @@ impl Loaded {
 }
 
 impl PluginInfo {
-    pub(crate) fn of(record: &Record) -> Self {
-        let LoadedPlugin { plugin, component, .. } = &*record.loaded;
+    pub(crate) fn of(host_plugin: &HostPlugin) -> Self {
+        let LoadedPlugin { plugin, component, .. } = &*host_plugin.loaded;
         let manifest = &plugin.manifest;
         let powers = manifest.capabilities.iter().filter(|(power, _)| plugin.may(**power));
         Self {
@@ -275,7 +278,7 @@ impl PluginInfo {
             version: manifest.version.clone(),
             description: manifest.description.clone(),
             folder: manifest.folder.clone(),
-            enabled: record.enabled,
+            enabled: host_plugin.enabled,
             callbacks: component.iter().flat_map(|component| component.registration().callbacks.clone()).collect(),
             tools: component.iter().flat_map(|component| component.registration().tools.clone()).collect(),
             required: plugin.entry.required,

@@ -6,9 +6,9 @@ use config::{PluginEntry, PluginLimits};
 use flow::PluginId;
 
 use crate::desired::Desired;
+use crate::host_plugin::HostPlugin;
 use crate::live_plugins::LivePlugins;
 use crate::loaded::Shared;
-use crate::record::Record;
 use crate::{Host, HostError, PluginInfo};
 
 /// The plugins of a [`Host`]. Changes take effect in every session when its next turn starts: callbacks, rules, prompt additions
@@ -38,7 +38,7 @@ impl Host {
 impl Plugins {
     /// All plugins, in order of registration, disabled ones included.
     pub fn list(&self) -> Vec<PluginInfo> {
-        self.0.shared().records.iter().map(PluginInfo::of).collect()
+        self.0.shared().host_plugins.iter().map(PluginInfo::of).collect()
     }
 
     /// Registers a plugin, after all others. It is checked, compiled and asked for its callbacks before this returns.
@@ -50,16 +50,20 @@ impl Plugins {
         let shared = self
             .0
             .change(move |desired, shared| {
-                let known = shared.records.iter().find(|record| record.loaded.plugin.entry.folder == entry.folder);
-                if let Some(record) = known {
-                    return Err(HostError::PluginRegistered { plugin: record.loaded.id().clone() });
+                let known = shared
+                    .host_plugins
+                    .iter()
+                    .find(|host_plugin| host_plugin.loaded.plugin.entry.folder == entry.folder);
+                if let Some(host_plugin) = known {
+                    return Err(HostError::PluginRegistered { plugin: host_plugin.loaded.id().clone() });
                 }
                 desired.add(entry);
                 Ok(())
             })
             .await?;
-        let record = shared.records.iter().find(|record| record.loaded.plugin.entry.folder == folder);
-        record.map(|record| record.loaded.id().clone()).ok_or(HostError::NoEngine)
+        let host_plugin =
+            shared.host_plugins.iter().find(|host_plugin| host_plugin.loaded.plugin.entry.folder == folder);
+        host_plugin.map(|host_plugin| host_plugin.loaded.id().clone()).ok_or(HostError::NoEngine)
     }
 
     /// Removes a plugin. Each session deletes what the plugin kept in it when its next turn starts; of one that is closed before that,
@@ -148,25 +152,25 @@ impl std::fmt::Debug for Plugins {
 }
 
 /// The plugin of this id.
-pub(crate) fn find<'s>(shared: &'s Shared, plugin: &PluginId) -> Result<&'s Record, HostError> {
-    let found = shared.records.iter().find(|record| record.loaded.id() == plugin);
+pub(crate) fn find<'s>(shared: &'s Shared, plugin: &PluginId) -> Result<&'s HostPlugin, HostError> {
+    let found = shared.host_plugins.iter().find(|host_plugin| host_plugin.loaded.id() == plugin);
     found.ok_or_else(|| HostError::UnknownPlugin { plugin: plugin.clone(), known: shared.ids() })
 }
 
 /// The plugin of this id, which sessions can do without.
-pub(crate) fn optional<'s>(shared: &'s Shared, plugin: &PluginId) -> Result<&'s Record, HostError> {
-    let record = find(shared, plugin)?;
-    if record.loaded.plugin.entry.required {
+pub(crate) fn optional<'s>(shared: &'s Shared, plugin: &PluginId) -> Result<&'s HostPlugin, HostError> {
+    let host_plugin = find(shared, plugin)?;
+    if host_plugin.loaded.plugin.entry.required {
         return Err(HostError::PluginRequired { plugin: plugin.clone() });
     }
-    Ok(record)
+    Ok(host_plugin)
 }
 
 /// The plugin of this id, which the operator's file does not switch off.
-fn switched_on<'s>(desired: &Desired, shared: &'s Shared, plugin: &PluginId) -> Result<&'s Record, HostError> {
-    let record = find(shared, plugin)?;
-    if desired.is_switched_off(&record.loaded.plugin.entry) {
+fn switched_on<'s>(desired: &Desired, shared: &'s Shared, plugin: &PluginId) -> Result<&'s HostPlugin, HostError> {
+    let host_plugin = find(shared, plugin)?;
+    if desired.is_switched_off(&host_plugin.loaded.plugin.entry) {
         return Err(HostError::PluginOff { plugin: plugin.clone() });
     }
-    Ok(record)
+    Ok(host_plugin)
 }

@@ -7,11 +7,11 @@ use flow::{ExtensionPrompt, PluginId};
 use turn::ports::{BoxFuture, ExtensionSet, ExtensionSource, ExtensionUpdate, RuleSource};
 
 use crate::host::blocking;
+use crate::host_plugin::HostPlugin;
 use crate::live_plugins::LivePlugins;
 use crate::load::Wanted;
 use crate::loaded::Shared;
-use crate::record::Record;
-use crate::{HostError, Loaded, SessionOptions, plugins, record};
+use crate::{HostError, Loaded, SessionOptions, host_plugin, plugins};
 
 /// The plugins of one session.
 pub(crate) struct SessionPlugins {
@@ -69,17 +69,17 @@ impl SessionPlugins {
     }
 
     /// Whether the session is one of those that use a plugin where it is enabled.
-    fn may_use(&self, record: &Record) -> bool {
+    fn may_use(&self, host_plugin: &HostPlugin) -> bool {
         let named = self.options.plugins.as_ref();
-        record.loaded.plugin.entry.required || named.is_none_or(|named| named.contains(record.loaded.id()))
+        host_plugin.loaded.plugin.entry.required || named.is_none_or(|named| named.contains(host_plugin.loaded.id()))
     }
 
     /// A required plugin that the session does not use yet.
     fn lacks(&self, shared: &Shared) -> Option<PluginId> {
         let state = self.state();
-        let has = |one: &Record| state.loaded.records.iter().any(|used| used.serial == one.serial);
-        let required = shared.records.iter().filter(|record| record.loaded.plugin.entry.required);
-        required.filter(|record| !has(record)).map(|record| record.loaded.id().clone()).next()
+        let has = |one: &HostPlugin| state.loaded.host_plugins.iter().any(|used| used.serial == one.serial);
+        let required = shared.host_plugins.iter().filter(|host_plugin| host_plugin.loaded.plugin.entry.required);
+        required.filter(|host_plugin| !has(host_plugin)).map(|host_plugin| host_plugin.loaded.id().clone()).next()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -98,7 +98,7 @@ impl SessionPlugins {
                 None => Arc::clone(&state.loaded),
             }
         };
-        let plugins = loaded.records.iter().map(|record| &*record.loaded);
+        let plugins = loaded.host_plugins.iter().map(|host_plugin| &*host_plugin.loaded);
         // Without links: one workspace has one record.
         let workspace = loaded.builtin.as_ref().map_or(&*loaded.wanted.workspace, |tools| tools.workspace());
         loaded.shared.basis.shown_prompts.take_new(workspace, plugins)
@@ -155,9 +155,14 @@ impl ExtensionSource for SessionPlugins {
             notices.splice(0..0, std::mem::take(&mut state.standing));
             let Some(loaded) = renewed else { return Ok(ExtensionUpdate { set: None, prompts, notices }) };
             let before = &state.loaded;
-            let known_before: Vec<Record> =
-                before.shared.records.iter().filter(|record| self.may_use(record)).cloned().collect();
-            let changes = record::changes(&before.records, &known_before, &loaded.records, &loaded.shared.records);
+            let known_before: Vec<HostPlugin> =
+                before.shared.host_plugins.iter().filter(|host_plugin| self.may_use(host_plugin)).cloned().collect();
+            let changes = host_plugin::changes(
+                &before.host_plugins,
+                &known_before,
+                &loaded.host_plugins,
+                &loaded.shared.host_plugins,
+            );
             let rules = loaded.live.session();
             let (extensions, tools) = loaded.extensions(&self.options, &rules);
             let set = ExtensionSet {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-use crate::record::LoadedPlugin;
+use crate::host_plugin::LoadedPlugin;
 
 /// The digests of shown texts, by workspace and plugin.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use crate::{Engine, HostError, load, stale};
 
 /// A plugin of a host.
 #[derive(Clone)]
-pub(crate) struct Record {
+pub(crate) struct HostPlugin {
     /// The number of its registration: one that was removed and came back has another.
     pub(crate) serial: u64,
     /// Whether sessions may use it.
@@ -144,15 +144,15 @@ pub(crate) fn is_same_entry(a: &PluginEntry, b: &PluginEntry) -> bool {
 /// What is different for a session that used the plugins `before` of the host's `known_before`, and uses `after` of `known` from now
 /// on. Of `known_before`, those count that the session can have used at some time.
 pub(crate) fn changes(
-    before: &[Record],
-    known_before: &[Record],
-    after: &[Record],
-    known: &[Record],
+    before: &[HostPlugin],
+    known_before: &[HostPlugin],
+    after: &[HostPlugin],
+    known: &[HostPlugin],
 ) -> Vec<ExtensionChange> {
-    let same = |one: &Record, all: &[Record]| all.iter().find(|other| other.serial == one.serial).cloned();
-    let change = |record: &Record, action, reason: &str| ExtensionChange {
-        plugin: record.loaded.id().clone(),
-        version: record.loaded.plugin.manifest.version.clone(),
+    let same = |one: &HostPlugin, all: &[HostPlugin]| all.iter().find(|other| other.serial == one.serial).cloned();
+    let change = |host_plugin: &HostPlugin, action, reason: &str| ExtensionChange {
+        plugin: host_plugin.loaded.id().clone(),
+        version: host_plugin.loaded.plugin.manifest.version.clone(),
         action,
         reason: reason.to_owned(),
     };
