@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::otlp;
 use crate::settings::Target;
 
-/// The most that is read of a response: it is empty, or says what was rejected.
+/// The most that is read of a response: it is empty, or contains what was rejected.
 const MAX_RESPONSE: usize = 64 << 10;
 
 /// What became of a request.
@@ -33,7 +33,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// A sender; the error says what of this machine cannot be used.
+    /// A sender; the error names what of this machine cannot be used.
     pub(crate) fn new(target: Target) -> Result<Self, String> {
         let client = client(&target.url).map_err(|error| format!("cannot prepare HTTP: {}", cause(&error)))?;
         Ok(Self { client, target })
@@ -117,7 +117,7 @@ pub(crate) fn place(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// The innermost cause, which says what happened; the outer ones repeat the address.
+/// The innermost cause, which is what happened; the outer ones repeat the address.
 fn cause(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(next) = innermost.source() {

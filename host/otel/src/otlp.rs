@@ -178,7 +178,7 @@ fn conventional_point<'a>(
     to.double(12, observed.max);
 }
 
-/// The fields of `HistogramDataPoint` that say how the observations are distributed.
+/// The fields of `HistogramDataPoint` that contain the distribution of the observations.
 fn distribution(to: &mut Message, bounds: &[f64], buckets: &[u64], sum: f64) {
     to.fixed(4, buckets.iter().sum());
     to.double(5, sum);

@@ -7,9 +7,9 @@ use percent_encoding::percent_decode_str;
 use crate::OtelError;
 use crate::http::{HeaderMap, HeaderName, HeaderValue, Url};
 
-/// How long one request may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` says otherwise.
+/// How long one request is allowed to take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` is set.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The time between two exports of metrics, unless `OTEL_METRIC_EXPORT_INTERVAL` says otherwise.
+/// The time between two exports of metrics, unless `OTEL_METRIC_EXPORT_INTERVAL` is set.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// The variables that are read.

@@ -136,7 +136,7 @@ async fn a_receiver_that_is_not_there_costs_nothing_but_the_telemetry() {
     lost(9000, 9000, true, "cannot reach http://127.0.0.1", telemetry.finish().await);
 }
 
-/// The clock of the runtime leaps where everything waits, as a receiver that says nothing makes it.
+/// The clock of the runtime leaps where everything waits, as it does with a receiver that sends nothing.
 #[tokio::test(start_paused = true)]
 async fn a_receiver_that_says_nothing_is_not_waited_for() {
     let (endpoint, _requests) = server(&[SILENCE]).await;

@@ -209,7 +209,7 @@ mod tests {
     fn admit(Reporting(breaker, report): &Reporting, at: u64) -> Result<Admitted<'_>, String> {
         let checked = breaker.check(|| at);
         let admitted = breaker.admit(&CallbackKind::Tag.into(), || at, report);
-        assert_eq!(checked.as_ref().err(), admitted.as_ref().err(), "a check says what is decided");
+        assert_eq!(checked.as_ref().err(), admitted.as_ref().err(), "a check predicts the decision");
         admitted
     }
 

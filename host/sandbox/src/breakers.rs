@@ -101,7 +101,7 @@ impl Admission<'_> {
         }
     }
 
-    /// The call failed at `now` because of the host, or of what this session has stored: that says nothing about other sessions.
+    /// The call failed at `now` because of the host, or of what this session has stored: other sessions may have no such problem.
     pub(crate) fn failed_here(self, now: u64) {
         self.own.failed(now);
     }

@@ -92,7 +92,7 @@ pub enum LoadProblem {
     UnknownExport {
         /// The export that the contract does not have.
         name: String,
-        /// The version this host speaks.
+        /// The version that this host implements.
         spoken: &'static str,
     },
     /// It imports a power, or exports what needs one, that its manifest does not ask for.

@@ -124,7 +124,7 @@ fn frames(error: &wasmtime::Error) -> Vec<String> {
             Some(name) => format!("{:#}", rustc_demangle::demangle(name)),
             None => format!("function {}", frame.func_index()),
         })
-        // A panic passes through the machinery of the standard library first, which tells an author nothing.
+        // A panic passes through the machinery of the standard library first, which is of no use to an author.
         .skip_while(|name| PANIC_MACHINERY.iter().any(|start| name.starts_with(start)))
         .collect()
 }

@@ -252,7 +252,7 @@ impl Guest {
         progress.push(line);
     }
 
-    /// Says what of the log and of the progress was cut or dropped in the call that is over.
+    /// Logs how much of the log and of the progress was cut or dropped in the call that is over.
     pub(crate) fn end_log(&mut self) {
         let (dropped, cut) = (self.call.unreported, self.call.reported_cut);
         if dropped > 0 || cut > 0 {

@@ -50,7 +50,7 @@ pub struct PluginSource {
     pub asked: BTreeSet<Power>,
     /// Powers that the operator grants.
     pub granted: BTreeSet<Power>,
-    /// Callbacks that the manifest declares; `None` where it does not say.
+    /// Callbacks that the manifest declares; `None` where it has no list of them.
     pub declared: Option<BTreeSet<CallbackKind>>,
     /// Its settings, defaults filled in.
     pub settings: Settings,

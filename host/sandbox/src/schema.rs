@@ -188,7 +188,7 @@ impl Violations {
         found
     }
 
-    /// The innermost errors: those around them only say that something inside is wrong. Of alternatives, all are reported.
+    /// The innermost errors: those around them only report that something inside is wrong. Of alternatives, all are reported.
     /// As deep as the schema.
     fn collect(&mut self, error: &ValidationError<'_, '_>) {
         let alternatives = matches!(error.kind, ErrorKind::AnyOf | ErrorKind::OneOf(None));

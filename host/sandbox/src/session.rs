@@ -168,7 +168,7 @@ impl SessionExtensions {
             Ok(answer) => Ok((live, answer, admitted)),
             Err(fault) => {
                 let described = describe(fault, store, budget.as_millis());
-                // The call was not too slow by itself: that says nothing about the next one.
+                // The call was not too slow by itself: the next one may be in time.
                 if described.cause == FailureCause::Timeout && slot.is_cut_by_turn(&called, budget) {
                     return Err(slot.turn_time_spent());
                 }
@@ -226,7 +226,7 @@ impl SessionExtensions {
     /// first callback that needs a state reports.
     async fn load_all(&self) {
         for slot in self.slots.iter().filter(|slot| !slot.migrated.initialized()) {
-            // Where one is loaded and cannot be migrated, that says nothing about the others.
+            // Where one is loaded and cannot be migrated, the others may still be usable.
             if self.load(slot).await.is_err() && !slot.loaded.initialized() {
                 return;
             }

@@ -246,7 +246,7 @@ impl Scene {
     }
 }
 
-/// The lines of the guest's own source say nothing here, and change with it.
+/// The line numbers of the guest's own source do not matter here, and change with it.
 fn without_lines(text: &str) -> String {
     let mut parts = text.split("src/script.rs:");
     let first = parts.next().unwrap_or_default().to_owned();

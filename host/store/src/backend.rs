@@ -20,7 +20,7 @@ pub(crate) struct WriteError {
 }
 
 impl From<StateError> for WriteError {
-    /// An error that says nothing about the flight.
+    /// An error that does not show what became of the flight.
     fn from(error: StateError) -> Self {
         Self { error, is_definite: false }
     }

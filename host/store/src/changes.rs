@@ -55,7 +55,7 @@ impl PluginChanges {
         sets_version || self.keys.values().any(|change| matches!(change, KeyChange::Set(_)))
     }
 
-    /// Adds a batch. `is_stored` tells of a key whether the backend can have it: only then its deletion has to be kept.
+    /// Adds a batch. `is_stored` returns whether the backend can have a key: only then its deletion has to be kept.
     pub(crate) fn push(&mut self, batch: StateBatch, is_stored: impl Fn(&str) -> bool) {
         for change in batch.changes {
             match change {

@@ -30,7 +30,7 @@ const LOCK: &str = "lock";
 
 /// Keeps the state of each session in a file of a folder. Only the owner of the files can read them.
 ///
-/// A write is durable when the file system says so (`fsync`). A process that dies leaves the state of its last completed `settle`, and
+/// A write is durable when `fsync` has returned. A process that dies leaves the state of its last completed `settle`, and
 /// its sessions can be opened at once. A file that is damaged is refused with its path and left as it is.
 #[derive(Clone)]
 pub struct DiskStore {

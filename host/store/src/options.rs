@@ -1,4 +1,4 @@
-//! What all backends are told.
+//! The options of all backends.
 
 use std::time::Duration;
 

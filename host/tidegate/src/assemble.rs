@@ -42,7 +42,7 @@ fn replay(from: &Provider, record: Option<&Path>) -> Result<ProviderConfig, Host
     Ok(ProviderConfig::Recording(ReplayConfig::new(path)))
 }
 
-/// What `tools` is given: the operator's permissions, but those of `flags` where both speak of the same.
+/// What `tools` is given: the operator's permissions, but those of `flags` where both are about the same.
 pub(crate) fn tools(
     operator: &Operator,
     flags: &[config::PermissionRule],

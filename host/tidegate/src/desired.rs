@@ -191,8 +191,8 @@ impl Desired {
         self.operator.plugins.iter().find(|entry| entry.required && !is_kept(entry))
     }
 
-    /// An edited file with the parts that stay as they were: those that the host was opened with, and those that say what the model
-    /// is allowed to do.
+    /// An edited file with the parts that stay as they were: those that the host was opened with, and those that decide what the
+    /// model is allowed to do.
     fn with_fixed_parts(&self, edited: Operator, problems: &mut Vec<String>) -> Operator {
         let own = &self.operator;
         let parts = [

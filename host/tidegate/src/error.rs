@@ -124,7 +124,7 @@ pub enum HostError {
 }
 
 impl HostError {
-    /// What to do about it. `None` where the message, or the [`Diagnostics`] in it, say so themselves.
+    /// What to do about it. `None` where the message, or the [`Diagnostics`] in it, contain that.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NoProvider { known } => format!("set `kind` under `[provider]` in tidegate.toml ({known})"),

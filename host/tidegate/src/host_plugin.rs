@@ -31,7 +31,7 @@ pub(crate) struct LoadedPlugin {
     problem: Mutex<Option<String>>,
 }
 
-/// What the system says of the files of a plugin.
+/// What the file system reports of the files of a plugin.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     manifest: FileStamp,
@@ -132,7 +132,7 @@ impl LoadedPlugin {
     }
 }
 
-/// Whether two entries say the same, wherever in a file they are.
+/// Whether two entries are equal, wherever in a file they are.
 pub(crate) fn is_same_entry(a: &PluginEntry, b: &PluginEntry) -> bool {
     let bare = |entry: &PluginEntry| {
         let settings = entry.settings.iter().map(|(name, (value, _))| (name.clone(), (value.clone(), None)));

@@ -22,14 +22,14 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Text in [`EventKind::CognitionOutDelta`] has passed the rules and is never taken back, except where the event that ends the answer
-//! says so.
+//! Text in [`EventKind::CognitionOutDelta`] has passed the rules and is never taken back, unless the event that ends the answer
+//! reports that.
 //!
 //! | to | use |
 //! |---|---|
 //! | run many hosts on one engine | [`HostBuilder::engine`] |
 //! | bring a model, tools, files, a confirmation handler, a conversation | [`SessionOptions`] |
-//! | speak while a turn runs | [`Session::steer`], [`Session::cancel`] |
+//! | send input while a turn runs | [`Session::steer`], [`Session::cancel`] |
 //! | watch a session from several places | [`Session::subscribe`] |
 //! | change plugins while sessions are open | [`Host::plugins`], [`Session::disable_plugin`], [`HostBuilder::follow`] |
 //! | count what all sessions do, for Prometheus | [`HostBuilder::metrics`] |

@@ -95,7 +95,7 @@ impl Wanted {
     }
 }
 
-/// Loads what the sessions of a workspace share: its rules, its tools, and what plugins say about tools. `before`: the rules of a
+/// Loads what the sessions of a workspace share: its rules, its tools, and the guidance of plugins on tools. `before`: the rules of a
 /// session that changes to it, whose files stay known.
 ///
 /// # Errors

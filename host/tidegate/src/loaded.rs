@@ -195,8 +195,8 @@ impl Loaded {
         of_kind.map(|(plugin, one)| (registrations[plugin].plugin.clone(), one.priority)).collect()
     }
 
-    /// The rules as they were when they were loaded, those that are not used included. Sessions go by what the files
-    /// say when a turn begins.
+    /// The rules as they were when they were loaded, those that are not used included. Sessions use the rules
+    /// that the files contain when a turn begins.
     pub fn rules(&self) -> &RuleSet {
         &self.built.set
     }

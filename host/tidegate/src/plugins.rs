@@ -106,7 +106,7 @@ impl Plugins {
         change.await.map(drop)
     }
 
-    /// Changes what the operator says about a plugin: priorities, limits, grants, settings, failure policy, `required`. Its folder
+    /// Changes the operator's entry of a plugin: priorities, limits, grants, settings, failure policy, `required`. Its folder
     /// stays. Limits of the plugin as they are now: [`Plugins::limits`].
     ///
     /// # Errors

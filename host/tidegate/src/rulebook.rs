@@ -93,7 +93,7 @@ fn name_in(arguments: &str) -> Result<String, String> {
 }
 
 /// Takes the permissions that are about `read_rule` out of the tools' settings. It only reads what the operator put
-/// there, so it is allowed where neither they nor one about `*` say otherwise.
+/// there, so it is allowed unless they or one about `*` decide otherwise.
 ///
 /// # Errors
 /// One has a pattern, and the tool has nothing to match it with.

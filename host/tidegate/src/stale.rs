@@ -1,4 +1,4 @@
-//! Tells a component that is older than the source it was built from: an author who forgot to build runs old code.
+//! Finds a component that is older than the source it was built from: an author who forgot to build runs old code.
 
 use std::path::Path;
 use std::time::SystemTime;

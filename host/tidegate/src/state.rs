@@ -26,7 +26,7 @@ impl Stored {
         Self::of(Arc::new(MemoryStore::new(StoreOptions::default(), clock)))
     }
 
-    /// As the operator's file says.
+    /// The store that the operator's file names.
     ///
     /// # Errors
     /// The folder, or the URL of the server, cannot be used.

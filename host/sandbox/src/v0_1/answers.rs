@@ -87,7 +87,7 @@ pub(super) fn output(answer: exports::on_llm_output::OutputAnswer, mode: OutputM
     for (number, note) in answer.annotations.into_iter().enumerate() {
         match annotation(number, note) {
             Ok(note) => done.annotations.push(note),
-            // Hundreds of thousands of small ones fit in an answer; each has no reason of its own to be told.
+            // Hundreds of thousands of small ones fit in an answer; each would need a reason of its own in the report.
             Err(_) if done.ignored.len() >= limits::ANNOTATIONS => unsaid += 1,
             Err(why) => done.ignored.push(why),
         }

@@ -1,7 +1,7 @@
 //! The lease of a session on the disk: a locked file next to the state, which names its owner.
 //!
-//! The operating system releases the lock when the owner's process ends, however it ends; what the file says is only read while it
-//! is locked.
+//! The operating system releases the lock when the owner's process ends, however it ends; the content of the file is only read
+//! while it is locked.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};

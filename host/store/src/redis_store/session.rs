@@ -171,8 +171,8 @@ impl Backend for RedisSession {
     }
 }
 
-/// Whether the server itself has refused: a script that it refuses has written nothing. A broken connection or a time-out says nothing
-/// about what the server does.
+/// Whether the server itself has refused: a script that it refuses has written nothing. A broken connection or a time-out does not
+/// show what the server does.
 fn is_answer(error: &StateError) -> bool {
     match error {
         StateError::Unavailable { cause, .. } => {
