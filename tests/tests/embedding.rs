@@ -164,7 +164,7 @@ async fn sessions_are_counted_in_the_metrics_of_their_host() {
     let callbacks = "extension_callback_total{callback_type=\"on_plain_text\",extension_id=\"conformance\"";
     has(&format!("{callbacks},outcome=\"changed\"}} 1"));
     has(&format!("{callbacks},outcome=\"error\"}} 3"));
-    has(&format!("{callbacks},outcome=\"skipped\"}} 1"));
+    has(&format!("{callbacks},outcome=\"not_permitted\"}} 1"));
     has("extension_state_operations_total{operation=\"get\",extension_id=\"conformance\"} 2");
     has("extension_state_operations_total{operation=\"set\",extension_id=\"conformance\"} 1");
     has("extension_state_size_bytes_count{extension_id=\"conformance\"} 1");
