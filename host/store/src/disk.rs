@@ -1,7 +1,6 @@
 //! State on the disk: one file for each session in a folder, and next to it a lock while the session is open.
 
 mod file;
-mod lock;
 mod session;
 mod tables;
 
@@ -11,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flow::{PluginId, SessionId};
-use sha2::{Digest as _, Sha256};
 use turn::ports::{BoxFuture, Clock, SessionList, SessionState, ShownSession, StateAdmin, StateError, StateStore};
 
 use crate::lifetime::ExpiryCheck;
+use crate::lock::LockFile;
 use crate::memory::shown;
+use crate::names::encoded;
 use crate::options::StoreOptions;
 use crate::session::OpenSession;
 use file::{Found, Snapshot, StateFile, look, unavailable, unreadable};
-use lock::LockFile;
 use session::Inner;
 
 pub(crate) use session::DiskSession;
@@ -56,7 +55,7 @@ impl DiskStore {
 
     /// The path of a session's file, whether it exists or not.
     fn path(&self, session: &SessionId) -> PathBuf {
-        self.folder.join(format!("{}.{STATE}", stem(session)))
+        self.folder.join(format!("{}.{STATE}", encoded(session, '-')))
     }
 
     fn check(&self, snapshot: &Snapshot) -> ExpiryCheck {
@@ -215,29 +214,4 @@ async fn on_thread<T: Send + 'static>(
 ) -> Result<T, StateError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(unreadable(&path, format!("reading or writing it failed unexpectedly: {error}"))))
-}
-
-/// The name of a session's files: readable as far as the id has plain characters, unique by the start of the id's digest.
-fn stem(session: &SessionId) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    let readable: String = session.as_str().chars().take(40).map(plain).collect();
-    let digest = Sha256::digest(session.as_str());
-    let digest: String = digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
-    format!("{readable}-{digest}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::stem;
-    use flow::SessionId;
-
-    #[test]
-    fn names_of_files_are_plain_short_and_different() {
-        let ids = ["a", "A", "a/b", "a_b", "", "../x", "ä", &"x".repeat(300), &"x".repeat(301)];
-        let stems: std::collections::BTreeSet<String> = ids.iter().map(|id| stem(&SessionId::new(*id))).collect();
-        assert_eq!(stems.len(), ids.len());
-        for stem in stems {
-            assert!(stem.len() <= 61 && stem.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)), "{stem}");
-        }
-    }
 }

@@ -39,7 +39,9 @@ mod backend;
 mod changes;
 mod disk;
 mod lifetime;
+mod lock;
 mod memory;
+mod names;
 mod options;
 mod queue;
 #[cfg(feature = "redis")]

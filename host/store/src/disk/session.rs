@@ -8,11 +8,11 @@ use redb::Database;
 use turn::ports::{BoxFuture, StateError, StoredState};
 
 use super::file::{StateFile, unavailable};
-use super::lock::{LockFile, Locked};
 use super::{LOCK, on_thread, tables};
 use crate::activity::Recorded;
 use crate::backend::{Backend, Opened, Swept, WriteError};
 use crate::lifetime::ExpiryCheck;
+use crate::lock::{LockFile, Locked};
 use crate::queue::Flight;
 
 /// What opening a session gives.

@@ -1,4 +1,4 @@
-//! The lease of a session on the disk: a locked file next to the state, which names its owner.
+//! The lease of a session on the disk: a locked file next to its data, which names its owner.
 //!
 //! The operating system releases the lock when the owner's process ends, however it ends; the content of the file is only read
 //! while it is locked.
@@ -15,15 +15,15 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// A locked file. Dropping it removes the file and releases the lock.
 #[derive(Debug)]
-pub(super) struct LockFile {
+pub(crate) struct LockFile {
     path: PathBuf,
     /// Held open for its lock.
-    _file: File,
+    file: File,
 }
 
 /// The outcome of an attempt to lock.
 #[derive(Debug)]
-pub(super) enum Locked {
+pub(crate) enum Locked {
     Acquired(LockFile),
     /// It is locked by the owner with this name.
     Held(String),
@@ -31,7 +31,7 @@ pub(super) enum Locked {
 
 impl LockFile {
     /// Locks the file for `owner`; creates it where there is none.
-    pub(super) fn acquire(path: &Path, owner: &str) -> io::Result<Locked> {
+    pub(crate) fn acquire(path: &Path, owner: &str) -> io::Result<Locked> {
         let mut tries = 0;
         loop {
             let mut file = open(path, true)?;
@@ -39,7 +39,7 @@ impl LockFile {
                 Ok(()) if is_at(&file, path)? => {
                     file.set_len(0)?;
                     file.write_all(owner.as_bytes())?;
-                    return Ok(Locked::Acquired(Self { path: path.to_owned(), _file: file }));
+                    return Ok(Locked::Acquired(Self { path: path.to_owned(), file }));
                 }
                 // Its owner has removed it between our opening and our locking.
                 Ok(()) => {}
@@ -55,8 +55,13 @@ impl LockFile {
         }
     }
 
+    /// Whether the path still names the locked file. Otherwise somebody has removed it, and others can lock as well.
+    pub(crate) fn is_in_place(&self) -> io::Result<bool> {
+        is_at(&self.file, &self.path)
+    }
+
     /// Returns the owner of a lock, if it is held.
-    pub(super) fn owner(path: &Path) -> io::Result<Option<String>> {
+    pub(crate) fn owner(path: &Path) -> io::Result<Option<String>> {
         let mut file = match open(path, false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
@@ -71,8 +76,10 @@ impl LockFile {
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        // While the lock is held: who opens the file by its old name finds after locking that it is gone, and starts again.
-        if let Err(error) = fs::remove_file(&self.path) {
+        // While the lock is held: who opens the file by its old name finds after locking that it is gone, and starts again. A file
+        // that somebody else has put there is theirs.
+        let removed = self.is_in_place().and_then(|ours| if ours { fs::remove_file(&self.path) } else { Ok(()) });
+        if let Err(error) = removed {
             tracing::debug!(path = %self.path.display(), %error, "a lock file remains; it is not locked any more");
         }
     }
@@ -138,6 +145,19 @@ mod tests {
         assert!(!is_at(&file, &path).unwrap());
         std::fs::write(&path, "another").unwrap();
         assert!(!is_at(&file, &path).unwrap());
+    }
+
+    #[test]
+    fn a_lock_that_was_removed_is_not_in_place_and_leaves_the_next_one_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.lock");
+        let Locked::Acquired(lost) = LockFile::acquire(&path, "first").unwrap() else { panic!("it is free") };
+        assert!(lost.is_in_place().unwrap());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!lost.is_in_place().unwrap());
+        let Locked::Acquired(next) = LockFile::acquire(&path, "second").unwrap() else { panic!("it is free") };
+        drop(lost);
+        assert!(next.is_in_place().unwrap(), "the file of the second owner is still there");
     }
 
     #[test]
