@@ -47,9 +47,15 @@ mod queue;
 #[cfg(feature = "redis")]
 mod redis_store;
 mod session;
+mod transcript;
 
 pub use disk::DiskStore;
 pub use memory::MemoryStore;
 pub use options::StoreOptions;
 #[cfg(feature = "redis")]
 pub use redis_store::{RedisOptions, RedisStore};
+pub use transcript::{
+    DroppedLine, Entry, EventFilter, EventPolicy, FileJournal, ForkedFrom, LastRecord, OpenedTranscript, Record,
+    RecordAll, Records, Repair, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore,
+    TranscriptSummary,
+};

@@ -1,0 +1,180 @@
+//! Transcripts: the events of each thread in a file of records that survives crashes and full disks.
+//!
+//! A folder for each thread, named after its session: `transcript.jsonl`, and `lock` while a process writes it. The first line is the
+//! [`TranscriptHeader`]; each following line is one record, JSON in one line:
+//!
+//! ```json
+//! {"event":7,"payload":{"text":"Hello"},"seq":5,"thread_id":"chat-1","ts":1790000000000,"turn":1,"step":1,"attempt":1,"type":"cognition_out"}
+//! ```
+//!
+//! `seq` numbers the records of the thread without gaps; those of a fork continue from its parent's. `event` is the number of the event:
+//! events that were not recorded leave gaps. `dropped` is the number of droppable events that a full queue lost since the record before.
+//!
+//! Only the end of the file changes. A record is acknowledged after `fdatasync`; a line that a crash has cut is removed at the next
+//! opening, any other line that is not a record is an error until [`TranscriptStore::repair`] has removed it.
+
+mod appender;
+mod error;
+mod file;
+mod fork;
+mod format;
+mod journal;
+mod lines;
+mod list;
+mod policy;
+mod queue;
+mod reader;
+mod repair;
+mod writer;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flow::SessionId;
+use turn::ports::Clock;
+
+pub use error::TranscriptError;
+pub use format::{ForkedFrom, Record, TranscriptHeader};
+pub use journal::FileJournal;
+pub use list::{LastRecord, TranscriptList, TranscriptSummary};
+pub use policy::{EventFilter, EventPolicy, RecordAll};
+pub use reader::{Entry, Records, TranscriptReader};
+pub use repair::{DroppedLine, Repair};
+
+use crate::names::encoded;
+use appender::Appender;
+use error::failed;
+use file::OpenFile;
+
+/// The transcripts in a folder. All functions block on the disk: an async program calls them on a thread for blocking work.
+///
+/// ```
+/// use std::sync::Arc;
+/// use flow::{Event, EventKind, RunPosition, SessionId};
+/// use tidegate_store::{Record, RecordAll, StoreOptions, TranscriptStore};
+/// use turn::ports::{Clock, Journal};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let store = TranscriptStore::new(folder.path(), StoreOptions::default().owner, Arc::new(turn::SystemClock))?;
+/// let session = SessionId::new("chat-1");
+/// let opened = store.open(&session, Arc::new(RecordAll))?;
+/// let place = RunPosition { turn: 1, ..RunPosition::default() };
+/// opened.journal.append(&Event::new(opened.next_event, turn::SystemClock.now_ms(), place, EventKind::TurnStart));
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// opened.journal.durable().await?;
+/// opened.journal.close().await?;
+/// # Ok::<(), turn::ports::JournalError>(())
+/// # })?;
+///
+/// for entry in store.read(&session)?.records::<Record>() {
+///     assert_eq!(entry?.record["type"], "turn_start");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct TranscriptStore {
+    root: PathBuf,
+    owner: String,
+    clock: Arc<dyn Clock>,
+}
+
+/// A transcript that was opened for writing.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct OpenedTranscript {
+    /// Records the events. The session is locked until it is closed.
+    pub journal: FileJournal,
+    /// The first line of the file.
+    pub header: TranscriptHeader,
+    /// The number that the first event must have: it continues those that are recorded.
+    pub next_event: u64,
+    /// The number of records of the thread, those of its parents included.
+    pub records: u64,
+    /// The bytes of an incomplete last line that were removed; 0 if there was none. No acknowledged event was in it.
+    pub torn_bytes: u64,
+    /// The thread did not exist.
+    pub is_new: bool,
+}
+
+impl TranscriptStore {
+    /// Uses this folder; creates it where there is none, readable by its owner only. `owner` is how this process is named where another
+    /// one is refused, usually [`StoreOptions::owner`](crate::StoreOptions::owner).
+    ///
+    /// # Errors
+    /// The folder cannot be created.
+    pub fn new(
+        root: impl Into<PathBuf>,
+        owner: impl Into<String>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, TranscriptError> {
+        let root = root.into();
+        file::create_folder(&root).map_err(|error| failed(&root, &error))?;
+        Ok(Self { root, owner: owner.into(), clock })
+    }
+
+    /// Opens a session for writing, and creates it if it does not exist. Every line is checked.
+    ///
+    /// # Errors
+    /// Another writer has it, a line is damaged, its version is unknown, or it cannot be read or written.
+    pub fn open(&self, id: &SessionId, policy: Arc<dyn EventPolicy>) -> Result<OpenedTranscript, TranscriptError> {
+        let folder = self.folder(id);
+        let lock = file::lock(&folder, &self.owner)?;
+        let found = file::check(&folder)?;
+        let is_new = found.is_none();
+        let checked = match found {
+            Some(checked) => checked,
+            None => {
+                file::create(&folder, &TranscriptHeader::new(id, self.clock.now_ms(), None))?;
+                file::check(&folder)?.ok_or_else(|| self.missing(id))?
+            }
+        };
+        let file = OpenFile::open(&folder, checked.length, lock)?;
+        let appender = Appender::new(Box::new(file), folder.join(file::TRANSCRIPT), checked.length);
+        let journal = FileJournal::start(policy, id.as_str(), checked.next_seq, appender)?;
+        Ok(OpenedTranscript {
+            journal,
+            header: checked.header,
+            next_event: checked.next_event,
+            records: checked.next_seq,
+            torn_bytes: checked.torn,
+            is_new,
+        })
+    }
+
+    /// Opens a session for reading, with the records that it shares with its parents.
+    ///
+    /// # Errors
+    /// It or a parent does not exist, has an unknown version, or cannot be read.
+    pub fn read(&self, id: &SessionId) -> Result<TranscriptReader, TranscriptError> {
+        let (folder_of, missing) =
+            (|id: &str| self.folder(&SessionId::new(id)), |id: &str| self.missing(&SessionId::new(id)));
+        TranscriptReader::open(id.as_str(), folder_of, missing)
+    }
+
+    /// The folder of a session, whether it exists or not. Its transcript is `transcript.jsonl` there.
+    pub fn folder(&self, id: &SessionId) -> PathBuf {
+        self.root.join(if is_plain(id.as_str()) { id.as_str().to_owned() } else { encoded(id, '@') })
+    }
+
+    /// The folder of all transcripts.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn missing(&self, id: &SessionId) -> TranscriptError {
+        TranscriptError::Missing { id: id.clone(), root: self.root.display().to_string() }
+    }
+}
+
+impl fmt::Debug for TranscriptStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TranscriptStore").field("root", &self.root).field("owner", &self.owner).finish_non_exhaustive()
+    }
+}
+
+/// Whether an id is the name of its folder: every file system tells such names apart, and none means anything else.
+fn is_plain(id: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
+    id.len() <= 128 && id.starts_with(|first: char| first.is_ascii_alphanumeric()) && id.bytes().all(plain)
+}

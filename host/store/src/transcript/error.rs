@@ -1,0 +1,103 @@
+//! Why work on transcripts fails.
+
+use std::io;
+use std::path::Path;
+
+use flow::SessionId;
+use turn::ports::JournalError;
+
+/// Why a transcript cannot be opened, read, forked, repaired or removed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TranscriptError {
+    /// Another writer has it, it cannot be read or written, or a line of it is damaged.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Nothing is recorded under this id.
+    #[error("there is no session {id:?} in {root}", id = id.as_str())]
+    Missing {
+        /// The id that was asked for.
+        id: SessionId,
+        /// The folder of all transcripts.
+        root: String,
+    },
+    /// The id of a new session is in use.
+    #[error("the session {id:?} exists already; choose another id", id = id.as_str())]
+    Exists {
+        /// The id.
+        id: SessionId,
+    },
+    /// It was written in a format that this program does not know.
+    #[error(
+        "the transcript {path} has format version {found}, and this program knows version {known}; use the program that wrote it, or a \
+         newer one"
+    )]
+    Version {
+        /// The file.
+        path: String,
+        /// Its version.
+        found: u64,
+        /// The only version that can be read.
+        known: u64,
+    },
+    /// A fork is possible at the end of a turn only, and this turn has none.
+    #[error("turn {turn} of the session {id:?} has not finished; {finished} turns have, fork at one of them", id = id.as_str())]
+    NoTurn {
+        /// The session.
+        id: SessionId,
+        /// The turn that was asked for.
+        turn: u32,
+        /// How many turns have finished.
+        finished: u32,
+    },
+    /// Others need its records.
+    #[error("the session {id:?} cannot be removed: {forks} continue its records; remove these first", id = id.as_str(), forks = listed(forks))]
+    Forked {
+        /// The session.
+        id: SessionId,
+        /// Its forks, in order of their ids.
+        forks: Vec<SessionId>,
+    },
+    /// No id starts with this prefix.
+    #[error("no session has an id that starts with {prefix:?}{}", hint(candidates))]
+    NoMatch {
+        /// The prefix that was asked for.
+        prefix: String,
+        /// Ids that exist, the newest session first, at most 10.
+        candidates: Vec<SessionId>,
+    },
+    /// Several ids start with this prefix.
+    #[error("{prefix:?} is the start of several ids: {}; give more characters", listed(candidates))]
+    Ambiguous {
+        /// The prefix that was asked for.
+        prefix: String,
+        /// The ids that start with it, in their order, at most 10.
+        candidates: Vec<SessionId>,
+    },
+}
+
+fn listed(ids: &[SessionId]) -> String {
+    ids.iter().map(|id| format!("{:?}", id.as_str())).collect::<Vec<_>>().join(", ")
+}
+
+fn hint(candidates: &[SessionId]) -> String {
+    if candidates.is_empty() { "; none is recorded".to_owned() } else { format!("; there are {}", listed(candidates)) }
+}
+
+/// What an error of the operating system means for the transcript at `path`.
+pub(super) fn failed(path: &Path, error: &io::Error) -> JournalError {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    let path = path.display().to_string();
+    match error.kind() {
+        StorageFull | QuotaExceeded => JournalError::Full { path },
+        _ => JournalError::Unusable { path, reason: error.to_string() },
+    }
+}
+
+pub(super) fn invalid(path: &Path, line: u64, reason: impl Into<String>) -> TranscriptError {
+    JournalError::Invalid { path: path.display().to_string(), line, reason: reason.into() }.into()
+}
+
+pub(super) fn unusable(path: &Path, reason: impl Into<String>) -> JournalError {
+    JournalError::Unusable { path: path.display().to_string(), reason: reason.into() }
+}

@@ -1,0 +1,185 @@
+//! The file of a transcript: its creation, its check when it is opened, and how lines are added to it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use turn::ports::JournalError;
+
+use super::appender::Sink;
+use super::error::{TranscriptError, failed, invalid, unusable};
+use super::format::{TranscriptHeader, head};
+use super::lines::Lines;
+use crate::lock::{LockFile, Locked};
+
+/// The files in the folder of a thread.
+pub(super) const TRANSCRIPT: &str = "transcript.jsonl";
+pub(super) const LOCK: &str = "lock";
+const UNFINISHED: &str = "transcript.unfinished";
+
+/// Creates a folder that only its owner can read, unless it exists.
+pub(super) fn create_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Locks the folder of a thread, which is created where there is none.
+pub(super) fn lock(folder: &Path, owner: &str) -> Result<LockFile, JournalError> {
+    let path = folder.join(LOCK);
+    let mut tries = 0;
+    loop {
+        create_folder(folder).map_err(|error| failed(folder, &error))?;
+        match LockFile::acquire(&path, owner) {
+            Ok(Locked::Acquired(lock)) => return Ok(lock),
+            Ok(Locked::Held(by)) => return Err(JournalError::Locked { by }),
+            // Somebody removes the session at this moment.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && tries < 10 => tries += 1,
+            Err(error) => return Err(failed(&path, &error)),
+        }
+    }
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Creates or replaces the transcript in a locked folder. A crash meanwhile leaves the file as it was, or the complete new one.
+pub(super) fn replace(
+    folder: &Path,
+    write: impl FnOnce(&mut io::BufWriter<File>) -> io::Result<()>,
+) -> Result<(), JournalError> {
+    let (path, unfinished) = (folder.join(TRANSCRIPT), folder.join(UNFINISHED));
+    let replace = || {
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+        let mut file = io::BufWriter::new(file);
+        write(&mut file)?;
+        file.into_inner()?.sync_all()?;
+        fs::rename(&unfinished, &path)?;
+        sync_folder(folder)?;
+        // The folder may be new as well.
+        sync_folder(folder.parent().unwrap_or(Path::new(".")))
+    };
+    replace().map_err(|error| failed(&path, &error))
+}
+
+/// Creates the transcript of a new thread.
+pub(super) fn create(folder: &Path, header: &TranscriptHeader) -> Result<(), JournalError> {
+    let line = header.line().map_err(|error| unusable(folder, error.to_string()))?;
+    replace(folder, |file| file.write_all(&line))
+}
+
+/// Opens a transcript for reading, and reads its header; `None` where there is none.
+pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptHeader, Lines)>, TranscriptError> {
+    let path = folder.join(TRANSCRIPT);
+    // Nothing else is opened: reading a pipe waits for a writer, and a link leads elsewhere.
+    match fs::symlink_metadata(&path) {
+        Ok(found) if found.is_file() => {}
+        Ok(_) => return Err(unusable(&path, "it is not a file").into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(&path, &error).into()),
+    }
+    let mut lines = Lines::open(&path).map_err(|error| failed(&path, &error))?;
+    let header = match lines.next().map_err(|error| failed(&path, &error))? {
+        Some(line) if line.is_complete => TranscriptHeader::parse(&path, line.bytes)?,
+        _ => return Err(invalid(&path, 1, "the header is missing")),
+    };
+    Ok(Some((header, lines)))
+}
+
+/// What a check of all lines of a transcript finds.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) header: TranscriptHeader,
+    /// The number of the next record.
+    pub(super) next_seq: u64,
+    /// The number of the next event.
+    pub(super) next_event: u64,
+    /// The bytes of all complete lines.
+    pub(super) length: u64,
+    /// The bytes of a last line that a crash has left without its end.
+    pub(super) torn: u64,
+}
+
+/// Checks every line of a transcript; `None` where there is none.
+pub(super) fn check(folder: &Path) -> Result<Option<Checked>, TranscriptError> {
+    let Some((header, mut lines)) = open(folder)? else { return Ok(None) };
+    let path = folder.join(TRANSCRIPT);
+    let (mut next_seq, mut next_event) = (header.first_seq(), header.first_event());
+    let (mut length, mut torn) = (lines.offset(), 0);
+    while let Some(line) = lines.next().map_err(|error| failed(&path, &error))? {
+        if !line.is_complete {
+            torn = line.bytes.len() as u64;
+            break;
+        }
+        let head = head(line.bytes).map_err(|reason| invalid(&path, line.number, reason))?;
+        if head.seq != next_seq {
+            let reason = format!("record {next_seq} is expected here, and this is record {}", head.seq);
+            return Err(invalid(&path, line.number, reason));
+        }
+        next_seq += 1;
+        next_event = next_event.max(head.event.saturating_add(1));
+        length = line.offset + line.bytes.len() as u64 + 1;
+    }
+    Ok(Some(Checked { header, next_seq, next_event, length, torn }))
+}
+
+/// A transcript that is open for writing, with its lock.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    path: PathBuf,
+    file: File,
+    /// Device and number of the file: they show that the path still names it.
+    identity: (u64, u64),
+    /// Dropped last: whoever locks next finds the file closed.
+    lock: LockFile,
+}
+
+impl OpenFile {
+    /// Opens a transcript, cuts it to `length`, and makes durable what is there.
+    pub(super) fn open(folder: &Path, length: u64, lock: LockFile) -> Result<Self, JournalError> {
+        let path = folder.join(TRANSCRIPT);
+        let open = || {
+            let file = OpenOptions::new().append(true).open(&path)?;
+            let about = file.metadata()?;
+            if about.len() != length {
+                file.set_len(length)?;
+            }
+            // A killed process may have written more than it synced: from now on that counts as recorded.
+            file.sync_all()?;
+            Ok((file, (about.dev(), about.ino())))
+        };
+        let (file, identity) = open().map_err(|error| failed(&path, &error))?;
+        Ok(Self { path, file, identity, lock })
+    }
+}
+
+impl Sink for OpenFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)
+    }
+
+    fn check_in_place(&self) -> Result<(), String> {
+        let named = fs::metadata(&self.path).map(|about| (about.dev(), about.ino()));
+        if named.ok() != Some(self.identity) {
+            return Err(
+                "it was removed or replaced while the session was open; what follows is not recorded".to_owned()
+            );
+        }
+        match self.lock.is_in_place() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("its lock was removed, so that other processes can write it as well; close the session \
+                              and resume it"
+                .to_owned()),
+            Err(error) => Err(format!("its lock cannot be checked: {error}")),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Reads the lines of a file, with their numbers and offsets, through one buffer.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// How much is read at once; less at first, where often only the header is wanted.
+const CHUNK: usize = 256 << 10;
+const FIRST_CHUNK: usize = 16 << 10;
+/// No record is as long: what is longer is damage, and is not read into memory.
+const LONGEST: usize = 256 << 20;
+
+/// The lines of a transcript that are not read yet.
+#[derive(Debug)]
+pub(super) struct Lines {
+    path: PathBuf,
+    file: File,
+    buffer: Vec<u8>,
+    /// The bytes of `buffer` that are not read yet: from here…
+    start: usize,
+    /// …to here.
+    end: usize,
+    /// The number of the line at `start`, from 1, and its offset in the file.
+    number: u64,
+    offset: u64,
+}
+
+/// A line without its end.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub(super) bytes: &'a [u8],
+    /// From 1.
+    pub(super) number: u64,
+    /// Where it starts in the file.
+    pub(super) offset: u64,
+    /// Whether it has an end. Otherwise it is the last, and is not consumed.
+    pub(super) is_complete: bool,
+}
+
+impl Lines {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self { path: path.to_owned(), file, buffer: Vec::new(), start: 0, end: 0, number: 1, offset: 0 })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The offset of the next line.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Reads the next line; `None` at the end of the file.
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        let mut searched = self.start;
+        let found = loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
+                break Some(searched + at);
+            }
+            // `fill` moves what is left to the front.
+            let left = self.end - self.start;
+            if self.fill()? == 0 {
+                break None;
+            }
+            searched = left;
+        };
+        let (number, offset, start) = (self.number, self.offset, self.start);
+        match found {
+            Some(end) => {
+                self.start = end + 1;
+                self.number += 1;
+                self.offset += (end + 1 - start) as u64;
+                Ok(Some(Line { bytes: &self.buffer[start..end], number, offset, is_complete: true }))
+            }
+            None if start == self.end => Ok(None),
+            None => Ok(Some(Line { bytes: &self.buffer[start..self.end], number, offset, is_complete: false })),
+        }
+    }
+
+    /// Forgets what was read of a line without an end: its writer may complete it, or the next owner cut it off.
+    pub(super) fn retry(&mut self) -> io::Result<()> {
+        (self.start, self.end) = (0, 0);
+        self.file.seek(SeekFrom::Start(self.offset)).map(drop)
+    }
+
+    /// Reads more; 0 at the end of the file.
+    fn fill(&mut self) -> io::Result<usize> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        if self.end > LONGEST {
+            let longest = LONGEST >> 20;
+            let reason = format!("line {} is longer than {longest} MiB, which no record is", self.number);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        let chunk = if self.buffer.is_empty() { FIRST_CHUNK } else { CHUNK };
+        if self.buffer.len() - self.end < chunk {
+            // At least doubled, so that a long line is copied a few times only.
+            self.buffer.resize((self.end + chunk).max(2 * self.end), 0);
+        }
+        loop {
+            match self.file.read(&mut self.buffer[self.end..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => {
+                    let read = read?;
+                    self.end += read;
+                    return Ok(read);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Lists sessions from the ends of their files, and finds one by the start of its id.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use flow::SessionId;
+
+use super::error::{TranscriptError, failed, invalid};
+use super::format::{Record, TranscriptHeader, head};
+use super::{TranscriptStore, file, is_plain};
+use crate::lock::LockFile;
+
+/// How many records at the start of a thread are looked at for its title.
+const TITLE_WITHIN: usize = 100;
+/// How many characters a title has at most.
+const TITLE_LENGTH: usize = 120;
+/// How many ids an error lists.
+const CANDIDATES: usize = 10;
+/// How much of the end of a file is read for its last record, at first.
+const TAIL: u64 = 16 << 10;
+
+/// The sessions of a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TranscriptList {
+    /// The session with the latest record first.
+    pub sessions: Vec<TranscriptSummary>,
+    /// Why others are not in the list.
+    pub problems: Vec<TranscriptError>,
+}
+
+/// What is known of a session without reading all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TranscriptSummary {
+    /// The session's id.
+    pub id: SessionId,
+    /// The first line of its file, with its parent and the time of its creation.
+    pub header: TranscriptHeader,
+    /// The start of the first line of the user's first input, if there was one.
+    pub title: Option<String>,
+    /// The number of records of the thread, those of its parents included.
+    pub records: u64,
+    /// Its last record; `None` where it has none of its own.
+    pub last: Option<LastRecord>,
+    /// The size of its own file.
+    pub bytes: u64,
+    /// The process that has it open for writing.
+    pub owner: Option<String>,
+}
+
+/// The last record of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LastRecord {
+    /// The number of its event.
+    pub event: u64,
+    /// When that happened, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Its type, such as `turn_finish`.
+    pub kind: String,
+}
+
+impl TranscriptStore {
+    /// Lists all sessions. Of each file only the start and the end are read.
+    ///
+    /// # Errors
+    /// The folder cannot be read. A session that cannot be read is one of the problems of the list.
+    pub fn list(&self) -> Result<TranscriptList, TranscriptError> {
+        let mut list = TranscriptList::default();
+        for folder in self.folders()? {
+            match self.summary(&folder) {
+                Ok(summary) => list.sessions.extend(summary),
+                Err(error) => list.problems.push(error),
+            }
+        }
+        list.sessions.sort_by_key(|one| std::cmp::Reverse(one.latest_ms()));
+        Ok(list)
+    }
+
+    /// Returns the session whose id is `prefix`, or else the only one whose id starts with it.
+    ///
+    /// # Errors
+    /// No id starts with it, or several do, or the folder cannot be read.
+    pub fn find(&self, prefix: &str) -> Result<SessionId, TranscriptError> {
+        let mut ids = self.ids()?;
+        ids.retain(|id| id.as_str().starts_with(prefix));
+        let prefix = prefix.to_owned();
+        match &ids[..] {
+            [] => {
+                let candidates = self.list()?.sessions.into_iter().map(|one| one.id).take(CANDIDATES).collect();
+                Err(TranscriptError::NoMatch { prefix, candidates })
+            }
+            // The shortest comes first: if it is the prefix itself, it is meant.
+            [only] => Ok(only.clone()),
+            [first, ..] if first.as_str() == prefix => Ok(first.clone()),
+            _ => {
+                ids.truncate(CANDIDATES);
+                Err(TranscriptError::Ambiguous { prefix, candidates: ids })
+            }
+        }
+    }
+
+    /// The ids of all sessions, in their order. A file is read only where its folder does not have the id as its name.
+    fn ids(&self) -> Result<Vec<SessionId>, TranscriptError> {
+        let mut ids = Vec::new();
+        for folder in self.folders()? {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            if is_plain(&name) {
+                ids.push(SessionId::new(name));
+                continue;
+            }
+            match file::open(&folder) {
+                Ok(found) => ids.extend(found.map(|(header, _)| SessionId::new(header.thread_id))),
+                Err(error) => tracing::warn!(%error, "the id of a session cannot be read"),
+            }
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// The folders that contain a transcript.
+    pub(super) fn folders(&self) -> Result<Vec<PathBuf>, TranscriptError> {
+        let failed = |error| failed(&self.root, &error);
+        let entries = fs::read_dir(&self.root).map_err(failed)?.collect::<io::Result<Vec<_>>>().map_err(failed)?;
+        let folders = entries.into_iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let shown = folders.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
+        Ok(shown.map(|entry| entry.path()).filter(|folder| folder.join(file::TRANSCRIPT).exists()).collect())
+    }
+
+    fn summary(&self, folder: &Path) -> Result<Option<TranscriptSummary>, TranscriptError> {
+        let Some((header, lines)) = file::open(folder)? else { return Ok(None) };
+        let (path, id) = (lines.path(), SessionId::new(header.thread_id.as_str()));
+        let (last, bytes) = last_record(path, lines.offset())?;
+        let lock = folder.join(file::LOCK);
+        let owner = LockFile::owner(&lock).map_err(|error| failed(&lock, &error))?;
+        let records = last.as_ref().map_or(header.first_seq(), |(seq, _)| seq + 1);
+        let (title, last) = (self.title(&id)?, last.map(|(_, last)| last));
+        Ok(Some(TranscriptSummary { id, header, title, records, last, bytes, owner }))
+    }
+
+    fn title(&self, id: &SessionId) -> Result<Option<String>, TranscriptError> {
+        for entry in self.read(id)?.records::<Record>().take(TITLE_WITHIN) {
+            if let Some(text) = input(&entry?.record) {
+                let line = text.trim().lines().next().unwrap_or_default();
+                return Ok(Some(line.chars().take(TITLE_LENGTH).collect()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl TranscriptSummary {
+    /// The time of the last record, or of the creation.
+    fn latest_ms(&self) -> u64 {
+        self.last.as_ref().map_or(self.header.created_ms, |last| last.at_ms)
+    }
+}
+
+/// The text that a user wrote, if this is its record.
+fn input(record: &Record) -> Option<&str> {
+    let payload = &record["payload"];
+    let is_input = match record["type"].as_str()? {
+        "input_received" => true,
+        "cognition_in" => payload["role"] == "user" && payload["hidden"] != true,
+        _ => false,
+    };
+    payload["text"].as_str().filter(|text| is_input && !text.trim().is_empty())
+}
+
+/// Reads the last complete line after the header, which has `header` bytes: its number and the record. Also returns the size of the
+/// file.
+fn last_record(path: &Path, header: u64) -> Result<(Option<(u64, LastRecord)>, u64), TranscriptError> {
+    let failed = |error| failed(path, &error);
+    let mut file = File::open(path).map_err(failed)?;
+    let size = file.metadata().map_err(failed)?.len();
+    let mut window = TAIL;
+    loop {
+        let from = header.max(size.saturating_sub(window));
+        file.seek(SeekFrom::Start(from)).map_err(failed)?;
+        let mut tail = Vec::new();
+        (&mut file).take(size.saturating_sub(from)).read_to_end(&mut tail).map_err(failed)?;
+        let end = memchr::memrchr(b'\n', &tail);
+        let start = end.and_then(|end| memchr::memrchr(b'\n', &tail[..end])).map(|start| start + 1);
+        let line = match (start, end) {
+            (Some(start), Some(end)) => &tail[start..end],
+            (None, Some(end)) if from == header => &tail[..end],
+            (None, None) if from == header => return Ok((None, size)),
+            _ => {
+                window = window.saturating_mul(8);
+                continue;
+            }
+        };
+        // The number of the line is not known; the check at the opening reports it.
+        let head = head(line).map_err(|reason| invalid(path, 0, reason))?;
+        let last = LastRecord { event: head.event, at_ms: head.ts, kind: head.kind.into_owned() };
+        return Ok((Some((head.seq, last)), size));
+    }
+}
