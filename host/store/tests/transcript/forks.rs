@@ -1,0 +1,102 @@
+//! Forks, forks of forks, and what may be removed.
+
+use std::fs;
+
+use tidegate_store::TranscriptError;
+use turn::ports::{Journal as _, JournalError};
+
+use crate::{Place, error, id, turn};
+
+/// A session with three turns, a fork after the second with a turn of its own, and a fork of that after its first and its third turn.
+async fn family() -> Place {
+    let place = Place::new();
+    place.add_turns("root", 1..=3).await;
+    place.store.fork(&id("root"), 2, &id("child")).unwrap();
+    place.add_turns("child", 3..=3).await;
+    place.store.fork(&id("child"), 1, &id("early")).unwrap();
+    place.store.fork(&id("child"), 3, &id("late")).unwrap();
+    place
+}
+
+#[tokio::test]
+async fn a_fork_shares_the_records_of_its_parents_and_copies_none() {
+    let place = family().await;
+    let root = place.listing("root");
+    assert_eq!(root.len(), 15);
+    // The third turn of the child has the numbers of its parent's, and other content.
+    assert_eq!(place.listing("child"), root);
+    assert_ne!(place.records("child")[12], place.records("root")[12]);
+    assert_eq!(place.records("child")[..10], place.records("root")[..10]);
+    assert_eq!(place.records("early"), place.records("root")[..5]);
+    assert_eq!(place.records("late"), place.records("child"));
+    let own: Vec<usize> = ["root", "child", "early", "late"].iter().map(|one| place.lines(one).len()).collect();
+    assert_eq!(own, [16, 6, 1, 1], "with the header");
+
+    let opened = place.open("early");
+    assert_eq!((opened.records, opened.next_event), (5, 5));
+    let parent = opened.header.parent.clone().unwrap();
+    assert_eq!((parent.thread_id.as_str(), parent.turn, parent.through, parent.event), ("child", 1, 4, 4));
+    opened.journal.close().await.unwrap();
+    place.add_turns("early", 2..=2).await;
+    assert_eq!(place.listing("early"), root[..10]);
+    assert_eq!(place.records("early")[7]["thread_id"], "early");
+}
+
+#[tokio::test]
+async fn a_fork_needs_the_end_of_a_turn_a_parent_and_a_new_id() {
+    let place = family().await;
+    let unfinished = place.open("root");
+    unfinished.journal.append(&turn(4, 15)[0]);
+    let no_turn = |turn, finished| TranscriptError::NoTurn { id: id("root"), turn, finished };
+    for number in [0, 4, 5] {
+        assert_eq!(error(place.store.fork(&id("root"), number, &id("new"))), no_turn(number, 3));
+    }
+    assert_eq!(error(place.store.fork(&id("root"), 1, &id("late"))), TranscriptError::Exists { id: id("late") });
+    let itself = error(place.store.fork(&id("root"), 1, &id("root")));
+    assert!(matches!(itself, TranscriptError::Journal(JournalError::Locked { .. })), "{itself}");
+    assert!(matches!(error(place.store.fork(&id("none"), 1, &id("new"))), TranscriptError::Missing { .. }));
+    assert!(!place.path("new").exists());
+    // The parent is open for writing: it can be forked all the same.
+    place.store.fork(&id("root"), 3, &id("new")).unwrap();
+    assert_eq!(place.listing("new").len(), 15);
+}
+
+#[tokio::test]
+async fn a_session_with_forks_is_not_removed() {
+    let place = family().await;
+    let forked = |one: &str, forks: &[&str]| TranscriptError::Forked {
+        id: id(one),
+        forks: forks.iter().map(|fork| id(fork)).collect(),
+    };
+    assert_eq!(error(place.store.remove(&id("root"))), forked("root", &["child"]));
+    assert_eq!(error(place.store.remove(&id("child"))), forked("child", &["early", "late"]));
+    for one in ["late", "early", "child", "root"] {
+        place.store.remove(&id(one)).unwrap();
+        assert!(matches!(error(place.store.remove(&id(one))), TranscriptError::Missing { .. }));
+    }
+    assert_eq!(fs::read_dir(place.store.root()).unwrap().count(), 0);
+    assert!(place.open("root").is_new);
+}
+
+#[tokio::test]
+async fn a_removal_that_was_interrupted_leaves_no_session() {
+    let place = family().await;
+    // As a crash leaves it: renamed, and not deleted.
+    fs::rename(place.store.folder(&id("late")), place.store.root().join(".removed")).unwrap();
+    assert_eq!(place.store.list().unwrap().sessions.len(), 3);
+    place.store.remove(&id("early")).unwrap();
+    assert_eq!(fs::read_dir(place.store.root()).unwrap().count(), 2);
+}
+
+#[tokio::test]
+async fn a_fork_whose_parent_is_gone_or_itself_is_refused() {
+    let place = family().await;
+    fs::remove_dir_all(place.store.folder(&id("root"))).unwrap();
+    assert!(
+        matches!(error(place.store.read(&id("late"))), TranscriptError::Missing { id, .. } if id.as_str() == "root")
+    );
+    let mut lines = place.lines("child");
+    lines[0] = lines[0].replace("root", "late");
+    place.write_lines("child", &lines);
+    assert!(error(place.store.read(&id("late"))).to_string().contains("fork of itself"));
+}
