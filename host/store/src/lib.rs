@@ -1,5 +1,15 @@
-//! Durable extension state: the ports [`StateStore`](turn::ports::StateStore) and [`StateAdmin`](turn::ports::StateAdmin) on three
-//! backends. It is the only crate that owns the formats of stored state and talks to Redis.
+//! What sessions keep: transcripts of their events, and the state of extensions. It is the only crate that owns the formats of both and
+//! talks to Redis.
+//!
+//! # Transcripts
+//!
+//! [`TranscriptStore`] records the events of each session in a file of its own, through the port [`Journal`](turn::ports::Journal); it
+//! reads, forks, lists and repairs these files. Data flow: `append` ─► queue, which never waits ─► the writer's thread ─► one write and
+//! one `fdatasync` for all that is queued ─► the watcher, and who waits for `durable`.
+//!
+//! # Extension state
+//!
+//! The ports [`StateStore`](turn::ports::StateStore) and [`StateAdmin`](turn::ports::StateAdmin) on three backends.
 //!
 //! | backend | durable | lease of a session | several machines |
 //! |---|---|---|---|

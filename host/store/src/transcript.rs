@@ -120,13 +120,13 @@ impl TranscriptStore {
     pub fn open(&self, id: &SessionId, policy: Arc<dyn EventPolicy>) -> Result<OpenedTranscript, TranscriptError> {
         let folder = self.folder(id);
         let lock = file::lock(&folder, &self.owner)?;
-        let found = file::check(&folder)?;
+        let found = file::check(&folder, id.as_str())?;
         let is_new = found.is_none();
         let checked = match found {
             Some(checked) => checked,
             None => {
                 file::create(&folder, &TranscriptHeader::new(id, self.clock.now_ms(), None))?;
-                file::check(&folder)?.ok_or_else(|| self.missing(id))?
+                file::check(&folder, id.as_str())?.ok_or_else(|| self.missing(id))?
             }
         };
         let file = OpenFile::open(&folder, checked.length, lock)?;

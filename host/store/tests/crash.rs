@@ -1,6 +1,7 @@
-//! Kills writers, and the server that they write to, at random moments: what was settled is there afterwards, and every batch is whole.
+//! Kills writers, and the server that they write to, at random moments: what was settled is there afterwards, and every batch is whole;
+//! every record that was acknowledged is there, and at most one line is cut.
 //!
-//! `TIDEGATE_KILLS` is how often each of the two is killed; `cargo xtask crash` sets it.
+//! `TIDEGATE_KILLS` is how often each of them is killed; `cargo xtask crash` sets it.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and the long form reports figures")]
 
@@ -9,12 +10,15 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::SessionId;
 use support::{PATIENCE, Writer, left_by_a_killed_writer, open_when_free};
 use tidegate_kit::Random;
 use tidegate_servers::RedisServer;
-use tidegate_store::{DiskStore, RedisOptions, RedisStore, StoreOptions};
+use tidegate_store::{
+    DiskStore, Record, RecordAll, RedisOptions, RedisStore, StoreOptions, TranscriptError, TranscriptStore,
+};
 use turn::SystemClock;
-use turn::ports::StateStore;
+use turn::ports::{Journal as _, JournalError, StateStore};
 
 /// How often writers are killed; 20 times unless the environment asks for more.
 fn kills() -> u32 {
@@ -96,4 +100,92 @@ async fn redis_has_what_was_settled_whenever_a_writer_or_the_server_is_killed() 
     }
     seen.report("Redis");
     assert!(seen.stored > 0, "no writer came to its first flight: {seen:?}");
+}
+
+/// What kills of writers of a transcript met.
+#[derive(Debug, Default)]
+struct Recorded {
+    /// The number after the last event.
+    next: u64,
+    kills: u32,
+    /// Kills after which a line was cut.
+    torn: u32,
+    /// Kills after which more was there than was acknowledged.
+    ahead: u32,
+}
+
+impl Recorded {
+    /// Looks at what a killed writer left, which reported `last` as durable.
+    async fn check(&mut self, store: &TranscriptStore, last: Option<u64>) {
+        let id = SessionId::new("killed");
+        let opened = loop {
+            match store.open(&id, Arc::new(RecordAll)) {
+                // The system has not yet ended the process.
+                Err(TranscriptError::Journal(JournalError::Locked { .. })) => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                opened => break opened.unwrap(),
+            }
+        };
+        opened.journal.close().await.unwrap();
+        let mut next = 0;
+        for entry in store.read(&id).unwrap().records::<Record>() {
+            let record = entry.unwrap().record;
+            // The queue of a writer that waits that often is never full.
+            assert_eq!((&record["event"], &record["dropped"]), (&next.into(), &Record::Null), "{record}");
+            let payload = &record["payload"];
+            let text = payload["message"].as_str().or(payload["text"].as_str());
+            assert_eq!(text, Some(next.to_string().repeat(next as usize % 97 + 1).as_str()));
+            next += 1;
+        }
+        assert_eq!(next, opened.next_event);
+        let acknowledged = last.map_or(0, |last| last + 1);
+        assert!(next >= acknowledged, "{acknowledged} events were acknowledged, and {next} are there");
+        assert!(next >= self.next, "what was there once stays");
+        self.kills += 1;
+        self.torn += u32::from(opened.torn_bytes > 0);
+        self.ahead += u32::from(last.is_some() && next > acknowledged);
+        self.next = next;
+    }
+}
+
+fn transcripts() -> (tempfile::TempDir, TranscriptStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = TranscriptStore::new(folder.path(), "the test", Arc::new(SystemClock)).unwrap();
+    (folder, store)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transcript_has_what_was_acknowledged_whenever_its_writer_is_killed() {
+    let (mut random, mut seen) = (Random::new(3), Recorded::default());
+    let (mut folder, mut store) = transcripts();
+    for number in 0..kills() {
+        // All of it is read after each kill: a session that grows without end takes too long.
+        if number % 20 == 0 {
+            (folder, store) = transcripts();
+            seen.next = 0;
+        }
+        let last = run_a_writer(&mut random, &["transcript", folder.path().to_str().unwrap()]).kill_at_any_time();
+        seen.check(&store, last).await;
+    }
+    println!("transcripts: {seen:?}");
+    assert!(seen.next > 0, "no writer came to its first event: {seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn case_4_a_writer_that_is_killed_after_every_kth_record_loses_none_that_was_acknowledged() {
+    for every in [50, 130, 400] {
+        let (folder, store) = transcripts();
+        let mut seen = Recorded::default();
+        while seen.next < 1_000 {
+            let mut writer = Writer::start(&["transcript", folder.path().to_str().unwrap()]);
+            while writer.last().is_none_or(|last| last + 1 < seen.next + every) {
+                writer.wait_for_a_batch();
+            }
+            let last = writer.kill();
+            assert!(last + 1 >= seen.next + every);
+            seen.check(&store, Some(last)).await;
+        }
+        println!("after every {every}: {seen:?}");
+    }
 }

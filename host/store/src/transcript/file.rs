@@ -69,7 +69,23 @@ pub(super) fn create(folder: &Path, header: &TranscriptHeader) -> Result<(), Jou
     replace(folder, |file| file.write_all(&line))
 }
 
-/// Opens a transcript for reading, and reads its header; `None` where there is none.
+/// Opens the transcript of a thread for reading, and reads its header; `None` where there is none.
+pub(super) fn open_thread(folder: &Path, id: &str) -> Result<Option<(TranscriptHeader, Lines)>, TranscriptError> {
+    let found = open(folder)?;
+    found.map(|(header, lines)| check_thread(lines.path(), &header, id).map(|()| (header, lines))).transpose()
+}
+
+/// A folder that was copied or renamed has the records of another session.
+pub(super) fn check_thread(path: &Path, header: &TranscriptHeader, id: &str) -> Result<(), TranscriptError> {
+    if header.thread_id == id {
+        return Ok(());
+    }
+    let reason =
+        format!("it belongs to the session {:?}, and its folder to {id:?}; rename the folder", header.thread_id);
+    Err(unusable(path, reason).into())
+}
+
+/// The same, whichever thread it belongs to.
 pub(super) fn open(folder: &Path) -> Result<Option<(TranscriptHeader, Lines)>, TranscriptError> {
     let path = folder.join(TRANSCRIPT);
     // Nothing else is opened: reading a pipe waits for a writer, and a link leads elsewhere.
@@ -102,8 +118,8 @@ pub(super) struct Checked {
 }
 
 /// Checks every line of a transcript; `None` where there is none.
-pub(super) fn check(folder: &Path) -> Result<Option<Checked>, TranscriptError> {
-    let Some((header, mut lines)) = open(folder)? else { return Ok(None) };
+pub(super) fn check(folder: &Path, id: &str) -> Result<Option<Checked>, TranscriptError> {
+    let Some((header, mut lines)) = open_thread(folder, id)? else { return Ok(None) };
     let path = folder.join(TRANSCRIPT);
     let (mut next_seq, mut next_event) = (header.first_seq(), header.first_event());
     let (mut length, mut torn) = (lines.offset(), 0);

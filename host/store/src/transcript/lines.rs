@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 /// How much is read at once; less at first, where often only the header is wanted.
 const CHUNK: usize = 256 << 10;
@@ -13,7 +14,7 @@ const LONGEST: usize = 256 << 20;
 /// The lines of a transcript that are not read yet.
 #[derive(Debug)]
 pub(super) struct Lines {
-    path: PathBuf,
+    path: Arc<Path>,
     file: File,
     buffer: Vec<u8>,
     /// The bytes of `buffer` that are not read yet: from here…
@@ -40,10 +41,10 @@ pub(super) struct Line<'a> {
 impl Lines {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        Ok(Self { path: path.to_owned(), file, buffer: Vec::new(), start: 0, end: 0, number: 1, offset: 0 })
+        Ok(Self { path: path.into(), file, buffer: Vec::new(), start: 0, end: 0, number: 1, offset: 0 })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Arc<Path> {
         &self.path
     }
 

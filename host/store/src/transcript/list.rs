@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flow::SessionId;
 
-use super::error::{TranscriptError, failed, invalid};
+use super::error::{TranscriptError, failed, unusable};
 use super::format::{Record, TranscriptHeader, head};
 use super::{TranscriptStore, file, is_plain};
 use crate::lock::LockFile;
@@ -132,6 +132,10 @@ impl TranscriptStore {
     fn summary(&self, folder: &Path) -> Result<Option<TranscriptSummary>, TranscriptError> {
         let Some((header, lines)) = file::open(folder)? else { return Ok(None) };
         let (path, id) = (lines.path(), SessionId::new(header.thread_id.as_str()));
+        if self.folder(&id) != folder {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            file::check_thread(path, &header, &name)?;
+        }
         let (last, bytes) = last_record(path, lines.offset())?;
         let lock = folder.join(file::LOCK);
         let owner = LockFile::owner(&lock).map_err(|error| failed(&lock, &error))?;
@@ -192,8 +196,10 @@ fn last_record(path: &Path, header: u64) -> Result<(Option<(u64, LastRecord)>, u
                 continue;
             }
         };
-        // The number of the line is not known; the check at the opening reports it.
-        let head = head(line).map_err(|reason| invalid(path, 0, reason))?;
+        // The number of the line is not known here.
+        let head = head(line).map_err(|reason| {
+            unusable(path, format!("its last line: {reason}; `tidegate session repair` keeps what can be recovered"))
+        })?;
         let last = LastRecord { event: head.event, at_ms: head.ts, kind: head.kind.into_owned() };
         return Ok((Some((head.seq, last)), size));
     }

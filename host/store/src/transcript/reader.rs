@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -39,7 +40,7 @@ impl TranscriptReader {
         folder_of: impl Fn(&str) -> PathBuf,
         missing: impl Fn(&str) -> TranscriptError,
     ) -> Result<Self, TranscriptError> {
-        let (header, lines) = file::open(&folder_of(id))?.ok_or_else(|| missing(id))?;
+        let (header, lines) = file::open_thread(&folder_of(id), id)?.ok_or_else(|| missing(id))?;
         let mut seen = HashSet::from([id.to_owned()]);
         let mut parent = header.parent.clone();
         let mut parts = vec![Part { lines, next_seq: header.first_seq(), last_event: None }];
@@ -47,7 +48,8 @@ impl TranscriptReader {
             if !seen.insert(fork.thread_id.clone()) {
                 return Err(invalid(&folder_of(id).join(file::TRANSCRIPT), 1, "it is a fork of itself"));
             }
-            let (header, lines) = file::open(&folder_of(&fork.thread_id))?.ok_or_else(|| missing(&fork.thread_id))?;
+            let id = &fork.thread_id;
+            let (header, lines) = file::open_thread(&folder_of(id), id)?.ok_or_else(|| missing(id))?;
             // A fork of a fork may share less than its parent does.
             let shared = parts.last().and_then(|part| part.last_event).unwrap_or(u64::MAX);
             parts.push(Part { lines, next_seq: header.first_seq(), last_event: Some(fork.event.min(shared)) });
@@ -73,7 +75,7 @@ impl TranscriptReader {
 #[non_exhaustive]
 pub struct Entry<T = Record> {
     /// The transcript that contains it: that of the thread, or of a parent.
-    pub path: PathBuf,
+    pub path: Arc<Path>,
     /// Its line there, from 1; the header is line 1.
     pub line: u64,
     /// The number of the record in the thread, from 0, without gaps.
@@ -125,7 +127,7 @@ impl<T: DeserializeOwned> Records<T> {
     /// Prepares to look for more.
     fn retry(&mut self) -> Result<(), TranscriptError> {
         let Some(part) = self.parts.last_mut() else { return Ok(()) };
-        let path = part.lines.path().to_owned();
+        let path = Arc::clone(part.lines.path());
         let outcome = part.lines.retry().map_err(|error| failed(&path, &error).into());
         let outcome = outcome.and_then(|()| check_in_place(&part.lines));
         self.failed = outcome.is_err();
@@ -168,7 +170,7 @@ enum Found<T> {
 
 impl Part {
     fn read<T: DeserializeOwned>(&mut self) -> Result<Found<T>, TranscriptError> {
-        let path = self.lines.path().to_owned();
+        let path = Arc::clone(self.lines.path());
         let line = match self.lines.next().map_err(|error| failed(&path, &error))? {
             Some(line) if line.is_complete => line,
             line => return Ok(Found::End { unread: line.map_or(0, |line| line.bytes.len() as u64) }),

@@ -65,6 +65,7 @@ impl TranscriptStore {
         let _lock = file::lock(&folder, &self.owner)?;
         let header = read_header(&path)?;
         let mut repair = Repair { new_header: header.is_none(), ..Repair::default() };
+        header.as_ref().map_or(Ok(()), |header| file::check_thread(&path, header, id.as_str()))?;
         let header = header.unwrap_or_else(|| TranscriptHeader::new(id, self.clock.now_ms(), None));
         // Nothing is written where nothing is wrong.
         copy_valid(&path, &header, &mut repair, &mut io::sink())?;

@@ -127,6 +127,11 @@ impl Writer {
         Self { child, lines, last: None }
     }
 
+    /// The last number that was read of those that it reported.
+    pub(crate) fn last(&self) -> Option<u64> {
+        self.last
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

@@ -130,7 +130,7 @@ async fn a_damaged_line_is_refused_with_its_number_and_left_as_it_is() {
         let opening = error(place.try_open("a"));
         let reading = place.store.read(&id("a")).unwrap().records::<tidegate_store::Record>();
         let reading = reading.filter_map(Result::err).collect::<Vec<_>>();
-        assert_eq!(reading, [opening.clone()], "it ends after an error");
+        assert_eq!(reading, std::slice::from_ref(&opening), "it ends after an error");
         let TranscriptError::Journal(JournalError::Invalid { path, line, reason: found }) = &opening else {
             panic!("{opening}")
         };
@@ -182,6 +182,18 @@ async fn a_file_that_is_removed_or_a_lock_that_is_lost_ends_the_session() {
         assert_eq!(opened.journal.close().await, Err(failed));
         place.open("a").journal.close().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_folder_under_the_name_of_another_session_is_refused() {
+    let place = Place::new();
+    place.add_turns("a", 1..=1).await;
+    fs::rename(place.store.folder(&id("a")), place.store.folder(&id("b"))).unwrap();
+    let refused = [error(place.try_open("b")), error(place.store.read(&id("b"))), error(place.store.repair(&id("b")))];
+    for found in refused.into_iter().chain(place.store.list().unwrap().problems) {
+        assert!(found.to_string().contains(r#"it belongs to the session "a", and its folder to "b""#), "{found}");
+    }
+    assert!(place.store.list().unwrap().sessions.is_empty());
 }
 
 #[test]

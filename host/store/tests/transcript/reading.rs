@@ -23,7 +23,7 @@ async fn records_have_what_the_event_has_and_where_they_are() {
     });
     assert_eq!(entries[2].record, record);
     assert_eq!((entries[2].line, entries[2].seq, entries[2].event), (4, 2, 2));
-    assert_eq!(entries[2].path, place.path("a"));
+    assert_eq!(*entries[2].path, *place.path("a"));
 }
 
 #[test]

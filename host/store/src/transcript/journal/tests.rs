@@ -155,6 +155,34 @@ async fn a_full_disk_at_any_byte_loses_nothing_that_was_acknowledged() {
 }
 
 #[tokio::test]
+async fn what_is_acknowledged_is_durable_at_that_moment() {
+    let disk = Disk::new();
+    let journal = journal(disk.clone(), RecordAll);
+    let (seen, watched) = (disk.clone(), Arc::new(AtomicU64::new(0)));
+    let survives = move |number: u64| {
+        let state = seen.0.lock().unwrap();
+        let durable = std::str::from_utf8(&state.durable).unwrap();
+        assert!(durable.lines().any(|line| line.contains(&format!("\"event\":{number},"))), "{number}: {durable}");
+    };
+    let (check, count) = (survives.clone(), Arc::clone(&watched));
+    journal.watch(Box::new(move |progress| {
+        let JournalProgress::Durable(number) = progress else { panic!("{progress:?}") };
+        check(number);
+        count.fetch_add(1, Ordering::SeqCst);
+    }));
+    for number in 0..400 {
+        if journal.append(&event(number)) == Durability::Critical && number % 16 == 15 {
+            journal.durable().await.unwrap();
+            (0..=number).filter(|number| number % 4 == 3).for_each(&survives);
+        }
+    }
+    journal.close().await.unwrap();
+    let state = disk.0.lock().unwrap();
+    assert_eq!(state.durable, state.content);
+    assert!(watched.load(Ordering::SeqCst) >= 25);
+}
+
+#[tokio::test]
 async fn a_failed_sync_leaves_what_was_durable_before_it() {
     for syncs in 0..4 {
         let disk = Disk::with(|state| state.syncs = syncs);
@@ -318,6 +346,7 @@ async fn droppable_events_that_a_full_queue_lost_are_counted_in_the_records() {
     drop(go_on);
     journal.close().await.unwrap();
 
+    assert_eq!(usize::MAX - disk.0.lock().unwrap().syncs, 2, "all that waited for the first sync shares the second");
     let content = disk.0.lock().unwrap().content.clone();
     let records = std::str::from_utf8(&content).unwrap().lines();
     let records: Vec<serde_json::Value> = records.map(|line| serde_json::from_str(line).unwrap()).collect();
