@@ -5,7 +5,7 @@
 //! end up in somebody's file. Of an answer that was cancelled or cut off, the text that was shown until then is printed at
 //! the end of the turn.
 
-use tidegate::{Action, Event, EventKind, ExtensionPrompt, Loaded, PromptText, RegistrationAction, TurnStatus};
+use tidegate::{Action, CallId, Event, EventKind, ExtensionPrompt, Loaded, PromptText, RegistrationAction, TurnStatus};
 
 use crate::screen::clean::flat;
 use crate::screen::wrap::{CONTINUED, ROW, text_columns, wrapped};
@@ -23,13 +23,15 @@ pub(crate) struct Printer {
     shown: Shown,
     answer: Answer,
     troubles: Troubles,
+    /// The tool call that was announced last.
+    called: Option<CallId>,
 }
 
 impl Printer {
     pub(crate) fn new(echo: bool) -> Self {
         screen::share();
         let (live, answer) = (screen::is_live(), Answer::new());
-        Self { live, echo, shown: Shown::default(), answer, troubles: Troubles::default() }
+        Self { live, echo, shown: Shown::default(), answer, troubles: Troubles::default(), called: None }
     }
 
     /// Prints one event; most say nothing to a person.
@@ -53,8 +55,8 @@ impl Printer {
                 self.line(&err(style::DIM, &format!("- plugin {plugin} ({action}): {reason}")))?;
             }
             EventKind::ExtensionPrompt(prompt) => self.prompt(prompt)?,
-            EventKind::CognitionIn { text, hidden: false, .. } if self.echo => {
-                self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;
+            EventKind::InputReceived { message } if self.echo && !message.hidden => {
+                self.line(&err(style::STRONG, &format!("› {}", message.plain_text().trim_end())))?;
             }
             EventKind::SteeringMessage { text, .. } => {
                 self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;
@@ -89,11 +91,14 @@ impl Printer {
                     self.line(&format!("{} {notice}", err(style::WARNING, "!")))?;
                 }
             }
-            EventKind::ToolCallStart { tool, arguments, .. } => {
-                let call = format!("{} {}", err(style::TOOL, &format!("● {tool}")), shorten(arguments, 160));
-                self.line(&call)?;
+            EventKind::ToolCallStart { call, tool, arguments }
+            | EventKind::ToolConfirmationRequested { call, tool, arguments, .. } => {
+                self.call(call, tool, &shorten(arguments, 160))?;
             }
-            EventKind::ToolCallResult { output, diff, is_error, .. } => {
+            EventKind::ToolCallResult { call, tool, output, diff, is_error, .. } => {
+                // A call that never ran, and that nobody was asked about, was not announced.
+                self.call(call, tool, "")?;
+                self.called = None;
                 self.result(output, diff.as_deref(), *is_error)?;
             }
             EventKind::ExtensionCallback(report) => {
@@ -114,7 +119,9 @@ impl Printer {
                 let line = format!("    sent again in {seconds} s{who} (retry {retry} of {max_retries})");
                 self.line(&err(style::DIM, &line))?;
             }
-            EventKind::Notice { message } | EventKind::StateLost { message } => {
+            EventKind::Notice { message }
+            | EventKind::StateLost { message }
+            | EventKind::JournalFailed { message, .. } => {
                 self.line(&format!("{} {message}", err(style::WARNING, "!")))?;
             }
             EventKind::TurnFinish { status } => self.finish(status)?,
@@ -129,6 +136,15 @@ impl Printer {
             self.answer.push(text)?;
         }
         self.answer.finish()
+    }
+
+    /// Announces a call, once: when a person is asked about it, or when it runs.
+    fn call(&mut self, call: &CallId, tool: &str, arguments: &str) -> std::io::Result<()> {
+        if self.called.as_ref() == Some(call) {
+            return Ok(());
+        }
+        self.called = Some(call.clone());
+        self.line(format!("{} {arguments}", err(style::TOOL, &format!("● {tool}"))).trim_end())
     }
 
     /// A line of the host.

@@ -166,7 +166,11 @@ impl Show {
             match &event.kind {
                 EventKind::TurnStart => is_over = false,
                 // No object of a turn follows that could contain it.
-                EventKind::Notice { message } | EventKind::StateLost { message } if is_over => {
+                EventKind::Notice { message }
+                | EventKind::StateLost { message }
+                | EventKind::JournalFailed { message, .. }
+                    if is_over =>
+                {
                     say::note(format_args!("warning: {message}"));
                 }
                 _ => {}
@@ -191,7 +195,7 @@ impl Show {
             Output::Json if matches!(event.kind, EventKind::ExtensionPrompt(_)) => printer.event(event)?,
             Output::Json => {}
         }
-        if let EventKind::ToolCallStart { call, .. } = &event.kind {
+        if let EventKind::ToolConfirmationRequested { call, .. } = &event.kind {
             self.calls.send_modify(|calls| calls.extend([call.as_str().to_owned()]));
         }
         Ok(())

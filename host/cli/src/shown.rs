@@ -68,6 +68,9 @@ mod tests {
         EventKind::CognitionOut {
             text: String::new(),
             model: None,
+            author: tidegate::Origin::Model,
+            shown: None,
+            retained: tidegate::Retained::Nothing,
             partial: kept_bytes.map(|kept_bytes| Partial::new("e", 0, kept_bytes)),
             blocks: Vec::new(),
             annotations: Vec::new(),

@@ -36,6 +36,7 @@ impl Summary {
                 self.troubles.take_tool(report).map(|(line, _)| line).into_iter().collect()
             }
             EventKind::Notice { message } => vec![message.clone()],
+            EventKind::JournalFailed { message, .. } => vec![message.clone()],
             EventKind::StateLost { message } => {
                 self.state_lost = true;
                 vec![message.clone()]

@@ -6,7 +6,7 @@ mod kind;
 
 pub use kind::{EventKind, EventView};
 
-use crate::{CallFailure, CallbackKind, ErrorClass, PluginId, StreamKind};
+use crate::{CallFailure, CallbackKind, ErrorClass, PluginId, StopReason, StreamKind};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +75,11 @@ pub enum TurnStatus {
 }
 
 impl TurnStatus {
+    /// The turn failed, and the same input would fail again.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed { class: ErrorClass::Permanent, message: message.into() }
+    }
+
     /// The status's word on every surface.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -86,6 +91,33 @@ impl TurnStatus {
             Self::StepLimit { .. } => "step_limit",
         }
     }
+}
+
+/// How a step ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepEnd {
+    /// An answer was accepted, which ended for this reason.
+    Answered(StopReason),
+    /// There is no accepted answer: the turn was cancelled.
+    Cancelled,
+    /// There is no accepted answer, for another reason, which the end of the turn gives.
+    Failed,
+}
+
+/// What of an answer stays in the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retained {
+    /// Nothing: the answer is void, or had nothing to keep.
+    Nothing,
+    /// The whole answer, with the last rewrite in the place of its text. Tool calls without a result are left out.
+    Answer,
+    /// The first bytes of its text, as a message of the model.
+    Start {
+        /// How many.
+        bytes: u64,
+    },
+    /// All of its text, followed by a blank line and `[Stream interrupted: ERROR]`.
+    Marked,
 }
 
 /// How an answer ended that did not complete.
@@ -116,6 +148,12 @@ pub struct AnswerBlock {
     pub kind: StreamKind,
     /// Its length in bytes. The text blocks joined are the answer's text, the thinking blocks its reasoning.
     pub bytes: u64,
+    /// Of thinking: the number of bytes of the answer's text that come before it.
+    pub text_before: u64,
+    /// Of thinking: opaque data that its provider requires back.
+    pub signature: Option<String>,
+    /// Of thinking: the provider gave the signature instead of words.
+    pub redacted: bool,
     /// The number of those bytes, from the start, that an earlier attempt wrote.
     pub prefix_bytes: u64,
     /// For a tool call: the JSON of the arguments, as far as it was received.
@@ -127,7 +165,16 @@ pub struct AnswerBlock {
 impl AnswerBlock {
     /// A complete block of prose: text or thinking.
     pub fn prose(kind: StreamKind, bytes: u64) -> Self {
-        Self { kind, bytes, prefix_bytes: 0, arguments: None, complete: true }
+        Self {
+            kind,
+            bytes,
+            text_before: 0,
+            signature: None,
+            redacted: false,
+            prefix_bytes: 0,
+            arguments: None,
+            complete: true,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:tt,)* }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
+        #[cfg_attr(feature = "schema", derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema))]
         pub enum $name {
             $(
                 $(#[$doc])*

@@ -22,8 +22,6 @@ pub struct SessionMetrics {
     attempt: RunPosition,
     /// The class of the last error of the model.
     error: ErrorClass,
-    /// The tokens that are counted so far.
-    counted: Usage,
     breakers: BTreeMap<PluginId, BreakerState>,
 }
 
@@ -34,7 +32,6 @@ impl SessionMetrics {
             model: "unknown".to_owned(),
             attempt: RunPosition::default(),
             error: ErrorClass::Transient,
-            counted: Usage::default(),
             breakers: BTreeMap::new(),
         }
     }
@@ -44,8 +41,7 @@ impl SessionMetrics {
         use EventView as Kind;
         self.count_request(event.place);
         match EventView::from(&event.kind) {
-            Kind::ThreadStarted { model, .. } => self.model.clone_from(model),
-            Kind::ThreadCompleted { usage, .. } => self.count_rest(*usage),
+            Kind::ThreadStarted { model, .. } | Kind::ThreadResumed { model, .. } => self.model.clone_from(model),
             Kind::TurnFinish { status } => self.add(Id::Turns, &[status.as_str()]),
             Kind::StepFinish { usage, .. } => self.count_tokens(*usage),
             Kind::ErrorClassified { class, .. } => {
@@ -79,7 +75,11 @@ impl SessionMetrics {
             Kind::ThreadError { .. }
             | Kind::ThreadCancelled { .. }
             | Kind::TurnStart
-            | Kind::StepStart
+            | Kind::StepStart { .. }
+            | Kind::ThreadCompleted { .. }
+            | Kind::InputReceived { .. }
+            | Kind::HistoryReplaced { .. }
+            | Kind::JournalFailed { .. }
             | Kind::CognitionIn { .. }
             | Kind::CognitionOut { .. }
             | Kind::CognitionOutDelta { .. }
@@ -116,8 +116,7 @@ impl SessionMetrics {
         }
     }
 
-    fn count_tokens(&mut self, usage: Usage) {
-        self.counted.add(usage);
+    fn count_tokens(&self, usage: Usage) {
         let types = [
             ("input", usage.input),
             ("output", usage.output),
@@ -130,26 +129,14 @@ impl SessionMetrics {
         }
     }
 
-    /// The session ends: the tokens of steps without an accepted answer are in its total alone.
-    fn count_rest(&mut self, total: Usage) {
-        let counted = self.counted;
-        let rest = |total: Option<u64>, counted: Option<u64>| {
-            total.map(|total| total.saturating_sub(counted.unwrap_or(0))).filter(|rest| *rest > 0)
-        };
-        self.count_tokens(Usage {
-            input: rest(total.input, counted.input),
-            output: rest(total.output, counted.output),
-            cache_read: rest(total.cache_read, counted.cache_read),
-            cache_write: rest(total.cache_write, counted.cache_write),
-        });
-    }
-
-    fn tool(&self, tool: &str, succeeded: bool, duration_ms: u64) {
+    fn tool(&self, tool: &str, succeeded: bool, duration_ms: Option<u64>) {
         let mut metrics = self.metrics.lock();
         // Models invent names: one that has never succeeded may name nothing.
         let tool = metrics.admit(TOOL, tool, succeeded);
         metrics.add(Id::ToolCalls, &[tool, if succeeded { "ok" } else { "error" }], 1);
-        metrics.observe(Id::ToolTime, &[tool], u128::from(duration_ms) * 1_000_000_000);
+        if let Some(duration_ms) = duration_ms {
+            metrics.observe(Id::ToolTime, &[tool], u128::from(duration_ms) * 1_000_000_000);
+        }
     }
 
     fn callback(&self, report: &CallbackReport) {

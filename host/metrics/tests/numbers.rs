@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use expect_test::expect_file;
 use flow::{
-    Action, BreakerScope, BreakerState, CallbackOutcome, ErrorClass, EventKind, RegistrationAction, ToolOutcome,
+    Action, BreakerScope, BreakerState, CallbackOutcome, ErrorClass, EventKind, RegistrationAction, StepEnd, ToolOutcome,
     TurnStatus,
 };
 use support::*;
@@ -52,7 +52,7 @@ fn each_attempt_is_a_request_however_many_events_it_has() {
     let mut session = metrics.session();
     observe(&mut session, 0, [started("m"), EventKind::TurnStart]);
     assert_value(&metrics, "model_request_total{model=\"m\"}", None);
-    observe(&mut session, 1, [EventKind::StepStart, error(ErrorClass::Transient), retry()]);
+    observe(&mut session, 1, [EventKind::StepStart { number: 1 }, error(ErrorClass::Transient), retry()]);
     observe(&mut session, 2, [error(ErrorClass::Quota), turn(TurnStatus::Cancelled)]);
     assert_value(&metrics, "model_request_total{model=\"m\"}", "2");
     assert_value(&metrics, "model_error_total{class=\"quota\",model=\"m\"}", "1");
@@ -60,13 +60,11 @@ fn each_attempt_is_a_request_however_many_events_it_has() {
 }
 
 #[test]
-fn tokens_of_steps_that_came_to_nothing_are_counted_when_the_session_ends() {
+fn tokens_are_counted_of_every_step() {
     let metrics = Metrics::new();
     let mut session = metrics.session();
-    observe(&mut session, 1, [started("m"), step(usage(100, 10)), step(usage(50, 5))]);
-    assert_value(&metrics, "model_tokens_total{type=\"input\",model=\"m\"}", "150");
-    let end = |usage| EventKind::ThreadCompleted { turns: 2, usage, duration_ms: 1 };
-    observe(&mut session, 1, [end(usage(180, 15))]);
+    let failed = EventKind::StepFinish { usage: usage(30, 0), end: StepEnd::Failed };
+    observe(&mut session, 1, [started("m"), step(usage(100, 10)), step(usage(50, 5)), failed]);
     assert_value(&metrics, "model_tokens_total{type=\"input\",model=\"m\"}", "180");
     assert_value(&metrics, "model_tokens_total{type=\"output\",model=\"m\"}", "15");
     assert_value(&metrics, "model_tokens_total{type=\"cache_read\",model=\"m\"}", None);

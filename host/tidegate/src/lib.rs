@@ -89,8 +89,8 @@ pub use flow::{
     ExtensionPrompt, FailureCause, HoldOutcome, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label,
     Location, Message, ModelError, NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission,
     PermissionMode, PluginId, Position, Power, Preview, Prompt, PromptAddition, PromptText, ProvidedTool, ProviderKind,
-    Registered, Registration, RegistrationAction, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord,
-    RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, StateTest, StateValue, StopReason,
+    Registered, Registration, RegistrationAction, Retained, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord,
+    RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, StateTest, StepEnd, StateValue, StopReason,
     StreamKind, Subject, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput,
     ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
 };

@@ -14,16 +14,22 @@ use std::task::{Context, Poll, Waker};
 use flow::{Event, EventKind, RunPosition};
 use futures_core::Stream;
 
-use crate::ports::{Clock, EventSink};
+use crate::ports::{Clock, Durability, EventSink, Journal, JournalProgress};
 
 /// A queue longer than this joins adjacent chunks of text.
 const JOIN_ABOVE: usize = 64;
 
 /// Where a session's events are emitted.
-pub struct Hub {
+///
+/// With a journal an event reaches subscribers when it may: a critical one when it is on disk, any other after the events before it.
+/// Observers count what happens, and get every event at once.
+pub struct Hub(Arc<Shared>);
+
+/// What the hub and the journal's writer share.
+struct Shared {
     /// Number of the next event.
     seq: AtomicU64,
-    /// Subscribers that were there at the last event, and observers; while there are none, an event takes no lock.
+    /// Those who get the next event, as of the last; while there are none, an event takes no lock.
     heard: AtomicUsize,
     state: Mutex<State>,
     clock: Arc<dyn Clock>,
@@ -37,7 +43,14 @@ struct State {
     place: RunPosition,
     subscribers: Vec<Weak<Queue>>,
     observers: Vec<Observer>,
-    /// No event follows: who subscribes now gets the end at once.
+    journal: Option<Arc<dyn Journal>>,
+    /// Events that wait for the disk, each with whether it is critical.
+    held: VecDeque<(Event, Durability)>,
+    /// The number of the last event that is known to be on disk.
+    durable: Option<u64>,
+    /// The journal has failed: nothing is recorded any more, and nothing waits for it.
+    unrecorded: bool,
+    /// No event follows: who subscribes now gets the end as soon as nothing is held.
     closed: bool,
 }
 
@@ -75,14 +88,14 @@ impl Drop for Feed {
 
 impl std::fmt::Debug for Hub {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hub").field("seq", &self.seq).finish_non_exhaustive()
+        f.debug_struct("Hub").field("seq", &self.0.seq).finish_non_exhaustive()
     }
 }
 
 impl Hub {
     /// A hub whose first event has number 0.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { seq: AtomicU64::new(0), heard: AtomicUsize::new(0), state: Mutex::default(), clock }
+        Self(Arc::new(Shared { seq: AtomicU64::new(0), heard: AtomicUsize::new(0), state: Mutex::default(), clock }))
     }
 
     /// Subscribes to everything emitted from now on.
@@ -98,70 +111,143 @@ impl Hub {
     }
 
     fn add(&self, queue: &Arc<Queue>) {
-        let mut state = lock(&self.state);
-        if state.closed {
+        let mut state = self.0.lock();
+        if state.closed && state.held.is_empty() {
             drop(state);
             queue.close();
             return;
         }
         state.subscribers.push(Arc::downgrade(queue));
-        self.heard.store(state.heard(), Ordering::SeqCst);
+        self.0.heard.store(state.heard(), Ordering::SeqCst);
     }
 
     /// Calls `observer` with every event from now on, under the lock that orders events: it must be quick, and must not use
     /// this hub. It is dropped when the hub is closed. A closed hub drops it at once.
     pub fn observe(&self, observer: impl FnMut(&Event) + Send + 'static) {
-        let mut state = lock(&self.state);
+        let mut state = self.0.lock();
         if !state.closed {
             state.observers.push(Box::new(observer));
-            self.heard.store(state.heard(), Ordering::SeqCst);
+            self.0.heard.store(state.heard(), Ordering::SeqCst);
         }
+    }
+
+    /// Numbers the events from `next` on, where a thread continues.
+    pub(crate) fn continue_at(&self, next: u64) {
+        self.0.seq.store(next, Ordering::SeqCst);
+    }
+
+    /// Records every event from now on.
+    pub(crate) fn record(&self, journal: Arc<dyn Journal>) {
+        let shared = Arc::clone(&self.0);
+        journal.watch(Box::new(move |progress| shared.progressed(progress)));
+        let mut state = self.0.lock();
+        state.journal = Some(journal);
+        self.0.heard.store(state.heard(), Ordering::SeqCst);
     }
 
     /// Sets where in the run the next events are.
     pub fn set_place(&self, place: RunPosition) {
-        lock(&self.state).place = place;
+        self.0.lock().place = place;
     }
 
     /// Where in the run the next event is.
     pub fn place(&self) -> RunPosition {
-        lock(&self.state).place
+        self.0.lock().place
     }
 
-    /// No event will come any more: subscribers get what is queued and then the end.
+    /// No event will come any more: subscribers get what is queued and then the end. What the journal has not written yet reaches
+    /// them when it has.
     pub fn close(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.0.lock();
         state.closed = true;
-        for queue in state.subscribers.drain(..).filter_map(|queue| queue.upgrade()) {
-            queue.close();
+        if state.held.is_empty() {
+            state.end();
         }
         let observers = std::mem::take(&mut state.observers);
+        let journal = state.journal.take();
         drop(state);
-        // What an observer does when it is dropped is not the hub's.
-        drop(observers);
+        // What they do when they are dropped is not the hub's.
+        drop((observers, journal));
+    }
+}
+
+impl Shared {
+    /// A panic elsewhere must not silence a thread's events: the data are valid after every statement.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// The journal has written more, or has failed: what waited for it reaches the subscribers.
+    fn progressed(&self, progress: JournalProgress) {
+        let mut state = self.lock();
+        match progress {
+            JournalProgress::Durable(seq) => {
+                state.durable = Some(seq);
+                while let Some((event, durability)) = state.held.pop_front() {
+                    if durability == Durability::Critical && event.seq > seq {
+                        state.held.push_front((event, durability));
+                        break;
+                    }
+                    state.deliver(&event);
+                }
+            }
+            JournalProgress::Failed(error) => {
+                // There is nothing to wait for any more. The event says what is not recorded.
+                while let Some((event, _)) = state.held.pop_front() {
+                    state.deliver(&event);
+                }
+                if !std::mem::replace(&mut state.unrecorded, true) {
+                    let kind = EventKind::JournalFailed { message: error.to_string(), recorded: state.durable };
+                    let seq = self.seq.fetch_add(1, Ordering::SeqCst);
+                    let event = Event::new(seq, self.clock.now_ms(), state.place, kind);
+                    state.observers.iter_mut().for_each(|observer| observer(&event));
+                    state.deliver(&event);
+                }
+            }
+        }
+        if state.closed && state.held.is_empty() {
+            state.end();
+        }
+        self.heard.store(state.heard(), Ordering::SeqCst);
     }
 }
 
 impl State {
     /// Those who get the next event.
     fn heard(&self) -> usize {
-        self.subscribers.len() + self.observers.len()
+        self.subscribers.len() + self.observers.len() + usize::from(self.journal.is_some())
+    }
+
+    fn deliver(&mut self, event: &Event) {
+        self.subscribers.retain(|queue| queue.upgrade().is_some_and(|queue| queue.push(event)));
+    }
+
+    fn end(&mut self) {
+        for queue in self.subscribers.drain(..).filter_map(|queue| queue.upgrade()) {
+            queue.close();
+        }
     }
 }
 
 impl EventSink for Hub {
     fn emit(&self, kind: EventKind) {
-        if self.heard.load(Ordering::SeqCst) == 0 {
-            self.seq.fetch_add(1, Ordering::SeqCst);
+        if self.0.heard.load(Ordering::SeqCst) == 0 {
+            self.0.seq.fetch_add(1, Ordering::SeqCst);
             return;
         }
         // Numbered under the lock, so that every subscriber gets events in their order.
-        let mut state = lock(&self.state);
-        let seq = self.seq.fetch_add(1, Ordering::SeqCst);
-        let event = Event::new(seq, self.clock.now_ms(), state.place, kind);
+        let mut state = self.0.lock();
+        let seq = self.0.seq.fetch_add(1, Ordering::SeqCst);
+        let event = Event::new(seq, self.0.clock.now_ms(), state.place, kind);
         state.observers.iter_mut().for_each(|observer| observer(&event));
-        state.subscribers.retain(|queue| queue.upgrade().is_some_and(|queue| queue.push(&event)));
-        self.heard.store(state.heard(), Ordering::SeqCst);
+        let journal = state.journal.as_ref().filter(|_| !state.unrecorded);
+        let durability = journal.map_or(Durability::Droppable, |journal| journal.append(&event));
+        if durability == Durability::Critical || !state.held.is_empty() {
+            state.held.push_back((event, durability));
+        } else {
+            state.deliver(&event);
+        }
+        self.0.heard.store(state.heard(), Ordering::SeqCst);
     }
 }
 
@@ -251,7 +337,7 @@ impl Stream for Subscription {
     }
 }
 
-/// A panic elsewhere must not silence a thread's events: the data are valid after every statement.
+/// The data are valid after every statement, so a panic elsewhere does not matter.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flow::Message;
+use flow::{Message, Origin, Part, Role, ToolCall, ToolResult};
 
 /// The conversation of a session, oldest message first, hidden messages included. A clone is the same conversation.
 ///
@@ -47,6 +47,24 @@ impl Messages {
         // The previous messages live until here, so that no new one can have the address of an old one.
         drop(before);
     }
+}
+
+/// An accepted answer and the results of its calls, as they join the conversation. A call without a result is left out: a provider
+/// refuses a history with open calls. Empty where nothing but reasoning is left.
+pub(crate) fn settled(mut answer: Message, mut results: Vec<ToolResult>) -> Vec<Message> {
+    let at = |call: &ToolCall| results.iter().position(|result| result.call == call.id);
+    answer.parts.retain(|part| if let Part::ToolCall(call) = part { at(call).is_some() } else { true });
+    if answer.parts.iter().all(|part| matches!(part, Part::Thinking { .. })) {
+        return Vec::new();
+    }
+    let order: Vec<_> = answer.tool_calls().map(|call| call.id.clone()).collect();
+    results.sort_by_key(|result| order.iter().position(|id| *id == result.call));
+    let mut messages = vec![answer];
+    if !results.is_empty() {
+        let parts = results.into_iter().map(Part::ToolResult).collect();
+        messages.push(Message { role: Role::Tool, origin: Origin::Host, parts, hidden: false });
+    }
+    messages
 }
 
 impl History {

@@ -89,10 +89,21 @@ impl Frame {
 
     /// Assembles one request from the conversation and the offered tools.
     pub(crate) fn prompt(&self, messages: Vec<Arc<Message>>, tools: Vec<ToolSpec>) -> Prompt {
+        Prompt { system: self.system().collect(), messages, tools, max_tokens: self.max_tokens }
+    }
+
+    /// The blocks of the system prompt of the next request.
+    fn system(&self) -> impl Iterator<Item = SystemBlock> {
         let prefix = self.passed(Position::SystemPrefix).map(Addition::block);
         let suffix = self.passed(Position::SystemSuffix).map(Addition::block);
-        let own = self.host.iter().chain(&self.rules).cloned();
-        Prompt { system: prefix.chain(own).chain(suffix).collect(), messages, tools, max_tokens: self.max_tokens }
+        prefix.chain(self.host.iter().chain(&self.rules).cloned()).chain(suffix)
+    }
+
+    /// The texts of the system prompt of the next request.
+    pub(crate) fn system_texts(&self) -> impl Iterator<Item = &str> {
+        let texts = |position| self.passed(position).map(|addition| addition.text.as_str());
+        let own = self.host.iter().chain(&self.rules).map(|block| &*block.text);
+        texts(Position::SystemPrefix).chain(own).chain(texts(Position::SystemSuffix))
     }
 
     fn passed(&self, position: Position) -> impl Iterator<Item = &Addition> {

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    CallFailure, CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, PluginId, Role, RuleMatch,
-    RunPosition, StopReason, ToolResult, TurnStatus,
+    CallFailure, CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, PluginId, Retained, Role, RuleMatch,
+    RunPosition, StepEnd, StopReason, ToolResult, TurnStatus,
 };
 use rules::Judgement;
 use tokio::task::JoinSet;
@@ -28,7 +28,7 @@ use crate::beginning::Beginning;
 use crate::chain::Caller;
 use crate::input::{self, Input};
 use crate::output;
-use crate::ports::{AttemptEnd, EventSink, StateError, TtsrEvent};
+use crate::ports::{AttemptEnd, EventSink, JournalError, StateError, TtsrEvent};
 use crate::reasoning::Reasoning;
 use crate::retry::Retry;
 use crate::segments::Segments;
@@ -75,8 +75,8 @@ enum Phase {
     /// The tool calls of an accepted answer are running.
     Calling {
         answer: Message,
-        /// The results so far, each with the position of its call in the answer.
-        results: Vec<(usize, ToolResult)>,
+        /// The results so far, in the order in which the calls ran.
+        results: Vec<ToolResult>,
     },
     /// The end of the turn was emitted.
     Ended,
@@ -86,6 +86,8 @@ enum Phase {
 enum Stop {
     /// The session's state belongs to somebody else, or can no longer be kept.
     State(StateError),
+    /// The transcript cannot be written.
+    Journal(JournalError),
     Model(ModelError),
     Required(CallFailure),
     Rule(String),
@@ -116,16 +118,7 @@ impl<'a> Turn<'a> {
     }
 
     pub(crate) async fn run(&mut self, input: Vec<Message>) -> TurnStatus {
-        match self.steps(input).await {
-            Ok(status) => status,
-            Err(Stop::Rule(rule)) => TurnStatus::StoppedByRule { rule },
-            Err(Stop::Model(error)) => TurnStatus::Failed { class: error.class, message: error.message },
-            Err(Stop::State(error)) => TurnStatus::Failed { class: ErrorClass::Permanent, message: error.to_string() },
-            Err(Stop::Required(failure)) => {
-                let message = format!("a required extension failed: {failure}");
-                TurnStatus::Failed { class: ErrorClass::Permanent, message }
-            }
-        }
+        self.steps(input).await.unwrap_or_else(Stop::into_status)
     }
 
     /// Puts everything in order, however the turn ended.
@@ -144,6 +137,9 @@ impl<'a> Turn<'a> {
         self.news.shutdown().await;
         let status = self.save(status).await;
         self.close(status);
+        if let Err(error) = self.recorded().await {
+            self.report.status = error.into_status();
+        }
         self.report.clone()
     }
 
@@ -198,8 +194,17 @@ impl<'a> Turn<'a> {
     /// does not stop the turn, which reports at its end what was not saved.
     async fn barrier(&self) -> Result<(), Stop> {
         match self.session.caller.extensions.settle(Duration::ZERO).await {
-            Err(error) if !error.is_retryable() => Err(Stop::State(error)),
-            Ok(()) | Err(_) => Ok(()),
+            Err(error) if !error.is_retryable() => return Err(Stop::State(error)),
+            Ok(()) | Err(_) => {}
+        }
+        self.recorded().await
+    }
+
+    /// Waits until the transcript has everything critical that has happened so far.
+    async fn recorded(&self) -> Result<(), Stop> {
+        match &self.session.journal {
+            Some(journal) => journal.durable().await.map_err(Stop::Journal),
+            None => Ok(()),
         }
     }
 
@@ -209,19 +214,17 @@ impl<'a> Turn<'a> {
         match self.phase {
             Phase::Between | Phase::Ended => {}
             Phase::Answering => self.settle_answer(&status),
-            Phase::Stopped { .. } => self.emit_stopped(0),
+            Phase::Stopped { .. } => self.emit_stopped(0, Retained::Nothing),
             Phase::Calling { .. } => self.settle_calls(),
         }
         self.phase = Phase::Ended;
-        match &status {
-            TurnStatus::Cancelled => self.session.hub.emit(EventKind::ThreadCancelled { by: "the caller".into() }),
-            TurnStatus::Failed { class, message } => {
-                self.session.hub.emit(EventKind::ThreadError { class: *class, message: message.clone() });
-            }
-            _ => {}
+        if self.spending.end_step() {
+            let end = if status == TurnStatus::Cancelled { StepEnd::Cancelled } else { StepEnd::Failed };
+            self.session.hub.emit(EventKind::StepFinish { usage: self.spending.step, end });
         }
         self.session.caller.end_turn();
-        self.session.usage.add(self.report.usage);
+        self.session.thread.usage.add(self.report.usage);
+        self.session.thread.last = Some(status.clone());
         self.session.end_turn();
         self.report.place = self.place;
         self.report.status = status.clone();
@@ -236,12 +239,10 @@ impl<'a> Turn<'a> {
             return;
         }
         let why = if let TurnStatus::Failed { message, .. } = status { message } else { "cancelled" };
-        answer.emit_partial(&self.session.hub, why, 0);
-        let mut text = answer.text;
-        if !text.trim().is_empty() {
-            text.push_str(&format!("\n\n[Stream interrupted: {why}]"));
-        }
-        self.session.view_partial(text);
+        let message = Answer::marked_message(answer.text.clone(), why);
+        let retained = if message.is_some() { Retained::Marked } else { Retained::Nothing };
+        answer.emit_partial(&self.session.hub, why, 0, retained);
+        message.into_iter().for_each(|message| self.session.remember(message));
     }
 
     fn count_tokens(&mut self) {
@@ -251,13 +252,12 @@ impl<'a> Turn<'a> {
     }
 
     async fn steps(&mut self, input: Vec<Message>) -> Result<TurnStatus, Stop> {
+        for message in &input {
+            self.session.hub.emit(EventKind::InputReceived { message: Arc::new(message.clone()) });
+        }
         self.session.renew_rules().await.map_err(Stop::Model)?;
         self.barrier().await?;
         let caller = Arc::clone(&self.session.caller);
-        for message in &input {
-            let (role, text, hidden) = (message.role, message.plain_text(), message.hidden);
-            self.session.hub.emit(EventKind::CognitionIn { role, text, hidden });
-        }
         match input::run(&caller, input).await? {
             Input::Reject { by, reason } => return Ok(TurnStatus::Rejected { by, reason }),
             Input::Reply { messages, by, text } => {
@@ -289,19 +289,23 @@ impl<'a> Turn<'a> {
         self.place.attempt = 0;
         self.spending.begin_step();
         self.session.set_place(self.place);
-        self.session.hub.emit(EventKind::StepStart);
+        self.session.thread.steps += 1;
+        self.session.hub.emit(EventKind::StepStart { number: self.session.thread.steps });
         self.choose_additions();
         self.attempts().await?;
         let stop = self.attempt.answer.stop.clone().unwrap_or(StopReason::EndTurn);
         let calls = self.attempt.answer.calls();
-        if !calls.is_empty() {
+        if calls.is_empty() {
+            self.recorded().await?;
+        } else {
             self.barrier().await?;
         }
-        self.run_calls(&calls).await;
+        self.run_calls(&calls).await?;
         self.attempt.answer = Answer::default();
         let reminded = self.remind().await;
         self.report.stop = Some(stop.clone());
-        self.session.hub.emit(EventKind::StepFinish { usage: self.spending.step, stop: stop.clone() });
+        self.spending.end_step();
+        self.session.hub.emit(EventKind::StepFinish { usage: self.spending.step, end: StepEnd::Answered(stop.clone()) });
         Ok(!calls.is_empty() || reminded || stop == StopReason::Pause)
     }
 
@@ -315,6 +319,7 @@ impl<'a> Turn<'a> {
             self.attempt = Attempt::new(&self.session.rules, self.beginning.prefix(), &mut effects);
             self.beginning.shown().clone_into(&mut self.attempt.answer.shown);
             self.phase = Phase::Answering;
+            self.session.emit_system();
             self.barrier().await?;
             self.begin_attempt();
             self.session.caller.extensions.begin_attempt();
@@ -398,11 +403,15 @@ impl<'a> Turn<'a> {
             let text = if processed.withheld { output.text.clone() } else { segments.whole(&output.text).await? };
             shown(&self.session.hub, &mut self.attempt.answer, text);
         }
-        self.attempt.answer.emit_reasoning(&self.session.hub, false);
+        let message = self.attempt.answer.message(&output.text);
+        self.attempt.answer.emit_reasoning(&self.session.hub, false, message.is_some());
         self.session.hub.emit(EventKind::CognitionOut {
             text: self.attempt.answer.text.clone(),
             model: self.attempt.answer.model.clone(),
+            author: Origin::Model,
+            shown: self.attempt.answer.shown_instead(true),
             partial: None,
+            retained: if message.is_some() { Retained::Answer } else { Retained::Nothing },
             blocks: self.attempt.answer.listed(),
             annotations: processed.annotations,
             rewrites: processed.rewrites,
@@ -410,7 +419,7 @@ impl<'a> Turn<'a> {
         self.accept_attempt();
         self.report.text.push_str(&self.attempt.answer.shown);
         self.beginning = Beginning::None;
-        self.phase = match self.attempt.answer.message(&output.text) {
+        self.phase = match message {
             Some(answer) => Phase::Calling { answer, results: Vec::new() },
             None => Phase::Between,
         };
@@ -430,15 +439,19 @@ impl<'a> Turn<'a> {
         let withheld = processed.withheld;
         let text = if withheld { output.text.clone() } else { Segments::new(caller).whole(&output.text).await? };
         shown(&self.session.hub, &mut self.attempt.answer, text);
+        let is_blank = output.text.trim().is_empty();
         self.session.hub.emit(EventKind::CognitionOut {
             text: self.attempt.answer.text.clone(),
             model: None,
+            author: Origin::Plugin(by.clone()),
+            shown: self.attempt.answer.shown_instead(true),
             partial: None,
+            retained: if is_blank { Retained::Nothing } else { Retained::Answer },
             blocks: Vec::new(),
             annotations: processed.annotations,
             rewrites: processed.rewrites,
         });
-        if !output.text.trim().is_empty() {
+        if !is_blank {
             self.session.remember(Message::text(Role::Assistant, Origin::Plugin(by), output.text));
         }
         self.phase = Phase::Between;
@@ -459,12 +472,26 @@ impl<'a> Turn<'a> {
         self.phase = Phase::Between;
         let mut attempt = std::mem::take(&mut self.attempt);
         if !attempt.answer.blocks.is_empty() {
-            attempt.answer.emit_partial(&self.session.hub, &message, self.beginning.shown().len() as u64);
+            let kept = self.beginning.shown().len() as u64;
+            attempt.answer.emit_partial(&self.session.hub, &message, kept, Retained::Nothing);
         }
         attempt.noted.roll_back(&mut self.session.rules);
         self.discard_attempt();
         self.session.parts.clock.sleep(delay).await;
         Ok(())
+    }
+}
+
+impl Stop {
+    /// How the turn ends.
+    fn into_status(self) -> TurnStatus {
+        match self {
+            Self::Rule(rule) => TurnStatus::StoppedByRule { rule },
+            Self::Model(error) => TurnStatus::Failed { class: error.class, message: error.message },
+            Self::State(error) => TurnStatus::failed(error.to_string()),
+            Self::Journal(error) => TurnStatus::failed(error.to_string()),
+            Self::Required(failure) => TurnStatus::failed(format!("a required extension failed: {failure}")),
+        }
     }
 }
 

@@ -2,34 +2,36 @@
 
 mod extensions;
 mod rules;
+mod thread;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    ErrorClass, EventKind, Message, Origin, PromptAddition, RegistrationAction, RunPosition, SessionId, StopReason,
+    EventKind, Message, Origin, Part, PromptAddition, RegistrationAction, Role, RunPosition, SessionId, StopReason,
     SystemBlock, TurnStatus, Usage,
 };
 
 use ::rules::RuleSet;
 
 use self::rules::Asked;
+use self::thread::Thread;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
-use crate::attempt::Answer;
 use crate::chain::Caller;
 use crate::events::{Hub, Subscription};
 use crate::history::History;
 use crate::metrics::Metrics;
 use crate::ports::{
-    Clock, Confirm, EventSink, ExtensionHost, ExtensionSource, Inbox, Model, NoInbox, RuleRecords, RuleSource,
+    Clock, Confirm, EventSink, ExtensionHost, ExtensionSource, Inbox, Journal, Model, NoInbox, RuleRecords, RuleSource,
     StateError, Tools,
 };
 use crate::prompt::Frame;
 use crate::records::MemoryRecords;
 use crate::run::Turn;
 use crate::spans;
+use crate::transcript::Resumed;
 use crate::view::View;
 
 /// What a session is made of.
@@ -119,8 +121,7 @@ impl TurnReport {
 
     /// The report of a turn that could not begin, with the reason.
     pub fn failed(message: impl Into<String>) -> Self {
-        let status = TurnStatus::Failed { class: ErrorClass::Permanent, message: message.into() };
-        Self { status, ..Self::new(RunPosition::default()) }
+        Self { status: TurnStatus::failed(message), ..Self::new(RunPosition::default()) }
     }
 }
 
@@ -145,15 +146,15 @@ pub struct Session {
     /// Steering messages that were taken from the inbox and are not delivered yet.
     pub(crate) steering: Vec<Message>,
     pub(crate) metrics: Metrics,
-    pub(crate) usage: Usage,
-    started_ms: Option<u64>,
-    turns: u32,
+    /// Where its events are recorded; `None`: nowhere.
+    pub(crate) journal: Option<Arc<dyn Journal>>,
+    pub(crate) thread: Thread,
     asked: Asked,
 }
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("id", &self.parts.id).field("turns", &self.turns).finish_non_exhaustive()
+        f.debug_struct("Session").field("id", &self.parts.id).field("turns", &self.thread.turns).finish_non_exhaustive()
     }
 }
 
@@ -190,9 +191,8 @@ impl Session {
             source: None,
             frame,
             rules,
-            usage: Usage::default(),
-            started_ms: None,
-            turns: 0,
+            journal: None,
+            thread: Thread::default(),
             asked: Asked::default(),
         })
     }
@@ -210,6 +210,20 @@ impl Session {
     #[must_use]
     pub fn with_extension_source(mut self, source: Arc<dyn ExtensionSource>) -> Self {
         self.source = Some(source);
+        self
+    }
+
+    /// Records the session in `journal`, from its next event on, and continues from what `resumed` has, where its thread was recorded
+    /// before. Before the first turn only.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<dyn Journal>, resumed: Option<Resumed>) -> Self {
+        if let Some(resumed) = resumed {
+            self.hub.continue_at(resumed.next_event);
+            self.history.replace(resumed.history.clone());
+            self.thread = Thread::resumed(resumed);
+        }
+        self.hub.record(Arc::clone(&journal));
+        self.journal = Some(journal);
         self
     }
 
@@ -255,15 +269,15 @@ impl Session {
     /// or failed the session continues: what was accepted remains in the history, and so does the text of an
     /// incomplete answer. Dropping the future cancels the turn.
     pub async fn run(&mut self, input: Vec<Message>, cancel: &CancellationToken) -> TurnReport {
-        self.turns += 1;
-        let span = spans::turn(&self.parts, self.turns);
+        self.thread.turns += 1;
+        let span = spans::turn(&self.parts, self.thread.turns);
         self.run_in(span.clone(), input, cancel).instrument(span).await
     }
 
     /// Runs one turn inside of its span.
     async fn run_in(&mut self, span: Span, input: Vec<Message>, cancel: &CancellationToken) -> TurnReport {
         self.begin_thread();
-        let place = RunPosition { turn: self.turns, step: 0, attempt: 0 };
+        let place = RunPosition { turn: self.thread.turns, step: 0, attempt: 0 };
         self.set_place(place);
         self.hub.emit(EventKind::TurnStart);
         let renewed = tokio::select! {
@@ -278,10 +292,9 @@ impl Session {
         self.caller.extensions.begin_turn();
         let mut turn = Turn::new(self, cancel, place, span);
         let status = if let Err(message) = renewed {
-            TurnStatus::Failed { class: ErrorClass::Permanent, message }
+            TurnStatus::failed(message)
         } else if input.is_empty() {
-            let message = "the input has no messages: the model was not asked. Pass at least one message.".to_owned();
-            TurnStatus::Failed { class: ErrorClass::Permanent, message }
+            TurnStatus::failed("the input has no messages: the model was not asked. Pass at least one message.")
         } else {
             tokio::select! {
                 biased;
@@ -300,9 +313,13 @@ impl Session {
             tracing::warn!(session = self.parts.id.as_str(), "{message}");
             self.hub.emit(EventKind::StateLost { message });
         }
-        if let Some(started) = self.started_ms {
-            let duration_ms = self.parts.clock.now_ms().saturating_sub(started);
-            self.hub.emit(EventKind::ThreadCompleted { turns: self.turns, usage: self.usage, duration_ms });
+        if let Some(end) = self.thread.end(self.parts.clock.now_ms()) {
+            self.hub.emit(end);
+        }
+        if let Some(journal) = &self.journal
+            && let Err(error) = journal.close().await
+        {
+            tracing::warn!(session = self.parts.id.as_str(), "{error}");
         }
         self.hub.close();
     }
@@ -327,23 +344,50 @@ impl Session {
         &self.steering
     }
 
-    /// Of an answer that did not come to its end, its text stays.
-    pub(crate) fn view_partial(&self, text: String) {
-        if let Some(message) = Answer::partial_message(text) {
-            self.history.push(message);
+    /// Adds a message to the conversation that the model reads from the next request on.
+    pub(crate) fn hear(&self, message: impl Into<Arc<Message>>) {
+        let message = message.into();
+        self.hub.emit(EventKind::CognitionIn { message: Arc::clone(&message) });
+        self.history.push(message);
+    }
+
+    /// Adds a message of the host's own, which the user does not see.
+    pub(crate) fn inform(&self, custom_type: &str, text: String) {
+        let custom_type = custom_type.to_owned();
+        self.hub.emit(EventKind::CustomMessage { custom_type, text: text.clone(), hidden: true });
+        self.remember(Message { hidden: true, ..Message::text(Role::User, Origin::Host, text) });
+    }
+
+    /// Reports the system prompt of the next request, where it is another one than that of the last.
+    pub(crate) fn emit_system(&mut self) {
+        if self.frame.system_texts().eq(self.thread.system.iter().map(String::as_str)) {
+            return;
         }
+        self.thread.system = self.frame.system_texts().map(str::to_owned).collect();
+        let parts = self.thread.system.iter().cloned().map(Part::Text).collect();
+        let message = Message { role: Role::System, origin: Origin::Host, parts, hidden: true };
+        self.hub.emit(EventKind::CognitionIn { message: Arc::new(message) });
     }
 
     fn begin_thread(&mut self) {
-        if self.started_ms.is_some() {
-            return;
+        let (provider, model) = (self.parts.model.provider().to_owned(), self.parts.model.name().to_owned());
+        match self.thread.begin(self.parts.clock.now_ms()) {
+            thread::Begin::Running => return,
+            thread::Begin::Resumed(by) => self.hub.emit(EventKind::ThreadResumed { by, provider, model }),
+            thread::Begin::Started => {
+                self.hub.emit(EventKind::ThreadStarted {
+                    session: self.parts.id.clone(),
+                    agent: self.rules.agent().to_owned(),
+                    provider,
+                    model,
+                    workspace: self.parts.settings.workspace.clone(),
+                });
+                let messages = self.history.messages();
+                if !messages.is_empty() {
+                    self.hub.emit(EventKind::HistoryReplaced { messages });
+                }
+            }
         }
-        self.started_ms = Some(self.parts.clock.now_ms());
-        self.hub.emit(EventKind::ThreadStarted {
-            session: self.parts.id.clone(),
-            provider: self.parts.model.provider().to_owned(),
-            model: self.parts.model.name().to_owned(),
-        });
         for one in &self.caller.registrations {
             let (plugin, version, callbacks) = (one.plugin.clone(), one.version.clone(), one.callbacks.clone());
             let action = RegistrationAction::Register;
@@ -351,9 +395,4 @@ impl Session {
             self.hub.emit(EventKind::ExtensionRegistered { plugin, version, action, callbacks });
         }
     }
-}
-
-/// A message of the host's own that the user does not see.
-pub(crate) fn hidden(role: flow::Role, text: String) -> Message {
-    Message { hidden: true, ..Message::text(role, Origin::Host, text) }
 }

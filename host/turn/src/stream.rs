@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
-use flow::{CallFailure, Delta, ErrorClass, EventKind, ModelError, RuleMatch};
+use flow::{CallFailure, Delta, ErrorClass, EventKind, ModelError, Retained, RuleMatch};
 use rules::Judgement;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -137,7 +137,7 @@ impl Driver<'_> {
                 }
                 Effect::Restarted(void) => {
                     let kept = self.beginning.shown().len() as u64;
-                    void.emit_partial(self.hub, "the provider restarted its answer", kept);
+                    void.emit_partial(self.hub, "the provider restarted its answer", kept, Retained::Nothing);
                     self.beginning.shown().clone_into(&mut self.attempt.answer.shown);
                     self.reasoning.restart();
                     if let Some(segments) = &mut self.segments {

@@ -13,7 +13,7 @@ use flow::{
 use tracing::Instrument as _;
 
 use crate::events::Hub;
-use crate::ports::{Confirm, EventSink, PreparedCall, Question, Tools};
+use crate::ports::{Confirm, EventSink, Journal, PreparedCall, Question, Tools};
 use crate::spans;
 
 /// What running calls needs.
@@ -21,6 +21,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) hub: &'a Arc<Hub>,
     pub(crate) tools: &'a dyn Tools,
     pub(crate) confirm: &'a dyn Confirm,
+    pub(crate) journal: Option<&'a dyn Journal>,
     pub(crate) session: &'a SessionId,
     pub(crate) place: RunPosition,
 }
@@ -34,7 +35,7 @@ pub(crate) struct Beside {
 }
 
 impl Runner<'_> {
-    /// Runs one call. A call that a rule blocks never starts: it has a result and no `tool_call_start`.
+    /// Runs one call. A call that never runs has a result, with the reason, and no `tool_call_start`.
     pub(crate) async fn run(&self, call: &ToolCall, beside: Beside) -> ToolResult {
         let mut stage = spans::tool(call);
         let (result, error) = self.answer(call, beside).instrument(stage.span()).await;
@@ -45,17 +46,10 @@ impl Runner<'_> {
     /// The result of a call, and of what kind its error is.
     async fn answer(&self, call: &ToolCall, beside: Beside) -> (ToolResult, Option<&'static str>) {
         let Beside { refusal, reminder } = beside;
-        if refusal.is_none() {
-            self.hub.emit(EventKind::ToolCallStart {
-                call: call.id.clone(),
-                tool: call.name.clone(),
-                arguments: call.arguments.clone(),
-            });
-        }
-        let began = Instant::now();
+        let mut times = Times::default();
         let (output, error) = match refusal {
             Some(reminder) => Refusal { kind: "blocked", reason: reminder }.into_output(),
-            None => match self.decide_and_run(call).await {
+            None => match self.decide_and_run(call, &mut times).await {
                 Ok(output) => {
                     let error = output.is_error.then_some("tool_error");
                     (output, error)
@@ -63,7 +57,6 @@ impl Runner<'_> {
                 Err(refusal) => refusal.into_output(),
             },
         };
-        let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let ToolOutput { content, diff, is_error } = output;
         self.hub.emit(EventKind::ToolCallResult {
             call: call.id.clone(),
@@ -72,14 +65,15 @@ impl Runner<'_> {
             reminder: reminder.clone(),
             diff,
             is_error,
-            duration_ms,
+            duration_ms: times.ran_ms,
+            waited_ms: times.waited_ms,
         });
         let content = reminder.into_iter().chain([content]).collect();
         (ToolResult { call: call.id.clone(), content, is_error }, error)
     }
 
     /// Runs the call if it is allowed to run; otherwise gives the reason for the model.
-    async fn decide_and_run(&self, call: &ToolCall) -> Result<ToolOutput, Refusal> {
+    async fn decide_and_run(&self, call: &ToolCall, times: &mut Times) -> Result<ToolOutput, Refusal> {
         // The value that is approved must be the value that runs, and JSON parsers differ in which of two values they
         // use.
         if let Err(ambiguous) = Preview::of_arguments(&call.arguments) {
@@ -89,16 +83,36 @@ impl Runner<'_> {
         match prepared.permission() {
             Permission::Allow => {}
             Permission::Deny { reason } => return Err(Refusal::denied(reason)),
-            Permission::Ask { reason } => self.ask(call, reason, &mut *prepared).await?,
+            Permission::Ask { reason } => {
+                let asked = Instant::now();
+                let decision = self.ask(call, reason, &mut *prepared).await;
+                times.waited_ms = Some(millis(asked));
+                decision?;
+            }
         }
-        Ok(self.execute(call, &mut *prepared).await)
+        self.start(call).await?;
+        let began = Instant::now();
+        let output = self.execute(call, &mut *prepared).await;
+        times.ran_ms = Some(millis(began));
+        Ok(output)
+    }
+
+    /// Reports that the call runs, and waits until that is on disk: what has happened in the world must be in the transcript.
+    async fn start(&self, call: &ToolCall) -> Result<(), Refusal> {
+        self.hub.emit(EventKind::ToolCallStart {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            arguments: call.arguments.clone(),
+        });
+        let Some(journal) = self.journal else { return Ok(()) };
+        journal.durable().await.map_err(|error| Refusal { kind: "not_recorded", reason: format!("not run: {error}") })
     }
 
     async fn execute(&self, call: &ToolCall, prepared: &mut dyn PreparedCall) -> ToolOutput {
         let hub = Arc::clone(self.hub);
         let id = call.id.clone();
         let progress = move |message: &str| {
-            hub.emit(EventKind::ToolCallProgress { call: id.clone(), message: message.to_owned() });
+            hub.emit(EventKind::ToolCallProgress { call: id.clone(), message: message.to_owned(), percent: None });
         };
         prepared.run(&progress).await
     }
@@ -122,6 +136,19 @@ impl Runner<'_> {
             Confirmation::Denied { reason } => Err(Refusal::denied(reason)),
         }
     }
+}
+
+/// How long a call took.
+#[derive(Debug, Default)]
+struct Times {
+    /// `None`: it did not run.
+    ran_ms: Option<u64>,
+    /// `None`: nobody was asked.
+    waited_ms: Option<u64>,
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {

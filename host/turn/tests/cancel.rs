@@ -118,6 +118,7 @@ impl Scene {
         self.spans.take(context);
         tidegate_kit::assert_valid(&self.session.history());
         let events = tidegate_kit::drain(&mut self.events);
+        tidegate_kit::assert_rebuilt(&events, &self.session.history());
         let count = |wanted: fn(&EventKind) -> bool| events.iter().filter(|event| wanted(&event.kind)).count();
         let ends = count(|kind| matches!(kind, EventKind::TurnFinish { .. }));
         assert_eq!(ends, count(|kind| *kind == EventKind::TurnStart), "{context}: a turn that began has ended");
@@ -175,13 +176,14 @@ async fn a_turn_may_be_cancelled_at_any_event() {
             let starts = |event: &&&Event| {
                 matches!(
                     event.kind,
-                    EventKind::StepStart | EventKind::ToolCallStart { .. } | EventKind::TtsrInjection { .. }
+                    EventKind::StepStart { .. } | EventKind::ToolCallStart { .. } | EventKind::TtsrInjection { .. }
                 )
             };
             // The reminder of a call is recorded with its result, which was already there.
             let more: Vec<_> = after.iter().filter(starts).filter(|event| !belongs(&events, event, at)).collect();
             assert!(more.is_empty(), "{context}: {more:#?}");
-            let told = after.iter().filter(|event| matches!(event.kind, EventKind::ThreadCancelled { .. })).count();
+            let cancelled = EventKind::TurnFinish { status: TurnStatus::Cancelled };
+            let told = after.iter().filter(|event| event.kind == cancelled).count();
             match report.status {
                 TurnStatus::Cancelled => assert_eq!(told, 1, "{context}"),
                 // Too late: the answer was there already.

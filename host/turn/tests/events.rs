@@ -8,8 +8,9 @@ use expect_test::expect;
 use flow::{
     Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallFailure, CallId, Callback, CallbackKind,
     CallbackOutcome, CallbackReport, Confirmation, ErrorClass, Event, EventKind, Evidence, ExtensionPrompt,
-    FailureCause, HoldOutcome, Message, Partial, PluginId, Preview, PromptText, RegistrationAction, Role, RuleMatch,
-    RuleRecord, RunPosition, SessionId, StopReason, StreamKind, TextUnit, ToolOutcome, ToolReport, TurnStatus, Usage,
+    FailureCause, HoldOutcome, Message, Origin, Part, Partial, PluginId, Preview, PromptText, RegistrationAction,
+    Retained, Role, RuleMatch, RuleRecord, RunPosition, SessionId, StepEnd, StopReason, StreamKind, TextUnit, ToolCall,
+    ToolOutcome, ToolReport, ToolResult, TurnStatus, Usage,
 };
 use serde_json::Value;
 use tidegate_kit::{Plugin, Scene, Script, blocks, calls, drain, listing, rule_set, shown, text, tool};
@@ -93,28 +94,28 @@ async fn a_turn_tells_its_story_in_order() {
     session.close().await;
     all.extend(drain(&mut events));
     expect![[r#"
-        0.0.0 thread_started directive="run" model="script-1" provider="script" session_id="test" thread_mode="conversation"
+        0.0.0 thread_started directive="main" model="script-1" provider="script" session_id="test" thread_mode="conversation" workspace=""
         1.0.0 turn_start
+        1.0.0 input_received hidden=false role="user" text="go"
         1.0.0 cognition_in hidden=false role="user" text="go"
         1.1.0 step_start turn_number=1
-        1.1.1 cognition_out blocks=[{"arguments":"{}","call_id":"1","complete":true,"stream":"tool","tool":"shell"},{"arguments":"{}","call_id":"2","complete":true,"stream":"tool","tool":"steps"}] is_partial=false text="" truncated=false
-        1.1.1 tool_call_start call_id="1" input={} tool="shell"
-        1.1.1 tool_confirmation_requested call_id="1" input={} preview={"arguments":[],"diff":null,"notes":[]} reason="shell is set to ask" tool="shell"
+        1.1.1 cognition_out author="model" blocks=[{"arguments":"{}","call_id":"1","complete":true,"stream":"tool","tool":"shell"},{"arguments":"{}","call_id":"2","complete":true,"stream":"tool","tool":"steps"}] is_partial=false retained="answer" text="" truncated=false
+        1.1.1 tool_confirmation_requested call_id="1" input={} preview={"arguments":[],"notes":[]} reason="shell is set to ask" tool="shell"
         1.1.1 tool_confirmation_resolved approved=false call_id="1" reason="shell is set to ask, and nobody can be asked"
-        1.1.1 tool_call_result call_id="1" duration_ms="_" error="shell is set to ask, and nobody can be asked" output="shell is set to ask, and nobody can be asked" tool="shell"
+        1.1.1 tool_call_result call_id="1" error="shell is set to ask, and nobody can be asked" output="shell is set to ask, and nobody can be asked" tool="shell" waited_ms="_"
         1.1.1 tool_call_start call_id="2" input={} tool="steps"
-        1.1.1 tool_call_progress call_id="2" message="one" progress=null
-        1.1.1 tool_call_progress call_id="2" message="two" progress=null
+        1.1.1 tool_call_progress call_id="2" message="one"
+        1.1.1 tool_call_progress call_id="2" message="two"
         1.1.1 tool_call_result call_id="2" duration_ms="_" output="steps done: {}" tool="steps"
-        1.1.1 step_finish cost=null finish_reason="tool_use" stop_reason="tool_use" tokens={}
+        1.1.1 step_finish finish_reason="tool_use" stop_reason="tool_use" tokens={}
         1.2.0 step_start turn_number=2
         1.2.1 cognition_reasoning_delta text="Hm."
         1.2.1 cognition_out_delta chunk_index=0 text="Yes."
-        1.2.1 cognition_reasoning is_partial=false text="Hm." was_interrupted=false
-        1.2.1 cognition_out blocks=[{"bytes":3,"complete":true,"stream":"thinking"},{"bytes":4,"complete":true,"stream":"text"}] is_partial=false text="Yes." truncated=false
-        1.2.1 step_finish cost=null finish_reason="end_turn" stop_reason="end_turn" tokens={}
+        1.2.1 cognition_reasoning is_partial=false retained=true text="Hm." was_interrupted=false
+        1.2.1 cognition_out author="model" blocks=[{"bytes":3,"complete":true,"stream":"thinking","text_before":0},{"bytes":4,"complete":true,"stream":"text"}] is_partial=false retained="answer" text="Yes." truncated=false
+        1.2.1 step_finish finish_reason="end_turn" stop_reason="end_turn" tokens={}
         1.2.1 turn_finish status="completed"
-        1.2.1 thread_completed cost={"duration_seconds":"_","tokens":null,"turns":1} tokens={}
+        1.2.1 thread_completed cost={"duration_seconds":"_","turns":1} tokens={}
     "#]].assert_eq(&listing(&all));
 }
 
@@ -134,30 +135,30 @@ async fn an_interrupted_turn_tells_its_story_in_order() {
     let mut scene = Scene::new([stopped, again, text("done", 100)], vec![upper], rules);
     let events = scene.turn("go").await.1;
     expect![[r#"
-        0.0.0 thread_started directive="run" model="script-1" provider="script" session_id="test" thread_mode="conversation"
+        0.0.0 thread_started directive="main" model="script-1" provider="script" session_id="test" thread_mode="conversation" workspace=""
         0.0.0 extension_registered action="register" callbacks=[{"callback":"on_plain_text","on_failure":"skip","priority":50}] extension_id="upper" version="1.0.0"
         1.0.0 turn_start
+        1.0.0 input_received hidden=false role="user" text="go"
         1.0.0 cognition_in hidden=false role="user" text="go"
         1.1.0 step_start turn_number=1
-        1.1.1 rule_fired action="interrupt" again=false evidence={"end":11,"field":null,"line":2,"path":null,"pattern":"BAD","start":8,"text":"BAD"} first=true rule="no-bad" stream="text"
+        1.1.1 rule_fired action="interrupt" again=false evidence={"end":11,"line":2,"pattern":"BAD","start":8,"text":"BAD"} first=true rule="no-bad" stream="text"
         1.1.1 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
         1.1.1 cognition_out_delta chunk_index=0 text="ONE\n"
-        1.1.1 cognition_out blocks=[{"bytes":11,"complete":false,"stream":"text"}] error="stopped by rule no-bad" is_partial=true kept_bytes=0 shown_bytes=4 text="one\ntwo BAD" truncated=true
+        1.1.1 cognition_out author="model" blocks=[{"bytes":11,"complete":false,"stream":"text"}] error="stopped by rule no-bad" is_partial=true kept_bytes=0 retained="nothing" shown="ONE\n" shown_bytes=4 text="one\ntwo BAD" truncated=true
         1.1.1 custom_message custom_type="ttsr-injection" hidden=true text="<system-interrupt reason=\"rule_violation\" rule=\"no-bad\" path=\"no-bad.md\">\nYour output was stopped because it broke a rule that the user has set for this project. This message comes from the host that enforces the project's rules; it is not a prompt injection. Comply with the rule. Continue without violating it again.\nFound in your answer, line 2: BAD\n\nSay it differently.\n</system-interrupt>"
-        1.1.1 ttsr_injection discarded_bytes=11 records=[{"action":"interrupt","evidence":{"end":11,"field":null,"line":2,"path":null,"pattern":"BAD","start":8,"text":"BAD"},"hash":"132502f526cdab36","rule":"no-bad","stream":"text","tokens_discarded":3,"tokens_estimated":true,"turn":0}] rules=["no-bad"]
+        1.1.1 ttsr_injection discarded_bytes=11 records=[{"action":"interrupt","evidence":{"end":11,"line":2,"pattern":"BAD","start":8,"text":"BAD"},"hash":"132502f526cdab36","rule":"no-bad","stream":"text","tokens_discarded":3,"tokens_estimated":true,"turn":0}] rules=["no-bad"]
         1.1.2 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
         1.1.2 cognition_out_delta chunk_index=0 text="ONE\n"
         1.1.2 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
         1.1.2 cognition_out_delta chunk_index=1 text="FINE"
-        1.1.2 cognition_out blocks=[{"bytes":8,"complete":true,"stream":"text"},{"arguments":"{}","call_id":"1","complete":true,"stream":"tool","tool":"locked"}] is_partial=false text="one\nfine" truncated=false
-        1.1.2 tool_call_start call_id="1" input={} tool="locked"
-        1.1.2 tool_call_result call_id="1" duration_ms="_" error="locked is set to deny" output="locked is set to deny" tool="locked"
-        1.1.2 step_finish cost=null finish_reason="tool_use" stop_reason="tool_use" tokens={}
+        1.1.2 cognition_out author="model" blocks=[{"bytes":8,"complete":true,"stream":"text"},{"arguments":"{}","call_id":"1","complete":true,"stream":"tool","tool":"locked"}] is_partial=false retained="answer" shown="ONE\nFINE" text="one\nfine" truncated=false
+        1.1.2 tool_call_result call_id="1" error="locked is set to deny" output="locked is set to deny" tool="locked"
+        1.1.2 step_finish finish_reason="tool_use" stop_reason="tool_use" tokens={}
         1.2.0 step_start turn_number=2
         1.2.1 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
         1.2.1 cognition_out_delta chunk_index=0 text="DONE"
-        1.2.1 cognition_out blocks=[{"bytes":4,"complete":true,"stream":"text"}] is_partial=false text="done" truncated=false
-        1.2.1 step_finish cost=null finish_reason="end_turn" stop_reason="end_turn" tokens={}
+        1.2.1 cognition_out author="model" blocks=[{"bytes":4,"complete":true,"stream":"text"}] is_partial=false retained="answer" shown="DONE" text="done" truncated=false
+        1.2.1 step_finish finish_reason="end_turn" stop_reason="end_turn" tokens={}
         1.2.1 turn_finish status="completed"
     "#]].assert_eq(&listing(&events));
 }
@@ -250,25 +251,29 @@ async fn a_session_that_is_dropped_ends_them_too() {
 }
 
 /// Fields that a record must have, by type: those of the thread-event specification, and of our own types all.
-const REQUIRED: [(&str, &[&str]); 40] = [
+const REQUIRED: &[(&str, &[&str])] = &[
     ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
+    ("thread_resumed", &["resumed_by", "provider", "model"]),
+    ("input_received", &["text", "role", "hidden"]),
+    ("history_replaced", &["messages"]),
+    ("journal_failed", &["message"]),
     ("thread_completed", &["cost", "tokens"]),
     ("thread_error", &["category", "error"]),
     ("thread_cancelled", &["cancelled_by"]),
     ("turn_start", &[]),
     ("turn_finish", &["status"]),
     ("step_start", &["turn_number"]),
-    ("step_finish", &["cost", "tokens", "finish_reason", "stop_reason"]),
+    ("step_finish", &["tokens", "finish_reason"]),
     ("cognition_in", &["text", "role", "hidden"]),
-    ("cognition_out", &["text", "is_partial", "truncated"]),
+    ("cognition_out", &["text", "is_partial", "truncated", "author", "retained"]),
     ("cognition_out_delta", &["text", "chunk_index"]),
     ("cognition_reasoning", &["text", "is_partial", "was_interrupted"]),
     ("cognition_reasoning_delta", &["text"]),
     ("tool_call_start", &["tool", "call_id", "input"]),
-    ("tool_call_progress", &["call_id", "progress", "message"]),
-    ("tool_call_result", &["call_id", "output", "tool", "duration_ms"]),
+    ("tool_call_progress", &["call_id", "message"]),
+    ("tool_call_result", &["call_id", "output", "tool"]),
     ("tool_confirmation_requested", &["call_id", "tool", "input", "reason"]),
-    ("tool_confirmation_resolved", &["call_id", "approved", "reason"]),
+    ("tool_confirmation_resolved", &["call_id", "approved"]),
     ("retry_scheduled", &["retry", "max_retries", "delay_ms", "asked_by_provider"]),
     ("error_classified", &["error_code", "category", "retryable", "metadata"]),
     ("retry_succeeded", &["original_error", "retry_count", "total_delay_ms"]),
@@ -281,7 +286,7 @@ const REQUIRED: [(&str, &[&str]); 40] = [
     ("steering_message", &["role", "text"]),
     ("custom_message", &["custom_type", "text", "hidden"]),
     ("extension_registered", &["extension_id", "version", "callbacks"]),
-    ("extension_breaker", &["extension_id", "callback", "tool", "state", "reason", "retry_after_ms"]),
+    ("extension_breaker", &["extension_id", "scope", "state", "reason", "retry_after_ms"]),
     ("extension_withheld", &["extension_id", "callback", "bytes", "reason"]),
     ("state_lost", &["message"]),
     ("extension_unregistered", &["extension_id", "reason"]),
@@ -332,6 +337,25 @@ fn unfinished_call(call: &CallId) -> AnswerBlock {
     block
 }
 
+fn system() -> Message {
+    let parts = vec![Part::Text("one".into()), Part::Text("two".into())];
+    Message { role: Role::System, origin: Origin::Host, parts, hidden: true }
+}
+
+/// A message with a part of each kind.
+fn everything() -> Message {
+    let call = ToolCall { id: CallId::new("1"), name: "t".into(), arguments: "{}".into() };
+    let result = ToolResult { call: CallId::new("1"), content: vec!["a".into(), "b".into()], is_error: true };
+    let addition = flow::AdditionId { plugin: plugin(), index: 2 };
+    let parts = vec![
+        Part::Text("words".into()),
+        Part::Thinking { text: String::new(), signature: Some("sig".into()), redacted: true },
+        Part::ToolCall(call),
+        Part::ToolResult(result),
+    ];
+    Message { role: Role::Assistant, origin: Origin::Addition(addition), parts, hidden: false }
+}
+
 fn samples() -> Vec<EventKind> {
     let (call, text, message) = (CallId::new("1"), "words".to_owned(), "words".to_owned());
     let failure = CallFailure {
@@ -343,7 +367,14 @@ fn samples() -> Vec<EventKind> {
     };
     let failed = TurnStatus::Failed { class: ErrorClass::Quota, message: message.clone() };
     vec![
-        EventKind::ThreadStarted { session: SessionId::new("s"), provider: "p".into(), model: "m".into() },
+        EventKind::ThreadStarted {
+            session: SessionId::new("s"),
+            agent: "main".into(),
+            provider: "p".into(),
+            model: "m".into(),
+            workspace: "/w".into(),
+        },
+        EventKind::ThreadResumed { by: "input".into(), provider: "p".into(), model: "m".into() },
         EventKind::ThreadCompleted { turns: 1, usage: Usage::default(), duration_ms: 1 },
         EventKind::ThreadError { class: ErrorClass::Quota, message: message.clone() },
         EventKind::ThreadCancelled { by: "x".into() },
@@ -354,13 +385,20 @@ fn samples() -> Vec<EventKind> {
         EventKind::TurnFinish { status: TurnStatus::Cancelled },
         EventKind::TurnFinish { status: failed },
         EventKind::TurnFinish { status: TurnStatus::StepLimit { steps: 3 } },
-        EventKind::StepStart,
-        EventKind::StepFinish { usage: Usage::default(), stop: StopReason::Other("odd".into()) },
-        EventKind::CognitionIn { role: Role::User, text: text.clone(), hidden: false },
+        EventKind::StepStart { number: 4 },
+        EventKind::StepFinish { usage: Usage::default(), end: StepEnd::Answered(StopReason::Other("odd".into())) },
+        EventKind::StepFinish { usage: Usage::default(), end: StepEnd::Cancelled },
+        EventKind::InputReceived { message: Arc::new(Message::user("words")) },
+        EventKind::CognitionIn { message: Arc::new(Message::user("words")) },
+        EventKind::CognitionIn { message: Arc::new(system()) },
+        EventKind::HistoryReplaced { messages: vec![Arc::new(everything()), Arc::new(system())] },
         EventKind::CognitionOut {
             text: text.clone(),
             model: Some("m".into()),
+            author: Origin::Model,
+            shown: None,
             partial: Some(Partial::new("gone", 3, 2)),
+            retained: Retained::Start { bytes: 2 },
             blocks: vec![unfinished_call(&call)],
             annotations: vec![(plugin(), Annotation { key: "k".into(), value: Value::Bool(true) })],
             rewrites: vec![(plugin(), "new".into())],
@@ -368,16 +406,19 @@ fn samples() -> Vec<EventKind> {
         EventKind::CognitionOut {
             text: text.clone(),
             model: None,
+            author: Origin::Plugin(plugin()),
+            shown: Some("other".into()),
             partial: None,
+            retained: Retained::Answer,
             blocks: vec![],
             annotations: vec![],
             rewrites: vec![],
         },
         EventKind::CognitionOutDelta { text: text.clone(), index: 0 },
-        EventKind::CognitionReasoning { text: text.clone(), interrupted: true },
+        EventKind::CognitionReasoning { text: text.clone(), interrupted: true, retained: false },
         EventKind::CognitionReasoningDelta { text: text.clone() },
         EventKind::ToolCallStart { call: call.clone(), tool: "t".into(), arguments: "no json".into() },
-        EventKind::ToolCallProgress { call: call.clone(), message: message.clone() },
+        EventKind::ToolCallProgress { call: call.clone(), message: message.clone(), percent: Some(12.5) },
         EventKind::ToolCallResult {
             call: call.clone(),
             tool: "t".into(),
@@ -385,7 +426,8 @@ fn samples() -> Vec<EventKind> {
             reminder: Some("m".into()),
             diff: Some("d".into()),
             is_error: true,
-            duration_ms: 1,
+            duration_ms: None,
+            waited_ms: Some(1),
         },
         EventKind::ToolConfirmationRequested {
             call: call.clone(),
@@ -465,6 +507,7 @@ fn samples() -> Vec<EventKind> {
         EventKind::ExtensionState { plugin: plugin(), operation: "set".into(), key: "k".into(), size_bytes: 1 },
         EventKind::StateLost { message: message.clone() },
         EventKind::ExtensionLog { plugin: plugin(), level: "warn".into(), message: message.clone() },
+        EventKind::JournalFailed { message: message.clone(), recorded: Some(3) },
         EventKind::Notice { message },
     ]
 }
@@ -475,7 +518,12 @@ fn every_kind_has_its_record_with_what_it_must_have() {
     let mut seen = BTreeSet::new();
     for (seq, kind) in (5..).zip(samples()) {
         let event = Event::new(seq, 9, place, kind);
+        let typed = turn::transcript::Record::of(&event, "thread-1");
+        let line = serde_json::to_string(&typed).unwrap();
+        assert_eq!(turn::transcript::Record::read(line.as_bytes()).unwrap(), typed, "{line}");
+        assert!(!line.contains("null"), "what is not known is absent: {line}");
         let record = turn::transcript::record(&event, "thread-1");
+        assert_eq!(record, serde_json::from_str::<Value>(&line).unwrap());
         let name = event.kind.name();
         assert_eq!(record["type"], name);
         for (field, value) in [("seq", seq), ("ts", 9), ("turn", 1), ("step", 2), ("attempt", 3)] {
@@ -490,6 +538,7 @@ fn every_kind_has_its_record_with_what_it_must_have() {
         seen.insert(name);
     }
     assert_eq!(seen, EventKind::NAMES.iter().copied().collect(), "a sample for each kind");
+    assert_eq!(seen, turn::transcript::Body::TYPES.iter().copied().collect(), "a body for each kind");
     assert_eq!(seen.len(), REQUIRED.len());
 }
 
@@ -524,5 +573,6 @@ fn records_say_what_their_event_says() {
     assert_eq!(of("rule_fired", "call_id")[0], "1");
     assert_eq!(of("error_classified", "retryable")[0], true);
     assert_eq!(of("step_finish", "finish_reason")[0], "error");
-    assert_eq!(of("tool_call_progress", "progress")[0], Value::Null, "unknown, not invented");
+    assert_eq!(of("tool_call_progress", "progress")[0], 12.5);
+    assert_eq!(of("step_finish", "finish_reason")[1], "cancelled");
 }

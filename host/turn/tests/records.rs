@@ -8,6 +8,7 @@ use flow::{Action, Event, EventKind, Message, RuleRecord, SessionId, StreamKind}
 use rules::RuleSet;
 use tidegate_kit::{Edited, Scene, ScriptedModel, calls, drain, rule_set, text};
 use tidegate_turn as turn;
+use turn::transcript::Record;
 use turn::ports::{BoxFuture, KeptRules, RuleRecords, RuleUpdate};
 use turn::{CancellationToken, MemoryRecords, Session};
 
@@ -107,7 +108,7 @@ async fn a_transcript_holds_all_that_is_kept() {
     play(&mut session, &model).await;
     let lines: Vec<String> =
         drain(&mut events).iter().map(|event| turn::transcript::record(event, "t").to_string()).collect();
-    let read: Vec<serde_json::Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let read: Vec<Record> = lines.iter().map(|line| Record::read(line.as_bytes()).unwrap()).collect();
     let (kept, problems) = turn::transcript::kept_rules(&read);
     assert!(problems.is_empty(), "{problems:?}");
     assert_eq!((&kept, kept.records.len()), (&records.get(&id()), 2));
@@ -119,16 +120,25 @@ async fn a_transcript_holds_all_that_is_kept() {
 
 #[test]
 fn a_damaged_transcript_says_what_is_left_out() {
-    let line =
-        |payload: &str| serde_json::from_str(&format!(r#"{{"seq":7,"type":"ttsr_injection","payload":{payload}}}"#));
-    let records: Vec<serde_json::Value> =
-        [r#"{"records":[{"rule":"r"}]}"#, r#"{"records":7}"#, r#"{"rules":["old"]}"#, "null"]
-            .iter()
-            .map(|payload| line(payload).unwrap())
-            .collect();
+    let line = |payload: &str| {
+        let place = r#""seq":7,"ts":0,"thread_id":"t","turn":1,"step":1,"attempt":1"#;
+        Record::read(format!(r#"{{{place},"type":"ttsr_injection","payload":{payload}}}"#).as_bytes())
+    };
+    let record = |stream: &str, hash: &str| {
+        let evidence = r#"{"pattern":"","text":"","start":0,"end":0,"line":1}"#;
+        let counts = r#""turn":0,"tokens_discarded":0,"tokens_estimated":false"#;
+        let words = format!(r#""rule":"r","action":"remind","stream":"{stream}","hash":"{hash}""#);
+        line(&format!(r#"{{"rules":["r"],"discarded_bytes":0,"records":[{{{words},{counts},"evidence":{evidence}}}]}}"#))
+    };
+    let records = [record("ears", "ff").unwrap(), record("text", "no").unwrap(), record("tool", "ff").unwrap()];
     let (kept, problems) = turn::transcript::kept_rules(&records);
     assert_eq!(kept, KeptRules::default());
-    assert_eq!(problems, ["record 7 is skipped: `stream` of a rule is missing or has the wrong type"]);
+    let skipped = |key| format!("record 7 is skipped: `{key}` of the rule `r` is not valid");
+    assert_eq!(problems, ["stream", "hash", "call_id"].map(skipped));
+    for payload in [r#"{"records":[{"rule":"r"}]}"#, r#"{"records":7}"#, r#"{"rules":["old"]}"#, "null"] {
+        let error = line(payload).unwrap_err().to_string();
+        assert!(error.starts_with("the payload of `ttsr_injection` is not valid: "), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -195,7 +205,7 @@ async fn a_rule_whose_reminder_left_the_conversation_may_fire_again() {
     assert_eq!(session.replace_history(vec![summary]), ["no-forbidden"]);
     assert_eq!(records.get(&id()), KeptRules { records: vec![], completed_turns: 2 });
     assert_eq!(run(&mut session).await.interrupts, 1);
-    let read: Vec<_> = drain(&mut events).iter().map(|event| turn::transcript::record(event, "t")).collect();
+    let read: Vec<_> = drain(&mut events).iter().map(|event| Record::of(event, "t")).collect();
     assert_eq!(turn::transcript::kept_rules(&read).0, records.get(&id()), "a transcript knows too");
 }
 

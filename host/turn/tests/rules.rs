@@ -195,6 +195,7 @@ async fn case_31_a_cancel_before_the_retry_injects_nothing() {
         let mut scene = Scene::new([text(WRONG, cut), text(WRONG, cut), text("Fine.", cut)], vec![plugin], rules);
         let report = scene.session.run(vec![flow::Message::user("go")], &cancel).await;
         let events = tidegate_kit::drain(&mut scene.events);
+        scene.past.extend(events.iter().cloned());
         assert_eq!((report.status, scene.model.asked(), injections(&events)), (TurnStatus::Cancelled, 1, 0));
         assert_eq!(scene.session.history().len(), 1, "the input alone stays");
         let (report, events) = scene.turn("again").await;
@@ -236,7 +237,7 @@ async fn case_33_the_retrys_error_is_the_turns() {
     let (report, events) = scene.turn("go").await;
     let message = "no such model".to_owned();
     assert_eq!(report.status, TurnStatus::Failed { class: ErrorClass::Permanent, message: message.clone() });
-    let told = EventKind::ThreadError { class: ErrorClass::Permanent, message };
+    let told = EventKind::TurnFinish { status: TurnStatus::failed(message) };
     assert_eq!(events.iter().filter(|event| event.kind == told).count(), 1);
 }
 

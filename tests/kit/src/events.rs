@@ -31,6 +31,19 @@ fn steady(key: &str, value: &mut Value) {
     }
 }
 
+/// The transcript of a thread says what its conversation is: one that is rebuilt from all its events, through the lines of a
+/// transcript, is this one.
+pub fn assert_rebuilt(events: &[Event], history: &[Arc<Message>]) {
+    let mut rebuild = turn::transcript::Rebuild::default();
+    for event in events {
+        let line = serde_json::to_vec(&turn::transcript::Record::of(event, "thread")).unwrap();
+        rebuild.take(&turn::transcript::Record::read(&line).unwrap()).unwrap();
+    }
+    let resumed = rebuild.finish();
+    assert_eq!(resumed.problems, Vec::<String>::new());
+    assert_eq!(resumed.history, history, "what is rebuilt, and the conversation");
+}
+
 /// What was shown of an attempt, joined.
 pub fn shown(events: &[Event]) -> String {
     let delta = |event: &Event| match &event.kind {

@@ -20,7 +20,7 @@ mod scene;
 mod tools;
 
 pub use clock::{Leaping, Still, TokioClock};
-pub use events::{assert_valid, drain, kept_on_screen, listing, reports, said, shown};
+pub use events::{assert_rebuilt, assert_valid, drain, kept_on_screen, listing, reports, said, shown};
 pub use model::{CUTS, RANDOM, Script, ScriptedModel, blocks, calls, live, pieces, say, text, tool};
 pub use plugins::{KeptState, Plugin, Plugins};
 pub use random::Random;

@@ -8,7 +8,7 @@ use turn::ports::{BoxFuture, FixedRules, RuleSource, RuleUpdate};
 use turn::{Session, SessionParts, SessionSettings};
 
 use crate::clock::TokioClock;
-use crate::events::{assert_valid, drain, kept_on_screen};
+use crate::events::{assert_rebuilt, assert_valid, drain, kept_on_screen};
 use crate::model::{Script, ScriptedModel};
 use crate::plugins::{Plugin, Plugins};
 use crate::ready::ready;
@@ -76,6 +76,8 @@ pub struct Scene {
     pub model: Arc<ScriptedModel>,
     pub session: Session,
     pub events: turn::Subscription,
+    /// All events of the turns so far.
+    pub past: Vec<Event>,
 }
 
 impl Scene {
@@ -86,7 +88,7 @@ impl Scene {
     pub fn of(model: Arc<ScriptedModel>, plugins: Vec<Plugin>, rules: Arc<rules::RuleSet>) -> Self {
         let session = session(&model, plugins, rules);
         let events = session.subscribe();
-        Self { model, session, events }
+        Self { model, session, events, past: Vec::new() }
     }
 
     /// Runs a turn to its end; everything must be closed and valid then.
@@ -95,6 +97,8 @@ impl Scene {
         assert_eq!(self.model.open.load(Ordering::SeqCst), 0, "a stream is left open");
         assert_valid(&self.session.history());
         let events = drain(&mut self.events);
+        self.past.extend(events.iter().cloned());
+        assert_rebuilt(&self.past, &self.session.history());
         assert_eq!(kept_on_screen(&events), report.text, "what a front end keeps is what the report says");
         (report, events)
     }

@@ -1,8 +1,10 @@
 //! Every event with hostile text in each of its strings: nothing of it acts on the terminal or begins a line of the host.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::sync::Arc;
+
 use tidegate::{
-    CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Evidence, FailureCause, PromptText,
+    CallFailure, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Evidence, FailureCause, PromptText,
     RegistrationAction, RuleMatch, RunPosition, StreamKind, ToolOutcome, ToolReport,
 };
 
@@ -55,7 +57,8 @@ fn events(text: &str) -> Vec<EventKind> {
         reminder: None,
         diff,
         is_error,
-        duration_ms: 1,
+        duration_ms: Some(1),
+        waited_ms: None,
     };
     vec![
         EventKind::TurnStart,
@@ -76,7 +79,7 @@ fn events(text: &str) -> Vec<EventKind> {
             texts: vec![PromptText::new(string(), string())],
             digest: string(),
         }),
-        EventKind::CognitionIn { role: tidegate::Message::user("").role, text: string(), hidden: false },
+        EventKind::InputReceived { message: Arc::new(tidegate::Message::user(string())) },
         EventKind::CognitionOutDelta { text: string(), index: 0 },
         EventKind::SteeringMessage { role: tidegate::Message::user("").role, text: string() },
         EventKind::CustomMessage { custom_type: string(), text: string(), hidden: true },

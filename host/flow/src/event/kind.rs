@@ -1,10 +1,12 @@
 //! The kinds of events.
 
-use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, TurnStatus};
+use std::sync::Arc;
+
+use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, Retained, StepEnd, TurnStatus};
 use crate::{
     Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Confirmation, ErrorClass,
-    ExtensionPrompt, PluginId, Preview, Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId,
-    StopReason, StreamKind, ToolReport, Usage,
+    ExtensionPrompt, Message, Origin, PluginId, Preview, Registered, RegistrationAction, Role, RuleMatch, RuleRecord,
+    SessionId, StreamKind, ToolReport, Usage,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -57,16 +59,29 @@ macro_rules! events {
 }
 
 events! {
-    /// `thread_started`: the session opened.
+    /// `thread_started`: the first turn of the thread begins. Once in a thread.
     ThreadStarted {
         /// The thread's session.
         session: SessionId,
+        /// The agent that answers.
+        agent: String,
         /// The provider's name.
         provider: String,
         /// The model's name.
         model: String,
+        /// The workspace's folder, absolute; empty where there is none.
+        workspace: String,
     } = "thread_started",
-    /// `thread_completed`: the session closed.
+    /// `thread_resumed`: the thread continues in another process, or with another handle, than the one that had it before.
+    ThreadResumed {
+        /// Who resumed it: `input` or `approval`.
+        by: String,
+        /// The provider's name.
+        provider: String,
+        /// The model's name.
+        model: String,
+    } = "thread_resumed",
+    /// `thread_completed`: the session closed, and its last turn did not fail.
     ThreadCompleted {
         /// The number of turns that were run.
         turns: u32,
@@ -75,51 +90,62 @@ events! {
         /// Milliseconds since the thread started.
         duration_ms: u64,
     } = "thread_completed",
-    /// `thread_error`: a turn failed.
+    /// `thread_error`: the session closed after a turn that failed.
     ThreadError {
         /// What kind of failure.
         class: ErrorClass,
         /// The error in one sentence.
         message: String,
     } = "thread_error",
-    /// `thread_cancelled`: a turn was cancelled.
+    /// `thread_cancelled`: the session closed after a turn that was cancelled.
     ThreadCancelled {
         /// Who or what stopped it.
         by: String,
     } = "thread_cancelled",
-    /// `turn_start`: input was accepted for a turn.
+    /// `turn_start`: a turn begins.
     TurnStart = "turn_start",
+    /// `input_received`: a message of the turn's input, before extensions changed it.
+    InputReceived {
+        /// The message as it was given.
+        message: Arc<Message>,
+    } = "input_received",
     /// `turn_finish`: the turn is over, whatever its end.
     TurnFinish {
         /// How it ended.
         status: TurnStatus,
     } = "turn_finish",
     /// `step_start`: the first request of a step is about to be sent.
-    StepStart = "step_start",
-    /// `step_finish`: an answer was accepted.
+    StepStart {
+        /// The number of the step in the thread, from 1. It never repeats.
+        number: u32,
+    } = "step_start",
+    /// `step_finish`: the step is over, whatever its end.
     StepFinish {
         /// Tokens of all attempts of the step.
         usage: Usage,
-        /// Why the accepted answer ended.
-        stop: StopReason,
+        /// How it ended.
+        end: StepEnd,
     } = "step_finish",
-    /// `cognition_in`: something was sent to the model that was not there before.
+    /// `cognition_in`: the model reads this from the next request on: a message that joined the conversation, as it is sent, after
+    /// extensions; or, with the role `system`, the system prompt, at first and whenever it has changed.
     CognitionIn {
-        /// Under which role.
-        role: Role,
-        /// The text of the message or delta.
-        text: String,
-        /// Not shown to the user.
-        hidden: bool,
+        /// The message. Of a system prompt each part is one block.
+        message: Arc<Message>,
     } = "cognition_in",
-    /// `cognition_out`: the model's text, whole or as far as it came. This is the original, before extensions.
+    /// `cognition_out`: the model's text, whole or as far as it was received. This is the original, before extensions.
     CognitionOut {
         /// The text of the message or delta.
         text: String,
         /// The model's name.
         model: Option<String>,
+        /// Who wrote it: the model, or the extension that replied in its place.
+        author: Origin,
+        /// What the user has seen of it, where that is neither the text nor its start.
+        shown: Option<String>,
         /// Set where the answer did not come to its end.
         partial: Option<Partial>,
+        /// What of it stays in the conversation.
+        retained: Retained,
         /// What it consisted of, in order; empty for an answer that no model gave.
         blocks: Vec<AnswerBlock>,
         /// What extensions noted, by their id.
@@ -141,13 +167,15 @@ events! {
         text: String,
         /// It did not come to its end.
         interrupted: bool,
+        /// It stays in the conversation with its answer: without this event the conversation cannot be rebuilt.
+        retained: bool,
     } = "cognition_reasoning",
     /// `cognition_reasoning_delta`: reasoning passed the gate.
     CognitionReasoningDelta {
         /// The text of the message or delta.
         text: String,
     } = "cognition_reasoning_delta",
-    /// `tool_call_start`: a call of the accepted answer is handled.
+    /// `tool_call_start`: a call runs now, with all permission that it needs.
     ToolCallStart {
         /// The call's id.
         call: CallId,
@@ -162,8 +190,10 @@ events! {
         call: CallId,
         /// A human-readable line.
         message: String,
+        /// How much is done, from 0 to 100; `None` where the tool does not know.
+        percent: Option<f64>,
     } = "tool_call_progress",
-    /// `tool_call_result`: the call is over; its result goes to the model.
+    /// `tool_call_result`: the call is over; its result goes to the model. A call that never ran has no `tool_call_start`.
     ToolCallResult {
         /// The call's id.
         call: CallId,
@@ -175,10 +205,12 @@ events! {
         reminder: Option<String>,
         /// A unified diff, human-readable.
         diff: Option<String>,
-        /// It failed; `output` contains the reason.
+        /// It failed, or did not run; `output` contains the reason.
         is_error: bool,
-        /// How long it took.
-        duration_ms: u64,
+        /// How long it ran; `None` where it did not.
+        duration_ms: Option<u64>,
+        /// How long it waited for a confirmation; `None` where nobody was asked.
+        waited_ms: Option<u64>,
     } = "tool_call_result",
     /// `tool_confirmation_requested`: a person is asked about a call.
     ToolConfirmationRequested {
@@ -295,15 +327,22 @@ events! {
         /// The text before extensions changed it.
         text: String,
     } = "steering_message",
-    /// `custom_message`: the host put a message into the conversation.
+    /// `custom_message`: the host put a message into the conversation, under the role `user`.
     CustomMessage {
-        /// What for: `ttsr-injection`.
+        /// What for: `ttsr-injection` for a reminder, `answer-kept` or `answer-discarded` for what the model reads about the start of
+        /// its answer.
         custom_type: String,
         /// The words, as the model sees them.
         text: String,
         /// Not shown to the user.
         hidden: bool,
     } = "custom_message",
+    /// `history_replaced`: the conversation is this one from now on: one that the session was opened with, or that was put in the
+    /// place of the former.
+    HistoryReplaced {
+        /// All messages, hidden ones included.
+        messages: Vec<Arc<Message>>,
+    } = "history_replaced",
     /// `extension_registered`: a plugin belongs to the session from now on, in this version.
     ExtensionRegistered {
         /// The extension's id.
@@ -376,6 +415,13 @@ events! {
         /// Why, and what it means.
         message: String,
     } = "state_lost",
+    /// `journal_failed`: the transcript cannot be written any more. What follows the last recorded event is not in it.
+    JournalFailed {
+        /// Why, and the remedy.
+        message: String,
+        /// The number of the last event that is known to be on disk; `None` where none is.
+        recorded: Option<u64>,
+    } = "journal_failed",
     /// `extension_log`: a line a plugin wrote.
     ExtensionLog {
         /// The extension's id.

@@ -4,7 +4,7 @@
 use flow::{
     Action, BreakerScope, BreakerState, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Called,
     ErrorClass, Event, EventKind, Evidence, FailureCause, PluginId, RegistrationAction, RuleMatch, RuleRecord,
-    RunPosition, SessionId, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
+    RunPosition, SessionId, StepEnd, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use tidegate_metrics::SessionMetrics;
 
@@ -21,7 +21,13 @@ pub(crate) fn plugin(id: &str) -> PluginId {
 }
 
 pub(crate) fn started(model: &str) -> EventKind {
-    EventKind::ThreadStarted { session: SessionId::new("s"), provider: "p".into(), model: model.into() }
+    EventKind::ThreadStarted {
+        session: SessionId::new("s"),
+        agent: "main".into(),
+        provider: "p".into(),
+        model: model.into(),
+        workspace: String::new(),
+    }
 }
 
 pub(crate) fn registered(id: &str) -> EventKind {
@@ -99,7 +105,8 @@ pub(crate) fn tool(name: &str, is_error: bool, duration_ms: u64) -> EventKind {
         reminder: None,
         diff: None,
         is_error,
-        duration_ms,
+        duration_ms: Some(duration_ms),
+        waited_ms: None,
     }
 }
 
@@ -133,7 +140,7 @@ pub(crate) fn usage(input: u64, output: u64) -> Usage {
 }
 
 pub(crate) fn step(usage: Usage) -> EventKind {
-    EventKind::StepFinish { usage, stop: StopReason::EndTurn }
+    EventKind::StepFinish { usage, end: StepEnd::Answered(StopReason::EndTurn) }
 }
 
 pub(crate) fn error(class: ErrorClass) -> EventKind {

@@ -72,6 +72,7 @@ pub(super) fn is_recording(path: &Path) -> Result<bool, BadLine> {
     match lines.next()? {
         Some(Ok(first)) if first.get("tidegate_recording").is_some() => Ok(true),
         Some(Ok(first)) if first.get("type").is_some() && first.get("payload").is_some() => Ok(false),
+        Some(Ok(first)) if first["format"] == "tidegate-transcript" => Ok(false),
         Some(_) => Err(lines.wrong(
             "is neither the first line of a recording (`tidegate run --record FILE`) nor of a transcript \
              (`tidegate run --output stream-json`)",

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use flow::{CallId, Delta, EventKind, StreamKind};
-use serde_json::Value;
+use flow::{CallId, Delta, StreamKind};
+use serde::Deserialize as _;
+use turn::transcript::{Body, CognitionOut, Injected, Record, RuleFired, ToolCallStart};
 
 use super::BadLine;
 use super::attempt::{Attempt, Outcome, Past, PastFire, Step};
@@ -16,8 +17,8 @@ use super::report::{Replay, Tokens, Where};
 
 type Take<'t> = dyn FnMut(&str, Step, &mut Replay) + 't;
 
-/// Types of records that other programs write about rules. Like those of [`EventKind::NAMES`] that are not read here, they say
-/// nothing about what the model wrote or what rules did.
+/// Types of records that other programs write about rules. Like the other known types that are not read here, they say nothing
+/// about what the model wrote or what rules did.
 const OTHERS: [&str; 3] = ["rule_metrics", "rulebook_read", "ttsr_triggered"];
 
 /// Reads a transcript and gives its steps, thread by thread.
@@ -33,14 +34,21 @@ pub(super) fn read(mut lines: Lines, report: &mut Replay, take: &mut Take<'_>) -
                 break;
             }
         };
-        let record = Record::of(&record, lines.number).map_err(|message| lines.wrong(message))?;
-        let thread = threads.entry(record.thread.to_owned()).or_insert_with(|| Thread::new(&shown, record.thread));
+        if lines.number == 1 && record.get("format").is_some() {
+            continue;
+        }
+        let record = Record::deserialize(record).map_err(|error| lines.wrong(format!("is not a record: {error}")))?;
+        let thread = threads.entry(record.thread_id.clone()).or_insert_with_key(|name| Thread::new(&shown, name));
         if let Some(gap) = thread.gap(&record) {
             report.notes.push(format!("{shown}, line {}: {gap}", lines.number));
         }
-        if !thread.take(&record, report, take).map_err(|message| lines.wrong(message))? {
-            *unknown.entry(record.kind.to_owned()).or_default() += 1;
+        thread.line = lines.number;
+        if let Body::Unknown { r#type, .. } = &record.body
+            && !OTHERS.contains(&r#type.as_str())
+        {
+            *unknown.entry(r#type.clone()).or_default() += 1;
         }
+        thread.take(record, report, take).map_err(|message| lines.wrong(message))?;
     }
     for (kind, count) in unknown {
         report.notes.push(format!("{shown}: {count} records of the unknown type `{kind}` were not read"));
@@ -49,43 +57,13 @@ pub(super) fn read(mut lines: Lines, report: &mut Replay, take: &mut Take<'_>) -
     Ok(())
 }
 
-/// A record, looked into.
-struct Record<'a> {
-    line: usize,
-    thread: &'a str,
-    kind: &'a str,
-    seq: u64,
-    at: (u32, u32, u32),
-    payload: &'a Value,
-}
-
-impl<'a> Record<'a> {
-    fn of(value: &'a Value, line: usize) -> Result<Self, String> {
-        let text = |key: &str| value[key].as_str().ok_or_else(|| format!("is not a record: `{key}` is missing"));
-        let number = |key: &str| {
-            let number = value[key].as_u64().and_then(|number| u32::try_from(number).ok());
-            number.ok_or_else(|| format!("is not a record: `{key}` is missing"))
-        };
-        Ok(Self {
-            line,
-            thread: text("thread_id")?,
-            kind: text("type")?,
-            seq: value["seq"].as_u64().ok_or("is not a record: `seq` is missing")?,
-            at: (number("turn")?, number("step")?, number("attempt")?),
-            payload: value.get("payload").ok_or("is not a record: `payload` is missing")?,
-        })
-    }
-
-    fn text(&self, key: &str) -> Result<&'a str, String> {
-        self.payload[key].as_str().ok_or_else(|| format!("`{key}` of `{}` is missing", self.kind))
-    }
-}
-
 /// One thread, read so far.
 struct Thread {
     file: String,
     name: String,
     last_seq: Option<u64>,
+    /// The line at hand, from 1.
+    line: usize,
     pending: Option<Pending>,
 }
 
@@ -106,62 +84,68 @@ struct Pending {
 
 impl Thread {
     fn new(file: &str, name: &str) -> Self {
-        Self { file: file.to_owned(), name: name.to_owned(), last_seq: None, pending: None }
+        Self { file: file.to_owned(), name: name.to_owned(), last_seq: None, line: 0, pending: None }
     }
 
     /// Says where records are missing.
-    fn gap(&mut self, record: &Record<'_>) -> Option<String> {
+    fn gap(&mut self, record: &Record) -> Option<String> {
         let (now, before) = (record.seq, self.last_seq.replace(record.seq)?);
         (now != before + 1).then(|| {
             format!("record {now} of thread `{}` follows {before}: the records in between are missing", self.name)
         })
     }
 
-    /// Takes a record. `Ok(false)`: its type is not known.
-    fn take(&mut self, record: &Record<'_>, report: &mut Replay, take: &mut Take<'_>) -> Result<bool, String> {
-        match record.kind {
-            "turn_start" => {
+    /// Takes a record.
+    fn take(&mut self, record: Record, report: &mut Replay, take: &mut Take<'_>) -> Result<(), String> {
+        let at = (record.turn, record.step, record.attempt);
+        match record.body {
+            Body::TurnStart(_) => {
                 self.flush(None, report, take);
                 take(&self.name, Step::TurnStart, report);
             }
-            "turn_finish" => {
+            Body::TurnFinish(_) => {
                 self.flush(None, report, take);
                 take(&self.name, Step::TurnEnd, report);
             }
-            "step_finish" => self.flush(record.payload["tokens"]["output_tokens"].as_u64(), report, take),
-            "rule_fired" | "cognition_reasoning" | "cognition_out" | "tool_call_start" | "ttsr_injection" => {
-                // An extension's answer in the model's place is not an attempt, and no rule watches it.
-                if record.at.2 > 0 {
-                    self.part(record, report, take)?;
-                }
-            }
-            other => return Ok(EventKind::NAMES.contains(&other) || OTHERS.contains(&other)),
+            Body::StepFinish(finish) => self.flush(finish.tokens.output_tokens, report, take),
+            // An extension's answer in the model's place is not an attempt, and no rule watches it.
+            body if at.2 > 0 => self.part(at, body, report, take)?,
+            _ => {}
         }
-        Ok(true)
+        Ok(())
     }
 
-    /// A record that is part of an attempt.
-    fn part(&mut self, record: &Record<'_>, report: &mut Replay, take: &mut Take<'_>) -> Result<(), String> {
-        let begins = matches!(record.kind, "cognition_reasoning" | "cognition_out" | "rule_fired");
+    /// A record that can be part of an attempt.
+    fn part(
+        &mut self,
+        at: (u32, u32, u32),
+        body: Body,
+        report: &mut Replay,
+        take: &mut Take<'_>,
+    ) -> Result<(), String> {
+        let begins = matches!(body, Body::CognitionReasoning(_) | Body::CognitionOut(_) | Body::RuleFired(_));
+        if !begins && !matches!(body, Body::ToolCallStart(_) | Body::TtsrInjection(_)) {
+            return Ok(());
+        }
         let done = |pending: &Pending| {
             // An answer is over after its text: the provider restarted it, and the first is void.
-            pending.at != record.at || (begins && pending.text.is_some())
+            pending.at != at || (begins && pending.text.is_some())
         };
         if self.pending.as_ref().is_some_and(done) {
             self.flush(None, report, take);
         }
-        let new = || Pending { line: record.line, at: record.at, ..Pending::default() };
+        let new = || Pending { line: self.line, at, ..Pending::default() };
         let pending = self.pending.get_or_insert_with(new);
-        match record.kind {
-            "rule_fired" => pending.fires.push(fired(record)?),
-            "cognition_reasoning" => pending.thinking.push_str(record.text("text")?),
-            "cognition_out" => {
-                let whole = !record.payload["is_partial"].as_bool().unwrap_or(false);
-                pending.text = Some((record.text("text")?.to_owned(), whole));
-                pending.blocks = blocks(record, &pending.thinking)?;
+        match body {
+            Body::RuleFired(found) => pending.fires.push(fired(found)?),
+            Body::CognitionReasoning(reasoning) => pending.thinking.push_str(&reasoning.text),
+            Body::CognitionOut(out) => {
+                pending.blocks = blocks(&out, &pending.thinking)?;
+                pending.text = Some((out.text, !out.is_partial));
             }
-            "tool_call_start" => pending.calls.push(call(record)?),
-            _ => pending.injected(record),
+            Body::ToolCallStart(start) => pending.calls.push(call(start)),
+            Body::TtsrInjection(injection) => pending.injected(&injection.records),
+            _ => {}
         }
         Ok(())
     }
@@ -192,12 +176,10 @@ impl Pending {
     }
 
     /// The tokens discarded, rule by rule, if recorded.
-    fn injected(&mut self, record: &Record<'_>) {
-        for one in record.payload["records"].as_array().into_iter().flatten() {
-            let Some(count) = one["tokens_discarded"].as_u64() else { continue };
-            let tokens = Tokens { count, estimated: one["tokens_estimated"].as_bool().unwrap_or(true) };
-            let rule = one["rule"].as_str().unwrap_or_default();
-            if let Some(fire) = self.fires.iter_mut().find(|fire| fire.rule == rule) {
+    fn injected(&mut self, records: &[Injected]) {
+        for one in records {
+            let tokens = Tokens { count: one.tokens_discarded, estimated: one.tokens_estimated };
+            if let Some(fire) = self.fires.iter_mut().find(|fire| fire.rule == one.rule) {
                 fire.tokens = Some(tokens);
             }
         }
@@ -229,58 +211,46 @@ impl Pending {
     }
 }
 
-fn fired(record: &Record<'_>) -> Result<PastFire, String> {
-    let word = record.text("stream")?;
-    let stream = StreamKind::read(word, || named_call(record)).ok_or_else(|| format!("`{word}` is not a stream"))??;
-    Ok(PastFire {
-        rule: record.text("rule")?.to_owned(),
-        stream,
-        action: record.text("action")?.to_owned(),
-        end: record.payload["evidence"]["end"].as_u64(),
-        tokens: None,
-    })
-}
-
-/// The id and the tool of the call that a record is about.
-fn named_call(record: &Record<'_>) -> Result<(CallId, String), String> {
-    Ok((CallId::new(record.text("call_id")?), record.text("tool")?.to_owned()))
+fn fired(found: RuleFired) -> Result<PastFire, String> {
+    let word = found.stream;
+    let call = || Ok::<_, String>((CallId::new(found.call_id.ok_or("`call_id` is missing")?), found.tool.ok_or("`tool` is missing")?));
+    let stream = StreamKind::read(&word, call).ok_or_else(|| format!("`{word}` is not a stream"))??;
+    Ok(PastFire { rule: found.rule, stream, action: found.action, end: Some(found.evidence.end), tokens: None })
 }
 
 /// A call that was run.
-fn call(record: &Record<'_>) -> Result<Piece, String> {
-    let input = record.payload.get("input").ok_or("`input` of `tool_call_start` is missing")?;
+fn call(start: ToolCallStart) -> Piece {
     // Arguments that are not an object are kept unchanged.
-    let raw = input.as_object().filter(|input| input.len() == 1).and_then(|input| input.get("raw")?.as_str());
-    let text = raw.map_or_else(|| input.to_string(), str::to_owned);
-    let (call, name) = named_call(record)?;
-    let kind = StreamKind::Tool { call, name };
-    Ok(Piece { kind, text, kept: 0, complete: true })
+    let raw = start.input.as_object().filter(|input| input.len() == 1).and_then(|input| input.get("raw")?.as_str());
+    let text = raw.map_or_else(|| start.input.to_string(), str::to_owned);
+    let kind = StreamKind::Tool { call: CallId::new(start.call_id), name: start.tool };
+    Piece { kind, text, kept: 0, complete: true }
 }
 
 /// The blocks of an answer, as its record lists them: text and thinking by their bytes, calls with their arguments.
-fn blocks(record: &Record<'_>, thinking: &str) -> Result<Option<Vec<Piece>>, String> {
-    let Some(list) = record.payload.get("blocks") else { return Ok(None) };
+fn blocks(out: &CognitionOut, thinking: &str) -> Result<Option<Vec<Piece>>, String> {
+    let Some(list) = &out.blocks else { return Ok(None) };
     let wrong = || "`blocks` of `cognition_out` does not match its text".to_owned();
-    let (mut text, mut thinking) = (record.text("text")?, thinking);
+    let (mut text, mut thinking) = (out.text.as_str(), thinking);
     let mut pieces = Vec::new();
-    for block in list.as_array().ok_or_else(wrong)? {
-        let complete = block["complete"].as_bool().ok_or_else(wrong)?;
+    for block in list {
         let cut = |from: &mut &str| {
-            let bytes = block["bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok())?;
-            let (piece, rest) = from.split_at_checked(bytes)?;
+            let (piece, rest) = from.split_at_checked(usize::try_from(block.bytes?).ok()?)?;
             *from = rest;
             Some(piece.to_owned())
         };
-        let word = |key: &str| block[key].as_str().map(str::to_owned).ok_or_else(wrong);
-        let call = || Ok::<_, String>((CallId::new(word("call_id")?), word("tool")?));
-        let kind = StreamKind::read(&word("stream")?, call).ok_or_else(wrong)??;
+        let call = || {
+            let id = block.call_id.as_deref().ok_or_else(wrong)?;
+            Ok::<_, String>((CallId::new(id), block.tool.clone().ok_or_else(wrong)?))
+        };
+        let kind = StreamKind::read(&block.stream, call).ok_or_else(wrong)??;
         let text = match &kind {
             StreamKind::Text => cut(&mut text),
             StreamKind::Thinking => cut(&mut thinking),
-            StreamKind::Tool { .. } => Some(word("arguments")?),
+            StreamKind::Tool { .. } => block.arguments.clone(),
         };
-        let kept = block["prefix_bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
-        pieces.push(Piece { kind, text: text.ok_or_else(wrong)?, kept, complete });
+        let kept = block.prefix_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+        pieces.push(Piece { kind, text: text.ok_or_else(wrong)?, kept, complete: block.complete });
     }
     Ok(Some(pieces))
 }

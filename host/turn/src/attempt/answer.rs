@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use flow::{
-    AnswerBlock, BlockId, EventKind, Message, ModelOutput, Origin, Part, Partial, Role, RunPosition, StopReason,
-    StreamKind, ToolCall, Usage,
+    AnswerBlock, BlockId, EventKind, Message, ModelOutput, Origin, Part, Partial, Retained, Role, RunPosition,
+    StopReason, StreamKind, ToolCall, Usage,
 };
 
 use rules::ContextMode;
 
 use super::{Stopped, Surface};
 use crate::events::Hub;
+use crate::transcript;
 use crate::ports::EventSink;
 
 /// What was received of one attempt so far.
@@ -203,11 +204,14 @@ impl Answer {
                     if own {
                         place(&mut parts, block.text_before);
                     }
-                    parts.push(Part::Thinking {
-                        text: block.text.clone(),
-                        signature: block.signature.clone(),
-                        redacted: block.redacted,
-                    });
+                    // Some servers open blocks that stay empty.
+                    if !block.text.is_empty() || block.signature.is_some() {
+                        parts.push(Part::Thinking {
+                            text: block.text.clone(),
+                            signature: block.signature.clone(),
+                            redacted: block.redacted,
+                        });
+                    }
                 }
                 StreamKind::Text if !own => place(&mut parts, text.len()),
                 StreamKind::Text | StreamKind::Tool { .. } => {}
@@ -247,13 +251,64 @@ impl Answer {
         Kept { text: self.text[..end].to_owned(), released: self.released.min(end), decided }
     }
 
+    /// The text of an answer that was interrupted, as it stays in the conversation: with a note that gives the cause.
+    pub(crate) fn marked_message(mut text: String, error: &str) -> Option<Arc<Message>> {
+        if !text.trim().is_empty() {
+            text.push_str(&format!("\n\n[Stream interrupted: {error}]"));
+        }
+        Self::partial_message(text)
+    }
+
+    /// An answer as its record lists it. The error is the field that does not match the others.
+    pub(crate) fn rebuilt(text: String, thinking: &str, blocks: &[transcript::Block]) -> Result<Self, &'static str> {
+        let mut answer = Self { text, ..Self::default() };
+        let mut thinking = thinking;
+        for (id, block) in (0..).zip(blocks) {
+            let bytes = block.bytes.and_then(|bytes| usize::try_from(bytes).ok());
+            let call = || {
+                let id = block.call_id.as_deref().ok_or("call_id")?;
+                Ok::<_, &'static str>((flow::CallId::new(id), block.tool.clone().ok_or("tool")?))
+            };
+            let kind = StreamKind::read(&block.stream, call).ok_or("stream")??;
+            if block.prefix_bytes.is_some() {
+                answer.prefix = bytes.ok_or("bytes")?;
+                continue;
+            }
+            answer.begin(id, kind);
+            let Some(own) = answer.blocks.last_mut() else { continue };
+            match &own.kind {
+                StreamKind::Text => {}
+                StreamKind::Thinking => {
+                    let (piece, rest) = thinking.split_at_checked(bytes.ok_or("bytes")?).ok_or("bytes")?;
+                    piece.clone_into(&mut own.text);
+                    thinking = rest;
+                    let before = block.text_before.and_then(|bytes| usize::try_from(bytes).ok());
+                    own.text_before = before.ok_or("text_before")?;
+                }
+                StreamKind::Tool { .. } => own.text = block.arguments.clone().ok_or("arguments")?,
+            }
+            (own.signature, own.redacted) = (block.signature.clone(), block.redacted.unwrap_or(false));
+            own.ended = block.complete;
+        }
+        Ok(answer)
+    }
+
+    /// What the user has seen of it, where that is neither its text nor the start of its text.
+    pub(crate) fn shown_instead(&self, accepted: bool) -> Option<String> {
+        let same = if accepted { self.text == self.shown } else { self.text.starts_with(&self.shown) };
+        (!same).then(|| self.shown.clone())
+    }
+
     /// Emits the record of an answer that did not complete. `kept_bytes` of what was shown are kept.
-    pub(crate) fn emit_partial(&self, hub: &Hub, error: &str, kept_bytes: u64) {
-        self.emit_reasoning(hub, true);
+    pub(crate) fn emit_partial(&self, hub: &Hub, error: &str, kept_bytes: u64, retained: Retained) {
+        self.emit_reasoning(hub, true, false);
         hub.emit(EventKind::CognitionOut {
             text: self.text.clone(),
             model: self.model.clone(),
+            author: Origin::Model,
+            shown: self.shown_instead(false),
             partial: Some(Partial::new(error, self.shown.len() as u64, kept_bytes)),
+            retained,
             blocks: self.listed(),
             annotations: Vec::new(),
             rewrites: Vec::new(),
@@ -273,17 +328,21 @@ impl Answer {
             let mut listed = AnswerBlock::prose(block.kind.clone(), block.bytes);
             listed.arguments = block.kind.is_tool().then(|| block.text.clone());
             listed.complete = block.ended;
+            if block.kind == StreamKind::Thinking {
+                listed.text_before = block.text_before as u64;
+                (listed.signature, listed.redacted) = (block.signature.clone(), block.redacted);
+            }
             listed
         };
-        let counts = |block: &&Block| block.kind.is_tool() || block.bytes > 0;
+        let counts = |block: &&Block| block.kind.is_tool() || block.bytes > 0 || block.signature.is_some();
         prefix.into_iter().chain(self.blocks.iter().filter(counts).map(list)).collect()
     }
 
     /// Emits the reasoning, if there was some.
-    pub(crate) fn emit_reasoning(&self, hub: &Hub, interrupted: bool) {
+    pub(crate) fn emit_reasoning(&self, hub: &Hub, interrupted: bool, retained: bool) {
         let text = self.thinking();
         if !text.is_empty() {
-            hub.emit(EventKind::CognitionReasoning { text, interrupted });
+            hub.emit(EventKind::CognitionReasoning { text, interrupted, retained });
         }
     }
 }

@@ -3,17 +3,21 @@
 //! No call runs before its answer is accepted. An answer that is stopped therefore leaves no results behind, and none of
 //! its calls stays in the conversation; the reminder names the call that matched, and not the other calls.
 
-use flow::{Action, EventKind, Message, Origin, Part, Role, ToolCall};
+use flow::{Action, EventKind, ToolCall};
 
 use super::interrupt::Injection;
-use super::{Phase, Turn, checkpoint};
+use super::{Phase, Stop, Turn, checkpoint};
+use crate::history::settled;
 use crate::ports::EventSink;
 use crate::tools::{Beside, Runner};
 
 impl Turn<'_> {
     /// Runs the calls in the order that the tools suggest, each to its end. Their results stay in the order of the calls.
-    pub(super) async fn run_calls(&mut self, calls: &[ToolCall]) {
-        for (at, call) in self.run_order(calls) {
+    ///
+    /// # Errors
+    /// The transcript cannot be written: no further call runs.
+    pub(super) async fn run_calls(&mut self, calls: &[ToolCall]) -> Result<(), Stop> {
+        for call in self.run_order(calls) {
             checkpoint(self.cancel).await;
             let notes = self.attempt.noted.take_call(&call.id);
             let session = &*self.session;
@@ -21,6 +25,7 @@ impl Turn<'_> {
                 hub: &session.hub,
                 tools: &*session.parts.tools,
                 confirm: &*session.parts.confirm,
+                journal: session.journal.as_deref(),
                 session: &session.parts.id,
                 place: self.place,
             };
@@ -36,18 +41,19 @@ impl Turn<'_> {
                 }
             }
             if let Phase::Calling { results, .. } = &mut self.phase {
-                results.push((at, result));
+                results.push(result);
             }
+            self.recorded().await?;
         }
         self.settle_calls();
+        Ok(())
     }
 
-    /// The calls in the order in which to run them, each with its position in the answer. An order that omits or repeats a call is
+    /// The calls in the order in which to run them. An order that omits or repeats a call is
     /// reported and not used.
-    fn run_order<'c>(&self, calls: &'c [ToolCall]) -> Vec<(usize, &'c ToolCall)> {
-        let own = calls.iter().enumerate();
+    fn run_order<'c>(&self, calls: &'c [ToolCall]) -> Vec<&'c ToolCall> {
         if calls.len() < 2 {
-            return own.collect();
+            return calls.iter().collect();
         }
         let order = self.session.parts.tools.order(calls);
         let mut sorted = order.clone();
@@ -58,29 +64,18 @@ impl Turn<'_> {
                 calls.len()
             );
             self.session.hub.emit(EventKind::Notice { message });
-            return own.collect();
+            return calls.iter().collect();
         }
-        order.into_iter().filter_map(|at| Some((at, calls.get(at)?))).collect()
+        order.into_iter().filter_map(|at| calls.get(at)).collect()
     }
 
-    /// Puts the accepted answer and its results into the conversation. A call without a result is left out: a provider
-    /// refuses a history with open calls.
+    /// Puts the accepted answer and its results into the conversation.
     pub(super) fn settle_calls(&mut self) {
         if !matches!(self.phase, Phase::Calling { .. }) {
             return;
         }
-        let Phase::Calling { answer: mut message, mut results } = std::mem::take(&mut self.phase) else { return };
-        let answered = |call: &ToolCall| results.iter().any(|(_, result)| result.call == call.id);
-        message.parts.retain(|part| if let Part::ToolCall(call) = part { answered(call) } else { true });
-        if message.parts.iter().all(|part| matches!(part, Part::Thinking { .. })) {
-            return;
-        }
-        self.session.remember(message);
-        if !results.is_empty() {
-            results.sort_by_key(|(at, _)| *at);
-            let parts = results.into_iter().map(|(_, result)| Part::ToolResult(result)).collect();
-            self.session.remember(Message { role: Role::Tool, origin: Origin::Host, parts, hidden: false });
-        }
+        let Phase::Calling { answer, results } = std::mem::take(&mut self.phase) else { return };
+        settled(answer, results).into_iter().for_each(|message| self.session.remember(message));
     }
 
     /// Delivers reminders of rules that did not interrupt the text. Returns whether there were any.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{Action, CallFailure, EventKind, ModelError, Role, RuleMatch, RuleRecord};
+use flow::{Action, CallFailure, EventKind, ModelError, Retained, RuleMatch, RuleRecord};
 use rules::ContextMode;
 
 use super::{Phase, Stop, Turn, checkpoint};
@@ -15,7 +15,6 @@ use crate::attempt::{Answer, Attempt, Kept, Stopped};
 use crate::beginning::{Beginning, Prefilled};
 use crate::ports::EventSink;
 use crate::segments::Segments;
-use crate::session::hidden;
 use crate::stream::shown;
 
 /// What a reminder adds where the start of the answer is kept as a message of its own.
@@ -44,7 +43,15 @@ enum Left {
 }
 
 impl Left {
-    /// Bytes of the answer that stay in the conversation.
+    /// What joins the conversation now. A text that the next attempt continues from joins it with that attempt.
+    fn retained(&self) -> Retained {
+        match self {
+            Self::Message(text, _) if !text.trim().is_empty() => Retained::Start { bytes: text.len() as u64 },
+            Self::Nothing | Self::Message(..) | Self::Prefilled(_) => Retained::Nothing,
+        }
+    }
+
+    /// Bytes of the answer that are kept.
     fn kept(&self) -> u64 {
         let text = match self {
             Self::Nothing => "",
@@ -80,7 +87,7 @@ impl Turn<'_> {
         self.phase = Phase::Stopped { answer: std::mem::take(&mut self.attempt).answer, why };
         let culprit = stopped.stopping().next().map_or_else(String::new, |found| found.rule.clone());
         if stopped.judgement.action == Action::Stop {
-            self.emit_stopped(0);
+            self.emit_stopped(0, Retained::Nothing);
             return Err(Stop::Rule(culprit));
         }
         self.report.interrupts += 1;
@@ -89,12 +96,13 @@ impl Turn<'_> {
         let discarded_bytes = answer.bytes().saturating_sub(left.kept());
         let tokens = answer.tokens_of(discarded_bytes);
         let calls = left.kept() > 0 && !answer.calls().is_empty();
-        self.emit_stopped(self.kept_bytes(&left));
         self.session.metrics.discarded(&culprit, tokens.0, tokens.1);
         let delay = Duration::from_millis(self.session.rules.rules().settings().retry_delay_ms);
         self.session.parts.clock.sleep(delay).await;
         // Where there is nothing to wait for, the sleep does not notice.
         checkpoint(self.cancel).await;
+        // Recorded here, where nothing can come between it and what it says: a turn that is cancelled earlier keeps nothing.
+        self.emit_stopped(self.kept_bytes(&left), left.retained());
         self.spending.thrown_away_for(culprit);
         let matches: Vec<RuleMatch> = stopped.reminders().into_iter().map(|(found, _)| found).collect();
         self.session.rules.release(&stopped.unread());
@@ -218,9 +226,9 @@ impl Turn<'_> {
     }
 
     /// Emits the record of a stopped answer, once. `kept_bytes` of what was shown are kept.
-    pub(super) fn emit_stopped(&mut self, kept_bytes: u64) {
+    pub(super) fn emit_stopped(&mut self, kept_bytes: u64, retained: Retained) {
         if let Phase::Stopped { answer, why } = std::mem::take(&mut self.phase) {
-            answer.emit_partial(&self.session.hub, &why, kept_bytes);
+            answer.emit_partial(&self.session.hub, &why, kept_bytes, retained);
         }
     }
 
@@ -246,24 +254,22 @@ impl Turn<'_> {
         if self.session.caller.chains.has_rewriter() {
             self.beginning = Beginning::None;
             (self.attempt, self.phase) = (Attempt::default(), Phase::Between);
-            self.session.remember(hidden(Role::User, LOST.to_owned()));
+            self.session.inform("answer-discarded", LOST.to_owned());
             return Ok(());
         }
         let shown = self.show_kept(&text).await?;
         self.beginning = Beginning::Kept { shown };
         (self.attempt, self.phase) = (Attempt::default(), Phase::Between);
         if let Some(message) = Answer::partial_message(text) {
-            self.session.remember(message);
-            self.session.remember(hidden(Role::User, TOLD_LATE.to_owned()));
+            self.session.hear(message);
+            self.session.inform("answer-kept", TOLD_LATE.to_owned());
         }
         Ok(())
     }
 
     /// The reminder is in the conversation from here on, and its rules are used up.
     pub(super) fn inject(&mut self, reminder: String, injection: Injection) {
-        self.session.remember(hidden(Role::User, reminder.clone()));
-        let custom_type = "ttsr-injection".to_owned();
-        self.session.hub.emit(EventKind::CustomMessage { custom_type, text: reminder, hidden: true });
+        self.session.inform("ttsr-injection", reminder);
         self.mark_injected(injection);
     }
 

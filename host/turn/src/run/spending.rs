@@ -11,6 +11,8 @@ pub(super) struct Spending {
     began_ms: u64,
     /// The tokens of the last attempt are not counted yet.
     open: bool,
+    /// A step has begun and is not over.
+    in_step: bool,
     /// The rule for which the last attempt was discarded.
     thrown_away_for: Option<String>,
 }
@@ -18,6 +20,12 @@ pub(super) struct Spending {
 impl Spending {
     pub(super) fn begin_step(&mut self) {
         self.step = Usage::default();
+        self.in_step = true;
+    }
+
+    /// The step is over. Returns whether one was under way.
+    pub(super) fn end_step(&mut self) -> bool {
+        std::mem::take(&mut self.in_step)
     }
 
     /// An attempt begins at this time of the clock. If the previous one was discarded: for which rule, and the

@@ -15,6 +15,7 @@ impl Stop {
     fn outcome(&self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::State(_) => ("failed", Some("state")),
+            Self::Journal(_) => ("failed", Some("journal")),
             Self::Model(error) => ("failed", Some(error.class.as_str())),
             Self::Required(_) => ("failed", Some("required_extension")),
             Self::Rule(_) => ("stopped_by_rule", None),

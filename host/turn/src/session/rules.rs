@@ -35,6 +35,9 @@ impl Session {
         let gone = |rule: &String| !messages.iter().any(|message| reminds_of(message, rule));
         let mut gone: Vec<String> = reminded.into_iter().filter(gone).collect();
         gone.sort_unstable();
+        if self.thread.started_ms.is_some() {
+            self.hub.emit(EventKind::HistoryReplaced { messages: messages.clone() });
+        }
         self.history.replace(messages);
         for rule in &gone {
             self.rules.rearm(rule);
@@ -76,7 +79,11 @@ impl Session {
 
     /// Takes up what an earlier run of the session kept.
     async fn restore(&mut self) {
-        match self.records.load(&self.parts.id).await {
+        let loaded = match self.thread.rules.take() {
+            Some(kept) => Ok(kept),
+            None => self.records.load(&self.parts.id).await,
+        };
+        match loaded {
             Ok(KeptRules { records, completed_turns }) => {
                 let record = |kept: RuleRecord| InjectionRecord { rule: kept.rule, hash: kept.hash, turn: kept.turn };
                 self.rules.restore(records.into_iter().map(record), completed_turns);

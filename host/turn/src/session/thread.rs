@@ -1,0 +1,81 @@
+//! The thread of a session: what its turns amount to, also over several processes.
+
+use flow::{ErrorClass, EventKind, TurnStatus, Usage};
+
+use crate::ports::KeptRules;
+use crate::transcript::Resumed;
+
+/// What is counted over all turns.
+#[derive(Debug, Default)]
+pub(crate) struct Thread {
+    /// When its first turn began; `None` before it.
+    pub(super) started_ms: Option<u64>,
+    /// Turns that have begun.
+    pub(super) turns: u32,
+    /// Steps of all turns.
+    pub(crate) steps: u32,
+    /// Tokens of all attempts.
+    pub(crate) usage: Usage,
+    /// How the last turn of this process ended.
+    pub(crate) last: Option<TurnStatus>,
+    /// The blocks of the system prompt as they were last reported.
+    pub(super) system: Vec<String>,
+    /// The rule records of an earlier process, until they are taken up.
+    pub(super) rules: Option<KeptRules>,
+    /// Who resumed it, until that is reported.
+    resumed: Option<String>,
+}
+
+/// What a turn begins.
+pub(super) enum Begin {
+    /// The thread.
+    Started,
+    /// The thread in this process; it was resumed by this.
+    Resumed(String),
+    /// Only itself.
+    Running,
+}
+
+impl Thread {
+    /// A thread that continues.
+    pub(super) fn resumed(from: Resumed) -> Self {
+        Self {
+            started_ms: from.started_ms,
+            turns: from.turns,
+            steps: from.steps,
+            usage: from.usage,
+            last: None,
+            system: from.system,
+            rules: Some(from.rules),
+            resumed: from.started_ms.map(|_| "input".to_owned()),
+        }
+    }
+
+    /// A turn begins.
+    pub(super) fn begin(&mut self, now_ms: u64) -> Begin {
+        if let Some(by) = self.resumed.take() {
+            return Begin::Resumed(by);
+        }
+        if self.started_ms.is_some() {
+            return Begin::Running;
+        }
+        self.started_ms = Some(now_ms);
+        Begin::Started
+    }
+
+    /// The event of its end in this process; `None` where no turn ran. It says how the last turn ended.
+    pub(super) fn end(&self, now_ms: u64) -> Option<EventKind> {
+        Some(match self.last.as_ref()? {
+            TurnStatus::Failed { class, message } => EventKind::ThreadError { class: *class, message: message.clone() },
+            TurnStatus::StepLimit { steps } => EventKind::ThreadError {
+                class: ErrorClass::LimitHit,
+                message: format!("the turn reached its maximum of {steps} steps"),
+            },
+            TurnStatus::Cancelled => EventKind::ThreadCancelled { by: "the caller".to_owned() },
+            TurnStatus::Completed | TurnStatus::Rejected { .. } | TurnStatus::StoppedByRule { .. } => {
+                let duration_ms = now_ms.saturating_sub(self.started_ms.unwrap_or(now_ms));
+                EventKind::ThreadCompleted { turns: self.turns, usage: self.usage, duration_ms }
+            }
+        })
+    }
+}

@@ -1,0 +1,487 @@
+//! From events to the bodies of their records: one arm for each kind, so that a new kind does not compile without its own.
+
+use flow::{
+    AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, Confirmation, EventKind, EventView, Message,
+    Origin, Part, Partial, Preview, Retained, Role, RuleMatch, RuleRecord, StepEnd, StopReason, StreamKind,
+    ToolOutcome, ToolReport, TurnStatus, Usage,
+};
+use serde_json::{Value, json};
+
+use super::message::{Author, MessageRecord, PartRecord};
+use super::{Body, payload};
+
+impl Body {
+    /// The body of an event's record.
+    #[allow(clippy::too_many_lines, reason = "one exhaustive match, with an arm for each kind")]
+    pub(super) fn of(kind: &EventKind) -> Self {
+        use EventView as Kind;
+        match EventView::from(kind) {
+            Kind::ThreadStarted { session, agent, provider, model, workspace } => {
+                Self::ThreadStarted(payload::ThreadStarted {
+                    directive: agent.clone(),
+                    session_id: session.as_str().to_owned(),
+                    provider: provider.clone(),
+                    model: model.clone(),
+                    thread_mode: "conversation".to_owned(),
+                    workspace: workspace.clone(),
+                })
+            }
+            Kind::ThreadResumed { by, provider, model } => Self::ThreadResumed(payload::ThreadResumed {
+                resumed_by: by.clone(),
+                previous_suspend_reason: None,
+                provider: provider.clone(),
+                model: model.clone(),
+            }),
+            Kind::ThreadCompleted { turns, usage, duration_ms } => {
+                let (tokens, duration_seconds) = (total(usage), *duration_ms as f64 / 1000.0);
+                let cost = payload::Cost { turns: *turns, tokens, duration_seconds };
+                Self::ThreadCompleted(payload::ThreadCompleted { cost, tokens: self::tokens(usage) })
+            }
+            Kind::ThreadError { class, message } => Self::ThreadError(payload::ThreadError {
+                category: class.as_str().to_owned(),
+                error: message.clone(),
+            }),
+            Kind::ThreadCancelled { by } => {
+                Self::ThreadCancelled(payload::ThreadCancelled { cancelled_by: by.clone() })
+            }
+            Kind::TurnStart => Self::TurnStart(payload::Empty {}),
+            Kind::InputReceived { message } => Self::InputReceived(spoken(message)),
+            Kind::TurnFinish { status } => Self::TurnFinish(finished(status)),
+            Kind::StepStart { number } => Self::StepStart(payload::StepStart { turn_number: *number }),
+            Kind::StepFinish { usage, end } => Self::StepFinish(payload::StepFinish {
+                // No price is known here: the cost is unknown, which is not the same as nothing.
+                cost: None,
+                tokens: tokens(usage),
+                finish_reason: finish_reason(end).to_owned(),
+                stop_reason: if let StepEnd::Answered(stop) = end { Some(stop.as_str().to_owned()) } else { None },
+            }),
+            Kind::CognitionIn { message } => Self::CognitionIn(spoken(message)),
+            Kind::CognitionOut { text, model, author, shown, partial, retained, blocks, annotations, rewrites } => {
+                let (word, bytes) = self::retained(*retained);
+                let partial_bytes = |bytes: fn(&Partial) -> u64| partial.as_ref().map(bytes);
+                let note = |(by, note): &(flow::PluginId, flow::Annotation)| payload::Note {
+                    extension_id: by.as_str().to_owned(),
+                    key: note.key.clone(),
+                    value: note.value.clone(),
+                };
+                let rewrite = |(by, text): &(flow::PluginId, String)| payload::Rewrite {
+                    extension_id: by.as_str().to_owned(),
+                    text: text.clone(),
+                };
+                Self::CognitionOut(payload::CognitionOut {
+                    text: text.clone(),
+                    model: model.clone(),
+                    author: Author::of(author),
+                    shown: shown.clone(),
+                    is_partial: partial.is_some(),
+                    truncated: partial.is_some(),
+                    error: partial.as_ref().map(|partial| partial.error.clone()),
+                    shown_bytes: partial_bytes(|partial| partial.shown_bytes),
+                    kept_bytes: partial_bytes(|partial| partial.kept_bytes),
+                    retained: word.to_owned(),
+                    retained_bytes: bytes,
+                    blocks: listed(blocks, block),
+                    annotations: listed(annotations, note),
+                    rewrites: listed(rewrites, rewrite),
+                })
+            }
+            Kind::CognitionOutDelta { text, index } => {
+                Self::CognitionOutDelta(payload::CognitionOutDelta { text: text.clone(), chunk_index: *index })
+            }
+            Kind::CognitionReasoning { text, interrupted, retained } => {
+                Self::CognitionReasoning(payload::CognitionReasoning {
+                    text: text.clone(),
+                    is_partial: *interrupted,
+                    was_interrupted: *interrupted,
+                    retained: *retained,
+                })
+            }
+            Kind::CognitionReasoningDelta { text } => {
+                Self::CognitionReasoningDelta(payload::CognitionReasoningDelta { text: text.clone() })
+            }
+            Kind::ToolCallStart { call, tool, arguments } => Self::ToolCallStart(payload::ToolCallStart {
+                tool: tool.clone(),
+                call_id: call.as_str().to_owned(),
+                input: input(arguments),
+            }),
+            Kind::ToolCallProgress { call, message, percent } => Self::ToolCallProgress(payload::ToolCallProgress {
+                call_id: call.as_str().to_owned(),
+                progress: *percent,
+                message: message.clone(),
+            }),
+            Kind::ToolCallResult { call, tool, output, reminder, diff, is_error, duration_ms, waited_ms } => {
+                Self::ToolCallResult(payload::ToolCallResult {
+                    call_id: call.as_str().to_owned(),
+                    tool: tool.clone(),
+                    output: output.clone(),
+                    error: is_error.then(|| output.clone()),
+                    reminder: reminder.clone(),
+                    diff: diff.clone(),
+                    duration_ms: *duration_ms,
+                    waited_ms: *waited_ms,
+                })
+            }
+            Kind::ToolConfirmationRequested { call, tool, arguments, reason, preview } => {
+                Self::ToolConfirmationRequested(payload::ToolConfirmationRequested {
+                    call_id: call.as_str().to_owned(),
+                    tool: tool.clone(),
+                    input: input(arguments),
+                    reason: reason.clone(),
+                    preview: self::preview(preview),
+                })
+            }
+            Kind::ToolConfirmationResolved { call, decision } => {
+                let reason = if let Confirmation::Denied { reason } = decision { Some(reason.clone()) } else { None };
+                Self::ToolConfirmationResolved(payload::ToolConfirmationResolved {
+                    call_id: call.as_str().to_owned(),
+                    approved: *decision == Confirmation::Approved,
+                    reason,
+                })
+            }
+            Kind::ErrorClassified { class, code, message } => Self::ErrorClassified(payload::ErrorClassified {
+                error_code: code.clone(),
+                category: class.as_str().to_owned(),
+                retryable: class.retryable(),
+                metadata: json!({"message": message}),
+            }),
+            Kind::RetryScheduled { retry, max_retries, delay_ms, asked } => {
+                Self::RetryScheduled(payload::RetryScheduled {
+                    retry: *retry,
+                    max_retries: *max_retries,
+                    delay_ms: *delay_ms,
+                    asked_by_provider: *asked,
+                })
+            }
+            Kind::RetrySucceeded { original_error, retry_count, total_delay_ms } => {
+                Self::RetrySucceeded(payload::RetrySucceeded {
+                    original_error: original_error.clone(),
+                    retry_count: *retry_count,
+                    total_delay_ms: *total_delay_ms,
+                })
+            }
+            Kind::RuleFired { found, action, first, again } => {
+                let RuleMatch { rule, stream, evidence } = found;
+                let (call_id, tool) = named_call(stream);
+                Self::RuleFired(payload::RuleFired {
+                    rule: rule.clone(),
+                    stream: stream.as_str().to_owned(),
+                    action: action.as_str().to_owned(),
+                    first: *first,
+                    again: *again,
+                    evidence: self::evidence(evidence),
+                    call_id,
+                    tool,
+                })
+            }
+            Kind::RuleHoldReleased { stream, bytes, bound } => Self::RuleHoldReleased(payload::RuleHoldReleased {
+                stream: stream.as_str().to_owned(),
+                bytes: *bytes,
+                bound: bound.clone(),
+            }),
+            Kind::RuleHeld { stream, rules, holds, bytes_max, ms_max, outcome } => Self::RuleHeld(payload::RuleHeld {
+                stream: stream.as_str().to_owned(),
+                rules: rules.clone(),
+                holds: *holds,
+                bytes_max: *bytes_max,
+                ms_max: *ms_max,
+                outcome: outcome.as_str().to_owned(),
+            }),
+            Kind::TtsrInjection { rules, discarded_bytes, records } => Self::TtsrInjection(payload::TtsrInjection {
+                rules: rules.clone(),
+                discarded_bytes: *discarded_bytes,
+                records: records.iter().map(injected).collect(),
+            }),
+            Kind::TtsrRearmed { rules } => Self::TtsrRearmed(payload::TtsrRearmed { rules: rules.clone() }),
+            Kind::RulesReloaded { active, notices } => {
+                Self::RulesReloaded(payload::RulesReloaded { active: *active as u64, notices: notices.clone() })
+            }
+            Kind::SteeringMessage { role, text } => Self::SteeringMessage(payload::Spoken {
+                text: text.clone(),
+                role: role.as_str().to_owned(),
+                hidden: false,
+                author: None,
+                parts: None,
+            }),
+            Kind::CustomMessage { custom_type, text, hidden } => Self::CustomMessage(payload::CustomMessage {
+                custom_type: custom_type.clone(),
+                text: text.clone(),
+                hidden: *hidden,
+            }),
+            Kind::HistoryReplaced { messages } => {
+                let messages = messages.iter().map(|message| MessageRecord::of(message)).collect();
+                Self::HistoryReplaced(payload::HistoryReplaced { messages })
+            }
+            Kind::ExtensionRegistered { plugin, version, action, callbacks } => {
+                let callback = |one: &flow::Registered| payload::RegisteredCallback {
+                    callback: one.kind().as_str().to_owned(),
+                    priority: u32::from(one.priority),
+                    on_failure: one.on_failure.as_str().to_owned(),
+                };
+                Self::ExtensionRegistered(payload::ExtensionRegistered {
+                    extension_id: plugin.as_str().to_owned(),
+                    version: version.clone(),
+                    action: action.as_str().to_owned(),
+                    callbacks: callbacks.iter().map(callback).collect(),
+                })
+            }
+            Kind::ExtensionUnregistered { plugin, action, reason } => {
+                Self::ExtensionUnregistered(payload::ExtensionUnregistered {
+                    extension_id: plugin.as_str().to_owned(),
+                    action: action.as_str().to_owned(),
+                    reason: reason.clone(),
+                })
+            }
+            Kind::ExtensionPrompt(prompt) => {
+                let text = |one: &flow::PromptText| payload::PromptText {
+                    place: one.place.clone(),
+                    text: one.text.clone(),
+                };
+                Self::ExtensionPrompt(payload::ExtensionPrompt {
+                    extension_id: prompt.plugin.as_str().to_owned(),
+                    changed: prompt.changed,
+                    digest: prompt.digest.clone(),
+                    texts: prompt.texts.iter().map(text).collect(),
+                })
+            }
+            Kind::ExtensionCallback(report) => Self::ExtensionCallback(callback(report)),
+            Kind::ExtensionTool(report) => Self::ExtensionTool(tool(report)),
+            Kind::ExtensionBreaker { plugin, called, scope, state, reason, retry_after_ms } => {
+                let (callback, tool) = match called {
+                    Called::Callback(callback) => (Some(callback.as_str().to_owned()), None),
+                    Called::Tool(name) => (None, Some(name.clone())),
+                };
+                Self::ExtensionBreaker(payload::ExtensionBreaker {
+                    extension_id: plugin.as_str().to_owned(),
+                    callback,
+                    tool,
+                    scope: scope.as_str().to_owned(),
+                    state: state.as_str().to_owned(),
+                    reason: reason.clone(),
+                    retry_after_ms: *retry_after_ms,
+                })
+            }
+            Kind::ExtensionWithheld { plugin, callback, bytes, reason } => {
+                Self::ExtensionWithheld(payload::ExtensionWithheld {
+                    extension_id: plugin.as_str().to_owned(),
+                    callback: callback.as_str().to_owned(),
+                    bytes: *bytes,
+                    reason: reason.clone(),
+                })
+            }
+            Kind::ExtensionState { plugin, operation, key, size_bytes } => {
+                Self::ExtensionState(payload::ExtensionState {
+                    extension_id: plugin.as_str().to_owned(),
+                    operation: operation.clone(),
+                    key: key.clone(),
+                    size_bytes: *size_bytes,
+                })
+            }
+            Kind::StateLost { message } => Self::StateLost(payload::Notice { message: message.clone() }),
+            Kind::JournalFailed { message, recorded } => {
+                Self::JournalFailed(payload::JournalFailed { message: message.clone(), recorded: *recorded })
+            }
+            Kind::ExtensionLog { plugin, level, message } => Self::ExtensionLog(payload::ExtensionLog {
+                extension_id: plugin.as_str().to_owned(),
+                level: level.clone(),
+                message: message.clone(),
+            }),
+            Kind::Notice { message } => Self::Notice(payload::Notice { message: message.clone() }),
+        }
+    }
+}
+
+fn listed<T, R>(all: &[T], one: impl Fn(&T) -> R) -> Option<Vec<R>> {
+    (!all.is_empty()).then(|| all.iter().map(one).collect())
+}
+
+/// A message that is mostly one text. The blocks of a system prompt are joined with blank lines, as they are read.
+fn spoken(message: &Message) -> payload::Spoken {
+    let texts: Vec<&str> = message
+        .parts
+        .iter()
+        .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None })
+        .collect();
+    let plain = message.parts.len() == 1 && texts.len() == 1;
+    payload::Spoken {
+        text: texts.join(if message.role == Role::System { "\n\n" } else { "" }),
+        role: message.role.as_str().to_owned(),
+        hidden: message.hidden,
+        author: (message.origin != Origin::User).then(|| Author::of(&message.origin)),
+        parts: (!plain).then(|| message.parts.iter().map(PartRecord::of).collect()),
+    }
+}
+
+fn finished(status: &TurnStatus) -> payload::TurnFinish {
+    let mut finished = payload::TurnFinish { status: status.as_str().to_owned(), ..payload::TurnFinish::default() };
+    match status {
+        TurnStatus::Completed | TurnStatus::Cancelled => {}
+        TurnStatus::Rejected { by, reason } => {
+            finished.extension_id = Some(by.as_str().to_owned());
+            finished.reason = Some(reason.clone());
+        }
+        TurnStatus::StoppedByRule { rule } => finished.rule = Some(rule.clone()),
+        TurnStatus::Failed { class, message } => {
+            finished.category = Some(class.as_str().to_owned());
+            finished.error = Some(message.clone());
+        }
+        TurnStatus::StepLimit { steps } => finished.steps = Some(*steps),
+    }
+    finished
+}
+
+/// The four values of the specification and `cancelled`; the model's own value is next to it as `stop_reason`.
+fn finish_reason(end: &StepEnd) -> &'static str {
+    match end {
+        StepEnd::Cancelled => "cancelled",
+        StepEnd::Failed => "error",
+        StepEnd::Answered(stop) => match stop {
+            StopReason::EndTurn | StopReason::StopSequence | StopReason::Pause => "end_turn",
+            StopReason::ToolUse => "tool_use",
+            StopReason::MaxTokens | StopReason::ContextFull => "limit_exceeded",
+            StopReason::Refusal | StopReason::Other(_) => "error",
+        },
+    }
+}
+
+fn retained(retained: Retained) -> (&'static str, Option<u64>) {
+    match retained {
+        Retained::Nothing => ("nothing", None),
+        Retained::Answer => ("answer", None),
+        Retained::Start { bytes } => ("start", Some(bytes)),
+        Retained::Marked => ("marked", None),
+    }
+}
+
+fn block(block: &AnswerBlock) -> payload::Block {
+    let thinking = block.kind == StreamKind::Thinking;
+    let (call_id, tool) = named_call(&block.kind);
+    payload::Block {
+        stream: block.kind.as_str().to_owned(),
+        bytes: (!block.kind.is_tool()).then_some(block.bytes),
+        text_before: thinking.then_some(block.text_before),
+        signature: block.signature.clone(),
+        redacted: block.redacted.then_some(true),
+        call_id,
+        tool,
+        arguments: block.arguments.clone(),
+        complete: block.complete,
+        prefix_bytes: Some(block.prefix_bytes).filter(|bytes| *bytes > 0),
+    }
+}
+
+fn named_call(stream: &StreamKind) -> (Option<String>, Option<String>) {
+    match stream {
+        StreamKind::Tool { call, name } => (Some(call.as_str().to_owned()), Some(name.clone())),
+        StreamKind::Text | StreamKind::Thinking => (None, None),
+    }
+}
+
+fn evidence(found: &flow::Evidence) -> payload::Evidence {
+    payload::Evidence {
+        pattern: found.pattern.clone(),
+        text: found.text.clone(),
+        start: found.start,
+        end: found.end,
+        line: found.line,
+        field: found.field.clone(),
+        path: found.path.clone(),
+        unread: found.unread.then_some(true),
+    }
+}
+
+fn injected(record: &RuleRecord) -> payload::Injected {
+    let (call_id, tool) = named_call(&record.stream);
+    payload::Injected {
+        rule: record.rule.clone(),
+        // Not every reader of JSON keeps 64 bits of a number.
+        hash: format!("{:016x}", record.hash),
+        turn: record.turn,
+        stream: record.stream.as_str().to_owned(),
+        action: record.action.as_str().to_owned(),
+        tokens_discarded: record.tokens_discarded,
+        tokens_estimated: record.tokens_estimated,
+        evidence: evidence(&record.evidence),
+        call_id,
+        tool,
+    }
+}
+
+/// Why there is no result, and for a failure its kind and its frames.
+type Reason = (Option<String>, Option<String>, Option<Vec<String>>);
+
+fn failure(failure: &CallFailure) -> Reason {
+    (Some(failure.message.clone()), Some(failure.cause.as_str().to_owned()), Some(failure.frames.clone()))
+}
+
+fn callback(report: &CallbackReport) -> payload::ExtensionCallback {
+    let (reason, cause, frames) = match &report.outcome {
+        CallbackOutcome::Passed | CallbackOutcome::Changed => (None, None, None),
+        CallbackOutcome::Skipped(why) | CallbackOutcome::NotPermitted(why) | CallbackOutcome::Ignored(why) => {
+            (Some(why.clone()), None, None)
+        }
+        CallbackOutcome::Failed(failed) => failure(failed),
+    };
+    payload::ExtensionCallback {
+        extension_id: report.plugin.as_str().to_owned(),
+        callback: report.callback.as_str().to_owned(),
+        duration_us: report.nanos as f64 / 1000.0,
+        outcome: report.outcome.as_str().to_owned(),
+        reason,
+        cause,
+        frames,
+        state_reads: Some(report.state_reads).filter(|reads| *reads > 0),
+    }
+}
+
+fn tool(report: &ToolReport) -> payload::ExtensionTool {
+    let (reason, cause, frames) = match &report.outcome {
+        ToolOutcome::Done | ToolOutcome::Stopped => (None, None, None),
+        ToolOutcome::Rejected(why) | ToolOutcome::NotPermitted(why) => (Some(why.clone()), None, None),
+        ToolOutcome::Failed(failed) => failure(failed),
+    };
+    payload::ExtensionTool {
+        extension_id: report.plugin.as_str().to_owned(),
+        tool: report.tool.clone(),
+        call_id: report.call.as_str().to_owned(),
+        duration_us: report.nanos as f64 / 1000.0,
+        outcome: report.outcome.as_str().to_owned(),
+        reason,
+        cause,
+        frames,
+        state_reads: Some(report.state_reads).filter(|reads| *reads > 0),
+    }
+}
+
+fn tokens(usage: &Usage) -> payload::Tokens {
+    payload::Tokens {
+        input_tokens: usage.input,
+        output_tokens: usage.output,
+        cache_read_tokens: usage.cache_read,
+        cache_write_tokens: usage.cache_write,
+    }
+}
+
+fn total(usage: &Usage) -> Option<u64> {
+    match (usage.input, usage.output) {
+        (None, None) => None,
+        (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
+    }
+}
+
+fn preview(preview: &Preview) -> payload::Preview {
+    let argument =
+        |one: &flow::Argument| payload::Argument { name: one.name.clone(), value: one.value.clone() };
+    payload::Preview {
+        arguments: preview.arguments.iter().map(argument).collect(),
+        diff: preview.diff.clone(),
+        notes: preview.notes.clone(),
+    }
+}
+
+/// Arguments as the object they are; anything else is kept as a string.
+fn input(arguments: &str) -> Value {
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(object)) => Value::Object(object),
+        _ => json!({"raw": arguments}),
+    }
+}

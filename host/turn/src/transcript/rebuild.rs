@@ -1,0 +1,225 @@
+//! Rebuilds a session from its transcript: the conversation as the model would be sent it, and all that counts on.
+//!
+//! The conversation is rebuilt by the same steps that made it: a message joins it with its record, an answer together with the results
+//! of its calls. Tests compare both after every turn.
+
+use std::sync::Arc;
+
+use flow::{CallId, Message, Origin, Role, ToolResult, Usage};
+
+use super::message::role;
+use super::{Body, CognitionOut, Record, Spoken, ToolCallResult, kept_rules};
+use crate::attempt::Answer;
+use crate::history::settled;
+use crate::ports::KeptRules;
+
+/// What follows an answer that the end of its process interrupted.
+const PROCESS_ENDED: &str = "the process ended";
+
+/// What a session continues from.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Resumed {
+    /// The conversation, hidden messages included.
+    pub history: Vec<Arc<Message>>,
+    /// The number of the next event.
+    pub next_event: u64,
+    /// Turns that began, however they ended.
+    pub turns: u32,
+    /// Steps of all turns.
+    pub steps: u32,
+    /// Tokens of all attempts.
+    pub usage: Usage,
+    /// When the thread started, in milliseconds since 1970-01-01 UTC; `None`: no turn has begun.
+    pub started_ms: Option<u64>,
+    /// The records of stream rules.
+    pub rules: KeptRules,
+    /// The blocks of the system prompt as they were last sent.
+    pub system: Vec<String>,
+    /// The last turn has no end: its process ended before.
+    pub is_interrupted: bool,
+    /// What of the records could not be used, a line each.
+    pub problems: Vec<String>,
+}
+
+/// Why a conversation cannot be rebuilt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("record {seq} of the type `{kind}`: {problem}")]
+pub struct RebuildError {
+    /// The number of the record.
+    pub seq: u64,
+    /// Its type.
+    pub kind: String,
+    /// What is wrong with it.
+    pub problem: &'static str,
+}
+
+/// Takes the records of a thread, in order.
+#[derive(Debug, Default)]
+pub struct Rebuild {
+    resumed: Resumed,
+    /// The answer whose calls run.
+    calling: Option<Calling>,
+    /// The reasoning of the answer that follows.
+    thinking: String,
+    /// What was shown of an answer that has no record yet.
+    streamed: String,
+}
+
+#[derive(Debug)]
+struct Calling {
+    answer: Message,
+    results: Vec<ToolResult>,
+}
+
+impl Rebuild {
+    /// Takes the next record.
+    ///
+    /// # Errors
+    /// A record that the conversation needs cannot be used.
+    pub fn take(&mut self, record: &Record) -> Result<(), RebuildError> {
+        let wrong = |problem| RebuildError { seq: record.seq, kind: record.body.name().to_owned(), problem };
+        self.resumed.next_event = record.event.unwrap_or(record.seq) + 1;
+        let before = self.resumed.problems.len();
+        kept_rules::take(record, &mut self.resumed.rules, &mut self.resumed.problems);
+        debug_assert!(self.resumed.problems.len() >= before);
+        match &record.body {
+            Body::ThreadStarted(_) => self.resumed.started_ms = Some(record.ts),
+            Body::TurnStart(_) => {
+                self.end_answer();
+                (self.resumed.turns, self.resumed.is_interrupted) = (record.turn, true);
+            }
+            Body::StepStart(start) => {
+                self.settle();
+                self.resumed.steps = start.turn_number;
+            }
+            Body::CognitionIn(spoken) => self.spoken(spoken).map_err(wrong)?,
+            Body::CustomMessage(custom) => {
+                let message = Message::text(Role::User, Origin::Host, custom.text.clone());
+                self.push(Message { hidden: custom.hidden, ..message });
+            }
+            Body::HistoryReplaced(replaced) => {
+                self.settle();
+                let messages = replaced.messages.iter().map(|one| one.message().map(Arc::new));
+                self.resumed.history = messages.collect::<Result<_, _>>().map_err(wrong)?;
+            }
+            Body::CognitionReasoning(reasoning) => self.thinking.clone_from(&reasoning.text),
+            Body::CognitionOutDelta(delta) => self.streamed.push_str(&delta.text),
+            Body::CognitionOut(out) => self.answer(out).map_err(wrong)?,
+            Body::ToolCallResult(result) => self.result(result),
+            Body::StepFinish(finish) => {
+                self.settle();
+                let tokens = &finish.tokens;
+                self.resumed.usage.add(Usage {
+                    input: tokens.input_tokens,
+                    output: tokens.output_tokens,
+                    cache_read: tokens.cache_read_tokens,
+                    cache_write: tokens.cache_write_tokens,
+                });
+            }
+            Body::TurnFinish(_) => {
+                self.settle();
+                self.streamed.clear();
+                self.resumed.is_interrupted = false;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The records end here. Of an answer that has no record, because its process ended before, what was shown stays in the
+    /// conversation, marked as interrupted; a call without a result is left out.
+    pub fn finish(mut self) -> Resumed {
+        self.end_answer();
+        self.resumed
+    }
+
+    fn end_answer(&mut self) {
+        self.settle();
+        let streamed = std::mem::take(&mut self.streamed);
+        if self.resumed.is_interrupted
+            && let Some(message) = Answer::marked_message(streamed, PROCESS_ENDED)
+        {
+            self.resumed.history.push(message);
+        }
+    }
+
+    fn spoken(&mut self, spoken: &Spoken) -> Result<(), &'static str> {
+        let role = role(&spoken.role)?;
+        let parts = spoken.parts.iter().flatten();
+        if role == Role::System {
+            let texts: Vec<String> = parts
+                .filter_map(|part| if let super::PartRecord::Text { text } = part { Some(text.clone()) } else { None })
+                .collect();
+            self.resumed.system = if texts.is_empty() { vec![spoken.text.clone()] } else { texts };
+            return Ok(());
+        }
+        let origin = spoken.author.as_ref().map_or(Ok(Origin::User), super::Author::origin)?;
+        let mut message = Message::text(role, origin, spoken.text.clone());
+        message.hidden = spoken.hidden;
+        if spoken.parts.is_some() {
+            message.parts = parts.map(super::PartRecord::part).collect();
+        }
+        self.push(message);
+        Ok(())
+    }
+
+    fn answer(&mut self, out: &CognitionOut) -> Result<(), &'static str> {
+        self.settle();
+        let thinking = std::mem::take(&mut self.thinking);
+        let rewritten = out.rewrites.as_ref().and_then(|all| all.last()).map(|last| last.text.as_str());
+        let text = rewritten.unwrap_or(&out.text);
+        let origin = out.author.origin()?;
+        self.streamed.clear();
+        let kept = match out.retained.as_str() {
+            "answer" => {
+                let answer = match &origin {
+                    Origin::Model => {
+                        let blocks = out.blocks.as_deref().unwrap_or_default();
+                        Answer::rebuilt(out.text.clone(), &thinking, blocks)?.message(text)
+                    }
+                    _ => Some(Message::text(Role::Assistant, origin, text)),
+                };
+                self.calling = answer.map(|answer| Calling { answer, results: Vec::new() });
+                None
+            }
+            "start" => {
+                let bytes = out.retained_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+                Answer::partial_message(bytes.and_then(|bytes| out.text.get(..bytes)).ok_or("retained_bytes")?.to_owned())
+            }
+            "marked" => Answer::marked_message(out.text.clone(), out.error.as_deref().ok_or("error")?),
+            // What is kept on the screen of an answer continues with the next attempt.
+            "nothing" => {
+                let kept = out.kept_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+                let seen = out.shown.as_deref().unwrap_or(&out.text);
+                self.streamed.push_str(seen.get(..kept).unwrap_or_default());
+                None
+            }
+            _ => return Err("retained"),
+        };
+        self.resumed.history.extend(kept);
+        Ok(())
+    }
+
+    fn result(&mut self, result: &ToolCallResult) {
+        if let Some(calling) = &mut self.calling {
+            calling.results.push(ToolResult {
+                call: CallId::new(result.call_id.as_str()),
+                content: result.reminder.iter().chain([&result.output]).cloned().collect(),
+                is_error: result.error.is_some(),
+            });
+        }
+    }
+
+    fn push(&mut self, message: Message) {
+        self.settle();
+        self.resumed.history.push(Arc::new(message));
+    }
+
+    /// The answer and the results of its calls join the conversation.
+    fn settle(&mut self) {
+        if let Some(Calling { answer, results }) = self.calling.take() {
+            self.resumed.history.extend(settled(answer, results).into_iter().map(Arc::new));
+        }
+    }
+}
