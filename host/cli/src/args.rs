@@ -90,6 +90,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: RulesCommand,
     },
+    /// List, show, follow, fork, repair and remove recorded sessions
+    Session {
+        #[command(subcommand)]
+        command: SessionCommand,
+    },
     /// List, show and clear the state that plugins keep for sessions
     State {
         #[command(subcommand)]
@@ -156,6 +161,64 @@ pub(crate) enum PluginCommand {
         /// Build again whenever the source changes; a running host uses the new component from its next turn on
         #[arg(long)]
         watch: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Print the recorded sessions of this workspace, the latest first
+    List {
+        /// Also print those of other workspaces
+        #[arg(long)]
+        all: bool,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what happened in a session: inputs, answers, tools, rules, errors
+    Show {
+        /// The id of the session, or the start of it
+        #[arg(value_name = "ID")]
+        session: String,
+        /// Print only this turn
+        #[arg(long, value_name = "N")]
+        turn: Option<u32>,
+        /// Print each record as a line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a session like `show`, and what another process adds to it, until Ctrl-C
+    Follow {
+        /// The id of the session, or the start of it
+        #[arg(value_name = "ID")]
+        session: String,
+        /// Print each record as a line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Create a session that continues another one from the end of a turn, and print its id; no record is copied
+    Fork {
+        /// The id of the session, or the start of it
+        #[arg(value_name = "ID")]
+        session: String,
+        /// The turn after which it continues [default: the last that has finished]
+        #[arg(long, value_name = "N")]
+        turn: Option<u32>,
+        /// The id of the new session [default: a new one]
+        #[arg(long, value_name = "ID")]
+        id: Option<String>,
+    },
+    /// Remove the damaged lines of a transcript; the damaged file is kept next to it
+    Repair {
+        /// The id of the session, or the start of it
+        #[arg(value_name = "ID")]
+        session: String,
+    },
+    /// Remove sessions for good; one that is open, or that a fork continues, is refused
+    Rm {
+        /// The ids of the sessions, or the starts of them
+        #[arg(required = true, value_name = "ID")]
+        sessions: Vec<String>,
     },
 }
 
@@ -385,7 +448,7 @@ pub(crate) struct ProviderArgs {
     pub(crate) recording: Option<PathBuf>,
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Run {
     /// The prompt; `-` reads it from standard input. Several prompts run as turns of one session, in order, until a turn
     /// does not complete
@@ -393,10 +456,19 @@ pub(crate) struct Run {
     pub(crate) prompts: Vec<String>,
     #[command(flatten)]
     pub(crate) provider: ProviderArgs,
-    /// Run in the session with this id: plugins find the state that they kept in it. Default: a session of its own, whose
-    /// state ends with it
+    /// Continue the latest session of this workspace
+    #[arg(long = "continue", conflicts_with_all = ["resume", "session", "no_transcript"])]
+    pub(crate) go_on: bool,
+    /// Continue the recorded session with this id, or with an id that starts with it
+    #[arg(long, value_name = "ID", conflicts_with_all = ["session", "no_transcript"])]
+    pub(crate) resume: Option<String>,
+    /// Run in the session with this id, which continues if it is recorded; plugins find the state that they kept in it.
+    /// Default: a new session
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
+    /// Do not record the session: it cannot be continued
+    #[arg(long)]
+    pub(crate) no_transcript: bool,
     /// Record requests and responses to this file, with secrets masked; replay it with --recording
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
@@ -418,7 +490,7 @@ fn address(text: &str) -> Result<SocketAddr, &'static str> {
 }
 
 /// The arguments that select where metrics can be read.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Metrics {
     /// Serve metrics for Prometheus at http://IP:PORT/metrics while the program runs, such as 127.0.0.1:9464. There is no
     /// authentication: give a loopback address

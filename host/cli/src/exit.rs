@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tidegate::{DiagnosticCode, Diagnostics, HostError, TurnStatus};
+use tidegate::{DiagnosticCode, Diagnostics, HostError, TranscriptError, TurnStatus};
 
 use crate::{say, style};
 
@@ -122,6 +122,12 @@ impl From<std::io::Error> for Failure {
             std::io::ErrorKind::BrokenPipe => Self { lines: Vec::new(), line: String::new(), exit: Exit::Completed },
             _ => Self::late(format_args!("cannot write to standard output: {error}")),
         }
+    }
+}
+
+impl From<TranscriptError> for Failure {
+    fn from(error: TranscriptError) -> Self {
+        HostError::from(error).into()
     }
 }
 

@@ -16,6 +16,7 @@ mod rules;
 mod run;
 mod say;
 mod screen;
+mod session;
 mod shown;
 mod state;
 mod style;
@@ -102,6 +103,7 @@ async fn dispatch(args: Args, export: &Export) -> Result<Exit, Failure> {
         Command::Plugin { command: PluginCommand::Build { folder, watch: false } } => plugin::build(&folder),
         Command::Plugin { command: PluginCommand::Build { folder, watch: true } } => watch::build(&folder),
         Command::Explain { prompt, json } => explain::prompt(&args.common, &prompt, json).await,
+        Command::Session { command } => session::run(&args.common, command),
         Command::State { command } => state::run(&args.common, command).await,
         Command::Rules { command } => rules::run(&args.common, command).await,
         Command::Completions { shell } => completions(shell),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tidegate::{
-    CancellationToken, Event, EventKind, Host, Metrics, Session, SessionOptions, StatePlace, Subscription, TurnReport,
+    CancellationToken, Event, EventKind, Host, Metrics, Operator, Session, SessionId, SessionOptions, StatePlace, Subscription, TurnReport,
     TurnStatus, transcript,
 };
 use tokio::sync::{mpsc, watch};
@@ -18,7 +18,7 @@ use crate::metrics::Measured;
 use crate::print::Printer;
 use crate::shown::Shown;
 use crate::summary::Summary;
-use crate::{open, print, say, screen, state};
+use crate::{open, print, say, screen, session, state};
 
 /// A prompt from standard input has at most this many bytes.
 const MAX_PROMPT: u64 = 4 << 20;
@@ -26,15 +26,11 @@ const MAX_PROMPT: u64 = 4 << 20;
 /// Runs the turns. `exported`: the metrics that are exported in addition to those of the arguments.
 pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) -> Result<Exit, Failure> {
     let prompts = prompts(&args.prompts)?;
-    let mut operator = open::operator(common)?;
-    open::choose_provider(&mut operator, &args.provider)?;
-    if args.session.is_some() {
-        state::keep(&mut operator);
-        if operator.state.place == StatePlace::Memory {
-            say::note(
-                "warning: `[state] backend = \"memory\"` keeps nothing after this run; set `disk` or `redis` for --session",
-            );
-        }
+    let operator = settings(common, &args)?;
+    if args.session.is_some() && operator.state.place == StatePlace::Memory {
+        say::note(
+            "warning: `[state] backend = \"memory\"` keeps nothing after this run; set `disk` or `redis` for --session",
+        );
     }
     let measured = Measured::start(&args.metrics, exported).await?;
     let (calls, printed_calls) = watch::channel(BTreeSet::new());
@@ -44,16 +40,12 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
         .permissions(open::permissions(&args.permission)?)
         .record(args.record.clone())
         .remember_shown_prompts();
-    let (again, provider) = (common.clone(), args.provider.clone());
-    let builder = builder.follow(move || {
-        let mut operator = open::operator(&again).map_err(Failure::into_line)?;
-        open::choose_provider(&mut operator, &provider).map_err(Failure::into_line)?;
-        Ok(operator)
-    });
+    let again = (common.clone(), args.clone());
+    let builder = builder.follow(move || settings(&again.0, &again.1).map_err(Failure::into_line));
     let host = measured.count(builder).open().await?;
     let mut options = SessionOptions::new(&common.workspace);
-    if let Some(id) = args.session {
-        options = options.id(state::session_id(&id)?);
+    if let Some(id) = chosen(&host, &args, common)? {
+        options = options.id(id);
     }
     if args.output == Output::Json || (args.output == Output::Text && !screen::is_live()) {
         options = options.accepted_only();
@@ -61,6 +53,38 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
     let session = host.session(options).await?;
     print::warnings(&session.loaded());
     measured.finish(turns(&session, prompts, args.output, args.summary, calls).await)
+}
+
+/// The operator's settings with those of the arguments. Sessions are recorded, and what plugins keep in them is found again when they
+/// continue, unless the operator has decided otherwise.
+fn settings(common: &Common, args: &Run) -> Result<Operator, Failure> {
+    let mut operator = open::operator(common)?;
+    open::choose_provider(&mut operator, &args.provider)?;
+    if args.no_transcript {
+        operator.transcript.enabled = Some(false);
+    }
+    session::keep(&mut operator);
+    if args.session.is_some() || operator.transcript.enabled == Some(true) {
+        state::keep(&mut operator);
+    }
+    Ok(operator)
+}
+
+/// The session that the arguments name; `None`: a new one.
+fn chosen(host: &Host, args: &Run, common: &Common) -> Result<Option<SessionId>, Failure> {
+    if let Some(id) = &args.session {
+        return state::session_id(id).map(Some);
+    }
+    if !args.go_on && args.resume.is_none() {
+        return Ok(None);
+    }
+    let store = host.transcripts().ok_or_else(|| {
+        Failure::setup("no session can be continued: `enabled = false` under `[transcript]` of the operator's file")
+    })?;
+    Ok(Some(match &args.resume {
+        Some(id) => store.find(id)?,
+        None => session::latest(store, &common.workspace)?,
+    }))
 }
 
 /// Runs the turns of a session and prints them; the session is closed then.

@@ -208,13 +208,13 @@ async fn known(admin: &dyn StateAdmin, session: &SessionId, plugin: &PluginId) -
     Err(Failure::late(format_args!("{plugin} keeps nothing in the session `{}`; {has}", flat(session.as_str()))))
 }
 
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A length of time in its largest unit.
-fn span(ms: u64) -> String {
+pub(crate) fn span(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..=119 => format!("{seconds} s"),

@@ -32,6 +32,7 @@ mod rule_folders;
 pub mod rule_sources;
 mod schema;
 mod state;
+mod transcript;
 mod switch;
 mod typed;
 
@@ -53,6 +54,7 @@ pub use rule_files::{
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
 pub use schema::{manifest_schema, operator_schema};
 pub use state::{StatePlace, StateSettings};
+pub use transcript::TranscriptSettings;
 pub use switch::{SwitchError, Switched, switch_plugin};
 
 /// The name of the operator's file in a workspace.

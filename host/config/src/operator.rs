@@ -11,6 +11,7 @@ use crate::document::{Document, steps};
 use crate::manifest::setting_value;
 use crate::rule_folders::RuleFolders;
 use crate::state::{StateSettings, check_state};
+use crate::transcript::TranscriptSettings;
 use crate::typed::{
     self, LimitsFile, LimitsRequest, OnFailureWord, OperatorFile, PluginFile, PriorityFile, ProviderFile,
 };
@@ -39,6 +40,8 @@ pub struct Operator {
     pub limits: PluginLimits,
     /// Where the state of plugins is kept.
     pub state: StateSettings,
+    /// Whether sessions are recorded, and where.
+    pub transcript: TranscriptSettings,
     /// The limits of a turn.
     pub turn: TurnSettings,
 }
@@ -159,6 +162,7 @@ impl Default for Operator {
             tools: ToolSettings::of(&typed.tools.shell, Vec::new()),
             limits: PluginLimits::of(&typed.limits),
             state: StateSettings::of(&typed.state, Path::new("")),
+            transcript: TranscriptSettings::of(&typed.transcript, Path::new("")),
             turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
         }
     }
@@ -204,6 +208,7 @@ impl Operator {
             tools: ToolSettings::of(&typed.tools.shell, permissions),
             limits: PluginLimits::of(&typed.limits),
             state: StateSettings::of(&typed.state, folder),
+            transcript: TranscriptSettings::of(&typed.transcript, folder),
             turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
         })
     }

@@ -198,6 +198,7 @@ impl Desired {
         let parts = [
             ("[provider]", edited.provider != own.provider),
             ("[state]", edited.state != own.state),
+            ("[transcript]", edited.transcript != own.transcript),
             ("[turn]", edited.turn != own.turn),
             ("[tools]", edited.tools != own.tools),
             ("[rules]", edited.rules != own.rules || !edited.rule_folders.is_same(&own.rule_folders)),
@@ -209,6 +210,7 @@ impl Desired {
         Operator {
             provider: own.provider.clone(),
             state: own.state.clone(),
+            transcript: own.transcript.clone(),
             turn: own.turn,
             tools: own.tools.clone(),
             rules: own.rules.clone(),

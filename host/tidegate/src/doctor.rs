@@ -16,7 +16,7 @@ use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView
 
 use crate::host::blocking;
 use crate::load::{self, Faults, Wanted};
-use crate::options::fresh_id;
+use crate::options::new_session_id;
 use crate::rule_checks::rule_checks;
 use crate::state::Stored;
 use crate::{Host, HostBuilder, HostError, Loaded, SessionOptions};
@@ -144,7 +144,7 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
         .collect();
     // A store of its own: a check changes no state that is kept.
     let host = loaded.extensions.with_store(Stored::memory(Arc::new(SystemClock)).sessions);
-    let extensions = match host.open(&fresh_id(), Arc::new(Nothing), Arc::new(Nothing)).await {
+    let extensions = match host.open(&new_session_id(), Arc::new(Nothing), Arc::new(Nothing)).await {
         Ok(extensions) => extensions,
         Err(error) => {
             checks.push(Check::bad("callbacks", &HostError::from(error)));
@@ -180,7 +180,7 @@ async fn check_store(loaded: &Loaded) -> Check {
     let what = "state store";
     let opened = async {
         let stored = &loaded.shared.basis.stored;
-        let session = stored.sessions.open(&fresh_id()).await?;
+        let session = stored.sessions.open(&new_session_id()).await?;
         session.close(Duration::ZERO).await?;
         stored.admin.sessions().await
     };

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use config::Diagnostics;
-use flow::{DiagnosticCode, PluginId};
-use turn::ports::StateError;
+use flow::{DiagnosticCode, PluginId, SessionId};
+use store::TranscriptError;
+use turn::ports::{JournalError, StateError};
 
 /// Why a host or a session cannot be opened. The variants are the kinds that a front end can act upon: each names
 /// what failed, and [`HostError::hint`] what to do.
@@ -71,6 +72,18 @@ pub enum HostError {
     /// State is to be kept on disk, and the user has no home folder to keep it in.
     #[error("there is no folder to keep the state of plugins in")]
     NoStateFolder,
+    /// The transcript of a session cannot be opened, read or continued.
+    #[error(transparent)]
+    Transcript(#[from] TranscriptError),
+    /// Sessions are to be recorded, and the user has no home folder to keep the transcripts in.
+    #[error("there is no folder to keep transcripts in")]
+    NoTranscriptFolder,
+    /// A session continues from its transcript, and a conversation was given as well.
+    #[error("the session `{id}` continues from its transcript, and another conversation was given")]
+    HistoryGiven {
+        /// The session's id.
+        id: SessionId,
+    },
     /// State is to be kept in Redis, and the environment variable with its URL is not set.
     #[error("the environment variable `{variable}`, which contains the URL of the state store, is not set")]
     NoStateUrl {
@@ -158,10 +171,13 @@ impl HostError {
             Self::NoRuntime => "call it from a task of a Tokio runtime".to_owned(),
             Self::State(StateError::Leased { .. }) => "to use both, open this one under another id".to_owned(),
             Self::NoStateFolder => "set `folder` under `[state]` in tidegate.toml".to_owned(),
+            Self::NoTranscriptFolder => "set `folder` under `[transcript]` in tidegate.toml".to_owned(),
+            Self::HistoryGiven { .. } => "leave the conversation out, or choose another id".to_owned(),
             Self::NoStateUrl { variable } => format!("set it, for example `{variable}=redis://127.0.0.1:6379`"),
             Self::Config(_)
             | Self::Provider(_)
             | Self::State(_)
+            | Self::Transcript(_)
             | Self::Plugin(_)
             | Self::DuplicatePlugin(_)
             | Self::Engine(_)
@@ -186,6 +202,12 @@ impl HostError {
             Self::State(StateError::Leased { .. }) => Some(DiagnosticCode::HostSessionInUse),
             Self::State(_) | Self::NoStateFolder | Self::NoStateUrl { .. } => {
                 Some(DiagnosticCode::HostStateUnavailable)
+            }
+            Self::Transcript(TranscriptError::Journal(JournalError::Locked { .. })) => {
+                Some(DiagnosticCode::HostSessionInUse)
+            }
+            Self::Transcript(_) | Self::NoTranscriptFolder | Self::HistoryGiven { .. } => {
+                Some(DiagnosticCode::HostTranscriptUnavailable)
             }
             Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),
             Self::Plugin(_) => Some(DiagnosticCode::PluginComponentRefused),

@@ -7,6 +7,7 @@ use config::rule_sources;
 use config::{Operator, PermissionRule};
 use metrics::Metrics;
 use providers::{ProviderConfig, Secret};
+use store::TranscriptStore;
 use sandbox::EngineOptions;
 use turn::SystemClock;
 use turn::ports::{Clock, Confirm, Model, StateAdmin, StateStore};
@@ -16,6 +17,7 @@ use crate::live_plugins::LivePlugins;
 use crate::load::{self, Faults, Wanted};
 use crate::session_plugins::SessionPlugins;
 use crate::state::Stored;
+use crate::transcripts;
 use crate::{Engine, HostError, Loaded, Nobody, Session, SessionOptions, assemble, shown_prompts};
 
 /// What sessions share: plugins, a model, and the operator's decisions. A clone is the same host.
@@ -29,6 +31,8 @@ pub struct Host {
     model: Option<Arc<dyn Model>>,
     confirm: Arc<dyn Confirm>,
     clock: Arc<dyn Clock>,
+    /// Where its sessions are recorded; `None`: nowhere.
+    pub(crate) transcripts: Option<TranscriptStore>,
 }
 
 /// How to open a [`Host`].
@@ -200,10 +204,14 @@ impl HostBuilder {
             };
             let (confirm, clock) = (Arc::clone(&self.confirm), Arc::clone(&self.clock));
             let follow = self.follow.clone();
+            let transcripts = self.transcripts()?;
+            if let Some(store) = &transcripts {
+                transcripts::expire(store, &self.operator.transcript)?;
+            }
             let shared = load::shared(self, &mut Faults::Refuse)?;
             let (engine, metrics) = (shared.basis.engine.clone(), shared.basis.metrics.clone());
             let live = LivePlugins::new(shared, follow);
-            Ok(Host { live, engine, metrics, provider, model, confirm, clock })
+            Ok(Host { live, engine, metrics, provider, model, confirm, clock, transcripts })
         })
         .await
     }
@@ -256,7 +264,8 @@ impl Host {
         }
     }
 
-    /// Opens a session. Sessions share nothing but what is loaded; any number of them can run at once.
+    /// Opens a session. Sessions share nothing but what is loaded; any number of them can run at once. One whose transcript exists
+    /// under the id of the options continues where that ends.
     ///
     /// When a turn of it begins, the rule folders are checked: edited rule files take effect from that turn on,
     /// without any call. The session reports it with the event `rules_reloaded`.
@@ -283,7 +292,7 @@ impl Host {
         drop(tokio::task::spawn_blocking(move || rules.prepare()));
         let confirm = options.confirm.clone().unwrap_or_else(|| Arc::clone(&self.confirm));
         let plugins = SessionPlugins::new(live, options.clone(), Arc::clone(&loaded));
-        Session::open(plugins, options, model, confirm, Arc::clone(&self.clock)).await
+        Session::open(plugins, options, (model, confirm, Arc::clone(&self.clock)), self.transcripts.clone()).await
     }
 
     /// Plugins, and the rules of a workspace, as a session of it has them.

@@ -63,6 +63,7 @@ mod shown_prompts;
 mod stale;
 mod state;
 mod toolbox;
+mod transcripts;
 mod turns;
 
 /// The example of the page about OpenTelemetry is compiled as a test.
@@ -74,7 +75,7 @@ pub use assemble::tool_specs;
 pub use config::{
     BadPermission, BuildKind, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder,
     OPERATOR_FILE, OnProblem, Operator, PermissionRule, PluginEntry, PluginLimits, Provider, RuleFolders, SettingDecl,
-    StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings, TurnSettings,
+    StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings, TurnSettings,
     render as render_diagnostic, switch_plugin,
 };
 pub use confirm::Nobody;
@@ -99,7 +100,7 @@ pub use loaded::{Loaded, PluginInfo};
 pub use metrics::{METRICS, MetricInfo, MetricKind, MetricPoint, MetricValue, Metrics, SessionMetrics};
 #[cfg(feature = "metrics-server")]
 pub use metrics::{MetricsServer, ServeError};
-pub use options::SessionOptions;
+pub use options::{SessionOptions, new_session_id};
 #[cfg(feature = "otel")]
 pub use otel::{LostTelemetry, OtelError, Telemetry};
 pub use plugins::Plugins;
@@ -116,10 +117,13 @@ pub use rules::{
 pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
 pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem};
 pub use session::{Input, Session, TurnRunning};
-pub use store::{DiskStore, MemoryStore, RedisOptions, RedisStore, StoreOptions};
+pub use store::{
+    DiskStore, DroppedLine, ForkedFrom, LastRecord, MemoryStore, RedisOptions, RedisStore, Repair, StoreOptions, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader,
+    TranscriptStore, TranscriptSummary,
+};
 pub use tools::{DiskFiles, ToolsError};
 pub use turn::ports::{
-    AnswerLog, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, KeptRules, Model, ModelStream, PluginSummary,
+    AnswerLog, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, JournalError, KeptRules, Model, ModelStream, PluginSummary,
     PreparedCall, Progress, Question, RuleRecords, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin,
     StateBatch, StateChange, StateEntry, StateError, StateLifetime, StateStore, StoredState, Tools,
 };

@@ -139,8 +139,8 @@ impl SessionOptions {
     }
 }
 
-/// An id that no other session of this machine has: the time, the process and a count.
-pub(crate) fn fresh_id() -> SessionId {
+/// Returns an id that no other session of this machine has: the time, the process and a count. Sessions without an id get such a one.
+pub fn new_session_id() -> SessionId {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

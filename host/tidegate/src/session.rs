@@ -8,16 +8,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use flow::{Message, PluginId, SessionId, TurnStatus};
+use flow::{EventKind, Message, PluginId, SessionId, TurnStatus};
+use store::TranscriptStore;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tracing::{Instrument as _, Span};
-use turn::ports::{Clock, Confirm, Inbox, Model};
+use turn::ports::{Clock, Confirm, EventSink as _, Inbox, Model};
 use turn::{CancellationToken, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
 
-use crate::options::fresh_id;
+use crate::options::new_session_id;
 use crate::session_plugins::SessionPlugins;
+use crate::transcripts::{self, Recorded};
 use crate::turns::Turn;
 use crate::{HostError, Loaded, SessionOptions};
 
@@ -96,12 +98,19 @@ impl Session {
     pub(crate) async fn open(
         plugins: SessionPlugins,
         options: SessionOptions,
-        model: Arc<dyn Model>,
-        confirm: Arc<dyn Confirm>,
-        clock: Arc<dyn Clock>,
+        (model, confirm, clock): (Arc<dyn Model>, Arc<dyn Confirm>, Arc<dyn Clock>),
+        transcripts: Option<TranscriptStore>,
     ) -> Result<Self, HostError> {
         let runtime = Handle::try_current().map_err(|_| HostError::NoRuntime)?;
-        let id = options.id.clone().unwrap_or_else(fresh_id);
+        let id = options.id.clone().unwrap_or_else(new_session_id);
+        let recorded = match transcripts {
+            Some(store) => Some(transcripts::record(store, id.clone()).await?),
+            None => None,
+        };
+        let is_resumed = recorded.as_ref().is_some_and(|recorded| recorded.resumed.is_some());
+        if is_resumed && !options.history.is_empty() {
+            return Err(HostError::HistoryGiven { id });
+        }
         let loaded = plugins.loaded();
         let rules = loaded.live.session();
         let inbox = Arc::new(Mailbox::default());
@@ -132,7 +141,13 @@ impl Session {
         if options.accepted_only {
             session = session.accepted_only();
         }
-        session.replace_history(options.history);
+        if !options.history.is_empty() {
+            session.replace_history(options.history);
+        }
+        if let Some(Recorded { journal, resumed, notices }) = recorded {
+            session = session.with_journal(journal, resumed);
+            notices.into_iter().for_each(|message| session.hub().emit(EventKind::Notice { message }));
+        }
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
         let released = CancellationToken::new();

@@ -193,11 +193,16 @@ impl<'a> Turn<'a> {
     /// A barrier: what accepted callbacks wrote must be durable before the world outside learns of it. A store that is away
     /// does not stop the turn, which reports at its end what was not saved.
     async fn barrier(&self) -> Result<(), Stop> {
-        match self.session.caller.extensions.settle(Duration::ZERO).await {
-            Err(error) if !error.is_retryable() => return Err(Stop::State(error)),
-            Ok(()) | Err(_) => {}
-        }
+        self.settled().await?;
         self.recorded().await
+    }
+
+    /// Waits until the state of extensions is durable.
+    async fn settled(&self) -> Result<(), Stop> {
+        match self.session.caller.extensions.settle(Duration::ZERO).await {
+            Err(error) if !error.is_retryable() => Err(Stop::State(error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Waits until the transcript has everything critical that has happened so far.
@@ -256,7 +261,7 @@ impl<'a> Turn<'a> {
             self.session.hub.emit(EventKind::InputReceived { message: Arc::new(message.clone()) });
         }
         self.session.renew_rules().await.map_err(Stop::Model)?;
-        self.barrier().await?;
+        self.settled().await?;
         let caller = Arc::clone(&self.session.caller);
         match input::run(&caller, input).await? {
             Input::Reject { by, reason } => return Ok(TurnStatus::Rejected { by, reason }),

@@ -11,6 +11,6 @@ mod rules;
 pub(crate) use addition::{AdditionFile, ConditionsFile, ContextMatchFile, StateValueFile};
 pub(crate) use manifest::{LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
 pub(crate) use operator::{
-    LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, ShellFile, StateFile,
+    LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, ShellFile, StateFile, TranscriptFile,
 };
 pub(crate) use rules::RulesFile;

@@ -28,6 +28,8 @@ pub(crate) struct OperatorFile {
     pub(crate) limits: LimitsFile,
     /// The state of plugins: where it is kept, and for how long.
     pub(crate) state: StateFile,
+    /// Transcripts: whether sessions are recorded, where, and for how long.
+    pub(crate) transcript: TranscriptFile,
     /// The limits of a turn.
     pub(crate) turn: TurnFile,
 }
@@ -269,6 +271,26 @@ pub(crate) struct StateFile {
 impl Default for StateFile {
     fn default() -> Self {
         Self { backend: None, folder: None, url_env: None, session_ttl_h: 720, session_mib: 64 }
+    }
+}
+
+/// Transcripts: whether sessions are recorded, where, and for how long.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TranscriptFile {
+    /// Whether sessions are recorded, which `tidegate run --continue` needs. Default: `true` for `tidegate run`, `false` for embedders.
+    pub(crate) enabled: Option<bool>,
+    /// The folder of all transcripts, relative to this file. Default: `tidegate/sessions` in the user's state folder.
+    #[schemars(length(min = 1))]
+    pub(crate) folder: Option<String>,
+    /// How many days a session is kept after its last record; 0 keeps it until `tidegate session rm`. Checked by `tidegate run`.
+    #[schemars(range(max = 36_500))]
+    pub(crate) keep_days: u32,
+}
+
+impl Default for TranscriptFile {
+    fn default() -> Self {
+        Self { enabled: None, folder: None, keep_days: 30 }
     }
 }
 

@@ -47,6 +47,8 @@ codes! {
         "A plugin that the operator requires was to be disabled or unregistered."
     HostSessionInUse "host-session-in-use"
         "A session with the same id is open."
+    HostTranscriptUnavailable "host-transcript-unavailable"
+        "The transcript of a session cannot be opened, read or continued."
     HostStateUnavailable "host-state-unavailable"
         "The store of the plugins' state cannot be opened or read."
     HostWorkspaceUnusable "host-workspace-unusable"

@@ -40,6 +40,8 @@ pub struct TranscriptSummary {
     pub header: TranscriptHeader,
     /// The start of the first line of the user's first input, if there was one.
     pub title: Option<String>,
+    /// The workspace's folder, absolute; `None` where it has none, or no turn began.
+    pub workspace: Option<String>,
     /// The number of records of the thread, those of its parents included.
     pub records: u64,
     /// Its last record; `None` where it has none of its own.
@@ -140,18 +142,24 @@ impl TranscriptStore {
         let lock = folder.join(file::LOCK);
         let owner = LockFile::owner(&lock).map_err(|error| failed(&lock, &error))?;
         let records = last.as_ref().map_or(header.first_seq(), |(seq, _)| seq + 1);
-        let (title, last) = (self.title(&id)?, last.map(|(_, last)| last));
-        Ok(Some(TranscriptSummary { id, header, title, records, last, bytes, owner }))
+        let ((title, workspace), last) = (self.start(&id)?, last.map(|(_, last)| last));
+        Ok(Some(TranscriptSummary { id, header, title, workspace, records, last, bytes, owner }))
     }
 
-    fn title(&self, id: &SessionId) -> Result<Option<String>, TranscriptError> {
+    /// The title and the workspace of a session, from its first records.
+    fn start(&self, id: &SessionId) -> Result<(Option<String>, Option<String>), TranscriptError> {
+        let mut workspace = None;
         for entry in self.read(id)?.records::<Record>().take(TITLE_WITHIN) {
-            if let Some(text) = input(&entry?.record) {
+            let record = entry?.record;
+            if record["type"] == "thread_started" {
+                workspace = record["payload"]["workspace"].as_str().filter(|path| !path.is_empty()).map(str::to_owned);
+            }
+            if let Some(text) = input(&record) {
                 let line = text.trim().lines().next().unwrap_or_default();
-                return Ok(Some(line.chars().take(TITLE_LENGTH).collect()));
+                return Ok((Some(line.chars().take(TITLE_LENGTH).collect()), workspace));
             }
         }
-        Ok(None)
+        Ok((None, workspace))
     }
 }
 

@@ -4,3 +4,4 @@
 mod handles;
 mod parts;
 mod support;
+mod transcripts;

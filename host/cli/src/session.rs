@@ -1,0 +1,222 @@
+//! `tidegate session`: recorded sessions.
+
+mod view;
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tidegate::{
+    Host, Operator, SessionId, TranscriptError, TranscriptStore, TranscriptSummary, new_session_id, transcript,
+};
+
+use self::view::View;
+use crate::args::{Common, SessionCommand};
+use crate::exit::{Exit, Failure};
+use crate::screen::clean::flat;
+use crate::screen::table::{self, Cell};
+use crate::state::{now_ms, span};
+use crate::{open, say, screen, style};
+
+/// Characters of a title that `list` prints.
+const TITLE: usize = 60;
+
+/// Runs one of the commands.
+pub(crate) fn run(common: &Common, command: SessionCommand) -> Result<Exit, Failure> {
+    let store = store(open::operator(common)?)?;
+    match command {
+        SessionCommand::List { json, all } => list(&store, (!all).then_some(&common.workspace), json),
+        SessionCommand::Show { session, turn, json } => show(&store, &store.find(&session)?, turn, json),
+        SessionCommand::Follow { session, json } => follow(&store, &store.find(&session)?, json),
+        SessionCommand::Fork { session, turn, id } => fork(&store, &store.find(&session)?, turn, id),
+        SessionCommand::Repair { session } => repair(&store, &store.find(&session)?),
+        SessionCommand::Rm { sessions } => remove(&store, &sessions),
+    }
+}
+
+/// Sessions are recorded unless the operator has decided otherwise.
+pub(crate) fn keep(operator: &mut Operator) {
+    operator.transcript.enabled.get_or_insert(true);
+}
+
+fn store(mut operator: Operator) -> Result<TranscriptStore, Failure> {
+    keep(&mut operator);
+    Host::builder(operator).transcripts()?.ok_or_else(|| {
+        Failure::setup("`enabled = false` under `[transcript]` of the operator's file: sessions are not recorded")
+    })
+}
+
+/// The session of this workspace with the latest record.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn latest(store: &TranscriptStore, workspace: &Path) -> Result<SessionId, Failure> {
+    let sessions = store.list()?.sessions;
+    let here = sessions.into_iter().find(|session| is_in(session, workspace));
+    here.map(|session| session.id).ok_or_else(|| {
+        Failure::setup(
+            "no session of this workspace is recorded; run without --continue to start one, or `tidegate session list --all`",
+        )
+    })
+}
+
+fn is_in(session: &TranscriptSummary, workspace: &Path) -> bool {
+    let canonical = workspace.canonicalize().ok();
+    session.workspace.as_deref().is_some_and(|own| canonical.as_deref().is_some_and(|here| Path::new(own) == here))
+}
+
+/// JSON: `{"sessions": [{"session", "title", "workspace", "created_ms", "last_ms", "last_type", "records", "bytes", "open_in",
+/// "parent"}], "problems": ["…"]}`; times are milliseconds since 1970.
+fn list(store: &TranscriptStore, workspace: Option<&std::path::PathBuf>, json: bool) -> Result<Exit, Failure> {
+    let list = store.list()?;
+    let problems: Vec<String> = list.problems.iter().map(ToString::to_string).collect();
+    let here = |one: &&TranscriptSummary| workspace.is_none_or(|workspace| is_in(one, workspace));
+    let sessions: Vec<&TranscriptSummary> = list.sessions.iter().filter(here).collect();
+    if json {
+        let sessions: Vec<Value> = sessions.into_iter().map(summary).collect();
+        screen::json(&json!({"sessions": sessions, "problems": problems}))?;
+    } else {
+        text(&sessions, list.sessions.len())?;
+        problems.iter().for_each(|problem| say::note(format_args!("warning: {problem}")));
+    }
+    Ok(if problems.is_empty() { Exit::Completed } else { Exit::Failed })
+}
+
+fn summary(one: &TranscriptSummary) -> Value {
+    json!({
+        "session": one.id.as_str(),
+        "title": one.title,
+        "workspace": one.workspace,
+        "created_ms": one.header.created_ms,
+        "last_ms": one.last.as_ref().map(|last| last.at_ms),
+        "last_type": one.last.as_ref().map(|last| &last.kind),
+        "records": one.records,
+        "bytes": one.bytes,
+        "open_in": one.owner,
+        "parent": one.header.parent.as_ref().map(|parent| json!({"session": parent.thread_id, "turn": parent.turn})),
+    })
+}
+
+fn text(sessions: &[&TranscriptSummary], all: usize) -> std::io::Result<()> {
+    let mut out = screen::out();
+    if sessions.is_empty() {
+        let others = if all > 0 { "; `--all` lists those of other workspaces" } else { "" };
+        writeln!(out, "no session of this workspace is recorded; `tidegate run` records each{others}")?;
+        return out.flush();
+    }
+    let now = now_ms();
+    let row = |one: &&TranscriptSummary| {
+        let last = one.last.as_ref().map_or(one.header.created_ms, |last| last.at_ms);
+        let title: String = one.title.as_deref().unwrap_or("-").chars().take(TITLE).collect();
+        let notes = [
+            one.owner.as_ref().map(|owner| format!("open in {owner}")),
+            one.header.parent.as_ref().map(|parent| format!("fork of {} at turn {}", parent.thread_id, parent.turn)),
+        ];
+        let notes = notes.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        vec![
+            Cell(one.id.as_str().to_owned(), style::STRONG),
+            Cell::from(format!("{} ago", span(now.saturating_sub(last)))),
+            Cell::from(one.records.to_string()),
+            Cell::from(title),
+            Cell::from(notes),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = sessions.iter().map(row).collect();
+    for line in table::lines(&["SESSION", "LAST RECORD", "RECORDS", "FIRST INPUT", ""], &rows) {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()
+}
+
+fn show(store: &TranscriptStore, id: &SessionId, turn: Option<u32>, json: bool) -> Result<Exit, Failure> {
+    let mut view = View::default();
+    let mut out = screen::out();
+    let mut any = false;
+    for entry in store.read(id)?.records::<transcript::Record>() {
+        let record = entry?.record;
+        if turn.is_some_and(|turn| record.turn != turn) {
+            continue;
+        }
+        any = true;
+        if json { screen::json(&as_json(&record)?)? } else { view.print(&mut out, &record)? }
+    }
+    if let (Some(turn), false) = (turn, any) {
+        return Err(Failure::setup(format_args!("the session has no turn {turn}")));
+    }
+    out.flush()?;
+    Ok(Exit::Completed)
+}
+
+fn follow(store: &TranscriptStore, id: &SessionId, json: bool) -> Result<Exit, Failure> {
+    let mut view = View::default();
+    let mut out = screen::out();
+    for entry in store.read(id)?.records::<transcript::Record>().follow(|| true) {
+        let record = entry?.record;
+        if json { screen::json(&as_json(&record)?)? } else { view.print(&mut out, &record)? }
+        out.flush()?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn as_json(record: &transcript::Record) -> Result<Value, Failure> {
+    serde_json::to_value(record).map_err(Failure::late)
+}
+
+fn fork(store: &TranscriptStore, id: &SessionId, turn: Option<u32>, child: Option<String>) -> Result<Exit, Failure> {
+    let turn = match turn {
+        Some(turn) => turn,
+        None => last_turn(store, id)?,
+    };
+    let child = match child {
+        Some(id) => crate::state::session_id(&id)?,
+        None => new_session_id(),
+    };
+    store.fork(id, turn, &child)?;
+    let mut out = screen::out();
+    writeln!(out, "{}", flat(child.as_str()))?;
+    out.flush()?;
+    say::note(format_args!(
+        "forked {} at the end of turn {turn}; continue with `tidegate run --resume {}`",
+        flat(id.as_str()),
+        flat(child.as_str())
+    ));
+    Ok(Exit::Completed)
+}
+
+/// The last turn that has finished.
+fn last_turn(store: &TranscriptStore, id: &SessionId) -> Result<u32, Failure> {
+    let mut last = None;
+    for entry in store.read(id)?.records::<transcript::Record>() {
+        let record = entry?.record;
+        if matches!(record.body, transcript::Body::TurnFinish(_)) {
+            last = Some(record.turn);
+        }
+    }
+    last.ok_or_else(|| Failure::setup("no turn of the session has finished: there is nothing to fork"))
+}
+
+fn repair(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {
+    let repair = store.repair(id)?;
+    let mut out = screen::out();
+    let kept = say::count(repair.kept, "record", "records");
+    writeln!(out, "{}: {kept} kept, {} removed", flat(id.as_str()), say::count(repair.dropped.len() as u64, "line", "lines"))?;
+    for line in &repair.dropped {
+        writeln!(out, "  line {} is removed: {}", line.line, flat(&line.reason))?;
+    }
+    if let Some(copy) = &repair.copy {
+        writeln!(out, "  the damaged file is kept as {}", flat(&copy.display().to_string()))?;
+    }
+    out.flush()?;
+    Ok(Exit::Completed)
+}
+
+fn remove(store: &TranscriptStore, sessions: &[String]) -> Result<Exit, Failure> {
+    let ids = sessions.iter().map(|session| store.find(session)).collect::<Result<Vec<_>, TranscriptError>>()?;
+    let mut out = screen::out();
+    for id in ids {
+        store.remove(&id)?;
+        writeln!(out, "{} is removed", flat(id.as_str()))?;
+    }
+    out.flush()?;
+    Ok(Exit::Completed)
+}

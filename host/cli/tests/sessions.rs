@@ -1,0 +1,205 @@
+//! Recorded sessions: `run` records and continues them, and `session` lists, shows, follows, forks, repairs and removes them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use support::{Place, Say, code, err, out, recording};
+
+/// A workspace with a recorded model that gives these answers.
+fn place(answers: &[&[Say<'_>]]) -> Place {
+    let place = Place::new();
+    answer(&place, answers);
+    place.write(
+        "tidegate.toml",
+        "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n[tools.permission]\nwrite_file = \"allow\"\n",
+    );
+    place
+}
+
+fn answer(place: &Place, answers: &[&[Say<'_>]]) {
+    place.write("answers.jsonl", &recording(answers));
+}
+
+/// The ids of the recorded sessions, the latest first.
+fn sessions(place: &Place) -> Vec<String> {
+    let listed = place.json(&["session", "list", "--json"]);
+    listed["sessions"].as_array().unwrap().iter().map(|one| one["session"].as_str().unwrap().to_owned()).collect()
+}
+
+fn transcript(place: &Place, id: &str) -> PathBuf {
+    place.path(&format!("state/tidegate/sessions/{id}/transcript.jsonl"))
+}
+
+fn lines(place: &Place, id: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(transcript(place, id)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn types(place: &Place, id: &str) -> Vec<String> {
+    lines(place, id)[1..].iter().map(|line| line["type"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_session_is_recorded_and_continues() {
+    let place = place(&[&[Say::Write("a.txt", "one")], &[Say::Text("Written.")]]);
+    let first = place.run(&["run", "Write one"]);
+    assert_eq!((code(&first), out(&first).as_str()), (0, "Written.\n"), "{}", err(&first));
+    let [id] = &sessions(&place)[..] else { panic!("one session") };
+
+    answer(&place, &[&[Say::Text("Again.")]]);
+    let second = place.run(&["run", "--continue", "And again"]);
+    assert_eq!((code(&second), out(&second).as_str()), (0, "Again.\n"), "{}", err(&second));
+    answer(&place, &[&[Say::Text("Third.")]]);
+    let third = place.run(&["run", "--resume", &id[..id.len() - 1], "More"]);
+    assert_eq!((code(&third), out(&third).as_str()), (0, "Third.\n"), "{}", err(&third));
+    assert_eq!(sessions(&place), [id.clone()], "it is still one session");
+
+    let records = lines(&place, id);
+    assert_eq!((&records[0]["format"], &records[0]["version"]), (&"tidegate-transcript".into(), &1.into()));
+    let numbers: Vec<u64> = records[1..].iter().map(|record| record["seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>(), "no gaps");
+    let events: Vec<u64> = records[1..].iter().map(|record| record["event"].as_u64().unwrap()).collect();
+    assert!(events.windows(2).all(|pair| pair[0] < pair[1]), "{events:?}");
+    let of = |kind: &str| records.iter().filter(|record| record["type"] == kind).collect::<Vec<_>>();
+    assert_eq!((of("thread_started").len(), of("thread_resumed").len(), of("turn_finish").len()), (1, 2, 3));
+    let steps: Vec<u64> = of("step_start").iter().map(|one| one["payload"]["turn_number"].as_u64().unwrap()).collect();
+    assert_eq!(steps, [1, 2, 3, 4], "steps are counted over all turns");
+    assert_eq!(of("thread_completed").last().unwrap()["payload"]["cost"]["turns"], 3);
+
+    let shown = out(&place.run(&["session", "show", id]));
+    for part in ["Turn 1", "› Write one", "● write_file", "Written.", "Turn 3", "› More", "Third.", "resumed by input"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let turn = out(&place.run(&["session", "show", id, "--turn", "2"]));
+    assert!(turn.contains("Again.") && !turn.contains("Written."), "{turn}");
+    assert_eq!(code(&place.run(&["session", "show", id, "--turn", "9"])), 2);
+    let json = out(&place.run(&["session", "show", id, "--json"]));
+    assert_eq!(json.lines().count(), records.len() - 1, "a line for each record, without the header");
+}
+
+#[test]
+fn what_cannot_be_continued_is_refused_with_what_can() {
+    let place = place(&[&[Say::Text("Hello.")]]);
+    let none = place.run(&["run", "--continue", "go"]);
+    assert_eq!(code(&none), 2);
+    assert!(err(&none).contains("no session of this workspace is recorded"), "{}", err(&none));
+    assert_eq!(code(&place.run(&["run", "--session", "alpha", "Say hello\nand more"])), 0);
+    let missing = place.run(&["run", "--resume", "beta", "go"]);
+    assert_eq!(code(&missing), 2);
+    for part in ["error[host-transcript-unavailable]", "\"beta\"", "\"alpha\""] {
+        assert!(err(&missing).contains(part), "{part}: {}", err(&missing));
+    }
+    let both = place.run(&["run", "--continue", "--resume", "alpha", "go"]);
+    assert!(code(&both) == 2 && err(&both).contains("cannot be used with"), "{}", err(&both));
+
+    let listed = out(&place.run(&["session", "list"]));
+    assert!(listed.contains("alpha") && listed.contains("Say hello") && !listed.contains("and more"), "{listed}");
+    let elsewhere = Place::new();
+    let outside = elsewhere.run(&["session", "list"]);
+    assert!(out(&outside).contains("no session of this workspace is recorded"), "{}", out(&outside));
+}
+
+#[test]
+fn nothing_is_recorded_where_that_is_asked_for() {
+    let place = place(&[&[Say::Text("Hello.")]]);
+    assert_eq!(code(&place.run(&["run", "--no-transcript", "go"])), 0);
+    assert!(!place.path("state/tidegate/sessions").exists());
+    place.write(
+        "tidegate.toml",
+        "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n[transcript]\nenabled = false\n",
+    );
+    assert_eq!(code(&place.run(&["run", "go"])), 0);
+    assert!(!place.path("state/tidegate/sessions").exists());
+    for refused in [&["run", "--continue", "go"][..], &["session", "list"]] {
+        let output = place.run(refused);
+        assert_eq!(code(&output), 2);
+        assert!(err(&output).contains("`enabled = false` under `[transcript]`"), "{}", err(&output));
+    }
+}
+
+#[test]
+fn a_fork_shares_the_turns_before_it_and_keeps_its_parent() {
+    let place = place(&[&[Say::Text("One.")], &[Say::Text("Two.")]]);
+    assert_eq!(code(&place.run(&["run", "--session", "parent", "first", "second"])), 0);
+    let forked = place.run(&["session", "fork", "parent", "--turn", "1", "--id", "child"]);
+    assert_eq!((code(&forked), out(&forked).as_str()), (0, "child\n"), "{}", err(&forked));
+    answer(&place, &[&[Say::Text("Other.")]]);
+    assert_eq!(code(&place.run(&["run", "--resume", "child", "third"])), 0);
+    assert!(!types(&place, "child").contains(&"thread_started".to_owned()), "no record is copied");
+    let shown = out(&place.run(&["session", "show", "child"]));
+    assert!(shown.contains("One.") && shown.contains("Other.") && !shown.contains("Two."), "{shown}");
+    assert!(out(&place.run(&["session", "list"])).contains("fork of parent at turn 1"));
+
+    let refused = place.run(&["session", "rm", "parent"]);
+    assert_eq!(code(&refused), 2);
+    assert!(err(&refused).contains("\"child\""), "{}", err(&refused));
+    assert_eq!(code(&place.run(&["session", "rm", "child", "parent"])), 0);
+    assert!(sessions(&place).is_empty());
+}
+
+#[test]
+fn a_damaged_transcript_is_refused_until_it_is_repaired() {
+    let place = place(&[&[Say::Text("One.")]]);
+    assert_eq!(code(&place.run(&["run", "--session", "s", "first"])), 0);
+    let file = transcript(&place, "s");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let count = whole.lines().count();
+
+    // A line that a crash has cut is removed, and the session continues.
+    let mut torn = std::fs::OpenOptions::new().append(true).open(&file).unwrap();
+    torn.write_all(br#"{"seq": 99, "ev"#).unwrap();
+    drop(torn);
+    answer(&place, &[&[Say::Text("Two.")]]);
+    let output = place.run(&["run", "--resume", "s", "second"]);
+    assert_eq!((code(&output), out(&output).as_str()), (0, "Two.\n"), "{}", err(&output));
+    assert!(err(&output).contains("the last record of the transcript was not complete: 15 bytes were removed"), "{}", err(&output));
+
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[count - 2] = "{\"seq\": oops";
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let refused = place.run(&["run", "--resume", "s", "third"]);
+    assert_eq!(code(&refused), 2);
+    let line = format!("line {}", count - 1);
+    assert!(err(&refused).contains(&line) && err(&refused).contains("session repair"), "{}", err(&refused));
+    let repaired = place.run(&["session", "repair", "s"]);
+    assert_eq!(code(&repaired), 0, "{}", err(&repaired));
+    assert!(out(&repaired).contains(&format!("{line} is removed")), "{}", out(&repaired));
+    answer(&place, &[&[Say::Text("Three.")]]);
+    let output = place.run(&["run", "--resume", "s", "third"]);
+    assert_eq!((code(&output), out(&output).as_str()), (0, "Three.\n"), "{}", err(&output));
+}
+
+#[test]
+fn a_session_can_be_followed_while_it_runs() {
+    let place = place(&[&[Say::Text("One.")]]);
+    assert_eq!(code(&place.run(&["run", "--session", "s", "first"])), 0);
+    let mut following = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(["session", "follow", "s", "--json"])
+        .current_dir(place.path(""))
+        .env("XDG_STATE_HOME", place.path("state"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut followed = BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut until = |wanted: &str| {
+        loop {
+            let record: Value = serde_json::from_str(&followed.next().unwrap().unwrap()).unwrap();
+            if record["type"] == wanted {
+                return record;
+            }
+        }
+    };
+    until("thread_completed");
+    answer(&place, &[&[Say::Text("Two.")]]);
+    assert_eq!(code(&place.run(&["run", "--resume", "s", "second"])), 0);
+    assert_eq!(until("input_received")["payload"]["text"], "second");
+    assert_eq!(until("cognition_out")["payload"]["text"], "Two.");
+    following.kill().unwrap();
+    following.wait().unwrap();
+}

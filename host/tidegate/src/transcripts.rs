@@ -1,0 +1,130 @@
+//! Recorded sessions: the store that the operator has chosen, and what a session continues from.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use config::TranscriptSettings;
+use flow::SessionId;
+use store::{FileJournal, RecordAll, StoreOptions, TranscriptError, TranscriptStore};
+use turn::ports::{Clock, JournalError};
+use turn::transcript::{Rebuild, Record, Resumed};
+
+use crate::host::blocking;
+use crate::{Host, HostBuilder, HostError};
+
+/// A session's transcript, open for writing.
+pub(crate) struct Recorded {
+    pub(crate) journal: Arc<FileJournal>,
+    /// What the session continues from; `None`: it is new.
+    pub(crate) resumed: Option<Resumed>,
+    /// What is to be reported, a sentence each.
+    pub(crate) notices: Vec<String>,
+}
+
+/// Opens the store as the operator's file says; `None`: sessions are not recorded.
+///
+/// # Errors
+/// The folder cannot be used.
+pub(crate) fn open(
+    settings: &TranscriptSettings,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<TranscriptStore>, HostError> {
+    if settings.enabled != Some(true) {
+        return Ok(None);
+    }
+    let folder = settings.folder.clone().or_else(default_folder).ok_or(HostError::NoTranscriptFolder)?;
+    Ok(Some(TranscriptStore::new(folder, StoreOptions::default().owner, clock)?))
+}
+
+/// `tidegate/sessions` in the user's state folder. `None` where the user has no home.
+fn default_folder() -> Option<PathBuf> {
+    use etcetera::base_strategy::{BaseStrategy, Xdg};
+    let base = Xdg::new().ok()?;
+    Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("tidegate").join("sessions"))
+}
+
+/// Opens the transcript of a session for writing, and rebuilds what is recorded in it.
+///
+/// # Errors
+/// Another process has it, a line is damaged, or the conversation cannot be rebuilt.
+pub(crate) async fn record(store: TranscriptStore, id: SessionId) -> Result<Recorded, HostError> {
+    blocking(move || {
+        let opened = store.open(&id, Arc::new(RecordAll))?;
+        let mut notices = Vec::new();
+        if opened.torn_bytes > 0 {
+            notices.push(format!(
+                "the last record of the transcript was not complete: {} bytes were removed; no acknowledged event was in them",
+                opened.torn_bytes
+            ));
+        }
+        let mut resumed = None;
+        if opened.records > 0 {
+            let mut rebuilt = rebuild(&store, &id)?;
+            rebuilt.next_event = opened.next_event;
+            if rebuilt.is_interrupted {
+                notices.push(format!(
+                    "turn {} has no end: its process ended before; what was shown of its answer is marked as interrupted",
+                    rebuilt.turns
+                ));
+            }
+            notices.append(&mut rebuilt.problems);
+            resumed = Some(rebuilt);
+        }
+        Ok(Recorded { journal: Arc::new(opened.journal), resumed, notices })
+    })
+    .await
+}
+
+/// Rebuilds a session from its records.
+fn rebuild(store: &TranscriptStore, id: &SessionId) -> Result<Resumed, TranscriptError> {
+    let mut rebuild = Rebuild::default();
+    for entry in store.read(id)?.records::<Record>() {
+        let entry = entry?;
+        rebuild.take(&entry.record).map_err(|error| JournalError::Invalid {
+            path: entry.path.display().to_string(),
+            line: entry.line,
+            reason: error.to_string(),
+        })?;
+    }
+    Ok(rebuild.finish())
+}
+
+/// Removes the sessions whose last record is older than the operator wants. One that is open, or that a fork continues, stays.
+///
+/// # Errors
+/// The folder cannot be read.
+pub(crate) fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<(), TranscriptError> {
+    let Some(keep) = settings.keep else { return Ok(()) };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let oldest = u64::try_from(now.saturating_sub(keep).as_millis()).unwrap_or(u64::MAX);
+    for session in store.list()?.sessions {
+        let last = session.last.as_ref().map_or(session.header.created_ms, |last| last.at_ms);
+        if last >= oldest || session.owner.is_some() {
+            continue;
+        }
+        match store.remove(&session.id) {
+            Ok(()) => tracing::info!(session = session.id.as_str(), "removed: its transcript is older than `keep_days`"),
+            Err(TranscriptError::Forked { .. }) => {}
+            Err(error) => tracing::warn!(session = session.id.as_str(), "cannot be removed, although it is old: {error}"),
+        }
+    }
+    Ok(())
+}
+
+impl Host {
+    /// The transcripts of its sessions; `None`: they are not recorded.
+    pub fn transcripts(&self) -> Option<&TranscriptStore> {
+        self.transcripts.as_ref()
+    }
+}
+
+impl HostBuilder {
+    /// The transcripts of sessions, without opening the host; `None`: they are not recorded.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
+    pub fn transcripts(&self) -> Result<Option<TranscriptStore>, HostError> {
+        open(&self.operator.transcript, Arc::clone(&self.clock))
+    }
+}

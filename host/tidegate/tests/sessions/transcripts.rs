@@ -1,0 +1,110 @@
+//! Recorded sessions: another host continues them, and only one has them at a time.
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tidegate::{Host, HostError, Message, Model, SessionId, SessionOptions};
+
+use crate::support::{Answer, Scripted, builder, texts};
+
+/// A host that records its sessions in this folder.
+async fn host(folder: &TempDir) -> Host {
+    let toml = format!("[transcript]\nenabled = true\nfolder = {:?}\n", folder.path().join("sessions").display().to_string());
+    builder(&toml).open().await.unwrap()
+}
+
+fn options(folder: &TempDir, model: &Arc<Scripted>) -> SessionOptions {
+    let id = SessionId::new("chat");
+    SessionOptions::new(folder.path()).id(id).model(Arc::clone(model) as Arc<dyn Model>)
+}
+
+#[tokio::test]
+async fn another_host_continues_the_conversation() {
+    let folder = TempDir::new().unwrap();
+    let model = Scripted::new([Answer::Text("One."), Answer::Text("Two."), Answer::Text("Three.")]);
+    let mut expected = Vec::new();
+    for input in ["first", "second", "third"] {
+        let host = host(&folder).await;
+        let session = host.session(options(&folder, &model)).await.unwrap();
+        assert_eq!(session.history(), expected, "{input}");
+        session.prompt(input).report().await;
+        expected = session.history();
+        session.close();
+        session.closed().await;
+    }
+    assert_eq!(texts(&expected), ["first", "One.", "second", "Two.", "third", "Three."]);
+    assert_eq!(model.requests()[2], ["first", "One.", "second", "Two.", "third"]);
+
+    let host = host(&folder).await;
+    let given = options(&folder, &model).history([Message::user("another")]);
+    let error = host.session(given).await.unwrap_err();
+    assert!(matches!(error, HostError::HistoryGiven { .. }), "{error}");
+    assert_eq!(error.code().unwrap().as_str(), "host-transcript-unavailable");
+    assert!(error.hint().is_some());
+}
+
+#[tokio::test]
+async fn a_session_that_is_open_is_refused_to_others() {
+    let folder = TempDir::new().unwrap();
+    let model = Scripted::new([Answer::Text("One.")]);
+    let (first, second) = (host(&folder).await, host(&folder).await);
+    let session = first.session(options(&folder, &model)).await.unwrap();
+    let error = second.session(options(&folder, &model)).await.unwrap_err();
+    assert_eq!(error.code().unwrap().as_str(), "host-session-in-use");
+    assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+    let store = second.transcripts().unwrap();
+    assert_eq!(store.list().unwrap().sessions.len(), 1, "reading works");
+    session.close();
+    session.closed().await;
+    second.session(options(&folder, &model)).await.unwrap();
+}
+
+/// A session that no turn ran in, or that was dropped without being closed, continues too.
+#[tokio::test]
+async fn a_session_that_was_not_closed_continues() {
+    let folder = TempDir::new().unwrap();
+    let model = Scripted::new([Answer::Text("One."), Answer::Text("Two.")]);
+    let first = host(&folder).await.session(options(&folder, &model)).await.unwrap();
+    first.prompt("first").report().await;
+    drop(first);
+    let second = loop {
+        // The writer releases the file on a thread of its own.
+        match host(&folder).await.session(options(&folder, &model)).await {
+            Ok(session) => break session,
+            Err(error) => assert_eq!(error.code().unwrap().as_str(), "host-session-in-use"),
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(texts(&second.history()), ["first", "One."]);
+    second.prompt("second").report().await;
+    assert_eq!(texts(&second.history()), ["first", "One.", "second", "Two."]);
+}
+
+#[tokio::test]
+async fn sessions_that_nobody_used_for_long_are_removed() {
+    let folder = TempDir::new().unwrap();
+    let model = Scripted::new([Answer::Text("One."), Answer::Text("Two.")]);
+    let session = host(&folder).await.session(options(&folder, &model)).await.unwrap();
+    session.prompt("first").report().await;
+    session.close();
+    session.closed().await;
+    let file = folder.path().join("sessions/chat/transcript.jsonl");
+    // Two days ago.
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines = text.lines().map(|line| {
+        let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+        if let Some(at) = record["ts"].as_u64() {
+            record["ts"] = (at - 2 * 86_400_000).into();
+        }
+        format!("{record}\n")
+    });
+    std::fs::write(&file, lines.collect::<String>()).unwrap();
+    drop(host(&folder).await);
+    assert!(file.exists(), "30 days are the default");
+    let toml = format!(
+        "[transcript]\nenabled = true\nkeep_days = 1\nfolder = {:?}\n",
+        folder.path().join("sessions").display().to_string()
+    );
+    builder(&toml).open().await.unwrap();
+    assert!(!file.exists());
+}
