@@ -94,6 +94,16 @@ impl Message {
             .collect()
     }
 
+    /// The bytes of all its texts: what it is about as long as.
+    pub fn bytes(&self) -> usize {
+        let part = |part: &Part| match part {
+            Part::Text(text) | Part::Thinking { text, .. } => text.len(),
+            Part::ToolCall(call) => call.name.len() + call.arguments.len(),
+            Part::ToolResult(result) => result.content.iter().map(String::len).sum(),
+        };
+        self.parts.iter().map(part).sum()
+    }
+
     /// The tool calls in it, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None })

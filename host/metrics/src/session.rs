@@ -80,6 +80,8 @@ impl SessionMetrics {
             | Kind::InputReceived { .. }
             | Kind::HistoryReplaced { .. }
             | Kind::JournalFailed { .. }
+            | Kind::ContextCompactionStart { .. }
+            | Kind::ContextCompactionEnd { .. }
             | Kind::CognitionIn { .. }
             | Kind::CognitionOut { .. }
             | Kind::CognitionOutDelta { .. }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use flow::{Delta, ErrorClass, ModelError, Prompt};
+use flow::{Delta, ErrorClass, ModelError, Prompt, Usage};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use turn::ports::{AnswerLog, BoxFuture, Model, ModelStream};
@@ -140,6 +140,13 @@ impl Model for WireModel {
 
     fn prefill(&self) -> bool {
         self.wire == Wire::Anthropic && anthropic::goes_on(&self.name, &self.options)
+    }
+
+    fn context_tokens(&self, usage: Usage) -> Option<u64> {
+        let tokens = usage.input?.saturating_add(usage.output.unwrap_or(0));
+        // This format counts what comes from or goes to its cache apart.
+        let cached = usage.cache_read.unwrap_or(0).saturating_add(usage.cache_write.unwrap_or(0));
+        Some(if self.wire == Wire::Anthropic { tokens.saturating_add(cached) } else { tokens })
     }
 
     fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {

@@ -163,6 +163,7 @@ pub(crate) fn turn(
         max_tokens: operator.provider.max_tokens,
         max_steps: operator.turn.max_steps,
         max_retries: operator.turn.max_retries,
+        compaction: None,
         live: true,
         workspace: workspace.display().to_string(),
     }

@@ -16,6 +16,10 @@ pub struct History(Arc<Mutex<Messages>>);
 #[derive(Debug, Default)]
 struct Messages {
     all: Vec<Arc<Message>>,
+    /// The turn in which each of them joined, from 1; 0: before the first of this process, or in place of others.
+    turns: Vec<u32>,
+    /// The turn that runs, or ran last.
+    turn: u32,
     /// Those that are not hidden, each with its number in the session.
     visible: Vec<(u64, Arc<Message>)>,
     /// The number of the next message.
@@ -29,23 +33,29 @@ impl Messages {
         }
         self.next += 1;
         self.all.push(message);
+        self.turns.push(self.turn);
     }
 
     /// Messages that remain keep their numbers.
     fn replace(&mut self, messages: Vec<Arc<Message>>) {
+        let all = std::mem::take(&mut self.all);
+        let turns: HashMap<*const Message, u32> = all.iter().map(Arc::as_ptr).zip(std::mem::take(&mut self.turns)).collect();
         let before = std::mem::take(&mut self.visible);
         let known: HashMap<*const Message, u64> =
             before.iter().map(|(number, message)| (Arc::as_ptr(message), *number)).collect();
-        self.all.clear();
         for message in messages {
             let number = known.get(&Arc::as_ptr(&message)).copied();
+            let turn = turns.get(&Arc::as_ptr(&message)).copied();
             self.push(message);
+            if let Some(last) = self.turns.last_mut() {
+                *last = turn.unwrap_or(0);
+            }
             if let (Some(number), Some(last)) = (number, self.visible.last_mut()) {
                 last.0 = number;
             }
         }
         // The previous messages live until here, so that no new one can have the address of an old one.
-        drop(before);
+        drop((before, all));
     }
 }
 
@@ -82,6 +92,21 @@ impl History {
     /// the same while the message is part of the session.
     pub fn visible(&self, from: usize, count: usize) -> Vec<(u64, Arc<Message>)> {
         self.lock().visible.iter().skip(from).take(count).cloned().collect()
+    }
+
+    /// Messages that follow join the conversation in this turn.
+    pub(crate) fn begin_turn(&self, turn: u32) {
+        self.lock().turn = turn;
+    }
+
+    /// The index of the first message of the turns from `turn` on.
+    pub(crate) fn start_of(&self, turn: u32) -> Option<usize> {
+        self.lock().turns.iter().position(|own| *own >= turn.max(1))
+    }
+
+    /// The turn in which the message with this index joined.
+    pub(crate) fn turn_of(&self, index: usize) -> u32 {
+        self.lock().turns.get(index).copied().unwrap_or(0)
     }
 
     pub(crate) fn push(&self, message: Arc<Message>) {

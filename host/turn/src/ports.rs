@@ -15,7 +15,7 @@ use std::time::Duration;
 use flow::{
     Action, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer,
     Permission, PluginId, Preview, Prompt, Registration, RuleMatch, RuleRecord, RunPosition, SessionId, Tag, TagAnswer,
-    TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
+    TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec, Usage,
 };
 
 pub use files::{FileKind, FileStatus, Files};
@@ -41,6 +41,11 @@ pub trait Model: Send + Sync {
     /// prompt, which does not end in white space. Most models do not; their prompt states the kept text instead.
     fn prefill(&self) -> bool {
         false
+    }
+
+    /// The tokens of the context that a request and its answer have filled, by what the provider counted; `None` where it did not.
+    fn context_tokens(&self, usage: Usage) -> Option<u64> {
+        Some(usage.input?.saturating_add(usage.output.unwrap_or(0)))
     }
 
     /// Sends one request and gives its answer as it arrives.

@@ -4,6 +4,7 @@
 
 mod additions;
 mod calls;
+pub(crate) mod compact;
 mod interrupt;
 mod spending;
 mod steer;
@@ -56,6 +57,8 @@ pub(crate) struct Turn<'a> {
     span: Span,
     /// How long the first chunk of the answer under way took.
     first_chunk: Option<Duration>,
+    /// A summary was asked for in this turn.
+    tried_compaction: bool,
 }
 
 /// What the turn is doing, and with it what is to be settled when it ends now.
@@ -114,6 +117,7 @@ impl<'a> Turn<'a> {
             report,
             span,
             first_chunk: None,
+            tried_compaction: false,
         }
     }
 
@@ -253,6 +257,7 @@ impl<'a> Turn<'a> {
     fn count_tokens(&mut self) {
         if let Some(usage) = self.spending.count(self.attempt.answer.usage) {
             self.report.usage.add(usage);
+            self.session.thread.context = self.session.parts.model.context_tokens(usage);
         }
     }
 
@@ -283,6 +288,7 @@ impl<'a> Turn<'a> {
             }
             checkpoint(self.cancel).await;
             self.steer().await?;
+            self.compact().await;
             if !self.step().await? && !self.steer().await? {
                 return Ok(TurnStatus::Completed);
             }

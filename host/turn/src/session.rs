@@ -73,6 +73,8 @@ pub struct SessionSettings {
     pub max_steps: u32,
     /// How often a request that failed before anything was shown is sent again.
     pub max_retries: u32,
+    /// When the conversation is summarised; `None`: never.
+    pub compaction: Option<Compaction>,
     /// The workspace's folder, absolute; empty where there is none.
     pub workspace: String,
     /// Whether an answer is shown while it streams. An attempt that breaks off after something was seen is not
@@ -88,10 +90,23 @@ impl Default for SessionSettings {
             max_tokens: None,
             max_steps: 50,
             max_retries: 3,
+            compaction: None,
             workspace: String::new(),
             live: true,
         }
     }
+}
+
+/// When the older part of a conversation is summarised.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Compaction {
+    /// Tokens that the model takes: the prompt and its answer.
+    pub context_tokens: u64,
+    /// The share of them, from 0 to 1, at which the conversation is summarised.
+    pub at: f64,
+    /// The last turns, the current one included, that are not summarised; at least 1. Where the current turn alone fills the context,
+    /// its older part is.
+    pub keep_turns: u32,
 }
 
 /// The result of a turn.
@@ -285,6 +300,7 @@ impl Session {
             () = cancel.cancelled() => Ok(()),
             renewed = self.renew_extensions() => renewed,
         };
+        self.history.begin_turn(place.turn);
         self.rules.begin_turn();
         self.frame.begin_turn();
         self.metrics.begin_turn();
@@ -336,6 +352,13 @@ impl Session {
     /// Adds a message to the conversation.
     pub(crate) fn remember(&self, message: impl Into<Arc<Message>>) {
         self.history.push(message.into());
+    }
+
+    /// Tokens of the context that the conversation fills: by the count of the last request, or by a quarter of its bytes where the
+    /// provider does not count.
+    pub(crate) fn context_used(&self) -> u64 {
+        let guess = || self.history.messages().iter().map(|message| message.bytes() as u64).sum::<u64>() / 4;
+        self.thread.context.unwrap_or_else(guess)
     }
 
     /// Takes what the inbox has; it stays in `steering` until it is delivered, whatever becomes of the turn.

@@ -169,6 +169,8 @@ bodies! {
     SteeringMessage(Spoken) = "steering_message",
     CustomMessage(CustomMessage) = "custom_message",
     HistoryReplaced(HistoryReplaced) = "history_replaced",
+    ContextCompactionStart(ContextCompactionStart) = "context_compaction_start",
+    ContextCompactionEnd(ContextCompactionEnd) = "context_compaction_end",
     ExtensionRegistered(ExtensionRegistered) = "extension_registered",
     ExtensionUnregistered(ExtensionUnregistered) = "extension_unregistered",
     ExtensionPrompt(ExtensionPrompt) = "extension_prompt",

@@ -257,6 +257,8 @@ const REQUIRED: &[(&str, &[&str])] = &[
     ("input_received", &["text", "role", "hidden"]),
     ("history_replaced", &["messages"]),
     ("journal_failed", &["message"]),
+    ("context_compaction_start", &["triggered_by", "pressure_ratio"]),
+    ("context_compaction_end", &["prune_before_turn", "kept_messages"]),
     ("thread_completed", &["cost", "tokens"]),
     ("thread_error", &["category", "error"]),
     ("thread_cancelled", &["cancelled_by"]),
@@ -507,6 +509,8 @@ fn samples() -> Vec<EventKind> {
         EventKind::ExtensionState { plugin: plugin(), operation: "set".into(), key: "k".into(), size_bytes: 1 },
         EventKind::StateLost { message: message.clone() },
         EventKind::ExtensionLog { plugin: plugin(), level: "warn".into(), message: message.clone() },
+        EventKind::ContextCompactionStart { used_tokens: 9, ratio: 0.5 },
+        EventKind::ContextCompactionEnd { summary: Some("s".into()), prune_before_turn: 2, kept: 3, error: Some("e".into()) },
         EventKind::JournalFailed { message: message.clone(), recorded: Some(3) },
         EventKind::Notice { message },
     ]

@@ -343,6 +343,24 @@ events! {
         /// All messages, hidden ones included.
         messages: Vec<Arc<Message>>,
     } = "history_replaced",
+    /// `context_compaction_start`: the conversation fills the context of the model, and the model is asked to summarise its older part.
+    ContextCompactionStart {
+        /// Tokens of the last request and its answer.
+        used_tokens: u64,
+        /// The share of the context that they are.
+        ratio: f64,
+    } = "context_compaction_start",
+    /// `context_compaction_end`: the summary has taken the place of what it summarises; or there is none, and nothing has changed.
+    ContextCompactionEnd {
+        /// The summary, as the model wrote it.
+        summary: Option<String>,
+        /// The turn of the first message that stays.
+        prune_before_turn: u32,
+        /// How many messages stay, from the end.
+        kept: u64,
+        /// Why there is no summary.
+        error: Option<String>,
+    } = "context_compaction_end",
     /// `extension_registered`: a plugin belongs to the session from now on, in this version.
     ExtensionRegistered {
         /// The extension's id.

@@ -32,7 +32,7 @@ fn turn(number: u32, first_event: u64) -> Vec<Event> {
     let text = format!("input {number}\nwith a second line");
     let kinds = [
         EventKind::TurnStart,
-        EventKind::CognitionIn { role: flow::Role::User, text, hidden: false },
+        EventKind::CognitionIn { message: std::sync::Arc::new(flow::Message::user(text)) },
         EventKind::CognitionOutDelta { text: format!("answer {number}, part ä\u{1f600}"), index: 0 },
         EventKind::Notice { message: "x".repeat(number as usize * 10) },
         EventKind::TurnFinish { status: TurnStatus::Completed },

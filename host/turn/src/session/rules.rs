@@ -31,13 +31,18 @@ impl Session {
     /// first turn. Rules whose reminders were in the old one and are not in the new may fire again; their names come
     /// back.
     pub fn replace_history(&mut self, messages: Vec<Arc<Message>>) -> Vec<String> {
+        if self.thread.started_ms.is_some() {
+            self.hub.emit(EventKind::HistoryReplaced { messages: messages.clone() });
+        }
+        self.set_history(messages)
+    }
+
+    /// Replaces the conversation, which is reported already. Rules whose reminders are gone may fire again.
+    pub(crate) fn set_history(&mut self, messages: Vec<Arc<Message>>) -> Vec<String> {
         let reminded: Vec<String> = self.rules.reminded().map(str::to_owned).collect();
         let gone = |rule: &String| !messages.iter().any(|message| reminds_of(message, rule));
         let mut gone: Vec<String> = reminded.into_iter().filter(gone).collect();
         gone.sort_unstable();
-        if self.thread.started_ms.is_some() {
-            self.hub.emit(EventKind::HistoryReplaced { messages: messages.clone() });
-        }
         self.history.replace(messages);
         for rule in &gone {
             self.rules.rearm(rule);

@@ -18,6 +18,8 @@ pub(crate) struct Thread {
     pub(crate) usage: Usage,
     /// How the last turn of this process ended.
     pub(crate) last: Option<TurnStatus>,
+    /// Tokens of the context that the last request and its answer have filled; `None` where nobody has counted them.
+    pub(crate) context: Option<u64>,
     /// The blocks of the system prompt as they were last reported.
     pub(super) system: Vec<String>,
     /// The rule records of an earlier process, until they are taken up.
@@ -45,6 +47,7 @@ impl Thread {
             steps: from.steps,
             usage: from.usage,
             last: None,
+            context: None,
             system: from.system,
             rules: Some(from.rules),
             resumed: from.started_ms.map(|_| "input".to_owned()),

@@ -211,6 +211,21 @@ impl Body {
                 let messages = messages.iter().map(|message| MessageRecord::of(message)).collect();
                 Self::HistoryReplaced(payload::HistoryReplaced { messages })
             }
+            Kind::ContextCompactionStart { used_tokens, ratio } => {
+                Self::ContextCompactionStart(payload::ContextCompactionStart {
+                    triggered_by: "context".to_owned(),
+                    pressure_ratio: *ratio,
+                    used_tokens: *used_tokens,
+                })
+            }
+            Kind::ContextCompactionEnd { summary, prune_before_turn, kept, error } => {
+                Self::ContextCompactionEnd(payload::ContextCompactionEnd {
+                    summary: summary.clone(),
+                    prune_before_turn: *prune_before_turn,
+                    kept_messages: *kept,
+                    error: error.clone(),
+                })
+            }
             Kind::ExtensionRegistered { plugin, version, action, callbacks } => {
                 let callback = |one: &flow::Registered| payload::RegisteredCallback {
                     callback: one.kind().as_str().to_owned(),

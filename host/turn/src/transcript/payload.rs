@@ -529,6 +529,28 @@ payloads! {
         messages: Vec<MessageRecord>,
     }
 
+    /// `context_compaction_start`.
+    ContextCompactionStart {
+        /// `context`: the conversation fills the configured share of the model's context.
+        triggered_by: String,
+        /// The share that is filled, from 0.
+        pressure_ratio: f64,
+        /// Tokens of the last request and its answer.
+        used_tokens: u64,
+    }
+
+    /// `context_compaction_end`.
+    ContextCompactionEnd {
+        /// The summary, as the model wrote it; absent where nothing has changed.
+        summary: Option<String>,
+        /// The turn of the first message that stays.
+        prune_before_turn: u32,
+        /// How many messages of the conversation stay, from the end.
+        kept_messages: u64,
+        /// Why there is no summary.
+        error: Option<String>,
+    }
+
     /// `extension_registered`.
     ExtensionRegistered {
         /// The extension.

@@ -12,6 +12,7 @@ use super::{Body, CognitionOut, Record, Spoken, ToolCallResult, kept_rules};
 use crate::attempt::Answer;
 use crate::history::settled;
 use crate::ports::KeptRules;
+use crate::run::compact::summary_message;
 
 /// What follows an answer that the end of its process interrupted.
 const PROCESS_ENDED: &str = "the process ended";
@@ -102,6 +103,14 @@ impl Rebuild {
                 self.settle();
                 let messages = replaced.messages.iter().map(|one| one.message().map(Arc::new));
                 self.resumed.history = messages.collect::<Result<_, _>>().map_err(wrong)?;
+            }
+            Body::ContextCompactionEnd(end) => {
+                self.settle();
+                if let Some(summary) = &end.summary {
+                    let kept = usize::try_from(end.kept_messages).map_err(|_| wrong("kept_messages"))?;
+                    let from = self.resumed.history.len().checked_sub(kept).ok_or_else(|| wrong("kept_messages"))?;
+                    self.resumed.history.splice(..from, [Arc::new(summary_message(summary))]);
+                }
             }
             Body::CognitionReasoning(reasoning) => self.thinking.clone_from(&reasoning.text),
             Body::CognitionOutDelta(delta) => self.streamed.push_str(&delta.text),

@@ -1,0 +1,115 @@
+//! Compaction: when it happens, what the model is asked and reads then, and what it leaves alone.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+use flow::{Event, EventKind, ModelError, Role, TurnStatus};
+use tidegate_kit::{Scene, Script, ScriptedModel, calls, ready, rule_set, text};
+use tidegate_turn as turn;
+use turn::{Compaction, Session, SessionParts, SessionSettings};
+
+/// A scene whose model has a context of so many tokens, which are four bytes each where nobody counts.
+fn scene(scripts: Vec<Script>, context_tokens: u64, keep_turns: u32) -> Scene {
+    let model = ScriptedModel::new(scripts);
+    let rules = rule_set(&[("no-bad", "+++\ncondition = \"BAD\"\n+++\nSay it differently.")], |_| {});
+    let compaction = Some(Compaction { context_tokens, at: 0.5, keep_turns });
+    let settings = SessionSettings { compaction, ..SessionSettings::default() };
+    let parts = SessionParts { settings, ..tidegate_kit::parts(&model, vec![], rules) };
+    let session = ready(Session::open(parts)).unwrap();
+    let events = session.subscribe();
+    Scene { model, session, events, past: Vec::new() }
+}
+
+fn summaries(events: &[Event]) -> Vec<(Option<String>, u32, u64, Option<String>)> {
+    let end = |event: &Event| match &event.kind {
+        EventKind::ContextCompactionEnd { summary, prune_before_turn, kept, error } => {
+            Some((summary.clone(), *prune_before_turn, *kept, error.clone()))
+        }
+        _ => None,
+    };
+    events.iter().filter_map(end).collect()
+}
+
+fn long(word: &str) -> Script {
+    text(&word.repeat(100), 50)
+}
+
+#[tokio::test(start_paused = true)]
+async fn older_turns_are_summarised_when_the_context_is_filled() {
+    let scripts = vec![long("one "), long("two "), text("They counted.", 5), text("Three.", 5)];
+    let mut scene = scene(scripts, 380, 2);
+    assert!(summaries(&scene.turn("first").await.1).is_empty(), "400 bytes are 100 tokens of 190");
+    assert!(summaries(&scene.turn("second").await.1).is_empty(), "nothing is done before it is needed");
+    let (report, events) = scene.turn("third").await;
+    assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "Three."));
+    // What stays: the turn before, and this one's input.
+    assert_eq!(summaries(&events), [(Some("They counted.".into()), 2, 3, None)]);
+    let started = events.iter().find_map(|event| match event.kind {
+        EventKind::ContextCompactionStart { used_tokens, ratio } => Some((used_tokens, ratio)),
+        _ => None,
+    });
+    let (used, ratio) = started.unwrap();
+    assert!(used > 190 && (ratio - used as f64 / 380.0).abs() < 1e-9, "{used} {ratio}");
+
+    let asked = scene.model.request(2);
+    assert_eq!(asked.len(), 1, "the conversation is one message of data: {asked:?}");
+    assert!(asked[0].1.starts_with("User: first\n\nAssistant: one one") && !asked[0].1.contains("second"), "{}", asked[0].1);
+    let next = scene.model.request(3);
+    let roles: Vec<Role> = next.iter().map(|(role, _)| *role).collect();
+    assert_eq!(roles, [Role::User, Role::User, Role::Assistant, Role::User]);
+    assert!(next[0].1.ends_with("\n\nThey counted."), "{}", next[0].1);
+    assert_eq!((next[1].1.as_str(), next[3].1.as_str()), ("second", "third"));
+    // Nobody has seen the summary.
+    assert_eq!(tidegate_kit::shown(&events), "Three.");
+}
+
+/// One turn alone fills the context: its older steps are summarised between two steps, and no call is separated from its result.
+#[tokio::test(start_paused = true)]
+async fn a_long_turn_is_summarised_between_its_steps() {
+    let argument = format!("{{\"path\":\"{}\"}}", "x".repeat(300));
+    let step = |id: &str| calls(&[(id, "read", argument.as_str())], 50);
+    let ids = ["1", "2", "3", "4", "5", "6"];
+    for context in [1_200, 1_500, 1_800] {
+        let mut scripts: Vec<Script> = ids.iter().map(|id| step(id)).collect();
+        // The summary is asked for at another step for each context: every answer can be it.
+        scripts.extend([text("Done.", 5), text("Done.", 5)]);
+        let mut scene = scene(scripts, context, 2);
+        let (report, events) = scene.turn("go").await;
+        assert_eq!(report.status, TurnStatus::Completed);
+        let ended = summaries(&events);
+        assert_eq!(ended.len(), 1, "once in a turn: {ended:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_no_summary_can_be_made_the_conversation_stays() {
+    let refused = Script::Refuse(ModelError::new(flow::ErrorClass::Permanent, "no"));
+    for (script, why) in [(refused, "no"), (calls(&[("1", "read", "{}")], 5), "the summary ended with tool_use")] {
+        let scripts = vec![long("one "), long("two "), script, text("Three.", 5)];
+        let mut scene = scene(scripts, 380, 2);
+        scene.turn("first").await;
+        scene.turn("second").await;
+        let (report, events) = scene.turn("third").await;
+        assert_eq!(report.status, TurnStatus::Completed);
+        assert_eq!(summaries(&events), [(None, 2, 3, Some(why.to_owned()))]);
+        assert_eq!(scene.session.history().len(), 6);
+    }
+}
+
+/// The reminder of a rule is summarised away: the rule may fire again.
+#[tokio::test(start_paused = true)]
+async fn rules_whose_reminders_are_gone_may_fire_again() {
+    let scripts = vec![
+        text("BAD", 5),
+        long("one "),
+        long("two "),
+        text("They counted.", 5),
+        text("BAD", 5),
+        text("Good.", 5),
+    ];
+    let mut scene = scene(scripts, 600, 2);
+    let (report, _) = scene.turn("first").await;
+    assert_eq!(report.interrupts, 1);
+    scene.turn("second").await;
+    let (report, events) = scene.turn("third").await;
+    assert_eq!((report.text.as_str(), report.interrupts), ("Good.", 1));
+    assert!(events.iter().any(|event| event.kind == EventKind::TtsrRearmed { rules: vec!["no-bad".into()] }));
+}
