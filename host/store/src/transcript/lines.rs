@@ -116,3 +116,42 @@ impl Lines {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::{CHUNK, FIRST_CHUNK, Lines};
+
+    /// The lines of a file as they are read: number, offset, length, whether each is complete.
+    fn read(lines: &mut Lines) -> Vec<(u64, u64, usize, bool)> {
+        let mut found = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            found.push((line.number, line.offset, line.bytes.len(), line.is_complete));
+            if !line.is_complete {
+                break;
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn lines_end_anywhere_in_the_buffer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let near = |size: usize| size - 2..size + 3;
+        for length in near(FIRST_CHUNK).chain(near(FIRST_CHUNK + CHUNK)).chain(near(5 * CHUNK)).chain([0, 1]) {
+            let line = "x".repeat(length);
+            std::fs::write(&path, format!("{line}\n{line}\n\nrest")).unwrap();
+            let mut lines = Lines::open(&path).unwrap();
+            let at = length as u64 + 1;
+            let whole = [(1, 0, length, true), (2, at, length, true), (3, 2 * at, 0, true)];
+            let rest = (4, 2 * at + 1, 4, false);
+            assert_eq!(read(&mut lines), [&whole[..], &[rest]].concat(), "{length}");
+            assert_eq!(read(&mut lines), [rest], "it is not consumed");
+            lines.retry().unwrap();
+            std::fs::write(&path, format!("{line}\n{line}\n\nother\n")).unwrap();
+            assert_eq!(read(&mut lines), [(4, 2 * at + 1, 5, true)]);
+            assert_eq!(read(&mut lines), []);
+        }
+    }
+}

@@ -1,3 +1,4 @@
+//! Tests of the queue: what a full one loses, and when the writer wakes.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
