@@ -24,7 +24,7 @@ pub enum TranscriptError {
     /// The id of a new session is in use.
     #[error("the session {id:?} exists already; choose another id", id = id.as_str())]
     Exists {
-        /// The id.
+        /// The id that was asked for.
         id: SessionId,
     },
     /// It was written in a format that this program does not know.
@@ -33,9 +33,9 @@ pub enum TranscriptError {
          newer one"
     )]
     Version {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Its version.
+        /// The version in its header.
         found: u64,
         /// The only version that can be read.
         known: u64,
@@ -43,7 +43,7 @@ pub enum TranscriptError {
     /// A fork is possible at the end of a turn only, and this turn has none.
     #[error("turn {turn} of the session {id:?} has not finished; {finished} turns have, fork at one of them", id = id.as_str())]
     NoTurn {
-        /// The session.
+        /// The session that was to be forked.
         id: SessionId,
         /// The turn that was asked for.
         turn: u32,
@@ -53,7 +53,7 @@ pub enum TranscriptError {
     /// Others need its records.
     #[error("the session {id:?} cannot be removed: {forks} continue its records; remove these first", id = id.as_str(), forks = listed(forks))]
     Forked {
-        /// The session.
+        /// The session that was to be removed.
         id: SessionId,
         /// Its forks, in order of their ids.
         forks: Vec<SessionId>,

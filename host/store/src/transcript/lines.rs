@@ -17,9 +17,8 @@ pub(super) struct Lines {
     path: Arc<Path>,
     file: File,
     buffer: Vec<u8>,
-    /// The bytes of `buffer` that are not read yet: from here…
+    /// Where the bytes of `buffer` that are not read yet start and end.
     start: usize,
-    /// …to here.
     end: usize,
     /// The number of the line at `start`, from 1, and its offset in the file.
     number: u64,
@@ -30,7 +29,7 @@ pub(super) struct Lines {
 #[derive(Debug)]
 pub(super) struct Line<'a> {
     pub(super) bytes: &'a [u8],
-    /// From 1.
+    /// Its number in the file, from 1.
     pub(super) number: u64,
     /// Where it starts in the file.
     pub(super) offset: u64,

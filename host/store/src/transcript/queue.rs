@@ -25,7 +25,7 @@ pub(super) struct Batch {
     pub(super) events: Vec<Queued>,
     /// A watcher is new, and has to learn how far the journal is.
     pub(super) announce: bool,
-    /// Nothing follows.
+    /// No event follows this batch.
     pub(super) closing: bool,
 }
 

@@ -36,7 +36,7 @@ pub struct Repair {
 pub struct DroppedLine {
     /// Its number in the damaged file, from 1.
     pub line: u64,
-    /// Its length.
+    /// Its length, without the end of the line.
     pub bytes: u64,
     /// What is wrong with it.
     pub reason: String,

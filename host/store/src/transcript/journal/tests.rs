@@ -5,7 +5,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use flow::{Event, EventKind, RunPosition};
 use turn::ports::{Durability, Journal as _, JournalError, JournalProgress};
@@ -279,6 +281,7 @@ async fn a_panic_on_the_writers_thread_fails_the_journal() {
 
 #[tokio::test]
 async fn a_new_watcher_learns_how_far_the_journal_is_and_the_old_one_nothing_more() {
+    let next = |watcher: &Receiver<_>| watcher.recv_timeout(Duration::from_secs(20)).unwrap();
     let failing = Disk::with(|state| state.syncs = 1);
     let journal = journal(failing, RecordAll);
     let watch = || {
@@ -289,25 +292,25 @@ async fn a_new_watcher_learns_how_far_the_journal_is_and_the_old_one_nothing_mor
     let first = watch();
     journal.append(&event(3));
     journal.durable().await.unwrap();
-    assert_eq!(first.recv().unwrap(), JournalProgress::Durable(3));
+    assert_eq!(next(&first), JournalProgress::Durable(3));
 
     let second = watch();
-    assert_eq!(second.recv().unwrap(), JournalProgress::Durable(3));
+    assert_eq!(next(&second), JournalProgress::Durable(3));
     assert!(first.recv().is_err(), "it is dropped");
     journal.append(&event(7));
     let error = journal.durable().await.unwrap_err();
-    assert_eq!(second.recv().unwrap(), JournalProgress::Failed(error.clone()));
+    assert_eq!(next(&second), JournalProgress::Failed(error.clone()));
 
     let third = watch();
-    assert_eq!(third.recv().unwrap(), JournalProgress::Durable(3));
-    assert_eq!(third.recv().unwrap(), JournalProgress::Failed(error.clone()));
+    assert_eq!(next(&third), JournalProgress::Durable(3));
+    assert_eq!(next(&third), JournalProgress::Failed(error.clone()));
     assert_eq!(journal.close().await, Err(error));
 }
 
 #[tokio::test]
 async fn droppable_events_that_a_full_queue_lost_are_counted_in_the_records() {
     /// A disk that waits, so that the queue fills.
-    struct Slow(Disk, std::sync::mpsc::Receiver<()>);
+    struct Slow(Disk, Receiver<()>);
     impl Sink for Slow {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.write(bytes)
