@@ -5,6 +5,7 @@
 //! knows no wire format: each edge (provider, transcript, contract) owns its own types and converts here.
 #![forbid(unsafe_code)]
 
+mod catalogue;
 mod condition;
 mod declared;
 mod delta;
@@ -27,6 +28,7 @@ mod tool;
 mod verdict;
 mod words;
 
+pub use catalogue::{Aggregate, EventCatalogue, EventTraits, EventType};
 pub use condition::{Condition, ContextMatch, InvalidTurnRange, StateTest, StateValue, TurnRange};
 pub use delta::{BlockId, Delta, StopReason, Usage};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Label, Location, Severity, SourceFile, Subject};
