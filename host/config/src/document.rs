@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use schemars::Schema;
+use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -54,12 +56,33 @@ impl<'a> Document<'a> {
     /// All syntax errors; or else all that contradicts the schema of `T`: unknown keys, wrong types, values out of range,
     /// missing keys.
     pub(crate) fn read<T: TypedFile>(source: &'a Arc<SourceFile>) -> Result<(Self, T), Diagnostics> {
+        Self::of_tree(source, Self::tree(source)?, T::schema())
+    }
+
+    /// Reads the text as a tree.
+    ///
+    /// # Errors
+    /// All syntax errors.
+    pub(crate) fn tree(source: &'a Arc<SourceFile>) -> Result<Spanned<DeTable<'a>>, Diagnostics> {
         let (root, errors) = DeTable::parse_recoverable(&source.text);
-        let shown = mask::masked(source, &root, errors.is_empty());
-        if !errors.is_empty() {
-            return Err(Diagnostics(errors.iter().map(|error| syntax(Code::ConfigSyntax, &shown, error)).collect()));
+        if errors.is_empty() {
+            return Ok(root);
         }
-        let found = check::check(&shown, &root, T::schema().as_value());
+        let shown = mask::masked(source, &root, false);
+        Err(Diagnostics(errors.iter().map(|error| syntax(Code::ConfigSyntax, &shown, error)).collect()))
+    }
+
+    /// Decodes a tree of `source` as `T`, whose schema is given. The tree need not have been written as TOML.
+    ///
+    /// # Errors
+    /// All that contradicts the schema of `T`, as for [`Document::read`].
+    pub(crate) fn of_tree<T: DeserializeOwned>(
+        source: &'a Arc<SourceFile>,
+        root: Spanned<DeTable<'a>>,
+        schema: &Schema,
+    ) -> Result<(Self, T), Diagnostics> {
+        let shown = mask::masked(source, &root, true);
+        let found = check::check(&shown, &root, schema.as_value());
         if !found.is_empty() {
             return Err(Diagnostics(found));
         }
@@ -78,6 +101,21 @@ impl<'a> Document<'a> {
     /// The place of the key that `path` ends with, rather than of its value.
     pub(crate) fn key_place(&self, path: &[Step]) -> Location {
         self.walk(path, true)
+    }
+
+    /// The place of the key or of the value that `path` leads to; `None` where it leads nowhere.
+    pub(crate) fn find(&self, path: &[Step], want_key: bool) -> Option<Location> {
+        let mut at = self.root.get_ref();
+        for step in path {
+            at = enter(at, step)?.1.get_ref();
+        }
+        Some(self.walk(path, want_key))
+    }
+
+    /// Decodes the whole tree once more, as another type.
+    pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, Diagnostics> {
+        let tree = toml::de::ValueDeserializer::from(self.root.clone());
+        T::deserialize(tree).map_err(|error| syntax(Code::ConfigUnknownValue, &self.shown, &error).into())
     }
 
     fn walk(&self, path: &[Step], want_key: bool) -> Location {

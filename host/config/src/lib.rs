@@ -5,6 +5,7 @@
 //! | `tidegate.toml` | `typed::OperatorFile` | [`Operator`] |
 //! | `plugin.toml` | `typed::ManifestFile` | [`Manifest`] |
 //! | both together | | [`ConfiguredPlugin`] |
+//! | `thread_events.toml` | `typed::CatalogueFile` | [`events::Catalogue`] |
 //! | rule files, in [`RuleFolder`]s | `rules::RuleSpec` | `rules::Rule`, kept by [`RuleFiles`] |
 //!
 //! A file goes through three steps: the TOML reader (all its syntax errors), the generated JSON Schema (unknown keys,
@@ -19,6 +20,7 @@ mod addition;
 mod check;
 mod diagnostic;
 mod document;
+pub mod events;
 mod guidance;
 mod manifest;
 mod mask;
@@ -52,7 +54,7 @@ pub use rule_files::{
     RuleFolder,
 };
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
-pub use schema::{manifest_schema, operator_schema};
+pub use schema::{event_schema, manifest_schema, operator_schema};
 pub use state::{StatePlace, StateSettings};
 pub use transcript::TranscriptSettings;
 pub use switch::{SwitchError, Switched, switch_plugin};

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::typed::{ManifestFile, OperatorFile};
+use crate::typed::{CatalogueFile, ManifestFile, OperatorFile};
 
 /// The schema of `plugin.toml` as JSON text, with a line end.
 pub fn manifest_schema() -> String {
@@ -38,6 +38,18 @@ impl TypedFile for OperatorFile {
         static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<OperatorFile>);
         &SCHEMA
     }
+}
+
+impl TypedFile for CatalogueFile {
+    fn schema() -> &'static Schema {
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<CatalogueFile>);
+        &SCHEMA
+    }
+}
+
+/// The schema of `thread_events.toml` as JSON text, with a line end.
+pub fn event_schema() -> String {
+    text(&of::<crate::typed::CatalogueFile>())
 }
 
 /// The schema of one type. Draft 7 is what TOML editors read without trouble.

@@ -20,8 +20,9 @@ another.
 This page is generated from `host/flow/src/diagnostic/code.rs` by `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test codes`.
 ";
 
-const SECTIONS: [(&str, &str, &str); 6] = [
+const SECTIONS: [(&str, &str, &str); 7] = [
     ("config", "Configuration files", "`tidegate.toml` and `plugin.toml`: syntax, keys and values."),
+    ("events", "Event catalogues", "`thread_events.toml` and `thread_events.yaml`."),
     ("manifest", "Manifests", "What `plugin.toml` says of the plugin."),
     ("plugin", "Plugins", "A plugin together with its entry in `tidegate.toml`."),
     ("rule-f", "Rule files and folders", "Which files are rules, and whether they can be read."),
@@ -76,7 +77,15 @@ fn texts(folder: &Path, into: &mut Vec<String>) {
 fn every_code_is_produced_by_a_case_or_a_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut read = Vec::new();
-    for folder in ["tests/corpus/config", "tests/corpus/rules", "tests/tests", "rules/tests", "rules/src", "host"] {
+    for folder in [
+        "tests/corpus/config",
+        "tests/corpus/events",
+        "tests/corpus/rules",
+        "tests/tests",
+        "rules/tests",
+        "rules/src",
+        "host",
+    ] {
         let folder = root.join(folder);
         if folder.ends_with("host") {
             let crates = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());

@@ -26,11 +26,18 @@ fn manifest_schema_is_up_to_date() {
     up_to_date("plugin.schema.json", &tidegate_config::manifest_schema());
 }
 
+#[test]
+fn event_schema_is_up_to_date() {
+    up_to_date("thread_events.schema.json", &tidegate_config::event_schema());
+}
+
 /// A key without a description is useless in an editor.
 #[test]
 fn every_key_is_described() {
     let mut keys = 0;
-    for schema in [tidegate_config::operator_schema(), tidegate_config::manifest_schema()] {
+    let schemas =
+        [tidegate_config::operator_schema(), tidegate_config::manifest_schema(), tidegate_config::event_schema()];
+    for schema in schemas {
         let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
         let tables = schema["definitions"].as_object().unwrap().values().chain([&schema]);
         for (key, about) in tables.filter_map(|table| table["properties"].as_object()).flatten() {

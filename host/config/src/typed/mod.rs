@@ -4,11 +4,14 @@
 //! a schema cannot say is checked when these become what is used (`crate::operator`, `crate::manifest`).
 
 mod addition;
+mod events;
 mod manifest;
 mod operator;
 mod rules;
 
 pub(crate) use addition::{AdditionFile, ConditionsFile, ContextMatchFile, StateValueFile};
+pub(crate) use events::{AggregateWord, CatalogueFile, EmitFile, EventTypeFile, LevelFile};
+pub use events::{Durability, Fallback};
 pub(crate) use manifest::{LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
 pub(crate) use operator::{
     LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, ShellFile, StateFile, TranscriptFile,

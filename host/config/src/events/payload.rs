@@ -1,0 +1,114 @@
+//! Whether the schema of a payload is a JSON Schema that the host can work with.
+
+use std::error::Error;
+
+use boon::{CompileError, Compiler, Draft, Schemas, UrlLoader};
+use serde_json::{Map, Value};
+
+/// Schemas inside of each other. The compiler needs some kilobytes of stack for each.
+const MAX_DEPTH: usize = 24;
+
+/// Keywords that lead to another schema. A catalogue is read from projects, and a few kilobytes of nested references could take longer
+/// than anybody waits.
+const REFUSED: [&str; 8] =
+    ["$ref", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"];
+
+/// Names the schema inside of the compiler; nothing is loaded from it.
+const LOCATION: &str = "tidegate://event/payload";
+
+/// Why a schema cannot be used.
+pub(super) struct Refusal {
+    /// Where in the schema: a JSON pointer.
+    pub(super) pointer: String,
+    /// The reason, in one sentence without its subject.
+    pub(super) why: String,
+}
+
+/// Checks a schema.
+///
+/// # Errors
+/// The first reason why it cannot be used.
+pub(super) fn check(schema: &Map<String, Value>) -> Result<(), Refusal> {
+    if schema.get("type") != Some(&Value::from("object")) {
+        let why = "is not the schema of a table: `type` must be \"object\"".to_owned();
+        return Err(Refusal { pointer: "/type".to_owned(), why });
+    }
+    let schema = Value::Object(schema.clone());
+    walk(&schema, 0, &mut String::new())?;
+    let mut compiler = Compiler::new();
+    compiler.set_default_draft(Draft::V2020_12);
+    compiler.use_loader(Box::new(Nothing));
+    compiler.add_resource(LOCATION, schema).map_err(|error| refusal(&error))?;
+    compiler.compile(LOCATION, &mut Schemas::new()).map(drop).map_err(|error| refusal(&error))
+}
+
+fn walk(value: &Value, depth: usize, pointer: &mut String) -> Result<(), Refusal> {
+    let refuse = |pointer: &str, why| Err(Refusal { pointer: pointer.to_owned(), why });
+    if depth > MAX_DEPTH {
+        return refuse(pointer, format!("has more than {MAX_DEPTH} levels of nesting"));
+    }
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(members) => members.iter().map(|(key, value)| (key.clone(), value)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(index, item)| (index.to_string(), item)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    };
+    let length = pointer.len();
+    for (key, value) in children {
+        pointer.extend(["/", &key]);
+        if REFUSED.contains(&key.as_str()) {
+            return refuse(pointer, format!("refers to another schema with `{key}`; write the schema out"));
+        }
+        walk(value, depth + 1, pointer)?;
+        pointer.truncate(length);
+    }
+    Ok(())
+}
+
+/// A schema refers to nothing outside of itself: no file is read and no server is asked.
+struct Nothing;
+
+impl UrlLoader for Nothing {
+    fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
+        Err("a schema can refer to itself only".into())
+    }
+}
+
+fn refusal(error: &CompileError) -> Refusal {
+    let CompileError::ValidationError { src, .. } = error else {
+        let why = format!("is not a JSON Schema: {}", error.to_string().replace(LOCATION, ""));
+        return Refusal { pointer: String::new(), why };
+    };
+    let mut innermost = src;
+    while let Some(cause) = innermost.causes.first() {
+        innermost = cause;
+    }
+    // The first line: what follows explains the position in a pattern.
+    let reason = innermost.kind.to_string();
+    let reason = reason.lines().next().unwrap_or_default().trim_end_matches(": regex parse error:");
+    let pointer = innermost.instance_location.to_string();
+    Refusal { why: format!("is not a JSON Schema: at `{pointer}`, {reason}"), pointer }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::super::layers::default_value;
+    use super::check;
+
+    /// Only schemas that a file changes are checked when a catalogue is read.
+    #[test]
+    fn the_schemas_of_the_default_are_valid() {
+        let default = default_value().unwrap();
+        let types = default["event_types"].as_object().unwrap();
+        for (name, of) in types {
+            let schema = of["payload_schema"].as_object().unwrap();
+            assert!(check(schema).is_ok(), "{name}");
+            let required = schema.get("required").map(|list| list.as_array().unwrap().clone()).unwrap_or_default();
+            for key in required {
+                let key = key.as_str().unwrap();
+                assert!(schema["properties"].get(key).is_some(), "{name} requires `{key}` and does not describe it");
+            }
+        }
+        assert!(types.len() >= 49);
+    }
+}
