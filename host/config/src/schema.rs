@@ -49,7 +49,7 @@ impl TypedFile for CatalogueFile {
 
 /// The schema of `thread_events.toml` as JSON text, with a line end.
 pub fn event_schema() -> String {
-    text(&of::<crate::typed::CatalogueFile>())
+    text(&of::<CatalogueFile>())
 }
 
 /// The schema of one type. Draft 7 is what TOML editors read without trouble.

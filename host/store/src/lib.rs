@@ -48,6 +48,7 @@ mod activity;
 mod backend;
 mod changes;
 mod disk;
+pub mod emission;
 mod lifetime;
 mod lock;
 mod memory;

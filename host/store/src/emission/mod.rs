@@ -1,0 +1,146 @@
+//! The catalogue of events at run time: decides which events of a thread are recorded, when, and how many of them as one.
+//!
+//! [`EmissionPolicy`] belongs to a session; each opening of its transcript has an [`Emission`], a state machine without I/O and clock
+//! whose only time is that of the events. A [`Validator`] checks payloads against the schemas of the catalogue.
+//!
+//! What an [`Emission`] does with an event, by the settings of its type:
+//!
+//! | event | what happens |
+//! |---|---|
+//! | its type's condition is not fulfilled | it is left out |
+//! | it reports an error, and the type does not record errors | it is left out |
+//! | critical | everything held back is recorded, then the event |
+//! | counted (`aggregate`) | it joins the record of its turn, extension and callback; a failure is recorded as it is |
+//! | with a progress, under `milestones` | it is recorded if it reaches the next milestone, and held back otherwise |
+//! | throttled | it is recorded if enough time has passed, and held back otherwise |
+//! | any other | it is recorded |
+//!
+//! Of the events that are held back the last one of each call is kept, and text is joined, so that neither the last value nor a byte
+//! of text is lost. They are recorded before the next critical event, progress before the result of its call; counted events before the
+//! end of their turn.
+
+mod counted;
+mod kinds;
+mod milestones;
+mod throttle;
+mod validator;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use flow::{Aggregate, Event, EventCatalogue, EventKind, EventType};
+use turn::ports::Durability;
+
+use self::counted::Counted;
+use self::milestones::Milestones;
+use self::throttle::Throttle;
+pub use self::validator::{InvalidSchema, Problem, Validator, Violation};
+
+/// The catalogue of one session, for its journal.
+#[derive(Clone, Debug)]
+pub struct EmissionPolicy {
+    catalogue: Arc<EventCatalogue>,
+}
+
+/// What is recorded of the events of one thread.
+#[derive(Debug)]
+pub struct Emission {
+    catalogue: Arc<EventCatalogue>,
+    throttle: Throttle,
+    milestones: Milestones,
+    counted: Counted,
+    /// The last turn that ended has failed.
+    has_failed: bool,
+    /// How far an event is, from 0 to 100.
+    progress: fn(&EventKind) -> Option<f64>,
+}
+
+impl EmissionPolicy {
+    /// A policy that applies this catalogue.
+    pub fn new(catalogue: EventCatalogue) -> Self {
+        Self { catalogue: Arc::new(catalogue) }
+    }
+
+    /// Whether the turn and subscribers wait for events of this kind. A type that the catalogue does not have is critical: what
+    /// nobody has decided about is not lost.
+    pub fn durability(&self, kind: &EventKind) -> Durability {
+        match self.catalogue.get(kind.name()) {
+            Some(of) if !of.critical || !of.enabled => Durability::Droppable,
+            Some(_) | None => Durability::Critical,
+        }
+    }
+
+    /// Returns the state machine of a thread.
+    pub fn filter(&self) -> Emission {
+        Emission {
+            catalogue: Arc::clone(&self.catalogue),
+            throttle: Throttle::default(),
+            milestones: Milestones::default(),
+            counted: Counted::default(),
+            has_failed: false,
+            progress: kinds::progress,
+        }
+    }
+}
+
+impl Emission {
+    /// Takes the next event of the thread, and pushes what is to be recorded now, in order.
+    pub fn take(&mut self, event: Event, out: &mut Vec<Event>) {
+        self.counted.turn_began(event.place.turn, out);
+        let catalogue = Arc::clone(&self.catalogue);
+        let of = catalogue.get(event.kind.name());
+        let is_recorded = of.is_none_or(|of| self.is_recorded(of, &event.kind));
+        self.has_failed = kinds::has_failed(&event.kind).unwrap_or(self.has_failed);
+        match of {
+            _ if !is_recorded => {}
+            Some(of) if !of.critical => self.take_droppable(of, event, out),
+            Some(_) | None => self.take_critical(event, out),
+        }
+    }
+
+    /// Pushes everything that is held back or counted, oldest first. Meant for the end of the thread: what is counted is split in two
+    /// records where the turn goes on.
+    pub fn flush(&mut self, out: &mut Vec<Event>) {
+        let start = out.len();
+        self.throttle.release(out);
+        self.milestones.release(out);
+        self.counted.release(out);
+        out[start..].sort_by_key(|event| event.seq);
+    }
+
+    fn is_recorded(&self, of: &EventType, kind: &EventKind) -> bool {
+        let is_error = kinds::reports_error(kind, self.has_failed);
+        of.enabled && (of.emit_on_error || !is_error) && (of.accumulate_on_error || !kinds::is_accumulated(kind))
+    }
+
+    fn take_critical(&mut self, event: Event, out: &mut Vec<Event>) {
+        let start = out.len();
+        self.throttle.release(out);
+        if let EventKind::ToolCallResult { call, .. } = &event.kind {
+            self.milestones.finish(call, out);
+        }
+        if matches!(event.kind, EventKind::TurnFinish { .. }) {
+            self.milestones.release(out);
+            self.counted.release(out);
+        }
+        out[start..].sort_by_key(|event| event.seq);
+        out.push(event);
+    }
+
+    fn take_droppable(&mut self, of: &EventType, event: Event, out: &mut Vec<Event>) {
+        if of.aggregate == Aggregate::Turn && kinds::can_be_counted(&event.kind) {
+            return self.counted.take(event);
+        }
+        let progress = (self.progress)(&event.kind).filter(|_| !of.milestones.is_empty());
+        match (progress, kinds::call(&event.kind)) {
+            (Some(progress), Some(call)) => {
+                let call = call.clone();
+                self.milestones.take(event, call, progress, &of.milestones, out);
+            }
+            _ if of.throttle_ms > 0 => self.throttle.take(event, of.throttle_ms, out),
+            _ => out.push(event),
+        }
+    }
+}
