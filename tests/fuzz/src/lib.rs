@@ -1,4 +1,4 @@
-//! Fuzz targets for stream rules and for the decoders of the wire formats. Each is a function from bytes to a verdict: it panics where something does not hold.
+//! Fuzz targets for stream rules, event catalogues and the decoders of the wire formats. Each is a function from bytes to a verdict: it panics where something does not hold.
 //!
 //! `cargo test -p tidegate-fuzz` runs each on its seeds and on some thousands of changed ones, the same every time. The
 //! long way, with coverage as the guide, is in `tests/fuzz/README.md`.
@@ -7,6 +7,7 @@
 
 mod condition;
 mod engine;
+mod events;
 mod front_matter;
 mod json;
 pub mod mutate;
@@ -28,11 +29,18 @@ pub struct Target {
 }
 
 /// The targets, in the order in which they run.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "front_matter", run: front_matter::run, seeds: seeds::front_matter, words: front_matter::WORDS },
     Target { name: "scope", run: scope::run, seeds: seeds::scope, words: scope::WORDS },
     Target { name: "json", run: json::run, seeds: seeds::json, words: json::WORDS },
     Target { name: "condition", run: condition::run, seeds: seeds::condition, words: condition::WORDS },
+    Target { name: "event_catalogue", run: events::catalogue, seeds: seeds::event_catalogue, words: events::WORDS },
+    Target {
+        name: "event_condition",
+        run: events::condition,
+        seeds: seeds::event_condition,
+        words: events::CONDITION_WORDS,
+    },
     Target { name: "engine", run: engine::run, seeds: seeds::engine, words: &[] },
     Target { name: "anthropic", run: streams::anthropic, seeds: seeds::anthropic, words: streams::WORDS },
     Target { name: "openai_chat", run: streams::openai_chat, seeds: seeds::openai_chat, words: streams::WORDS },

@@ -53,6 +53,27 @@ pub(crate) fn json() -> Vec<Vec<u8>> {
     written.iter().map(|text| text.as_bytes().to_vec()).chain(kept("json")).collect()
 }
 
+pub(crate) fn event_catalogue() -> Vec<Vec<u8>> {
+    let events = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/events");
+    let is_file = |text: &Vec<u8>| !text.starts_with(b"error[");
+    let mut seeds: Vec<_> = folder(&events.join("invalid")).into_iter().filter(is_file).collect();
+    assert!(seeds.len() >= 30, "the corpus of event catalogues is missing");
+    seeds.extend(folder(&events.join("valid")));
+    seeds.extend(kept("event_catalogue"));
+    seeds
+}
+
+pub(crate) fn event_condition() -> Vec<Vec<u8>> {
+    let written = [
+        "provider_config.stream.enabled",
+        "not (provider_config.kind == 'anthropic' or turn.max_steps == 5)",
+        "true and not false == (turn.max_retries == -0.5)",
+        "provider_config.model == \"it's\"",
+        "((((((((true))))))))",
+    ];
+    written.iter().map(|text| text.as_bytes().to_vec()).chain(kept("event_condition")).collect()
+}
+
 pub(crate) fn condition() -> Vec<Vec<u8>> {
     #[derive(Deserialize)]
     struct File {

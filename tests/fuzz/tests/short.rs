@@ -42,6 +42,16 @@ fn condition() {
 }
 
 #[test]
+fn event_catalogue() {
+    run("event_catalogue");
+}
+
+#[test]
+fn event_condition() {
+    run("event_condition");
+}
+
+#[test]
 fn engine() {
     run("engine");
 }

@@ -39,7 +39,7 @@ const MAP: [(&str, &[&str]); 23] = [
     ("kit", &["flow", "rules", "turn"]),
     ("servers", &[]),
     ("xtask", &["build", "servers"]),
-    ("fuzz", &["flow", "rules", "providers"]),
+    ("fuzz", &["flow", "rules", "providers", "config"]),
     // The runners may look at anything.
     ("tests", &[]),
 ];

@@ -48,12 +48,12 @@ impl<'a> Layers<'a> {
     /// problems.
     pub(super) fn read(sources: &'a [Arc<SourceFile>]) -> Result<Self, Diagnostics> {
         let default = DEFAULT.as_ref().map_err(Clone::clone)?;
-        let (mut files, mut value, mut found) = (Vec::new(), default.value.clone(), Vec::new());
+        let (mut files, mut layers, mut found) = (Vec::new(), Vec::new(), Vec::new());
         for source in sources {
             match read(source) {
                 Ok((document, _, layer)) => {
                     files.push(document);
-                    merge::merge(&mut value, layer);
+                    layers.push(layer);
                 }
                 Err(problems) => found.extend(problems.0),
             }
@@ -61,6 +61,8 @@ impl<'a> Layers<'a> {
         if !found.is_empty() {
             return Err(Diagnostics(found));
         }
+        let mut value = default.value.clone();
+        layers.into_iter().for_each(|layer| merge::merge(&mut value, layer));
         let merged = CatalogueFile::deserialize(&value).map_err(|error| {
             // Each layer fits the schema, and merging keeps the types of all keys but of those inside of a payload schema.
             Diagnostic::error(Code::ConfigUnknownValue, format!("the event catalogue cannot be merged: {error}"))
@@ -69,9 +71,14 @@ impl<'a> Layers<'a> {
     }
 
     /// The names of all event types.
-    pub(super) fn types(&self) -> Vec<&'static str> {
+    pub(super) fn types(&self) -> impl Iterator<Item = &'static str> + use<> {
         let types = self.default.value.get("event_types").and_then(Value::as_object);
-        types.into_iter().flat_map(|types| types.keys().map(String::as_str)).collect()
+        types.into_iter().flat_map(|types| types.keys().map(String::as_str))
+    }
+
+    /// Whether there is an event type of this name.
+    pub(super) fn is_type(&self, name: &str) -> bool {
+        self.default.value.get("event_types").is_some_and(|types| types.get(name).is_some())
     }
 
     /// The highest file that contains `path`; `None`: none does, so that the value is the default's.

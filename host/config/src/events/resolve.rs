@@ -88,7 +88,7 @@ impl Catalogue {
         let categories = layers.merged.categories.clone();
         let mut catalogue = Self { types: BTreeMap::new(), levels, categories };
         for (name, file) in std::mem::take(&mut layers.merged.event_types) {
-            if layers.types().contains(&name.as_str()) {
+            if layers.is_type(&name) {
                 let read = catalogue.event_type(&mut layers, &name, &file);
                 safety::check(&mut layers, &catalogue.levels, &name, &file, &read);
                 catalogue.types.insert(name, read);

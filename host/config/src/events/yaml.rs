@@ -63,8 +63,8 @@ impl<'a> Reader<'a> {
     }
 
     fn syntax(&self, error: &ScanError) -> Diagnostics {
-        let at = self.byte(error.marker().index());
-        let place = Location::new(self.source, at..at + 1);
+        let at = error.marker().index();
+        let place = Location::new(self.source, self.byte(at)..self.byte(at + 1));
         Diagnostic::error(Code::ConfigSyntax, format!("this is not YAML: {}", error.info())).at(place, "").into()
     }
 
