@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Catalogue;
 use crate::{Code, Diagnostic, Diagnostics};
 
-/// The name of a file that overrides the catalogue: in `tidegate` of the user's configuration folder, and in [`PROJECT_FOLDER`] of a
+/// The name of a file that overrides the catalogue: in `tidegate` of the user's configuration folder, and in `.tidegate` of a
 /// workspace.
 pub const FILE: &str = "thread_events.toml";
 
