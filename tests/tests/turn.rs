@@ -73,7 +73,7 @@ async fn turn(session: &Session, words: &str) -> (TurnReport, Vec<Event>) {
 }
 
 /// What differs from run to run or from server to server: ids, times, tokens, cuts.
-const PASSING: [&str; 14] = [
+const PASSING: [&str; 15] = [
     "call_id",
     "chunk_index",
     "discarded_bytes",
@@ -88,6 +88,7 @@ const PASSING: [&str; 14] = [
     "tokens_discarded",
     "tokens_estimated",
     "usage",
+    "workspace",
 ];
 
 /// Events as records, without what is passing. Reports of extensions about rules are not awaited, so they are at the
@@ -118,6 +119,10 @@ fn without_passing(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|key, _| !PASSING.contains(&key.as_str()));
+            // One server signs its reasoning, the others give none.
+            if let Some(Value::Array(blocks)) = fields.get_mut("blocks") {
+                blocks.retain(|block| block["signature"].is_null());
+            }
             fields.values_mut().for_each(without_passing);
         }
         Value::Array(items) => items.iter_mut().for_each(without_passing),

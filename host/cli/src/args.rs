@@ -109,6 +109,11 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Print settings that come with the program
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
     /// Check that the provider answers, plugins load, callbacks can be called and rules can fire
     Doctor(Doctor),
     /// Print the completion script for a shell
@@ -220,6 +225,26 @@ pub(crate) enum SessionCommand {
         #[arg(required = true, value_name = "ID")]
         sessions: Vec<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the default of a file that can override it
+    Show {
+        /// Print the defaults of the program: the only ones so far
+        #[arg(long, required = true)]
+        defaults: bool,
+        /// The file whose default is printed
+        #[arg(value_enum, default_value_t = DefaultFile::ThreadEvents)]
+        file: DefaultFile,
+    },
+}
+
+/// A file whose default comes with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DefaultFile {
+    /// The catalogue of thread events: `.tidegate/thread_events.toml` overrides it
+    ThreadEvents,
 }
 
 #[derive(Debug, Subcommand)]

@@ -31,7 +31,7 @@ use clap::Parser;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::args::{Args, Command, PluginCommand};
+use crate::args::{Args, Command, ConfigCommand, DefaultFile, PluginCommand};
 use crate::exit::{Exit, Failure};
 use crate::telemetry::Export;
 
@@ -103,6 +103,12 @@ async fn dispatch(args: Args, export: &Export) -> Result<Exit, Failure> {
         Command::Plugin { command: PluginCommand::Build { folder, watch: false } } => plugin::build(&folder),
         Command::Plugin { command: PluginCommand::Build { folder, watch: true } } => watch::build(&folder),
         Command::Explain { prompt, json } => explain::prompt(&args.common, &prompt, json).await,
+        Command::Config { command: ConfigCommand::Show { defaults: _, file: DefaultFile::ThreadEvents } } => {
+            let mut out = screen::out();
+            std::io::Write::write_all(&mut out, tidegate::default_thread_events().as_bytes())?;
+            std::io::Write::flush(&mut out)?;
+            Ok(Exit::Completed)
+        }
         Command::Session { command } => session::run(&args.common, command),
         Command::State { command } => state::run(&args.common, command).await,
         Command::Rules { command } => rules::run(&args.common, command).await,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tidegate::{
-    CancellationToken, Event, EventKind, Host, Metrics, Operator, Session, SessionId, SessionOptions, StatePlace, Subscription, TurnReport,
-    TurnStatus, transcript,
+    CancellationToken, Event, EventKind, Host, Metrics, Operator, Session, SessionId, SessionOptions, StatePlace,
+    Subscription, TurnReport, TurnStatus, transcript,
 };
 use tokio::sync::{mpsc, watch};
 

@@ -152,7 +152,11 @@ fn follow(store: &TranscriptStore, id: &SessionId, json: bool) -> Result<Exit, F
     let mut out = screen::out();
     for entry in store.read(id)?.records::<transcript::Record>().follow(|| true) {
         let record = entry?.record;
-        if json { screen::json(&as_json(&record)?)? } else { view.print(&mut out, &record)? }
+        if json {
+            screen::json(&as_json(&record)?)?
+        } else {
+            view.print(&mut out, &record)?
+        }
         out.flush()?;
     }
     Ok(Exit::Completed)
@@ -199,7 +203,12 @@ fn repair(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {
     let repair = store.repair(id)?;
     let mut out = screen::out();
     let kept = say::count(repair.kept, "record", "records");
-    writeln!(out, "{}: {kept} kept, {} removed", flat(id.as_str()), say::count(repair.dropped.len() as u64, "line", "lines"))?;
+    writeln!(
+        out,
+        "{}: {kept} kept, {} removed",
+        flat(id.as_str()),
+        say::count(repair.dropped.len() as u64, "line", "lines")
+    )?;
     for line in &repair.dropped {
         writeln!(out, "  line {} is removed: {}", line.line, flat(&line.reason))?;
     }

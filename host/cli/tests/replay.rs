@@ -154,11 +154,11 @@ fn a_reminder_that_was_never_delivered_is_none() {
     record("cognition_out", (1, 1, 0), json!({"text": "WORD", "is_partial": false}));
     for (attempt, partial) in [(1, true), (2, true), (2, false)] {
         let place = (1, 2, attempt);
-        let evidence = json!({"end": 4});
+        let evidence = json!({"pattern": "WORD", "text": "WORD", "start": 0, "end": 4, "line": 1});
         record(
             "rule_fired",
             place,
-            json!({"rule": "prose", "stream": "text", "action": "remind", "evidence": evidence}),
+            json!({"rule": "prose", "stream": "text", "action": "remind", "first": true, "again": false, "evidence": evidence}),
         );
         let blocks = json!([{"stream": "text", "bytes": 4, "complete": !partial}]);
         record("cognition_out", place, json!({"text": "WORD", "is_partial": partial, "blocks": blocks}));
@@ -314,7 +314,7 @@ fn nothing_in_a_file_is_passed_over_in_silence() {
         (
             "part.jsonl",
             format!("{}\n{{\"type\": \"turn_start\"}}\n", lines[0]),
-            "part.jsonl, line 2: is not a record: `thread_id`",
+            "part.jsonl, line 2: is not a record: missing field `seq`",
         ),
         ("other.jsonl", "{\"a\": 1}\n".to_owned(), "other.jsonl, line 1: is neither the first line of a recording"),
         ("empty.jsonl", "\n".to_owned(), "empty.jsonl: is empty"),

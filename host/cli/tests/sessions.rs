@@ -72,7 +72,8 @@ fn a_session_is_recorded_and_continues() {
     assert_eq!(of("thread_completed").last().unwrap()["payload"]["cost"]["turns"], 3);
 
     let shown = out(&place.run(&["session", "show", id]));
-    for part in ["Turn 1", "› Write one", "● write_file", "Written.", "Turn 3", "› More", "Third.", "resumed by input"] {
+    for part in ["Turn 1", "› Write one", "● write_file", "Written.", "Turn 3", "› More", "Third.", "resumed by input"]
+    {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let turn = out(&place.run(&["session", "show", id, "--turn", "2"]));
@@ -157,7 +158,11 @@ fn a_damaged_transcript_is_refused_until_it_is_repaired() {
     answer(&place, &[&[Say::Text("Two.")]]);
     let output = place.run(&["run", "--resume", "s", "second"]);
     assert_eq!((code(&output), out(&output).as_str()), (0, "Two.\n"), "{}", err(&output));
-    assert!(err(&output).contains("the last record of the transcript was not complete: 15 bytes were removed"), "{}", err(&output));
+    assert!(
+        err(&output).contains("the last record of the transcript was not complete: 15 bytes were removed"),
+        "{}",
+        err(&output)
+    );
 
     let text = std::fs::read_to_string(&file).unwrap();
     let mut lines: Vec<&str> = text.lines().collect();

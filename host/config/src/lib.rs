@@ -34,8 +34,8 @@ mod rule_folders;
 pub mod rule_sources;
 mod schema;
 mod state;
-mod transcript;
 mod switch;
+mod transcript;
 mod typed;
 
 use std::path::Path;
@@ -45,7 +45,7 @@ pub use diagnostic::{Diagnostics, in_one_line, render};
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 pub use guidance::Guidance;
 pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
-pub use operator::{Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings};
+pub use operator::{CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings};
 pub use permission::{BadPermission, PermissionRule};
 pub use plugin::{ConfiguredPlugin, duplicate};
 pub use prompt_text::{MAX_PROMPT_BYTES, prompt_digest};
@@ -56,8 +56,8 @@ pub use rule_files::{
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
 pub use schema::{event_schema, manifest_schema, operator_schema};
 pub use state::{StatePlace, StateSettings};
-pub use transcript::TranscriptSettings;
 pub use switch::{SwitchError, Switched, switch_plugin};
+pub use transcript::TranscriptSettings;
 
 /// The name of the operator's file in a workspace.
 pub const OPERATOR_FILE: &str = "tidegate.toml";

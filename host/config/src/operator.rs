@@ -13,7 +13,8 @@ use crate::rule_folders::RuleFolders;
 use crate::state::{StateSettings, check_state};
 use crate::transcript::TranscriptSettings;
 use crate::typed::{
-    self, LimitsFile, LimitsRequest, OnFailureWord, OperatorFile, PluginFile, PriorityFile, ProviderFile,
+    self, CompactionFile, LimitsFile, LimitsRequest, OnFailureWord, OperatorFile, PluginFile, PriorityFile,
+    ProviderFile,
 };
 use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Location, PermissionRule, SourceFile};
 
@@ -42,6 +43,8 @@ pub struct Operator {
     pub state: StateSettings,
     /// Whether sessions are recorded, and where.
     pub transcript: TranscriptSettings,
+    /// When the older part of a conversation is summarised.
+    pub compaction: CompactionSettings,
     /// The limits of a turn.
     pub turn: TurnSettings,
 }
@@ -148,6 +151,26 @@ pub struct TurnSettings {
     pub max_retries: u32,
 }
 
+/// When the older part of a conversation is summarised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompactionSettings {
+    /// Whether it is.
+    pub enabled: bool,
+    /// Tokens that the model takes; `None`: derived from its name.
+    pub context_tokens: Option<u64>,
+    /// The share of them, in percent, at which it is summarised.
+    pub at_percent: u32,
+    /// How many of the last turns are not summarised.
+    pub keep_turns: u32,
+}
+
+impl CompactionSettings {
+    fn of(typed: &CompactionFile) -> Self {
+        let CompactionFile { enabled, context_tokens, at_percent, keep_turns } = *typed;
+        Self { enabled, context_tokens, at_percent, keep_turns }
+    }
+}
+
 impl Default for Operator {
     fn default() -> Self {
         let typed = OperatorFile::default();
@@ -163,6 +186,7 @@ impl Default for Operator {
             limits: PluginLimits::of(&typed.limits),
             state: StateSettings::of(&typed.state, Path::new("")),
             transcript: TranscriptSettings::of(&typed.transcript, Path::new("")),
+            compaction: CompactionSettings::of(&typed.compaction),
             turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
         }
     }
@@ -209,6 +233,7 @@ impl Operator {
             limits: PluginLimits::of(&typed.limits),
             state: StateSettings::of(&typed.state, folder),
             transcript: TranscriptSettings::of(&typed.transcript, folder),
+            compaction: CompactionSettings::of(&typed.compaction),
             turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
         })
     }

@@ -10,17 +10,8 @@ use flow::{EventKind, SourceFile};
 use tidegate_config::events::{Catalogue, Required, Variables, defaults};
 
 /// Types of the specification whose events the program does not emit yet.
-const WITHOUT_KIND: [&str; 9] = [
-    "child_thread_failed",
-    "child_thread_started",
-    "context_compaction_end",
-    "context_compaction_start",
-    "input_received",
-    "limit_escalation_requested",
-    "schema_violation",
-    "thread_resumed",
-    "thread_suspended",
-];
+const WITHOUT_KIND: [&str; 4] =
+    ["child_thread_failed", "child_thread_started", "limit_escalation_requested", "thread_suspended"];
 
 fn source(name: &str, text: &str) -> Arc<SourceFile> {
     SourceFile::new(Path::new(name), text)
@@ -119,8 +110,8 @@ fn a_session_can_be_rebuilt_from_the_required_types() {
         .filter(|(_, of)| of.required == Required::Always)
         .map(|(name, _)| name.as_str())
         .collect();
-    let expected = "child_thread_started cognition_in cognition_out context_compaction_end custom_message input_received \
-                    limit_escalation_requested steering_message step_finish step_start thread_resumed thread_started \
+    let expected = "child_thread_started cognition_in cognition_out context_compaction_end custom_message history_replaced \
+                    input_received limit_escalation_requested steering_message step_finish step_start thread_resumed thread_started \
                     thread_suspended tool_call_result tool_call_start tool_confirmation_requested tool_confirmation_resolved \
                     ttsr_injection ttsr_rearmed turn_finish turn_start";
     assert_eq!(required.join(" "), expected);

@@ -156,7 +156,7 @@ fn value(about: &Value) -> String {
     if let Some(words) = about["enum"].as_array() {
         return words.iter().map(|word| format!("`{word}`").replace('"', "")).collect::<Vec<_>>().join(", ");
     }
-    let kind = about["type"].as_str().unwrap();
+    let kind = about["type"].as_str().unwrap_or("string or object");
     match (kind, about["items"]["type"].as_str(), about["properties"].as_object()) {
         ("array", Some(items), _) => format!("list of {items}s"),
         (_, _, Some(members)) => {

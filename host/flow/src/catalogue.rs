@@ -114,6 +114,9 @@ const REPORT_ERRORS: &[&str] = &[
     "state_lost",
     "child_thread_failed",
     "schema_violation",
+    "step_finish",
+    "journal_failed",
+    "context_compaction_end",
 ];
 
 impl EventTraits {

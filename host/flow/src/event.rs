@@ -113,7 +113,7 @@ pub enum Retained {
     Answer,
     /// The first bytes of its text, as a message of the model.
     Start {
-        /// How many.
+        /// How many bytes of the text.
         bytes: u64,
     },
     /// All of its text, followed by a blank line and `[Stream interrupted: ERROR]`.
@@ -246,6 +246,8 @@ pub struct CallbackReport {
     pub callback: CallbackKind,
     /// The result of the call.
     pub outcome: CallbackOutcome,
+    /// How many calls these are: 1, or in a transcript more, of one turn, whose times are added.
+    pub calls: u32,
     /// How long it took, in nanoseconds; 0 where it was not called.
     pub nanos: u64,
     /// How many values of its state the extension has read since its last report. Callbacks that run at the same time share
@@ -256,7 +258,7 @@ pub struct CallbackReport {
 impl CallbackReport {
     /// A report of a call that took `nanos` nanoseconds.
     pub fn new(plugin: PluginId, callback: CallbackKind, outcome: CallbackOutcome, nanos: u64) -> Self {
-        Self { plugin, callback, outcome, nanos, state_reads: 0 }
+        Self { plugin, callback, outcome, calls: 1, nanos, state_reads: 0 }
     }
 
     /// The same report, of an extension that has read `reads` values of its state.

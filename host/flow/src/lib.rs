@@ -34,8 +34,8 @@ pub use delta::{BlockId, Delta, StopReason, Usage};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Label, Location, Severity, SourceFile, Subject};
 pub use error::ModelError;
 pub use event::{
-    AnswerBlock, CallbackOutcome, CallbackReport, Event, EventKind, EventView, HoldOutcome, Partial, Retained, RunPosition,
-    StepEnd, TurnStatus,
+    AnswerBlock, CallbackOutcome, CallbackReport, Event, EventKind, EventView, HoldOutcome, Partial, Retained,
+    RunPosition, StepEnd, TurnStatus,
 };
 pub use extension::{
     Annotation, CallFailure, Callback, CallbackKind, DEFAULT_PRIORITY, FailureCause, InputAnswer, ModelOutput,

@@ -80,6 +80,7 @@ impl SessionMetrics {
             | Kind::InputReceived { .. }
             | Kind::HistoryReplaced { .. }
             | Kind::JournalFailed { .. }
+            | Kind::SchemaViolation { .. }
             | Kind::ContextCompactionStart { .. }
             | Kind::ContextCompactionEnd { .. }
             | Kind::CognitionIn { .. }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use expect_test::expect_file;
 use flow::{
-    Action, BreakerScope, BreakerState, CallbackOutcome, ErrorClass, EventKind, RegistrationAction, StepEnd, ToolOutcome,
-    TurnStatus,
+    Action, BreakerScope, BreakerState, CallbackOutcome, ErrorClass, EventKind, RegistrationAction, StepEnd,
+    ToolOutcome, TurnStatus,
 };
 use support::*;
 use tidegate_metrics::{METRICS, MetricValue, Metrics};

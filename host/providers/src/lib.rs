@@ -16,6 +16,7 @@ mod http;
 mod limits;
 mod loose;
 mod model;
+mod models;
 mod openai_chat;
 mod openai_responses;
 mod recording;
@@ -27,6 +28,7 @@ pub use self::config::{HttpConfig, ProviderConfig, ProviderError, ReplayConfig, 
 pub use self::decode::AnswerDecoder;
 pub use self::limits::AnswerLimits;
 pub use self::model::encode;
+pub use self::models::context_tokens;
 pub use self::recording::{
     Expect, RecordedAnswer, RecordedEnd, RecordedFire, RecordedRules, RecordingError, RecordingReader, RecordingWriter,
     RequestNumber,

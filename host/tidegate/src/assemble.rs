@@ -148,6 +148,15 @@ pub(crate) const DEFAULT_SYSTEM: &str = "You are a careful assistant that works 
 you are given. Read before you change; change only what was asked; say plainly what you did and what you could not do. \
 Messages in <system-interrupt> and <system-reminder> come from the host, which enforces the rules of this project.";
 
+/// When conversations are summarised. Where the context of the model is not known: never.
+fn compaction(operator: &Operator) -> Option<turn::Compaction> {
+    let settings = operator.compaction;
+    let known = || operator.provider.model.as_deref().and_then(providers::context_tokens);
+    let context_tokens = settings.context_tokens.or_else(known).filter(|_| settings.enabled)?;
+    let at = f64::from(settings.at_percent) / 100.0;
+    Some(turn::Compaction { context_tokens, at, keep_turns: settings.keep_turns })
+}
+
 /// What a turn is given. What rules add to the system prompt comes from the rules, at the start of each turn.
 pub(crate) fn turn(
     operator: &Operator,
@@ -163,7 +172,7 @@ pub(crate) fn turn(
         max_tokens: operator.provider.max_tokens,
         max_steps: operator.turn.max_steps,
         max_retries: operator.turn.max_retries,
-        compaction: None,
+        compaction: compaction(operator),
         live: true,
         workspace: workspace.display().to_string(),
     }

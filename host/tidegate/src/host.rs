@@ -7,8 +7,8 @@ use config::rule_sources;
 use config::{Operator, PermissionRule};
 use metrics::Metrics;
 use providers::{ProviderConfig, Secret};
-use store::TranscriptStore;
 use sandbox::EngineOptions;
+use store::TranscriptStore;
 use turn::SystemClock;
 use turn::ports::{Clock, Confirm, Model, StateAdmin, StateStore};
 

@@ -72,11 +72,12 @@ mod turns;
 struct OtelPage;
 
 pub use assemble::tool_specs;
+pub use config::events::defaults as default_thread_events;
 pub use config::{
-    BadPermission, BuildKind, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE, Manifest, NamedFolder,
-    OPERATOR_FILE, OnProblem, Operator, PermissionRule, PluginEntry, PluginLimits, Provider, RuleFolders, SettingDecl,
-    StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings, TurnSettings,
-    render as render_diagnostic, switch_plugin,
+    BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE,
+    Manifest, NamedFolder, OPERATOR_FILE, OnProblem, Operator, PermissionRule, PluginEntry, PluginLimits, Provider,
+    RuleFolders, SettingDecl, StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings,
+    TranscriptSettings, TurnSettings, render as render_diagnostic, switch_plugin,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
@@ -90,10 +91,10 @@ pub use flow::{
     ExtensionPrompt, FailureCause, HoldOutcome, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label,
     Location, Message, ModelError, NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission,
     PermissionMode, PluginId, Position, Power, Preview, Prompt, PromptAddition, PromptText, ProvidedTool, ProviderKind,
-    Registered, Registration, RegistrationAction, Retained, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord,
-    RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, StateTest, StepEnd, StateValue, StopReason,
-    StreamKind, Subject, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput,
-    ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
+    Registered, Registration, RegistrationAction, Retained, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource,
+    RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, StateTest, StateValue,
+    StepEnd, StopReason, StreamKind, Subject, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ToolCall,
+    ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
@@ -118,16 +119,17 @@ pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
 pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem};
 pub use session::{Input, Session, TurnRunning};
 pub use store::{
-    DiskStore, DroppedLine, ForkedFrom, LastRecord, MemoryStore, RedisOptions, RedisStore, Repair, StoreOptions, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader,
-    TranscriptStore, TranscriptSummary,
+    DiskStore, DroppedLine, ForkedFrom, LastRecord, MemoryStore, RedisOptions, RedisStore, Repair, StoreOptions,
+    TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore, TranscriptSummary,
 };
 pub use tools::{DiskFiles, ToolsError};
 pub use turn::ports::{
-    AnswerLog, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, JournalError, KeptRules, Model, ModelStream, PluginSummary,
-    PreparedCall, Progress, Question, RuleRecords, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin,
-    StateBatch, StateChange, StateEntry, StateError, StateLifetime, StateStore, StoredState, Tools,
+    AnswerLog, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, JournalError, KeptRules, Model, ModelStream,
+    PluginSummary, PreparedCall, Progress, Question, RuleRecords, SessionList, SessionState, SessionSummary,
+    ShownSession, StateAdmin, StateBatch, StateChange, StateEntry, StateError, StateLifetime, StateStore, StoredState,
+    Tools,
 };
 pub use turn::{
-    CancellationToken, MemoryRecords, RuleMetrics, SPANS, Subscription, SystemClock, TurnReport, transcript,
+    CancellationToken, Compaction, MemoryRecords, RuleMetrics, SPANS, Subscription, SystemClock, TurnReport, transcript,
 };
 pub use turns::Turn;

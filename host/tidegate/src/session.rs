@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use config::events::Variables;
 use flow::{EventKind, Message, PluginId, SessionId, TurnStatus};
 use store::TranscriptStore;
 use tokio::runtime::Handle;
@@ -104,7 +105,10 @@ impl Session {
         let runtime = Handle::try_current().map_err(|_| HostError::NoRuntime)?;
         let id = options.id.clone().unwrap_or_else(new_session_id);
         let recorded = match transcripts {
-            Some(store) => Some(transcripts::record(store, id.clone()).await?),
+            Some(store) => {
+                let variables = Variables::of(&plugins.loaded().shared.operator);
+                Some(transcripts::record(store, id.clone(), options.workspace.clone(), variables).await?)
+            }
             None => None,
         };
         let is_resumed = recorded.as_ref().is_some_and(|recorded| recorded.resumed.is_some());

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use config::TranscriptSettings;
+use config::events::{Catalogue, Variables};
 use flow::SessionId;
-use store::{FileJournal, RecordAll, StoreOptions, TranscriptError, TranscriptStore};
+use store::emission::EmissionPolicy;
+use store::{FileJournal, StoreOptions, TranscriptError, TranscriptStore};
 use turn::ports::{Clock, JournalError};
 use turn::transcript::{Rebuild, Record, Resumed};
 
@@ -26,10 +28,7 @@ pub(crate) struct Recorded {
 ///
 /// # Errors
 /// The folder cannot be used.
-pub(crate) fn open(
-    settings: &TranscriptSettings,
-    clock: Arc<dyn Clock>,
-) -> Result<Option<TranscriptStore>, HostError> {
+pub(crate) fn open(settings: &TranscriptSettings, clock: Arc<dyn Clock>) -> Result<Option<TranscriptStore>, HostError> {
     if settings.enabled != Some(true) {
         return Ok(None);
     }
@@ -47,10 +46,17 @@ fn default_folder() -> Option<PathBuf> {
 /// Opens the transcript of a session for writing, and rebuilds what is recorded in it.
 ///
 /// # Errors
-/// Another process has it, a line is damaged, or the conversation cannot be rebuilt.
-pub(crate) async fn record(store: TranscriptStore, id: SessionId) -> Result<Recorded, HostError> {
+/// The catalogue of events of the workspace is wrong, another process has the transcript, a line is damaged, or the conversation cannot be
+/// rebuilt.
+pub(crate) async fn record(
+    store: TranscriptStore,
+    id: SessionId,
+    workspace: PathBuf,
+    variables: Variables,
+) -> Result<Recorded, HostError> {
     blocking(move || {
-        let opened = store.open(&id, Arc::new(RecordAll))?;
+        let catalogue = Catalogue::load(&workspace)?.for_session(&variables);
+        let opened = store.open(&id, Arc::new(EmissionPolicy::new(catalogue)))?;
         let mut notices = Vec::new();
         if opened.torn_bytes > 0 {
             notices.push(format!(
@@ -104,9 +110,13 @@ pub(crate) fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> 
             continue;
         }
         match store.remove(&session.id) {
-            Ok(()) => tracing::info!(session = session.id.as_str(), "removed: its transcript is older than `keep_days`"),
+            Ok(()) => {
+                tracing::info!(session = session.id.as_str(), "removed: its transcript is older than `keep_days`")
+            }
             Err(TranscriptError::Forked { .. }) => {}
-            Err(error) => tracing::warn!(session = session.id.as_str(), "cannot be removed, although it is old: {error}"),
+            Err(error) => {
+                tracing::warn!(session = session.id.as_str(), "cannot be removed, although it is old: {error}")
+            }
         }
     }
     Ok(())

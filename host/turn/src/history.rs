@@ -39,7 +39,8 @@ impl Messages {
     /// Messages that remain keep their numbers.
     fn replace(&mut self, messages: Vec<Arc<Message>>) {
         let all = std::mem::take(&mut self.all);
-        let turns: HashMap<*const Message, u32> = all.iter().map(Arc::as_ptr).zip(std::mem::take(&mut self.turns)).collect();
+        let turns: HashMap<*const Message, u32> =
+            all.iter().map(Arc::as_ptr).zip(std::mem::take(&mut self.turns)).collect();
         let before = std::mem::take(&mut self.visible);
         let known: HashMap<*const Message, u64> =
             before.iter().map(|(number, message)| (Arc::as_ptr(message), *number)).collect();

@@ -316,7 +316,9 @@ impl<'a> Turn<'a> {
         let reminded = self.remind().await;
         self.report.stop = Some(stop.clone());
         self.spending.end_step();
-        self.session.hub.emit(EventKind::StepFinish { usage: self.spending.step, end: StepEnd::Answered(stop.clone()) });
+        self.session
+            .hub
+            .emit(EventKind::StepFinish { usage: self.spending.step, end: StepEnd::Answered(stop.clone()) });
         Ok(!calls.is_empty() || reminded || stop == StopReason::Pause)
     }
 

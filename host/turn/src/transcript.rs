@@ -44,7 +44,7 @@ pub struct Record {
     pub step: u32,
     /// The attempt in the step, from 1; 0 before the first.
     pub attempt: u32,
-    /// What happened.
+    /// The type, and what is to be said about it.
     #[serde(flatten)]
     pub body: Body,
 }
@@ -80,7 +80,7 @@ pub enum RecordError {
     /// The payload of a known type is not as that type requires.
     #[error("the payload of `{kind}` is not valid: {error}")]
     Payload {
-        /// The type.
+        /// The type of the record.
         kind: String,
         /// What is wrong with it.
         error: serde_json::Error,
@@ -105,9 +105,9 @@ macro_rules! bodies {
             /// A type that this version does not know.
             #[serde(untagged)]
             Unknown {
-                /// The type.
+                /// The name of the type.
                 r#type: String,
-                /// Its payload.
+                /// Its payload, as it is in the record.
                 payload: Value,
             },
         }
@@ -180,6 +180,7 @@ bodies! {
     ExtensionWithheld(ExtensionWithheld) = "extension_withheld",
     ExtensionState(ExtensionState) = "extension_state",
     StateLost(Notice) = "state_lost",
+    SchemaViolation(SchemaViolation) = "schema_violation",
     JournalFailed(JournalFailed) = "journal_failed",
     ExtensionLog(ExtensionLog) = "extension_log",
     Notice(Notice) = "notice",

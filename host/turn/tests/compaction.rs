@@ -51,7 +51,11 @@ async fn older_turns_are_summarised_when_the_context_is_filled() {
 
     let asked = scene.model.request(2);
     assert_eq!(asked.len(), 1, "the conversation is one message of data: {asked:?}");
-    assert!(asked[0].1.starts_with("User: first\n\nAssistant: one one") && !asked[0].1.contains("second"), "{}", asked[0].1);
+    assert!(
+        asked[0].1.starts_with("User: first\n\nAssistant: one one") && !asked[0].1.contains("second"),
+        "{}",
+        asked[0].1
+    );
     let next = scene.model.request(3);
     let roles: Vec<Role> = next.iter().map(|(role, _)| *role).collect();
     assert_eq!(roles, [Role::User, Role::User, Role::Assistant, Role::User]);
@@ -97,14 +101,8 @@ async fn where_no_summary_can_be_made_the_conversation_stays() {
 /// The reminder of a rule is summarised away: the rule may fire again.
 #[tokio::test(start_paused = true)]
 async fn rules_whose_reminders_are_gone_may_fire_again() {
-    let scripts = vec![
-        text("BAD", 5),
-        long("one "),
-        long("two "),
-        text("They counted.", 5),
-        text("BAD", 5),
-        text("Good.", 5),
-    ];
+    let scripts =
+        vec![text("BAD", 5), long("one "), long("two "), text("They counted.", 5), text("BAD", 5), text("Good.", 5)];
     let mut scene = scene(scripts, 600, 2);
     let (report, _) = scene.turn("first").await;
     assert_eq!(report.interrupts, 1);

@@ -75,7 +75,12 @@ async fn after_the_last_retry_the_error_is_the_turns() {
             _ => None,
         });
         assert_eq!(scheduled, [(1, 1000), (2, 2000), (3, 4000)][..asked - 1]);
-        assert_eq!(find(&events, |kind| matches!(kind, EventKind::TurnFinish { status: TurnStatus::Failed { .. } }).then_some(())).len(), 1);
+        assert_eq!(
+            find(&events, |kind| matches!(kind, EventKind::TurnFinish { status: TurnStatus::Failed { .. } })
+                .then_some(()))
+            .len(),
+            1
+        );
     }
 }
 

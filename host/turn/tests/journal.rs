@@ -158,7 +158,11 @@ async fn a_full_disk_ends_the_turn() {
                 if let Some(report) = poll(&mut turn).await {
                     break report;
                 }
-                if passed == barriers { disk.fail() } else { disk.write() }
+                if passed == barriers {
+                    disk.fail()
+                } else {
+                    disk.write()
+                }
                 passed += 1;
             }
         };

@@ -8,8 +8,8 @@ use flow::{Action, Event, EventKind, Message, RuleRecord, SessionId, StreamKind}
 use rules::RuleSet;
 use tidegate_kit::{Edited, Scene, ScriptedModel, calls, drain, rule_set, text};
 use tidegate_turn as turn;
-use turn::transcript::Record;
 use turn::ports::{BoxFuture, KeptRules, RuleRecords, RuleUpdate};
+use turn::transcript::Record;
 use turn::{CancellationToken, MemoryRecords, Session};
 
 const WRITE: &str = r#"{"path":"src/a.ts","content":"a FORBIDDEN thing"}"#;
@@ -128,7 +128,9 @@ fn a_damaged_transcript_says_what_is_left_out() {
         let evidence = r#"{"pattern":"","text":"","start":0,"end":0,"line":1}"#;
         let counts = r#""turn":0,"tokens_discarded":0,"tokens_estimated":false"#;
         let words = format!(r#""rule":"r","action":"remind","stream":"{stream}","hash":"{hash}""#);
-        line(&format!(r#"{{"rules":["r"],"discarded_bytes":0,"records":[{{{words},{counts},"evidence":{evidence}}}]}}"#))
+        line(&format!(
+            r#"{{"rules":["r"],"discarded_bytes":0,"records":[{{{words},{counts},"evidence":{evidence}}}]}}"#
+        ))
     };
     let records = [record("ears", "ff").unwrap(), record("text", "no").unwrap(), record("tool", "ff").unwrap()];
     let (kept, problems) = turn::transcript::kept_rules(&records);

@@ -87,7 +87,11 @@ impl View {
                 writeln!(to, "{}", dim(format!("  {}{why}", flat(&finish.status))))
             }
             Body::Unknown { r#type, .. } => {
-                writeln!(to, "{}", dim(format!("  a record of the type `{}`, which this version does not know", flat(r#type))))
+                writeln!(
+                    to,
+                    "{}",
+                    dim(format!("  a record of the type `{}`, which this version does not know", flat(r#type)))
+                )
             }
             _ => Ok(()),
         }
@@ -97,7 +101,11 @@ impl View {
         let text = answer.shown.as_deref().unwrap_or(&answer.text);
         if answer.is_partial {
             let error = answer.error.as_deref().unwrap_or_default();
-            writeln!(to, "{}", out(style::DIM, &format!("  a partial answer of {} bytes: {}", answer.text.len(), flat(error))))?;
+            writeln!(
+                to,
+                "{}",
+                out(style::DIM, &format!("  a partial answer of {} bytes: {}", answer.text.len(), flat(error)))
+            )?;
             if answer.retained == "nothing" {
                 return Ok(());
             }

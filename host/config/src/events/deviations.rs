@@ -14,12 +14,13 @@ pub struct Deviation {
 }
 
 /// All deviations, in the order of the types. A test compares them with the specification's own file.
-pub const DEVIATIONS: [Deviation; 8] = [
+pub const DEVIATIONS: [Deviation; 9] = [
     Deviation {
         event_type: "thread_cancelled",
         key: "description",
         differs: true,
-        reason: "A turn is also cancelled by a front end and by a signal. The file, `cancel` in the session's folder, is one of three ways.",
+        reason: "Threads are also cancelled by a front end and by a signal, and the event is about the thread: a turn that is cancelled ends \
+                 with `turn_finish`.",
     },
     Deviation {
         event_type: "step_finish",
@@ -34,6 +35,13 @@ pub const DEVIATIONS: [Deviation; 8] = [
         reason: "`cancelled` is added: a step that was cancelled has its `step_finish`, too.",
     },
     Deviation {
+        event_type: "cognition_in",
+        key: "payload_schema.properties.role.enum",
+        differs: true,
+        reason: "`assistant` is added: the kept start of a stopped answer joins the conversation as a message of its own where the model \
+                 cannot continue from it.",
+    },
+    Deviation {
         event_type: "cognition_out_delta",
         key: "emit_config.throttle",
         differs: false,
@@ -44,8 +52,8 @@ pub const DEVIATIONS: [Deviation; 8] = [
         event_type: "cognition_reasoning",
         key: "criticality",
         differs: false,
-        reason: "It is kept like a critical event where `required_if` is fulfilled: a provider that signs its reasoning accepts the \
-                 history only with it.",
+        reason: "It is kept like a critical event where `required_if` is fulfilled, and always where it stays in the conversation \
+                 (`retained`): a provider that signs its reasoning accepts the history only with it.",
     },
     Deviation {
         event_type: "tool_call_progress",
@@ -89,7 +97,9 @@ mod tests {
         let head = if text.contains("schema_version") { "" } else { "schema_version: 1.0.0\n" };
         let source = SourceFile::new(path, format!("{head}{text}"));
         let tree = yaml::read(&source).unwrap();
-        let (document, _) = Document::of_tree::<CatalogueFile>(&source, tree, <CatalogueFile as crate::schema::TypedFile>::schema()).unwrap();
+        let (document, _) =
+            Document::of_tree::<CatalogueFile>(&source, tree, <CatalogueFile as crate::schema::TypedFile>::schema())
+                .unwrap();
         (document.decode().unwrap(), source)
     }
 
@@ -143,7 +153,8 @@ mod tests {
         assert!(found.0.iter().all(|one| one.code == Code::EventsUnsafe), "{found}");
         let lines: Vec<String> = found.0.iter().map(|one| one.location().unwrap().line().to_string()).collect();
         let messages: Vec<&str> = found.0.iter().map(|one| one.message.as_str()).collect();
-        assert_eq!(lines.len(), 2, "{messages:?}");
-        assert!(messages[0].contains("`step_finish`") && messages[1].contains("`limit_escalation_requested`"));
+        assert_eq!(lines.len(), 3, "{messages:?}");
+        let types = ["`step_finish`", "`cognition_in`", "`limit_escalation_requested`"];
+        assert!(messages.iter().zip(types).all(|(message, of)| message.contains(of)), "{messages:?}");
     }
 }

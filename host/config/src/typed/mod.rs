@@ -14,6 +14,7 @@ pub(crate) use events::{AggregateWord, CatalogueFile, EmitFile, EventTypeFile, L
 pub use events::{Durability, Fallback};
 pub(crate) use manifest::{LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
 pub(crate) use operator::{
-    LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, ShellFile, StateFile, TranscriptFile,
+    CompactionFile, LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, ShellFile, StateFile,
+    TranscriptFile,
 };
 pub(crate) use rules::RulesFile;

@@ -30,6 +30,8 @@ pub(crate) struct OperatorFile {
     pub(crate) state: StateFile,
     /// Transcripts: whether sessions are recorded, where, and for how long.
     pub(crate) transcript: TranscriptFile,
+    /// Compaction: when the model summarises the older part of a conversation.
+    pub(crate) compaction: CompactionFile,
     /// The limits of a turn.
     pub(crate) turn: TurnFile,
 }
@@ -291,6 +293,30 @@ pub(crate) struct TranscriptFile {
 impl Default for TranscriptFile {
     fn default() -> Self {
         Self { enabled: None, folder: None, keep_days: 30 }
+    }
+}
+
+/// Compaction: when the model summarises the older part of a conversation, between two steps.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct CompactionFile {
+    /// Whether conversations are summarised. Without it, a conversation that exceeds the model's context ends with the provider's error.
+    pub(crate) enabled: bool,
+    /// How many tokens the model takes, prompt and answer together. Default: derived from the model's name; an unknown model is not
+    /// compacted.
+    #[schemars(range(min = 1_000, max = 1_000_000_000))]
+    pub(crate) context_tokens: Option<u64>,
+    /// The share of the context, in percent, at which the conversation is summarised.
+    #[schemars(range(min = 10, max = 100))]
+    pub(crate) at_percent: u32,
+    /// How many of the last turns are not summarised, the current one included.
+    #[schemars(range(min = 1, max = 1_000))]
+    pub(crate) keep_turns: u32,
+}
+
+impl Default for CompactionFile {
+    fn default() -> Self {
+        Self { enabled: true, context_tokens: None, at_percent: 80, keep_turns: 2 }
     }
 }
 

@@ -433,6 +433,13 @@ events! {
         /// Why, and what it means.
         message: String,
     } = "state_lost",
+    /// `schema_violation`: the payload of an event contradicts the schema of its type, so this is recorded in its place.
+    SchemaViolation {
+        /// The type of the event.
+        event_type: String,
+        /// What is wrong, each with where: a JSON pointer.
+        problems: Vec<(String, String)>,
+    } = "schema_violation",
     /// `journal_failed`: the transcript cannot be written any more. What follows the last recorded event is not in it.
     JournalFailed {
         /// Why, and the remedy.

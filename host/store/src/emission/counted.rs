@@ -51,6 +51,7 @@ impl Counted {
 
 /// Adds a report to those of the same callback. The outcome is the one that did most: a change, else a pass, else a skipped call.
 fn add(known: &mut CallbackReport, report: &CallbackReport) {
+    known.calls = known.calls.saturating_add(report.calls);
     known.nanos = known.nanos.saturating_add(report.nanos);
     known.state_reads = known.state_reads.saturating_add(report.state_reads);
     if weight(&report.outcome) > weight(&known.outcome) {

@@ -1,6 +1,6 @@
 //! What the state machine has to know about kinds of events: the only place that looks into them.
 
-use flow::{CallId, CallbackOutcome, Event, EventKind, ToolOutcome, TurnStatus};
+use flow::{CallId, CallbackOutcome, Event, EventKind, StepEnd, ToolOutcome, TurnStatus};
 
 /// Whether an event reports an error. The end of a thread does where its last turn has failed.
 pub(super) fn reports_error(kind: &EventKind, has_failed: bool) -> bool {
@@ -15,9 +15,18 @@ pub(super) fn reports_error(kind: &EventKind, has_failed: bool) -> bool {
         EventKind::ThreadError { .. }
         | EventKind::ErrorClassified { .. }
         | EventKind::ExtensionWithheld { .. }
-        | EventKind::StateLost { .. } => true,
+        | EventKind::StateLost { .. }
+        | EventKind::SchemaViolation { .. }
+        | EventKind::JournalFailed { .. } => true,
+        EventKind::StepFinish { end, .. } => *end == StepEnd::Failed,
+        EventKind::ContextCompactionEnd { error, .. } => error.is_some(),
         _ => false,
     }
+}
+
+/// Whether the conversation cannot be rebuilt without an event, whatever its type's level is: reasoning that a provider requires back.
+pub(super) fn is_needed(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::CognitionReasoning { retained: true, .. })
 }
 
 /// Whether an event contains what was accumulated until an interruption.
@@ -33,9 +42,9 @@ pub(super) fn has_failed(kind: &EventKind) -> Option<bool> {
     }
 }
 
-/// How far a call is, from 0 to 100. No tool of this version reports a number.
-pub(super) fn progress(_: &EventKind) -> Option<f64> {
-    None
+/// How far a call is, from 0 to 100, where its tool knows.
+pub(super) fn progress(kind: &EventKind) -> Option<f64> {
+    if let EventKind::ToolCallProgress { percent, .. } = kind { *percent } else { None }
 }
 
 /// The call that an event reports the progress of.

@@ -28,45 +28,49 @@ mod validator;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use flow::{Aggregate, Event, EventCatalogue, EventKind, EventType};
+use serde_json::Value;
 use turn::ports::Durability;
 
 use self::counted::Counted;
 use self::milestones::Milestones;
 use self::throttle::Throttle;
 pub use self::validator::{InvalidSchema, Problem, Validator, Violation};
+use crate::transcript::{EventFilter, EventPolicy};
 
 /// The catalogue of one session, for its journal.
 #[derive(Clone, Debug)]
 pub struct EmissionPolicy {
     catalogue: Arc<EventCatalogue>,
+    validator: Arc<OnceLock<Option<Validator>>>,
 }
 
 /// What is recorded of the events of one thread.
 #[derive(Debug)]
 pub struct Emission {
     catalogue: Arc<EventCatalogue>,
+    /// Made on the thread that writes the transcript: that takes some milliseconds, once for all threads with the catalogue.
+    validator: Arc<OnceLock<Option<Validator>>>,
     throttle: Throttle,
     milestones: Milestones,
     counted: Counted,
     /// The last turn that ended has failed.
     has_failed: bool,
-    /// How far an event is, from 0 to 100.
-    progress: fn(&EventKind) -> Option<f64>,
 }
 
 impl EmissionPolicy {
     /// A policy that applies this catalogue.
     pub fn new(catalogue: EventCatalogue) -> Self {
-        Self { catalogue: Arc::new(catalogue) }
+        Self { catalogue: Arc::new(catalogue), validator: Arc::default() }
     }
 
     /// Whether the turn and subscribers wait for events of this kind. A type that the catalogue does not have is critical: what
     /// nobody has decided about is not lost.
     pub fn durability(&self, kind: &EventKind) -> Durability {
         match self.catalogue.get(kind.name()) {
+            _ if kinds::is_needed(kind) => Durability::Critical,
             Some(of) if !of.critical || !of.enabled => Durability::Droppable,
             Some(_) | None => Durability::Critical,
         }
@@ -76,11 +80,45 @@ impl EmissionPolicy {
     pub fn filter(&self) -> Emission {
         Emission {
             catalogue: Arc::clone(&self.catalogue),
+            validator: Arc::clone(&self.validator),
             throttle: Throttle::default(),
             milestones: Milestones::default(),
             counted: Counted::default(),
             has_failed: false,
-            progress: kinds::progress,
+        }
+    }
+}
+
+impl EventPolicy for EmissionPolicy {
+    fn durability(&self, kind: &EventKind) -> Durability {
+        Self::durability(self, kind)
+    }
+
+    fn filter(&self) -> Box<dyn EventFilter> {
+        Box::new(Self::filter(self))
+    }
+}
+
+impl EventFilter for Emission {
+    fn prepare(&mut self) {
+        self.validator.get_or_init(|| {
+            let made = Validator::new(&self.catalogue);
+            made.inspect_err(|error| tracing::error!("payloads of events are not checked: {error}")).ok()
+        });
+    }
+
+    fn take(&mut self, event: Event, out: &mut Vec<Event>) {
+        Self::take(self, event, out);
+    }
+
+    fn flush(&mut self, out: &mut Vec<Event>) {
+        Self::flush(self, out);
+    }
+
+    fn checked<'t>(&self, event_type: &'t str, payload: Value) -> (&'t str, Value) {
+        match self.validator.get() {
+            Some(Some(validator)) => validator.checked(event_type, payload),
+            Some(None) | None => (event_type, payload),
         }
     }
 }
@@ -91,11 +129,12 @@ impl Emission {
         self.counted.turn_began(event.place.turn, out);
         let catalogue = Arc::clone(&self.catalogue);
         let of = catalogue.get(event.kind.name());
-        let is_recorded = of.is_none_or(|of| self.is_recorded(of, &event.kind));
+        let is_needed = kinds::is_needed(&event.kind);
+        let is_recorded = is_needed || of.is_none_or(|of| self.is_recorded(of, &event.kind));
         self.has_failed = kinds::has_failed(&event.kind).unwrap_or(self.has_failed);
         match of {
             _ if !is_recorded => {}
-            Some(of) if !of.critical => self.take_droppable(of, event, out),
+            Some(of) if !of.critical && !is_needed => self.take_droppable(of, event, out),
             Some(_) | None => self.take_critical(event, out),
         }
     }
@@ -133,7 +172,7 @@ impl Emission {
         if of.aggregate == Aggregate::Turn && kinds::can_be_counted(&event.kind) {
             return self.counted.take(event);
         }
-        let progress = (self.progress)(&event.kind).filter(|_| !of.milestones.is_empty());
+        let progress = kinds::progress(&event.kind).filter(|_| !of.milestones.is_empty());
         match (progress, kinds::call(&event.kind)) {
             (Some(progress), Some(call)) => {
                 let call = call.clone();

@@ -108,14 +108,23 @@ pub(super) fn head(line: &[u8]) -> Result<RecordHead<'_>, String> {
     serde_json::from_str(line).map_err(|error| format!("it is not a record: {error}"))
 }
 
-/// Writes the line of a record: the one place where an event becomes what is on the disk.
-pub(super) fn write_line(thread_id: &str, seq: u64, dropped: u64, event: &Event, out: &mut Vec<u8>) {
+/// Writes the line of a record: the one place where an event becomes what is on the disk. `checked` returns the type and the payload
+/// to write.
+pub(super) fn write_line(
+    thread_id: &str,
+    (seq, dropped): (u64, u64),
+    event: &Event,
+    checked: impl FnOnce(&str, serde_json::Value) -> (String, serde_json::Value),
+    out: &mut Vec<u8>,
+) {
     let mut record = turn::transcript::record(event, thread_id);
     record["seq"] = seq.into();
     record["event"] = event.seq.into();
     if dropped > 0 {
         record["dropped"] = dropped.into();
     }
+    let (kind, payload) = checked(event.kind.name(), record["payload"].take());
+    (record["type"], record["payload"]) = (kind.into(), payload);
     out.extend_from_slice(record.to_string().as_bytes());
     out.push(b'\n');
 }

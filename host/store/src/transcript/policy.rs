@@ -1,6 +1,7 @@
 //! Which events are recorded: what the catalogue of events decides for a transcript.
 
 use flow::{Event, EventKind};
+use serde_json::Value;
 use turn::ports::Durability;
 
 /// Decides which events are critical, and what is recorded of the others. One policy serves all threads.
@@ -16,12 +17,21 @@ pub trait EventPolicy: Send + Sync {
 /// Throttles, joins or aggregates the events of one thread. It is called on the thread that writes the transcript, which is allowed to
 /// take its time.
 pub trait EventFilter: Send {
+    /// Called once before the first event.
+    fn prepare(&mut self) {}
+
     /// Takes the next event, in order, and pushes what is to be recorded now. A critical event must be pushed at once, after what was
     /// held back. The others can be held back, changed or left out.
     fn take(&mut self, event: Event, out: &mut Vec<Event>);
 
     /// Pushes what is still held back: no event follows.
     fn flush(&mut self, out: &mut Vec<Event>);
+
+    /// Returns the type and the payload of the record to write: those given, or what is to be recorded in their place because the
+    /// payload is not valid. By default, payloads are not checked.
+    fn checked<'t>(&self, event_type: &'t str, payload: Value) -> (&'t str, Value) {
+        (event_type, payload)
+    }
 }
 
 /// Records every event. Chunks of text, progress, reports of callbacks, plugins' logs and state, and held bytes are

@@ -66,6 +66,7 @@ impl Writer {
     }
 
     fn write_all(mut self) {
+        self.lines.filter.prepare();
         loop {
             let batch = self.shared.queue.take();
             if batch.announce {
@@ -147,7 +148,12 @@ impl LineWriter {
     fn add_lines(&mut self) {
         for event in self.recorded.drain(..) {
             let dropped = std::mem::take(&mut self.dropped);
-            write_line(&self.thread_id, self.next_seq, dropped, &event, &mut self.buffer);
+            let filter = &*self.filter;
+            let checked = |kind: &str, payload| {
+                let (kind, payload) = filter.checked(kind, payload);
+                (kind.to_owned(), payload)
+            };
+            write_line(&self.thread_id, (self.next_seq, dropped), &event, checked, &mut self.buffer);
             self.next_seq += 1;
         }
     }

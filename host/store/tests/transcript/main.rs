@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flow::{Event, EventKind, RunPosition, SessionId, TurnStatus};
+use flow::{Event, EventKind, Message, RunPosition, SessionId, TurnStatus};
 use tidegate_kit::Still;
 use tidegate_store::{OpenedTranscript, Record, RecordAll, TranscriptError, TranscriptStore};
 use turn::ports::Journal as _;
@@ -32,7 +32,7 @@ fn turn(number: u32, first_event: u64) -> Vec<Event> {
     let text = format!("input {number}\nwith a second line");
     let kinds = [
         EventKind::TurnStart,
-        EventKind::CognitionIn { message: std::sync::Arc::new(flow::Message::user(text)) },
+        EventKind::CognitionIn { message: Arc::new(Message::user(text)) },
         EventKind::CognitionOutDelta { text: format!("answer {number}, part ä\u{1f600}"), index: 0 },
         EventKind::Notice { message: "x".repeat(number as usize * 10) },
         EventKind::TurnFinish { status: TurnStatus::Completed },

@@ -9,7 +9,8 @@ use crate::support::{Answer, Scripted, builder, texts};
 
 /// A host that records its sessions in this folder.
 async fn host(folder: &TempDir) -> Host {
-    let toml = format!("[transcript]\nenabled = true\nfolder = {:?}\n", folder.path().join("sessions").display().to_string());
+    let toml =
+        format!("[transcript]\nenabled = true\nfolder = {:?}\n", folder.path().join("sessions").display().to_string());
     builder(&toml).open().await.unwrap()
 }
 
@@ -107,4 +108,42 @@ async fn sessions_that_nobody_used_for_long_are_removed() {
     );
     builder(&toml).open().await.unwrap();
     assert!(!file.exists());
+}
+
+/// A long conversation is summarised by the model, as the operator has set it, and continues from the summary, also in another host.
+#[tokio::test]
+async fn a_compacted_conversation_continues_from_its_summary() {
+    let folder = TempDir::new().unwrap();
+    let long = "A long answer. ".repeat(60).leak();
+    let model =
+        Scripted::new([Answer::Text(long), Answer::Text("One."), Answer::Text("It was long."), Answer::Text("Two.")]);
+    let toml = format!(
+        "[transcript]\nenabled = true\nfolder = {:?}\n[compaction]\ncontext_tokens = 1_000\nat_percent = 20\n",
+        folder.path().join("sessions").display().to_string()
+    );
+    let host = builder(&toml).open().await.unwrap();
+    let session = host.session(options(&folder, &model)).await.unwrap();
+    for input in ["first", "second", "third"] {
+        session.prompt(input).report().await;
+    }
+    let history = texts(&session.history());
+    assert!(history[0].ends_with("\n\nIt was long."), "{history:?}");
+    assert_eq!(history[1..], ["second", "One.", "third", "Two."]);
+    assert!(model.requests()[2][0].contains("Assistant: A long answer."), "what is summarised is one message");
+    session.close();
+    session.closed().await;
+    let again = builder(&toml).open().await.unwrap().session(options(&folder, &model)).await.unwrap();
+    assert_eq!(texts(&again.history()), history);
+}
+
+/// What is wrong with the project's catalogue of events is an error with its place, before anything is recorded.
+#[tokio::test]
+async fn a_catalogue_of_events_that_is_wrong_is_refused() {
+    let folder = TempDir::new().unwrap();
+    std::fs::create_dir_all(folder.path().join(".tidegate")).unwrap();
+    let text = "schema_version = \"1.0.0\"\n[event_types.notice]\ncriticality = \"criticl\"\n";
+    std::fs::write(folder.path().join(".tidegate/thread_events.toml"), text).unwrap();
+    let error = host(&folder).await.session(options(&folder, &Scripted::new([]))).await.unwrap_err();
+    let HostError::Config(found) = error else { panic!("{error}") };
+    assert!(found.to_string().contains("thread_events.toml:3"), "{found}");
 }

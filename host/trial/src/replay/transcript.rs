@@ -213,7 +213,12 @@ impl Pending {
 
 fn fired(found: RuleFired) -> Result<PastFire, String> {
     let word = found.stream;
-    let call = || Ok::<_, String>((CallId::new(found.call_id.ok_or("`call_id` is missing")?), found.tool.ok_or("`tool` is missing")?));
+    let call = || {
+        Ok::<_, String>((
+            CallId::new(found.call_id.ok_or("`call_id` is missing")?),
+            found.tool.ok_or("`tool` is missing")?,
+        ))
+    };
     let stream = StreamKind::read(&word, call).ok_or_else(|| format!("`{word}` is not a stream"))??;
     Ok(PastFire { rule: found.rule, stream, action: found.action, end: Some(found.evidence.end), tokens: None })
 }

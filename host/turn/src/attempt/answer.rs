@@ -11,8 +11,8 @@ use rules::ContextMode;
 
 use super::{Stopped, Surface};
 use crate::events::Hub;
-use crate::transcript;
 use crate::ports::EventSink;
+use crate::transcript;
 
 /// What was received of one attempt so far.
 #[derive(Debug, Default)]

@@ -61,13 +61,13 @@ pub enum JournalError {
     /// The disk is full.
     #[error("the transcript {path} cannot be written: the disk is full; free some space and resume the session")]
     Full {
-        /// Its path.
+        /// The path of the transcript.
         path: String,
     },
     /// It cannot be written or read for another reason.
     #[error("the transcript {path}: {reason}")]
     Unusable {
-        /// Its path.
+        /// The path of the transcript.
         path: String,
         /// The cause, and the remedy if there is one.
         reason: String,
@@ -75,7 +75,7 @@ pub enum JournalError {
     /// A line that is not the last one is not a valid record.
     #[error("the transcript {path}, line {line}: {reason}; `tidegate session repair` keeps what can be recovered")]
     Invalid {
-        /// Its path.
+        /// The path of the transcript.
         path: String,
         /// The line, from 1.
         line: u64,

@@ -8,8 +8,8 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use flow::{
-    BlockOrigin, Delta, EventKind, Message, ModelError, Origin, Part, Prompt, Role, StopReason, StreamKind, SystemBlock,
-    Usage,
+    BlockOrigin, Delta, EventKind, Message, ModelError, Origin, Part, Prompt, Role, StopReason, StreamKind,
+    SystemBlock, Usage,
 };
 
 use super::Turn;
@@ -53,7 +53,12 @@ impl Turn<'_> {
             Ok(summary) => (Some(summary), None),
             Err(error) => (None, Some(error.message)),
         };
-        self.session.hub.emit(EventKind::ContextCompactionEnd { summary: summary.clone(), prune_before_turn, kept, error });
+        self.session.hub.emit(EventKind::ContextCompactionEnd {
+            summary: summary.clone(),
+            prune_before_turn,
+            kept,
+            error,
+        });
         if let Some(summary) = summary {
             let mut left = vec![Arc::new(summary_message(&summary))];
             left.extend_from_slice(&messages[cut..]);
@@ -102,7 +107,8 @@ impl Turn<'_> {
         match stop {
             Some(StopReason::EndTurn | StopReason::StopSequence) if !summary.trim().is_empty() => Ok(summary),
             stop => {
-                let how = stop.map_or_else(|| "is not complete".to_owned(), |stop| format!("ended with {}", stop.as_str()));
+                let how =
+                    stop.map_or_else(|| "is not complete".to_owned(), |stop| format!("ended with {}", stop.as_str()));
                 Err(ModelError::new(flow::ErrorClass::Permanent, format!("the summary {how}")))
             }
         }

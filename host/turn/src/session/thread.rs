@@ -30,11 +30,11 @@ pub(crate) struct Thread {
 
 /// What a turn begins.
 pub(super) enum Begin {
-    /// The thread.
+    /// It is the first turn of the thread.
     Started,
-    /// The thread in this process; it was resumed by this.
+    /// It is the first turn of a thread that this resumed.
     Resumed(String),
-    /// Only itself.
+    /// It is one of several in this process.
     Running,
 }
 

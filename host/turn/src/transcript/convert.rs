@@ -37,10 +37,9 @@ impl Body {
                 let cost = payload::Cost { turns: *turns, tokens, duration_seconds };
                 Self::ThreadCompleted(payload::ThreadCompleted { cost, tokens: self::tokens(usage) })
             }
-            Kind::ThreadError { class, message } => Self::ThreadError(payload::ThreadError {
-                category: class.as_str().to_owned(),
-                error: message.clone(),
-            }),
+            Kind::ThreadError { class, message } => {
+                Self::ThreadError(payload::ThreadError { category: class.as_str().to_owned(), error: message.clone() })
+            }
             Kind::ThreadCancelled { by } => {
                 Self::ThreadCancelled(payload::ThreadCancelled { cancelled_by: by.clone() })
             }
@@ -247,10 +246,8 @@ impl Body {
                 })
             }
             Kind::ExtensionPrompt(prompt) => {
-                let text = |one: &flow::PromptText| payload::PromptText {
-                    place: one.place.clone(),
-                    text: one.text.clone(),
-                };
+                let text =
+                    |one: &flow::PromptText| payload::PromptText { place: one.place.clone(), text: one.text.clone() };
                 Self::ExtensionPrompt(payload::ExtensionPrompt {
                     extension_id: prompt.plugin.as_str().to_owned(),
                     changed: prompt.changed,
@@ -292,6 +289,14 @@ impl Body {
                 })
             }
             Kind::StateLost { message } => Self::StateLost(payload::Notice { message: message.clone() }),
+            Kind::SchemaViolation { event_type, problems } => {
+                let problem = |(path, message): &(String, String)| payload::SchemaProblem {
+                    path: path.clone(),
+                    message: message.clone(),
+                };
+                let problems = problems.iter().map(problem).collect();
+                Self::SchemaViolation(payload::SchemaViolation { event_type: event_type.clone(), problems })
+            }
             Kind::JournalFailed { message, recorded } => {
                 Self::JournalFailed(payload::JournalFailed { message: message.clone(), recorded: *recorded })
             }
@@ -439,6 +444,7 @@ fn callback(report: &CallbackReport) -> payload::ExtensionCallback {
     payload::ExtensionCallback {
         extension_id: report.plugin.as_str().to_owned(),
         callback: report.callback.as_str().to_owned(),
+        calls: Some(report.calls).filter(|calls| *calls > 1),
         duration_us: report.nanos as f64 / 1000.0,
         outcome: report.outcome.as_str().to_owned(),
         reason,
@@ -484,8 +490,7 @@ fn total(usage: &Usage) -> Option<u64> {
 }
 
 fn preview(preview: &Preview) -> payload::Preview {
-    let argument =
-        |one: &flow::Argument| payload::Argument { name: one.name.clone(), value: one.value.clone() };
+    let argument = |one: &flow::Argument| payload::Argument { name: one.name.clone(), value: one.value.clone() };
     payload::Preview {
         arguments: preview.arguments.iter().map(argument).collect(),
         diff: preview.diff.clone(),

@@ -23,9 +23,9 @@ pub struct MessageRecord {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// The user.
+    /// The person who uses the session, or the program.
     User,
-    /// The model.
+    /// The model, in an answer.
     Model,
     /// The host itself: reminders of stream rules, results of tools.
     Host,
@@ -47,7 +47,7 @@ pub enum Author {
 pub enum PartRecord {
     /// Text of the author.
     Text {
-        /// The text.
+        /// The text of this part.
         text: String,
     },
     /// The model's reasoning.
@@ -106,9 +106,7 @@ impl Author {
             Origin::Model => Self::Model,
             Origin::Host => Self::Host,
             Origin::Plugin(id) => Self::Extension(id.as_str().to_owned()),
-            Origin::Addition(id) => {
-                Self::Addition { extension_id: id.plugin.as_str().to_owned(), index: id.index }
-            }
+            Origin::Addition(id) => Self::Addition { extension_id: id.plugin.as_str().to_owned(), index: id.index },
         }
     }
 
@@ -133,16 +131,12 @@ impl PartRecord {
             Part::Thinking { text, signature, redacted } => {
                 Self::Thinking { text: text.clone(), signature: signature.clone(), redacted: *redacted }
             }
-            Part::ToolCall(ToolCall { id, name, arguments }) => Self::ToolCall {
-                call_id: id.as_str().to_owned(),
-                tool: name.clone(),
-                arguments: arguments.clone(),
-            },
-            Part::ToolResult(ToolResult { call, content, is_error }) => Self::ToolResult {
-                call_id: call.as_str().to_owned(),
-                content: content.clone(),
-                is_error: *is_error,
-            },
+            Part::ToolCall(ToolCall { id, name, arguments }) => {
+                Self::ToolCall { call_id: id.as_str().to_owned(), tool: name.clone(), arguments: arguments.clone() }
+            }
+            Part::ToolResult(ToolResult { call, content, is_error }) => {
+                Self::ToolResult { call_id: call.as_str().to_owned(), content: content.clone(), is_error: *is_error }
+            }
         }
     }
 
@@ -162,8 +156,5 @@ impl PartRecord {
 
 /// The role of a word.
 pub(super) fn role(word: &str) -> Result<Role, &'static str> {
-    [Role::System, Role::User, Role::Assistant, Role::Tool]
-        .into_iter()
-        .find(|role| role.as_str() == word)
-        .ok_or("role")
+    [Role::System, Role::User, Role::Assistant, Role::Tool].into_iter().find(|role| role.as_str() == word).ok_or("role")
 }

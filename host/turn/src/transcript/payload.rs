@@ -58,7 +58,7 @@ payloads! {
     /// The payload of an event that has nothing to add to its type.
     Empty {}
 
-    /// `thread_started`.
+    /// The payload of `thread_started`.
     ThreadStarted {
         /// What runs: the agent's name.
         directive: String,
@@ -74,7 +74,7 @@ payloads! {
         workspace: String,
     }
 
-    /// `thread_resumed`.
+    /// The payload of `thread_resumed`.
     ThreadResumed {
         /// `input` or `approval`.
         resumed_by: String,
@@ -86,7 +86,7 @@ payloads! {
         model: String,
     }
 
-    /// `thread_completed`.
+    /// The payload of `thread_completed`.
     ThreadCompleted {
         /// What the thread took.
         cost: Cost,
@@ -116,7 +116,7 @@ payloads! {
         cache_write_tokens: Option<u64>,
     }
 
-    /// `thread_error`.
+    /// The payload of `thread_error`.
     ThreadError {
         /// The class of the error.
         category: String,
@@ -124,13 +124,13 @@ payloads! {
         error: String,
     }
 
-    /// `thread_cancelled`.
+    /// The payload of `thread_cancelled`.
     ThreadCancelled {
         /// Who or what stopped it.
         cancelled_by: String,
     }
 
-    /// `turn_finish`.
+    /// The payload of `turn_finish`.
     TurnFinish {
         /// `completed`, `rejected`, `stopped_by_rule`, `cancelled`, `failed` or `step_limit`.
         status: String,
@@ -148,13 +148,13 @@ payloads! {
         steps: Option<u32>,
     }
 
-    /// `step_start`.
+    /// The payload of `step_start`.
     StepStart {
         /// The number of the step in the thread, from 1.
         turn_number: u32,
     }
 
-    /// `step_finish`.
+    /// The payload of `step_finish`.
     StepFinish {
         /// What it cost, in US dollars; absent where no price is known.
         cost: Option<f64>,
@@ -166,7 +166,7 @@ payloads! {
         stop_reason: Option<String>,
     }
 
-    /// `input_received`, `cognition_in` and `steering_message`.
+    /// The payload of `input_received`, `cognition_in` and `steering_message`.
     Spoken {
         /// The text, joined.
         text: String,
@@ -180,7 +180,7 @@ payloads! {
         parts: Option<Vec<PartRecord>>,
     }
 
-    /// `cognition_out`.
+    /// The payload of `cognition_out`.
     CognitionOut {
         /// The text as the model wrote it, as far as it was received.
         text: String,
@@ -192,8 +192,10 @@ payloads! {
         /// What the user has seen of it, where that is neither the text nor its start.
         shown: Option<String>,
         /// It did not come to its end.
+        #[serde(default)]
         is_partial: bool,
         /// Its text was cut off.
+        #[serde(default)]
         truncated: bool,
         /// Of a partial answer: the cause.
         error: Option<String>,
@@ -240,23 +242,23 @@ payloads! {
 
     /// What an extension noted about an answer.
     Note {
-        /// The extension.
+        /// The id of the extension.
         extension_id: String,
         /// The key of the note.
         key: String,
-        /// Its value.
+        /// The value of the note.
         value: Value,
     }
 
     /// What an extension made of the text of an answer.
     Rewrite {
-        /// The extension.
+        /// The id of the extension.
         extension_id: String,
         /// The new text.
         text: String,
     }
 
-    /// `cognition_out_delta`.
+    /// The payload of `cognition_out_delta`.
     CognitionOutDelta {
         /// The text that was shown.
         text: String,
@@ -264,26 +266,28 @@ payloads! {
         chunk_index: u32,
     }
 
-    /// `cognition_reasoning`.
+    /// The payload of `cognition_reasoning`.
     CognitionReasoning {
         /// The reasoning of the answer that follows, its blocks joined.
         text: String,
         /// It did not come to its end.
+        #[serde(default)]
         is_partial: bool,
         /// The stream was interrupted before it came to its end.
+        #[serde(default)]
         was_interrupted: bool,
         /// It stays in the conversation with its answer.
         #[serde(default)]
         retained: bool,
     }
 
-    /// `cognition_reasoning_delta`.
+    /// The payload of `cognition_reasoning_delta`.
     CognitionReasoningDelta {
         /// The text that was shown.
         text: String,
     }
 
-    /// `tool_call_start`.
+    /// The payload of `tool_call_start`.
     ToolCallStart {
         /// The tool's name.
         tool: String,
@@ -293,9 +297,9 @@ payloads! {
         input: Value,
     }
 
-    /// `tool_call_progress`.
+    /// The payload of `tool_call_progress`.
     ToolCallProgress {
-        /// The call.
+        /// The id of the call.
         call_id: String,
         /// From 0 to 100; absent where the tool does not know.
         progress: Option<f64>,
@@ -303,9 +307,9 @@ payloads! {
         message: String,
     }
 
-    /// `tool_call_result`.
+    /// The payload of `tool_call_result`.
     ToolCallResult {
-        /// The call.
+        /// The id of the call.
         call_id: String,
         /// The tool's name.
         tool: String,
@@ -323,9 +327,9 @@ payloads! {
         waited_ms: Option<u64>,
     }
 
-    /// `tool_confirmation_requested`.
+    /// The payload of `tool_confirmation_requested`.
     ToolConfirmationRequested {
-        /// The call.
+        /// The id of the call.
         call_id: String,
         /// The tool's name.
         tool: String,
@@ -349,35 +353,35 @@ payloads! {
 
     /// One decoded argument.
     Argument {
-        /// Its key.
+        /// The key of the argument.
         name: String,
         /// A string as it is, anything else as JSON.
         value: String,
     }
 
-    /// `tool_confirmation_resolved`.
+    /// The payload of `tool_confirmation_resolved`.
     ToolConfirmationResolved {
-        /// The call.
+        /// The id of the call.
         call_id: String,
-        /// The decision.
+        /// Whether the call may run.
         approved: bool,
         /// Of a denial: the reason, which the model reads.
         reason: Option<String>,
     }
 
-    /// `error_classified`.
+    /// The payload of `error_classified`.
     ErrorClassified {
         /// The provider's word, or the HTTP status, or `unknown`.
         error_code: String,
-        /// The class.
+        /// The class of the error.
         category: String,
         /// Whether the request may be sent again.
         retryable: bool,
-        /// `{"message": "…"}`.
+        /// More about it: `{"message": "…"}`.
         metadata: Value,
     }
 
-    /// `retry_scheduled`.
+    /// The payload of `retry_scheduled`.
     RetryScheduled {
         /// The number of this retry, from 1.
         retry: u32,
@@ -389,7 +393,7 @@ payloads! {
         asked_by_provider: bool,
     }
 
-    /// `retry_succeeded`.
+    /// The payload of `retry_succeeded`.
     RetrySucceeded {
         /// The error that made it necessary.
         original_error: String,
@@ -399,9 +403,9 @@ payloads! {
         total_delay_ms: u64,
     }
 
-    /// `rule_fired`.
+    /// The payload of `rule_fired`.
     RuleFired {
-        /// The rule.
+        /// The name of the rule.
         rule: String,
         /// `text`, `thinking` or `tool`.
         stream: String,
@@ -439,7 +443,7 @@ payloads! {
         unread: Option<bool>,
     }
 
-    /// `rule_hold_released`.
+    /// The payload of `rule_hold_released`.
     RuleHoldReleased {
         /// On which stream.
         stream: String,
@@ -449,7 +453,7 @@ payloads! {
         bound: String,
     }
 
-    /// `rule_held`.
+    /// The payload of `rule_held`.
     RuleHeld {
         /// On which stream.
         stream: String,
@@ -465,7 +469,7 @@ payloads! {
         outcome: String,
     }
 
-    /// `ttsr_injection`.
+    /// The payload of `ttsr_injection`.
     TtsrInjection {
         /// Names of the rules, each once.
         rules: Vec<String>,
@@ -477,7 +481,7 @@ payloads! {
 
     /// A reminder that went to the model.
     Injected {
-        /// The rule.
+        /// The name of the rule.
         rule: String,
         /// 16 hexadecimal digits for what the rule matched on then.
         hash: String,
@@ -499,13 +503,13 @@ payloads! {
         tool: Option<String>,
     }
 
-    /// `ttsr_rearmed`.
+    /// The payload of `ttsr_rearmed`.
     TtsrRearmed {
         /// Names of the rules, each once.
         rules: Vec<String>,
     }
 
-    /// `rules_reloaded`.
+    /// The payload of `rules_reloaded`.
     RulesReloaded {
         /// Rules in use now.
         active: u64,
@@ -513,7 +517,7 @@ payloads! {
         notices: Vec<String>,
     }
 
-    /// `custom_message`.
+    /// The payload of `custom_message`.
     CustomMessage {
         /// What for, such as `ttsr-injection`.
         custom_type: String,
@@ -523,13 +527,13 @@ payloads! {
         hidden: bool,
     }
 
-    /// `history_replaced`.
+    /// The payload of `history_replaced`.
     HistoryReplaced {
         /// All messages of the conversation from now on.
         messages: Vec<MessageRecord>,
     }
 
-    /// `context_compaction_start`.
+    /// The payload of `context_compaction_start`.
     ContextCompactionStart {
         /// `context`: the conversation fills the configured share of the model's context.
         triggered_by: String,
@@ -539,7 +543,7 @@ payloads! {
         used_tokens: u64,
     }
 
-    /// `context_compaction_end`.
+    /// The payload of `context_compaction_end`.
     ContextCompactionEnd {
         /// The summary, as the model wrote it; absent where nothing has changed.
         summary: Option<String>,
@@ -551,11 +555,11 @@ payloads! {
         error: Option<String>,
     }
 
-    /// `extension_registered`.
+    /// The payload of `extension_registered`.
     ExtensionRegistered {
-        /// The extension.
+        /// The id of the extension.
         extension_id: String,
-        /// Its version.
+        /// The version of the extension.
         version: String,
         /// `register`, `enable` or `reload`.
         action: String,
@@ -573,19 +577,19 @@ payloads! {
         on_failure: String,
     }
 
-    /// `extension_unregistered`.
+    /// The payload of `extension_unregistered`.
     ExtensionUnregistered {
-        /// The extension.
+        /// The id of the extension.
         extension_id: String,
         /// `unregister` or `disable`.
         action: String,
-        /// Why.
+        /// Why it was removed.
         reason: String,
     }
 
-    /// `extension_prompt`.
+    /// The payload of `extension_prompt`.
     ExtensionPrompt {
-        /// The extension.
+        /// The id of the extension.
         extension_id: String,
         /// Another text of it was shown in the workspace before.
         changed: bool,
@@ -599,17 +603,19 @@ payloads! {
     PromptText {
         /// Where it goes.
         place: String,
-        /// The text.
+        /// The text as the model reads it.
         text: String,
     }
 
-    /// `extension_callback`.
+    /// The payload of `extension_callback`.
     ExtensionCallback {
-        /// The extension.
+        /// The id of the extension.
         extension_id: String,
         /// The callback's name.
         callback: String,
-        /// How long it took, in microseconds.
+        /// How many calls of the turn these are, where there are several.
+        calls: Option<u32>,
+        /// How long it took, in microseconds; of several calls together.
         duration_us: f64,
         /// `passed`, `changed`, `skipped`, `not_permitted`, `error` or `ignored`.
         outcome: String,
@@ -623,13 +629,13 @@ payloads! {
         state_reads: Option<u64>,
     }
 
-    /// `extension_tool`.
+    /// The payload of `extension_tool`.
     ExtensionTool {
-        /// The extension.
+        /// The id of the extension.
         extension_id: String,
         /// The tool's name.
         tool: String,
-        /// The call.
+        /// The id of the call.
         call_id: String,
         /// How long it took, in microseconds.
         duration_us: f64,
@@ -645,9 +651,9 @@ payloads! {
         state_reads: Option<u64>,
     }
 
-    /// `extension_breaker`.
+    /// The payload of `extension_breaker`.
     ExtensionBreaker {
-        /// The extension.
+        /// The id of the extension.
         extension_id: String,
         /// The callback whose call changed the state.
         callback: Option<String>,
@@ -663,9 +669,9 @@ payloads! {
         retry_after_ms: u64,
     }
 
-    /// `extension_withheld`.
+    /// The payload of `extension_withheld`.
     ExtensionWithheld {
-        /// The extension.
+        /// The id of the extension.
         extension_id: String,
         /// In which callback.
         callback: String,
@@ -675,9 +681,9 @@ payloads! {
         reason: String,
     }
 
-    /// `extension_state`.
+    /// The payload of `extension_state`.
     ExtensionState {
-        /// The extension.
+        /// The id of the extension.
         extension_id: String,
         /// `set`, `delete`, `clear`, `evict` or `roll_back`.
         operation: String,
@@ -687,23 +693,39 @@ payloads! {
         size_bytes: u64,
     }
 
-    /// `extension_log`.
+    /// The payload of `extension_log`.
     ExtensionLog {
-        /// The extension.
+        /// The id of the extension.
         extension_id: String,
         /// `trace`, `debug`, `info`, `warn` or `error`.
         level: String,
-        /// The line.
+        /// The line as the plugin wrote it.
         message: String,
     }
 
-    /// `notice`, `state_lost`.
+    /// The payload of `notice`, `state_lost`.
     Notice {
         /// The sentence for the person.
         message: String,
     }
 
-    /// `journal_failed`.
+    /// The payload of `schema_violation`.
+    SchemaViolation {
+        /// The type of the event whose payload is not valid.
+        event_type: String,
+        /// What is wrong with it.
+        problems: Vec<SchemaProblem>,
+    }
+
+    /// What is wrong with a payload.
+    SchemaProblem {
+        /// Where: a JSON pointer.
+        path: String,
+        /// What is wrong there.
+        message: String,
+    }
+
+    /// The payload of `journal_failed`.
     JournalFailed {
         /// Why, and the remedy.
         message: String,

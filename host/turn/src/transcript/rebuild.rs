@@ -49,7 +49,7 @@ pub struct Resumed {
 pub struct RebuildError {
     /// The number of the record.
     pub seq: u64,
-    /// Its type.
+    /// The type of the record.
     pub kind: String,
     /// What is wrong with it.
     pub problem: &'static str,
@@ -194,7 +194,9 @@ impl Rebuild {
             }
             "start" => {
                 let bytes = out.retained_bytes.and_then(|bytes| usize::try_from(bytes).ok());
-                Answer::partial_message(bytes.and_then(|bytes| out.text.get(..bytes)).ok_or("retained_bytes")?.to_owned())
+                Answer::partial_message(
+                    bytes.and_then(|bytes| out.text.get(..bytes)).ok_or("retained_bytes")?.to_owned(),
+                )
             }
             "marked" => Answer::marked_message(out.text.clone(), out.error.as_deref().ok_or("error")?),
             // What is kept on the screen of an answer continues with the next attempt.

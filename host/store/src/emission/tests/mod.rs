@@ -29,16 +29,9 @@ fn with_file(file: &str) -> EmissionPolicy {
     EmissionPolicy::new(catalogue.for_session(&variables))
 }
 
-/// The state machine of a policy for which the message of a progress report is its number.
+/// The state machine of a policy.
 fn emission(file: &str) -> Emission {
-    Emission { progress: number, ..policy(file).filter() }
-}
-
-fn number(kind: &EventKind) -> Option<f64> {
-    match kind {
-        EventKind::ToolCallProgress { message, .. } => message.parse().ok(),
-        _ => None,
-    }
+    policy(file).filter()
 }
 
 /// An event of the first turn; its number is its time, so that expectations are short.
@@ -47,7 +40,8 @@ fn at(at_ms: u64, kind: EventKind) -> Event {
 }
 
 fn progress(call: &str, message: &dyn ToString) -> EventKind {
-    EventKind::ToolCallProgress { call: CallId::new(call), message: message.to_string() }
+    let message = message.to_string();
+    EventKind::ToolCallProgress { call: CallId::new(call), percent: message.parse().ok(), message }
 }
 
 fn result(call: &str) -> EventKind {
@@ -58,7 +52,8 @@ fn result(call: &str) -> EventKind {
         reminder: None,
         diff: None,
         is_error: false,
-        duration_ms: 1,
+        duration_ms: Some(1),
+        waited_ms: None,
     }
 }
 
@@ -197,7 +192,7 @@ fn a_turn_without_an_end_is_counted_until_the_next_begins() {
 
 #[test]
 fn what_a_catalogue_switches_off_is_not_recorded() {
-    let reasoning = |interrupted| EventKind::CognitionReasoning { text: "r".to_owned(), interrupted };
+    let reasoning = |interrupted| EventKind::CognitionReasoning { text: "r".to_owned(), interrupted, retained: false };
     let completed = || EventKind::ThreadCompleted { turns: 1, usage: Usage::default(), duration_ms: 1 };
     let log =
         || EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: "info".to_owned(), message: "m".to_owned() };
@@ -253,10 +248,10 @@ fn the_traits_of_types_are_those_of_their_events() {
         failed(),
         EventKind::StateLost { message: "m".to_owned() },
         EventKind::ThreadError { class: ErrorClass::Permanent, message: "m".to_owned() },
-        EventKind::CognitionReasoning { text: String::new(), interrupted: true },
+        EventKind::CognitionReasoning { text: String::new(), interrupted: true, retained: false },
         EventKind::ThreadCompleted { turns: 1, usage: Usage::default(), duration_ms: 1 },
         EventKind::TurnStart,
-        EventKind::StepStart,
+        EventKind::StepStart { number: 1 },
         EventKind::Notice { message: "m".to_owned() },
         progress("a", &1),
         delta("a", 0),

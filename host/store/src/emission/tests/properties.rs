@@ -78,7 +78,7 @@ fn text(event: &Event) -> Option<&str> {
 
 fn report(event: &Event) -> Option<(&str, &str)> {
     match &event.kind {
-        EventKind::ToolCallProgress { call, message } => Some((call.as_str(), message)),
+        EventKind::ToolCallProgress { call, message, .. } => Some((call.as_str(), message)),
         _ => None,
     }
 }
