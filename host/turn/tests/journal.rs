@@ -159,9 +159,9 @@ async fn a_full_disk_ends_the_turn() {
                     break report;
                 }
                 if passed == barriers {
-                    disk.fail()
+                    disk.fail();
                 } else {
-                    disk.write()
+                    disk.write();
                 }
                 passed += 1;
             }

@@ -19,13 +19,14 @@ pub struct MessageRecord {
 }
 
 /// Who wrote a message, which is not the same as the role it is sent under.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
     /// The person who uses the session, or the program.
     User,
     /// The model, in an answer.
+    #[default]
     Model,
     /// The host itself: reminders of stream rules, results of tools.
     Host,

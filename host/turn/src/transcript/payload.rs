@@ -48,12 +48,6 @@ impl Absent for Preview {}
 impl Absent for Author {}
 impl<T> Absent for Vec<T> {}
 
-impl Default for Author {
-    fn default() -> Self {
-        Self::Model
-    }
-}
-
 payloads! {
     /// The payload of an event that has nothing to add to its type.
     Empty {}
