@@ -44,7 +44,9 @@ fn in_table(name: &str, table: &DeTable<'_>, spans: &mut Vec<Range<usize>>) {
     for (key, value) in table {
         // The key of a value in the state of a plugin is a name.
         let is_name = name == "state_value" && key.get_ref() == "key";
-        in_value(is_secret(key.get_ref()) && !is_name, key.get_ref(), value, spans);
+        // A header can contain a key whatever its name is.
+        let is_header = name == "headers";
+        in_value(is_header || (is_secret(key.get_ref()) && !is_name), key.get_ref(), value, spans);
     }
 }
 

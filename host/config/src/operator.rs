@@ -68,6 +68,12 @@ pub struct Provider {
     pub idle_timeout: Duration,
     /// Whether the model supports prefill; `None` = known by its name.
     pub prefill: Option<bool>,
+    /// Tokens for reasoning (Anthropic's format).
+    pub thinking_budget: Option<u32>,
+    /// How hard the model reasons (OpenAI's formats).
+    pub effort: Option<String>,
+    /// Headers of every request.
+    pub headers: BTreeMap<String, String>,
     /// The recording to replay; there is one exactly where `kind` is [`ProviderKind::Recording`].
     pub recording: Option<PathBuf>,
 }
@@ -255,6 +261,21 @@ fn check_provider(document: &mut Document<'_>, typed: &ProviderFile) {
         let message = "`recording` requires `kind = \"recording\"`";
         document.error(Code::ConfigRecording, &steps!["provider", "recording"], message, help);
     }
+    for (name, value) in &typed.headers {
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        let own = ["accept-encoding", "authorization", "content-length", "content-type", "host", "x-api-key"];
+        let problem = if name.is_empty() || !name.bytes().all(token) {
+            format!("`{name}` is not the name of a header")
+        } else if own.contains(&name.to_ascii_lowercase().as_str()) {
+            format!("the header `{name}` is set by the program")
+        } else if !value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte)) {
+            format!("the value of the header `{name}` has characters that a header cannot contain")
+        } else {
+            continue;
+        };
+        let help = "names have letters, digits and hyphens, values printable ASCII; a key goes into the variable of `api_key_env`";
+        document.error(Code::ConfigHeader, &steps!["provider", "headers", name.as_str()], problem, help);
+    }
     if typed.api_key_env.as_ref().is_some_and(|name| KeySource::of_variable(name).is_err()) {
         let help = "letters, digits and `_`, such as `ANTHROPIC_API_KEY`. If this is a key itself, put it into a variable \
                     and remove it from this file";
@@ -404,6 +425,9 @@ impl Provider {
             max_tokens: typed.max_tokens,
             connect_timeout: Duration::from_millis(typed.connect_timeout_ms),
             idle_timeout: Duration::from_millis(typed.idle_timeout_ms),
+            thinking_budget: typed.thinking_budget,
+            effort: typed.effort,
+            headers: typed.headers,
             prefill: typed.prefill,
             recording: typed.recording.map(|file| folder.join(file)),
         }

@@ -60,6 +60,14 @@ pub(crate) struct ProviderFile {
     /// Whether the model can continue a partial answer (prefill), which `context_mode = "rewind"` prefers.
     /// Default: derived from the model's name. Only Anthropic's format supports it.
     pub(crate) prefill: Option<bool>,
+    /// Tokens that the model may use for reasoning before it answers; Anthropic's format only.
+    #[schemars(range(min = 1_024, max = 4_294_967_295_u64))]
+    pub(crate) thinking_budget: Option<u32>,
+    /// How hard the model reasons, in the provider's words, such as `low`, `medium` or `high`; OpenAI's formats only.
+    #[schemars(length(min = 1))]
+    pub(crate) effort: Option<String>,
+    /// Headers that are sent with every request, by name. The key does not belong here: `api_key_env` names its variable.
+    pub(crate) headers: BTreeMap<String, String>,
     /// The recording to replay, relative to this file; only with `kind = "recording"`.
     pub(crate) recording: Option<String>,
 }
@@ -72,6 +80,9 @@ impl Default for ProviderFile {
             base_url: None,
             api_key_env: None,
             max_tokens: None,
+            thinking_budget: None,
+            effort: None,
+            headers: BTreeMap::new(),
             connect_timeout_ms: 10_000,
             idle_timeout_ms: 120_000,
             prefill: None,

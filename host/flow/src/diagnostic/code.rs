@@ -55,6 +55,8 @@ codes! {
         "The workspace is not a folder, or cannot be read."
     ConfigUnreadable "config-unreadable"
         "A file cannot be read, or is larger than the limit."
+    ConfigHeader "config-header"
+        "A header under `[provider]` has an invalid name or value, or is set by the program."
     ConfigSyntax "config-syntax"
         "The file is not valid TOML, or for an event catalogue in that form not valid YAML."
     ConfigUnknownKey "config-unknown-key"
