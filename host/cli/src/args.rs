@@ -90,7 +90,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: RulesCommand,
     },
-    /// List, show, follow, fork, repair and remove recorded sessions
+    /// List, show, follow, fork, cancel, repair and remove recorded sessions
     Session {
         #[command(subcommand)]
         command: SessionCommand,
@@ -212,6 +212,12 @@ pub(crate) enum SessionCommand {
         /// The id of the new session [default: a new one]
         #[arg(long, value_name = "ID")]
         id: Option<String>,
+    },
+    /// Cancel the turn that another process runs in a session
+    Cancel {
+        /// The id of the session, or the start of it
+        #[arg(value_name = "ID")]
+        session: String,
     },
     /// Remove the damaged lines of a transcript; the damaged file is kept next to it
     Repair {

@@ -136,7 +136,7 @@ async fn turn(session: &Session, prompt: String, cancel: &CancellationToken) -> 
     tokio::select! {
         biased;
         () = cancel.cancelled() => {
-            session.cancel();
+            session.cancel_by("a signal");
             report.await
         }
         report = &mut report => report,

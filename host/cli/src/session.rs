@@ -29,6 +29,7 @@ pub(crate) fn run(common: &Common, command: SessionCommand) -> Result<Exit, Fail
         SessionCommand::Show { session, turn, json } => show(&store, &store.find(&session)?, turn, json),
         SessionCommand::Follow { session, json } => follow(&store, &store.find(&session)?, json),
         SessionCommand::Fork { session, turn, id } => fork(&store, &store.find(&session)?, turn, id),
+        SessionCommand::Cancel { session } => cancel(&store, &store.find(&session)?),
         SessionCommand::Repair { session } => repair(&store, &store.find(&session)?),
         SessionCommand::Rm { sessions } => remove(&store, &sessions),
     }
@@ -197,6 +198,18 @@ fn last_turn(store: &TranscriptStore, id: &SessionId) -> Result<u32, Failure> {
         }
     }
     last.ok_or_else(|| Failure::setup("no turn of the session has finished: there is nothing to fork"))
+}
+
+fn cancel(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {
+    let open = store.list()?.sessions.into_iter().find(|one| one.id == *id).and_then(|one| one.owner);
+    let Some(owner) = open else {
+        return Err(Failure::late(format_args!("the session `{}` is not open: nothing runs in it", flat(id.as_str()))));
+    };
+    let file = store.cancel_file(id);
+    std::fs::write(&file, "")
+        .map_err(|error| Failure::late(format_args!("{}: {error}", flat(&file.display().to_string()))))?;
+    say::note(format_args!("asked {} to cancel the turn", flat(&owner)));
+    Ok(Exit::Completed)
 }
 
 fn repair(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {

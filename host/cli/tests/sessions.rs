@@ -208,3 +208,43 @@ fn a_session_can_be_followed_while_it_runs() {
     following.kill().unwrap();
     following.wait().unwrap();
 }
+
+#[test]
+fn another_process_cancels_the_turn() {
+    let place = Place::new();
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let server = support::Server::held(&recording(&[&[Say::Text("Never.")]]), move |_| drop(held.recv()));
+    place.write(
+        "tidegate.toml",
+        &format!(
+            "[provider]\nkind = \"anthropic\"\nmodel = \"m\"\nbase_url = \"{}\"\napi_key_env = \"\"\n",
+            server.url
+        ),
+    );
+    let mut running = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(["run", "--session", "s", "go", "and more"])
+        .current_dir(place.path(""))
+        .env("XDG_STATE_HOME", place.path("state"))
+        .env("XDG_CACHE_HOME", place.path("cache"))
+        .env("XDG_CONFIG_HOME", place.path("user"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let asks = || std::fs::read_to_string(transcript(&place, "s")).is_ok_and(|text| text.contains("step_start"));
+    while !asks() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let cancelled = place.run(&["session", "cancel", "s"]);
+    assert_eq!(code(&cancelled), 0, "{}", err(&cancelled));
+    assert!(err(&cancelled).contains(&format!("process {}", running.id())), "{}", err(&cancelled));
+    assert_eq!(running.wait().unwrap().code(), Some(130));
+    drop(release);
+    let last = lines(&place, "s").pop().unwrap();
+    assert_eq!(
+        (&last["type"], &last["payload"]["cancelled_by"]),
+        (&"thread_cancelled".into(), &"the file `cancel`".into())
+    );
+    let again = place.run(&["session", "cancel", "s"]);
+    assert!(code(&again) == 1 && err(&again).contains("is not open"), "{}", err(&again));
+    assert!(!place.path("state/tidegate/sessions/s/cancel").exists());
+}

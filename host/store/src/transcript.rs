@@ -157,6 +157,11 @@ impl TranscriptStore {
         self.root.join(if is_plain(id.as_str()) { id.as_str().to_owned() } else { encoded(id, '@') })
     }
 
+    /// The file with which another process asks the one that has the session open to cancel its turn: creating it is enough.
+    pub fn cancel_file(&self, id: &SessionId) -> PathBuf {
+        self.folder(id).join("cancel")
+    }
+
     /// The folder of all transcripts.
     pub fn root(&self) -> &Path {
         &self.root

@@ -5,6 +5,8 @@
 //! history, inbox.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,13 +18,16 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tracing::{Instrument as _, Span};
 use turn::ports::{Clock, Confirm, EventSink as _, Inbox, Model};
-use turn::{CancellationToken, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
+use turn::{CancellationToken, Canceller, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
 
 use crate::options::new_session_id;
 use crate::session_plugins::SessionPlugins;
 use crate::transcripts::{self, Recorded};
 use crate::turns::Turn;
 use crate::{HostError, Loaded, SessionOptions};
+
+/// How often a running turn looks whether another process asks for its cancel.
+const CANCEL_POLL: Duration = Duration::from_millis(200);
 
 /// How long a session keeps the instances of its plugins after its last turn.
 const IDLE: Duration = Duration::from_secs(60);
@@ -44,6 +49,10 @@ struct Shared {
     inbox: Arc<Mailbox>,
     runtime: Handle,
     clock: Arc<dyn Clock>,
+    /// Who cancels its turns.
+    canceller: Canceller,
+    /// Where another process can ask for a cancel; `None`: nowhere, because the session is not recorded.
+    cancel_file: Option<PathBuf>,
     /// Cancelled when the session is closed.
     released: CancellationToken,
     state: Mutex<State>,
@@ -111,6 +120,7 @@ impl Session {
             }
             None => None,
         };
+        let cancel_file = recorded.as_ref().map(|recorded| recorded.cancel_file.clone());
         let is_resumed = recorded.as_ref().is_some_and(|recorded| recorded.resumed.is_some());
         if is_resumed && !options.history.is_empty() {
             return Err(HostError::HistoryGiven { id });
@@ -148,14 +158,28 @@ impl Session {
         if !options.history.is_empty() {
             session.replace_history(options.history);
         }
-        if let Some(Recorded { journal, resumed, notices }) = recorded {
+        if let Some(Recorded { journal, resumed, notices, .. }) = recorded {
             session = session.with_journal(journal, resumed);
             notices.into_iter().for_each(|message| session.hub().emit(EventKind::Notice { message }));
         }
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
+        let canceller = session.canceller();
         let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
         let released = CancellationToken::new();
-        Ok(Self(Arc::new(Shared { id, model, plugins, hub, history, inbox, runtime, clock, state, released })))
+        Ok(Self(Arc::new(Shared {
+            id,
+            model,
+            plugins,
+            hub,
+            history,
+            inbox,
+            runtime,
+            clock,
+            canceller,
+            cancel_file,
+            released,
+            state,
+        })))
     }
 
     /// Returns the session's id.
@@ -224,9 +248,12 @@ impl Session {
     /// Cancels the running turn and the prompts that wait for it. What was accepted stays in the history. Steering messages that
     /// are not delivered yet stay, and none is sent.
     pub fn cancel(&self) {
-        let state = lock(&self.0.state);
-        state.running.iter().for_each(CancellationToken::cancel);
-        state.waiting.iter().for_each(|job| job.cancel.cancel());
+        self.cancel_by("the caller");
+    }
+
+    /// Cancels as [`Session::cancel`] does; `who` is reported when the session ends so, as in `thread_cancelled`.
+    pub fn cancel_by(&self, who: &str) {
+        self.0.cancel(who);
     }
 
     /// Whether a turn runs.
@@ -331,6 +358,26 @@ impl Shared {
         self.runtime.spawn(waiting).abort_handle()
     }
 
+    fn cancel(&self, who: &str) {
+        self.canceller.set(who);
+        let state = lock(&self.state);
+        state.running.iter().for_each(CancellationToken::cancel);
+        state.waiting.iter().for_each(|job| job.cancel.cancel());
+    }
+
+    /// Cancels the turn when somebody creates the file, which is removed. Runs until it is dropped.
+    async fn watch_cancel_file(&self) -> Infallible {
+        let Some(file) = &self.cancel_file else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep(CANCEL_POLL).await;
+            match std::fs::remove_file(file) {
+                Ok(()) => self.cancel("the file `cancel`"),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => tracing::warn!(file = %file.display(), "a request to cancel cannot be removed: {error}"),
+            }
+        }
+    }
+
     /// Closes the session, which may wait for the store of its state.
     fn end(&self, session: turn::Session) {
         let released = self.released.clone();
@@ -354,7 +401,10 @@ impl Runner {
             if let Some(feed) = &job.feed {
                 self.shared.hub.attach(feed);
             }
-            let report = session.run(job.input, &job.cancel).instrument(job.span).await;
+            let report = tokio::select! {
+                report = session.run(job.input, &job.cancel).instrument(job.span) => report,
+                never = self.shared.watch_cancel_file() => match never {},
+            };
             let metrics = session.rule_metrics().clone();
             // Before the report is out: who has it finds the session idle.
             next = self.next(metrics, &report, job.feed);

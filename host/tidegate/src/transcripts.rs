@@ -18,6 +18,8 @@ use crate::{Host, HostBuilder, HostError};
 /// A session's transcript, open for writing.
 pub(crate) struct Recorded {
     pub(crate) journal: Arc<FileJournal>,
+    /// Another process that creates this file asks for a cancel.
+    pub(crate) cancel_file: PathBuf,
     /// What the session continues from; `None`: it is new.
     pub(crate) resumed: Option<Resumed>,
     /// What is to be reported, a sentence each.
@@ -57,6 +59,9 @@ pub(crate) async fn record(
     blocking(move || {
         let catalogue = Catalogue::load(&workspace)?.for_session(&variables);
         let opened = store.open(&id, Arc::new(EmissionPolicy::new(catalogue)))?;
+        let cancel_file = store.cancel_file(&id);
+        // Nobody has asked for it who knows of this process.
+        let _none = std::fs::remove_file(&cancel_file);
         let mut notices = Vec::new();
         if opened.torn_bytes > 0 {
             notices.push(format!(
@@ -77,7 +82,7 @@ pub(crate) async fn record(
             notices.append(&mut rebuilt.problems);
             resumed = Some(rebuilt);
         }
-        Ok(Recorded { journal: Arc::new(opened.journal), resumed, notices })
+        Ok(Recorded { journal: Arc::new(opened.journal), cancel_file, resumed, notices })
     })
     .await
 }

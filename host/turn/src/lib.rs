@@ -51,7 +51,7 @@ pub use events::{Feed, Hub, Subscription, channel};
 pub use history::History;
 pub use metrics::RuleMetrics;
 pub use records::MemoryRecords;
-pub use session::{Compaction, Session, SessionParts, SessionSettings, TurnReport};
+pub use session::{Canceller, Compaction, Session, SessionParts, SessionSettings, TurnReport};
 pub use spans::SPANS;
 pub use tidegate_segments::MAX_SECTION;
 /// Stops a turn from outside, at any point. Cancelling drops everything that the turn has under way: the model's stream (the

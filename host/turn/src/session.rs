@@ -15,6 +15,7 @@ use flow::{
 use ::rules::RuleSet;
 
 use self::rules::Asked;
+pub use self::thread::Canceller;
 use self::thread::Thread;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
@@ -271,6 +272,11 @@ impl Session {
     /// The conversation itself, for readers while a turn runs.
     pub fn shared_history(&self) -> History {
         self.history.clone()
+    }
+
+    /// Who cancels its turns: what is set there is reported at the end of its thread.
+    pub fn canceller(&self) -> Canceller {
+        self.thread.canceller.clone()
     }
 
     /// Where its events are emitted. Subscribers can join while a turn runs.

@@ -1,5 +1,7 @@
 //! The thread of a session: what its turns amount to, also over several processes.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use flow::{ErrorClass, EventKind, TurnStatus, Usage};
 
 use crate::ports::KeptRules;
@@ -26,6 +28,24 @@ pub(crate) struct Thread {
     pub(super) rules: Option<KeptRules>,
     /// Who resumed it, until that is reported.
     resumed: Option<String>,
+    /// Who has cancelled a turn, where that is known.
+    pub(super) canceller: Canceller,
+}
+
+/// Who cancels turns of a session, for the end of its thread. A clone is the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Canceller(Arc<Mutex<Option<String>>>);
+
+impl Canceller {
+    /// The turn that is cancelled next is cancelled by this.
+    pub fn set(&self, who: &str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(who.to_owned());
+    }
+
+    fn get(&self) -> String {
+        let who = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        who.unwrap_or_else(|| "the caller".to_owned())
+    }
 }
 
 /// What a turn begins.
@@ -46,6 +66,7 @@ impl Thread {
             turns: from.turns,
             steps: from.steps,
             usage: from.usage,
+            canceller: Canceller::default(),
             last: None,
             context: None,
             system: from.system,
@@ -74,7 +95,7 @@ impl Thread {
                 class: ErrorClass::LimitHit,
                 message: format!("the turn reached its maximum of {steps} steps"),
             },
-            TurnStatus::Cancelled => EventKind::ThreadCancelled { by: "the caller".to_owned() },
+            TurnStatus::Cancelled => EventKind::ThreadCancelled { by: self.canceller.get() },
             TurnStatus::Completed | TurnStatus::Rejected { .. } | TurnStatus::StoppedByRule { .. } => {
                 let duration_ms = now_ms.saturating_sub(self.started_ms.unwrap_or(now_ms));
                 EventKind::ThreadCompleted { turns: self.turns, usage: self.usage, duration_ms }
