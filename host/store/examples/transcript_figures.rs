@@ -1,4 +1,5 @@
-//! Measures transcripts: what `append` costs, a critical event next to a bare `fdatasync`, 200 sessions at once, and reopening.
+//! Measures transcripts: what `append` costs, a critical event next to a bare `fdatasync`, 200 sessions at once, reopening, and
+//! resuming a long session.
 //!
 //! `cargo run --release -p tidegate-store --example transcript_figures [FOLDER]`; the folder is on the disk to measure.
 #![forbid(unsafe_code)]
@@ -30,7 +31,48 @@ fn main() {
     });
     bare_sessions(&folder);
     reopen(&store);
+    resume(&store);
     fs::remove_dir_all(&folder).unwrap();
+}
+
+/// What a session of 10,000 messages takes until its next turn can begin.
+fn resume(store: &TranscriptStore) {
+    let journal = open(store, "long");
+    let message = |text: String| Arc::new(flow::Message::user(text));
+    for turn in 0..5_000_u64 {
+        let place = RunPosition { turn: turn as u32 + 1, step: 1, attempt: 1 };
+        let question = EventKind::CognitionIn { message: message(format!("What about number {turn}? ").repeat(10)) };
+        let answer = EventKind::CognitionOut {
+            text: format!("About number {turn} much can be said. ").repeat(20),
+            model: None,
+            author: flow::Origin::Plugin("figures".parse().unwrap()),
+            shown: None,
+            partial: None,
+            retained: flow::Retained::Answer,
+            blocks: Vec::new(),
+            annotations: Vec::new(),
+            rewrites: Vec::new(),
+        };
+        let end = EventKind::TurnFinish { status: flow::TurnStatus::Completed };
+        for (at, kind) in (3 * turn..).zip([question, answer, end]) {
+            journal.append(&Event::new(at, 1_790_000_000_000, place, kind));
+        }
+    }
+    drop(journal);
+    std::thread::sleep(Duration::from_secs(2));
+    for _ in 0..3 {
+        let start = Instant::now();
+        let opened = store.open(&SessionId::new("long"), Arc::new(RecordAll)).unwrap();
+        let checked = start.elapsed();
+        let mut rebuild = turn::transcript::Rebuild::default();
+        for entry in store.read(&SessionId::new("long")).unwrap().records::<turn::transcript::Record>() {
+            rebuild.take(&entry.unwrap().record).unwrap();
+        }
+        let messages = rebuild.finish().history.len();
+        println!("resuming {messages} messages: {:?}, of which the check of all lines {checked:?}", start.elapsed());
+        drop(opened);
+        std::thread::sleep(Duration::from_millis(300));
+    }
 }
 
 fn open(store: &TranscriptStore, id: &str) -> FileJournal {
