@@ -9,12 +9,17 @@ fn validator() -> Validator {
     Validator::new(&policy("").catalogue).unwrap()
 }
 
+/// The type of a value, or the first of several.
+fn kind(schema: &Value) -> &str {
+    schema["type"].as_str().or_else(|| schema["type"][0].as_str()).unwrap()
+}
+
 /// A value that conforms to a schema.
 fn sample(schema: &Value) -> Value {
     if let Some(first) = schema["enum"].get(0) {
         return first.clone();
     }
-    match schema["type"].as_str().unwrap() {
+    match kind(schema) {
         "string" => json!("text"),
         "integer" => schema.get("minimum").cloned().unwrap_or(json!(1)),
         "number" => schema.get("minimum").cloned().unwrap_or(json!(1.5)),
@@ -31,7 +36,7 @@ fn sample(schema: &Value) -> Value {
 
 /// A value that no schema of this type accepts.
 fn wrong(schema: &Value) -> Value {
-    match schema["type"].as_str().unwrap() {
+    match kind(schema) {
         "string" => json!(1),
         _ => json!("text"),
     }
