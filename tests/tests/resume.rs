@@ -39,7 +39,7 @@ async fn close(session: Session) {
 
 /// A request with the ids that servers make up replaced by their numbers.
 fn without_ids(body: &Value) -> String {
-    let id = Regex::new(r"\b(?:call|toolu|fc|rs|msg|resp)[-_][A-Za-z0-9]+").unwrap();
+    let id = Regex::new(r"\b(?:call|toolu|fc|rs|msg|resp)[-_][A-Za-z0-9_-]+").unwrap();
     let mut known: HashMap<String, usize> = HashMap::new();
     let encrypted = Regex::new(r#""encrypted_content":"[^"]*""#).unwrap();
     let body = body.to_string().replace('\\', "");

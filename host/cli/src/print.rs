@@ -124,6 +124,17 @@ impl Printer {
             | EventKind::JournalFailed { message, .. } => {
                 self.line(&format!("{} {message}", err(style::WARNING, "!")))?;
             }
+            EventKind::ContextCompactionStart { ratio, .. } => {
+                let line = format!(
+                    "  the conversation fills {:.0} % of the context: the model summarises its older part",
+                    ratio * 100.0
+                );
+                self.line(&err(style::DIM, &line))?;
+            }
+            EventKind::ContextCompactionEnd { error: Some(error), .. } => {
+                let line = format!("the conversation was not summarised: {error}");
+                self.line(&format!("{} {line}", err(style::WARNING, "!")))?;
+            }
             EventKind::TurnFinish { status } => self.finish(status)?,
             _ => {}
         }

@@ -51,6 +51,10 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
         options = options.accepted_only();
     }
     let session = host.session(options).await?;
+    // The one that is continued is open, and stays whatever its age is.
+    if let Err(error) = host.remove_expired_sessions() {
+        say::note(format_args!("warning: old sessions cannot be removed: {error}"));
+    }
     print::warnings(&session.loaded());
     measured.finish(turns(&session, prompts, args.output, args.summary, calls).await)
 }
@@ -82,7 +86,11 @@ fn chosen(host: &Host, args: &Run, common: &Common) -> Result<Option<SessionId>,
         Failure::setup("no session can be continued: `enabled = false` under `[transcript]` of the operator's file")
     })?;
     Ok(Some(match &args.resume {
-        Some(id) => store.find(id)?,
+        Some(id) => {
+            let id = store.find(id)?;
+            session::warn_of_workspace(store, &id, &common.workspace)?;
+            id
+        }
         None => session::latest(store, &common.workspace)?,
     }))
 }
@@ -282,13 +290,16 @@ fn cancel_on_signal() -> CancellationToken {
     cancel
 }
 
-/// Waits for Ctrl-C, or where there is one for the signal TERM. `false`: signals cannot be watched.
+/// Waits for Ctrl-C, or where there are signals for TERM, and for HUP: the terminal was closed. `false`: signals cannot be watched.
 async fn told_to_stop() -> bool {
     #[cfg(unix)]
-    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+    use tokio::signal::unix::{SignalKind, signal};
+    #[cfg(unix)]
+    if let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
         return tokio::select! {
             pressed = tokio::signal::ctrl_c() => pressed.is_ok(),
             _ = terminate.recv() => true,
+            _ = hangup.recv() => true,
         };
     }
     tokio::signal::ctrl_c().await.is_ok()

@@ -61,6 +61,20 @@ pub(crate) fn latest(store: &TranscriptStore, workspace: &Path) -> Result<Sessio
     })
 }
 
+/// Says where a session comes from that belongs to another workspace: its tools work in this one from now on.
+pub(crate) fn warn_of_workspace(store: &TranscriptStore, id: &SessionId, here: &Path) -> Result<(), Failure> {
+    let found = store.list()?.sessions.into_iter().find(|session| session.id == *id);
+    if let Some(session) = found.filter(|session| !is_in(session, here))
+        && let Some(workspace) = &session.workspace
+    {
+        let workspace = flat(workspace);
+        say::note(format_args!(
+            "warning: the session was started in {workspace}; its tools work in this folder from now on"
+        ));
+    }
+    Ok(())
+}
+
 fn is_in(session: &TranscriptSummary, workspace: &Path) -> bool {
     let canonical = workspace.canonicalize().ok();
     session.workspace.as_deref().is_some_and(|own| canonical.as_deref().is_some_and(|here| Path::new(own) == here))
@@ -201,10 +215,14 @@ fn last_turn(store: &TranscriptStore, id: &SessionId) -> Result<u32, Failure> {
 }
 
 fn cancel(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {
-    let open = store.list()?.sessions.into_iter().find(|one| one.id == *id).and_then(|one| one.owner);
-    let Some(owner) = open else {
+    let found = store.list()?.sessions.into_iter().find(|one| one.id == *id);
+    let (owner, last) = found.map(|one| (one.owner, one.last)).unwrap_or_default();
+    let Some(owner) = owner else {
         return Err(Failure::late(format_args!("the session `{}` is not open: nothing runs in it", flat(id.as_str()))));
     };
+    if last.is_none_or(|last| last.kind == "turn_finish") {
+        return Err(Failure::late(format_args!("no turn runs in the session `{}`", flat(id.as_str()))));
+    }
     let file = store.cancel_file(id);
     std::fs::write(&file, "")
         .map_err(|error| Failure::late(format_args!("{}: {error}", flat(&file.display().to_string()))))?;

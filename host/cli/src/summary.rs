@@ -16,7 +16,7 @@ pub(crate) struct Summary {
     discarded: u64,
     tools: u32,
     troubles: Troubles,
-    /// What plugins keep could not be saved at the end.
+    /// What plugins keep, or what happened, could not be saved.
     pub(crate) state_lost: bool,
     /// By turn: what went wrong beside the turn's status.
     problems: BTreeMap<u32, Vec<String>>,
@@ -36,8 +36,7 @@ impl Summary {
                 self.troubles.take_tool(report).map(|(line, _)| line).into_iter().collect()
             }
             EventKind::Notice { message } => vec![message.clone()],
-            EventKind::JournalFailed { message, .. } => vec![message.clone()],
-            EventKind::StateLost { message } => {
+            EventKind::JournalFailed { message, .. } | EventKind::StateLost { message } => {
                 self.state_lost = true;
                 vec![message.clone()]
             }

@@ -74,7 +74,12 @@ fn read(file: &Path, help: &str) -> Result<Arc<SourceFile>, Diagnostics> {
         let message = format!("cannot read `{}`: {cause}", file.display());
         Diagnostics::from(Diagnostic::error(Code::ConfigUnreadable, message).help(help))
     };
-    let size = std::fs::metadata(file).map_err(|error| failed(error.to_string()))?.len();
+    let found = std::fs::metadata(file).map_err(|error| failed(error.to_string()))?;
+    if !found.is_file() && !found.is_dir() {
+        // Reading a pipe waits for somebody who writes.
+        return Err(failed("it is not a file".to_owned()));
+    }
+    let size = found.len();
     if size > MAX_FILE_BYTES {
         return Err(failed(format!("its size of {size} bytes exceeds the limit of {MAX_FILE_BYTES}")));
     }

@@ -37,8 +37,10 @@ impl LockFile {
             let mut file = open(path, true)?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, path)? => {
-                    file.set_len(0)?;
-                    file.write_all(owner.as_bytes())?;
+                    // On a full disk the lock works without the name.
+                    if let Err(error) = file.set_len(0).and_then(|()| file.write_all(owner.as_bytes())) {
+                        tracing::debug!(path = %path.display(), %error, "a lock has no name of its owner");
+                    }
                     return Ok(Locked::Acquired(Self { path: path.to_owned(), file }));
                 }
                 // Its owner has removed it between our opening and our locking.
@@ -86,7 +88,11 @@ impl Drop for LockFile {
 }
 
 fn open(path: &Path, create: bool) -> io::Result<File> {
-    OpenOptions::new().read(true).write(create).create(create).truncate(false).mode(0o600).open(path)
+    // Nothing is written through a link that somebody has planted.
+    let no_link = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
+    let mut options = OpenOptions::new();
+    options.read(true).write(create).create(create).truncate(false).mode(0o600).custom_flags(no_link);
+    options.open(path)
 }
 
 /// Whether the path still names this file.

@@ -152,10 +152,10 @@ you are given. Read before you change; change only what was asked; say plainly w
 Messages in <system-interrupt> and <system-reminder> come from the host, which enforces the rules of this project.";
 
 /// When conversations are summarised. Where the context of the model is not known: never.
-fn compaction(operator: &Operator) -> Option<turn::Compaction> {
+pub(crate) fn compaction(operator: &Operator, model: &str) -> Option<turn::Compaction> {
     let settings = operator.compaction;
-    let known = || operator.provider.model.as_deref().and_then(providers::context_tokens);
-    let context_tokens = settings.context_tokens.or_else(known).filter(|_| settings.enabled)?;
+    let context_tokens =
+        settings.context_tokens.or_else(|| providers::context_tokens(model)).filter(|_| settings.enabled)?;
     let at = f64::from(settings.at_percent) / 100.0;
     Some(turn::Compaction { context_tokens, at, keep_turns: settings.keep_turns })
 }
@@ -175,7 +175,8 @@ pub(crate) fn turn(
         max_tokens: operator.provider.max_tokens,
         max_steps: operator.turn.max_steps,
         max_retries: operator.turn.max_retries,
-        compaction: compaction(operator),
+        // By the model of the session.
+        compaction: None,
         live: true,
         workspace: workspace.display().to_string(),
     }

@@ -205,9 +205,6 @@ impl HostBuilder {
             let (confirm, clock) = (Arc::clone(&self.confirm), Arc::clone(&self.clock));
             let follow = self.follow.clone();
             let transcripts = self.transcripts()?;
-            if let Some(store) = &transcripts {
-                transcripts::expire(store, &self.operator.transcript)?;
-            }
             let shared = load::shared(self, &mut Faults::Refuse)?;
             let (engine, metrics) = (shared.basis.engine.clone(), shared.basis.metrics.clone());
             let live = LivePlugins::new(shared, follow);

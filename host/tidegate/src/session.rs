@@ -11,15 +11,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::events::Variables;
-use flow::{EventKind, Message, PluginId, SessionId, TurnStatus};
+use flow::{Message, PluginId, SessionId, TurnStatus};
 use store::TranscriptStore;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tracing::{Instrument as _, Span};
-use turn::ports::{Clock, Confirm, EventSink as _, Inbox, Model};
+use turn::ports::{Clock, Confirm, Inbox, Model};
 use turn::{CancellationToken, Canceller, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
 
+use crate::assemble;
 use crate::options::new_session_id;
 use crate::session_plugins::SessionPlugins;
 use crate::transcripts::{self, Recorded};
@@ -115,7 +116,10 @@ impl Session {
         let id = options.id.clone().unwrap_or_else(new_session_id);
         let recorded = match transcripts {
             Some(store) => {
-                let variables = Variables::of(&plugins.loaded().shared.operator);
+                let mut variables = Variables::of(&plugins.loaded().shared.operator);
+                // An embedder can have brought another model than the operator's.
+                model.name().clone_into(&mut variables.model);
+                model.provider().clone_into(&mut variables.kind);
                 Some(transcripts::record(store, id.clone(), options.workspace.clone(), variables).await?)
             }
             None => None,
@@ -137,7 +141,10 @@ impl Session {
             confirm,
             rules,
             clock: Arc::clone(&clock),
-            settings: loaded.settings.clone(),
+            settings: turn::SessionSettings {
+                compaction: assemble::compaction(&loaded.shared.operator, model.name()),
+                ..loaded.settings.clone()
+            },
         })
         .await?;
         if let Some(metrics) = &loaded.shared.basis.metrics {
@@ -160,7 +167,7 @@ impl Session {
         }
         if let Some(Recorded { journal, resumed, notices, .. }) = recorded {
             session = session.with_journal(journal, resumed);
-            notices.into_iter().for_each(|message| session.hub().emit(EventKind::Notice { message }));
+            session = session.with_notices(notices);
         }
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let canceller = session.canceller();
@@ -365,6 +372,16 @@ impl Shared {
         state.waiting.iter().for_each(|job| job.cancel.cancel());
     }
 
+    /// A request to cancel is about the turn that runs when it is made.
+    fn forget_cancel_file(&self) {
+        if let Some(file) = &self.cancel_file
+            && let Err(error) = std::fs::remove_file(file)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(file = %file.display(), "a request to cancel cannot be removed: {error}");
+        }
+    }
+
     /// Cancels the turn when somebody creates the file, which is removed. Runs until it is dropped.
     async fn watch_cancel_file(&self) -> Infallible {
         let Some(file) = &self.cancel_file else { return std::future::pending().await };
@@ -401,6 +418,7 @@ impl Runner {
             if let Some(feed) = &job.feed {
                 self.shared.hub.attach(feed);
             }
+            self.shared.forget_cancel_file();
             let report = tokio::select! {
                 report = session.run(job.input, &job.cancel).instrument(job.span) => report,
                 never = self.shared.watch_cancel_file() => match never {},

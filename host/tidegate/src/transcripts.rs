@@ -105,7 +105,7 @@ fn rebuild(store: &TranscriptStore, id: &SessionId) -> Result<Resumed, Transcrip
 ///
 /// # Errors
 /// The folder cannot be read.
-pub(crate) fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<(), TranscriptError> {
+fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<(), TranscriptError> {
     let Some(keep) = settings.keep else { return Ok(()) };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let oldest = u64::try_from(now.saturating_sub(keep).as_millis()).unwrap_or(u64::MAX);
@@ -131,6 +131,17 @@ impl Host {
     /// The transcripts of its sessions; `None`: they are not recorded.
     pub fn transcripts(&self) -> Option<&TranscriptStore> {
         self.transcripts.as_ref()
+    }
+
+    /// Removes the recorded sessions without a new record for as long as `keep_days` under `[transcript]` says. Nothing does that on its own:
+    /// a front end calls it, as `tidegate run` does when its session is open. One that is open, or that a fork continues, stays. Blocks on
+    /// the disk.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn remove_expired_sessions(&self) -> Result<(), HostError> {
+        let settings = &self.live.shared().operator.transcript;
+        self.transcripts.as_ref().map_or(Ok(()), |store| expire(store, settings)).map_err(HostError::from)
     }
 }
 

@@ -41,7 +41,8 @@ type Observer = Box<dyn FnMut(&Event) + Send>;
 #[derive(Default)]
 struct State {
     place: RunPosition,
-    subscribers: Vec<Weak<Queue>>,
+    /// Each with the number of the first event that it gets.
+    subscribers: Vec<(Weak<Queue>, u64)>,
     observers: Vec<Observer>,
     journal: Option<Arc<dyn Journal>>,
     /// Events that wait for the disk, each with whether it is critical.
@@ -117,7 +118,8 @@ impl Hub {
             queue.close();
             return;
         }
-        state.subscribers.push(Arc::downgrade(queue));
+        // What waits for the disk was emitted before.
+        state.subscribers.push((Arc::downgrade(queue), self.0.seq.load(Ordering::SeqCst)));
         self.0.heard.store(state.heard(), Ordering::SeqCst);
     }
 
@@ -134,6 +136,7 @@ impl Hub {
     /// Numbers the events from `next` on, where a thread continues.
     pub(crate) fn continue_at(&self, next: u64) {
         self.0.seq.store(next, Ordering::SeqCst);
+        self.0.lock().durable = next.checked_sub(1);
     }
 
     /// Records every event from now on.
@@ -219,11 +222,12 @@ impl State {
     }
 
     fn deliver(&mut self, event: &Event) {
-        self.subscribers.retain(|queue| queue.upgrade().is_some_and(|queue| queue.push(event)));
+        self.subscribers
+            .retain(|(queue, from)| queue.upgrade().is_some_and(|queue| event.seq < *from || queue.push(event)));
     }
 
     fn end(&mut self) {
-        for queue in self.subscribers.drain(..).filter_map(|queue| queue.upgrade()) {
+        for queue in self.subscribers.drain(..).filter_map(|(queue, _)| queue.upgrade()) {
             queue.close();
         }
     }

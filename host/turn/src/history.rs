@@ -100,6 +100,14 @@ impl History {
         self.lock().turn = turn;
     }
 
+    /// Puts the conversation of an earlier process in place, with the turn in which each message joined it.
+    pub(crate) fn restore(&self, messages: &[Arc<Message>], turns: &[u32]) {
+        let mut own = self.lock();
+        own.replace(messages.to_vec());
+        turns.clone_into(&mut own.turns);
+        own.turns.resize(messages.len(), 0);
+    }
+
     /// The index of the first message of the turns from `turn` on.
     pub(crate) fn start_of(&self, turn: u32) -> Option<usize> {
         self.lock().turns.iter().position(|own| *own >= turn.max(1))

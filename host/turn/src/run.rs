@@ -229,11 +229,12 @@ impl<'a> Turn<'a> {
         self.phase = Phase::Ended;
         if self.spending.end_step() {
             let end = if status == TurnStatus::Cancelled { StepEnd::Cancelled } else { StepEnd::Failed };
-            self.session.hub.emit(EventKind::StepFinish { usage: self.spending.step, end });
+            let (usage, context_tokens) = (self.spending.step, self.session.thread.context);
+            self.session.hub.emit(EventKind::StepFinish { usage, end, context_tokens });
         }
         self.session.caller.end_turn();
         self.session.thread.usage.add(self.report.usage);
-        self.session.thread.last = Some(status.clone());
+        self.session.thread.ended(&status);
         self.session.end_turn();
         self.report.place = self.place;
         self.report.status = status.clone();
@@ -257,7 +258,9 @@ impl<'a> Turn<'a> {
     fn count_tokens(&mut self) {
         if let Some(usage) = self.spending.count(self.attempt.answer.usage) {
             self.report.usage.add(usage);
-            self.session.thread.context = self.session.parts.model.context_tokens(usage);
+            // An attempt that broke off before anybody counted says nothing about the conversation.
+            let counted = self.session.parts.model.context_tokens(usage);
+            self.session.thread.context = counted.or(self.session.thread.context);
         }
     }
 
@@ -288,7 +291,7 @@ impl<'a> Turn<'a> {
             }
             checkpoint(self.cancel).await;
             self.steer().await?;
-            self.compact().await;
+            self.compact().await?;
             if !self.step().await? && !self.steer().await? {
                 return Ok(TurnStatus::Completed);
             }
@@ -316,9 +319,9 @@ impl<'a> Turn<'a> {
         let reminded = self.remind().await;
         self.report.stop = Some(stop.clone());
         self.spending.end_step();
-        self.session
-            .hub
-            .emit(EventKind::StepFinish { usage: self.spending.step, end: StepEnd::Answered(stop.clone()) });
+        let (usage, context_tokens) = (self.spending.step, self.session.thread.context);
+        let end = StepEnd::Answered(stop.clone());
+        self.session.hub.emit(EventKind::StepFinish { usage, end, context_tokens });
         Ok(!calls.is_empty() || reminded || stop == StopReason::Pause)
     }
 

@@ -165,6 +165,8 @@ pub struct Session {
     /// Where its events are recorded; `None`: nowhere.
     pub(crate) journal: Option<Arc<dyn Journal>>,
     pub(crate) thread: Thread,
+    /// What its first turn reports.
+    notices: Vec<String>,
     asked: Asked,
 }
 
@@ -209,6 +211,7 @@ impl Session {
             rules,
             journal: None,
             thread: Thread::default(),
+            notices: Vec::new(),
             asked: Asked::default(),
         })
     }
@@ -235,7 +238,8 @@ impl Session {
     pub fn with_journal(mut self, journal: Arc<dyn Journal>, resumed: Option<Resumed>) -> Self {
         if let Some(resumed) = resumed {
             self.hub.continue_at(resumed.next_event);
-            self.history.replace(resumed.history.clone());
+            self.hub.set_place(RunPosition { turn: resumed.turns, step: 0, attempt: 0 });
+            self.history.restore(&resumed.history, &resumed.history_turns);
             self.thread = Thread::resumed(resumed);
         }
         self.hub.record(Arc::clone(&journal));
@@ -363,8 +367,22 @@ impl Session {
     /// Tokens of the context that the conversation fills: by the count of the last request, or by a quarter of its bytes where the
     /// provider does not count.
     pub(crate) fn context_used(&self) -> u64 {
-        let guess = || self.history.messages().iter().map(|message| message.bytes() as u64).sum::<u64>() / 4;
+        let guess = || {
+            let messages: usize = self.history.messages().iter().map(|message| message.bytes()).sum();
+            let system: usize = self.frame.system_texts().map(str::len).sum();
+            let tools = self.parts.tools.specs();
+            let tools: usize =
+                tools.iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
+            (messages + system + tools) as u64 / 4
+        };
         self.thread.context.unwrap_or_else(guess)
+    }
+
+    /// Reports these sentences when its first turn begins: before, nobody can be subscribed.
+    #[must_use]
+    pub fn with_notices(mut self, notices: Vec<String>) -> Self {
+        self.notices = notices;
+        self
     }
 
     /// Takes what the inbox has; it stays in `steering` until it is delivered, whatever becomes of the turn.
@@ -416,6 +434,9 @@ impl Session {
                     self.hub.emit(EventKind::HistoryReplaced { messages });
                 }
             }
+        }
+        for message in std::mem::take(&mut self.notices) {
+            self.hub.emit(EventKind::Notice { message });
         }
         for one in &self.caller.registrations {
             let (plugin, version, callbacks) = (one.plugin.clone(), one.version.clone(), one.callbacks.clone());

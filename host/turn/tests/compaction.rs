@@ -20,7 +20,7 @@ fn scene(scripts: Vec<Script>, context_tokens: u64, keep_turns: u32) -> Scene {
 
 fn summaries(events: &[Event]) -> Vec<(Option<String>, u32, u64, Option<String>)> {
     let end = |event: &Event| match &event.kind {
-        EventKind::ContextCompactionEnd { summary, prune_before_turn, kept, error } => {
+        EventKind::ContextCompactionEnd { summary, prune_before_turn, kept, error, .. } => {
             Some((summary.clone(), *prune_before_turn, *kept, error.clone()))
         }
         _ => None,

@@ -1,4 +1,4 @@
-//! A transcript for people: a line or a few for each record that says something to them.
+//! A human-readable transcript: a line or a few for each record that matters to a reader.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Prints a record; most say nothing to a person.
+    /// Prints a record, if it matters to a reader.
     pub(super) fn print(&mut self, to: &mut dyn Write, record: &Record) -> std::io::Result<()> {
         let dim = |text: String| out(style::DIM, &text);
         match &record.body {
@@ -76,6 +76,18 @@ impl View {
             Body::Notice(notice) | Body::StateLost(notice) => {
                 writeln!(to, "{} {}", out(style::WARNING, "!"), flat(&notice.message))
             }
+            Body::ContextCompactionEnd(end) => {
+                let what = match &end.error {
+                    None => format!("the conversation was summarised; {} messages stay", end.kept_messages),
+                    Some(error) => format!("the conversation was not summarised: {}", flat(error)),
+                };
+                writeln!(to, "{}", dim(format!("  {what}")))
+            }
+            Body::JournalFailed(failed) => writeln!(to, "{} {}", out(style::BAD, "!"), flat(&failed.message)),
+            Body::SchemaViolation(violation) => {
+                let of = flat(&violation.event_type);
+                writeln!(to, "{} an event of the type `{of}` was not valid and is not recorded", out(style::BAD, "!"))
+            }
             Body::StepFinish(finish) => {
                 let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
                 let (input, output) = (tokens(finish.tokens.input_tokens), tokens(finish.tokens.output_tokens));
@@ -98,7 +110,7 @@ impl View {
     }
 
     fn answer(&self, to: &mut dyn Write, answer: &CognitionOut) -> std::io::Result<()> {
-        let text = answer.shown.as_deref().unwrap_or(&answer.text);
+        let text = answer.seen();
         if answer.is_partial {
             let error = answer.error.as_deref().unwrap_or_default();
             writeln!(

@@ -296,7 +296,8 @@ pub(crate) struct TranscriptFile {
     /// The folder of all transcripts, relative to this file. Default: `tidegate/sessions` in the user's state folder.
     #[schemars(length(min = 1))]
     pub(crate) folder: Option<String>,
-    /// How many days a session is kept after its last record; 0 keeps it until `tidegate session rm`. Checked by `tidegate run`.
+    /// How many days a session is kept after its last record; 0 keeps it until `tidegate session rm`. `tidegate run` removes older
+    /// ones when its session is open.
     #[schemars(range(max = 36_500))]
     pub(crate) keep_days: u32,
 }

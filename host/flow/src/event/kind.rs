@@ -125,6 +125,8 @@ events! {
         usage: Usage,
         /// How it ended.
         end: StepEnd,
+        /// Tokens of the context that the last request and its answer have filled; `None` where the provider did not count them.
+        context_tokens: Option<u64>,
     } = "step_finish",
     /// `cognition_in`: the model reads this from the next request on: a message that joined the conversation, as it is sent, after
     /// extensions; or, with the role `system`, the system prompt, at first and whenever it has changed.
@@ -360,6 +362,8 @@ events! {
         kept: u64,
         /// Why there is no summary.
         error: Option<String>,
+        /// Tokens of the request for the summary.
+        usage: Usage,
     } = "context_compaction_end",
     /// `extension_registered`: a plugin belongs to the session from now on, in this version.
     ExtensionRegistered {

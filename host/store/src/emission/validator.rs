@@ -93,7 +93,10 @@ impl Validator {
         match self.check(event_type, &payload) {
             Ok(()) => (event_type, payload),
             Err(violation) if cfg!(debug_assertions) => panic!("{violation}: {payload}"),
-            Err(violation) => (VIOLATION, violation.payload()),
+            Err(violation) => {
+                tracing::error!("an event is not recorded: {violation}");
+                (VIOLATION, violation.payload())
+            }
         }
     }
 }

@@ -29,6 +29,9 @@ pub(super) fn lock(folder: &Path, owner: &str) -> Result<LockFile, JournalError>
     let mut tries = 0;
     loop {
         create_folder(folder).map_err(|error| failed(folder, &error))?;
+        if fs::symlink_metadata(folder).is_ok_and(|found| !found.is_dir()) {
+            return Err(unusable(folder, "it is not a folder of its own but a link; remove it"));
+        }
         match LockFile::acquire(&path, owner) {
             Ok(Locked::Acquired(lock)) => return Ok(lock),
             Ok(Locked::Held(by)) => return Err(JournalError::Locked { by }),

@@ -87,6 +87,8 @@ impl TranscriptStore {
     /// No id starts with it, or several do, or the folder cannot be read.
     pub fn find(&self, prefix: &str) -> Result<SessionId, TranscriptError> {
         let mut ids = self.ids()?;
+        // An unset variable of a script is no choice.
+        ids.retain(|_| !prefix.is_empty());
         ids.retain(|id| id.as_str().starts_with(prefix));
         let prefix = prefix.to_owned();
         match &ids[..] {

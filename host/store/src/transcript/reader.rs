@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use super::error::{TranscriptError, failed, invalid};
+use super::error::{TranscriptError, failed, invalid, unusable};
 use super::file;
 use super::format::{Record, TranscriptHeader, head};
 use super::lines::Lines;
@@ -31,6 +31,10 @@ struct Part {
     next_seq: u64,
     /// The last event that counts, where it is the file of a parent.
     last_event: Option<u64>,
+    /// The first event that the file can have.
+    first_event: u64,
+    /// The event of the last record that was read.
+    read_event: Option<u64>,
 }
 
 impl TranscriptReader {
@@ -43,7 +47,13 @@ impl TranscriptReader {
         let (header, lines) = file::open_thread(&folder_of(id), id)?.ok_or_else(|| missing(id))?;
         let mut seen = HashSet::from([id.to_owned()]);
         let mut parent = header.parent.clone();
-        let mut parts = vec![Part { lines, next_seq: header.first_seq(), last_event: None }];
+        let mut parts = vec![Part {
+            lines,
+            next_seq: header.first_seq(),
+            last_event: None,
+            first_event: header.first_event(),
+            read_event: None,
+        }];
         while let Some(fork) = parent {
             if !seen.insert(fork.thread_id.clone()) {
                 return Err(invalid(&folder_of(id).join(file::TRANSCRIPT), 1, "it is a fork of itself"));
@@ -52,7 +62,12 @@ impl TranscriptReader {
             let (header, lines) = file::open_thread(&folder_of(id), id)?.ok_or_else(|| missing(id))?;
             // A fork of a fork may share less than its parent does.
             let shared = parts.last().and_then(|part| part.last_event).unwrap_or(u64::MAX);
-            parts.push(Part { lines, next_seq: header.first_seq(), last_event: Some(fork.event.min(shared)) });
+            parts.push(Part {
+                lines,
+                next_seq: header.first_seq(),
+                last_event: Some(fork.event.min(shared)),
+                read_event: None,
+            });
             parent = header.parent;
         }
         parts.reverse();
@@ -139,7 +154,10 @@ impl<T: DeserializeOwned> Records<T> {
             let is_last = part.last_event.is_none();
             match part.read()? {
                 Found::Record(entry) => return Ok(Some(entry)),
-                Found::End { .. } if !is_last => self.at += 1,
+                Found::End { .. } if !is_last => {
+                    part.check_end()?;
+                    self.at += 1;
+                }
                 Found::End { unread } => {
                     self.unread = unread;
                     return Ok(None);
@@ -169,6 +187,17 @@ enum Found<T> {
 }
 
 impl Part {
+    /// Where a fork begins, its parent must have the record that it continues.
+    fn check_end(&self) -> Result<(), TranscriptError> {
+        // A fork of a fork can begin before the first record of its parent's own file.
+        let shares = self.last_event.is_some_and(|last| last >= self.first_event);
+        if !shares || self.read_event == self.last_event {
+            return Ok(());
+        }
+        let reason = "it ends before the record that its fork continues; restore the file from a copy";
+        Err(unusable(self.lines.path(), reason).into())
+    }
+
     fn read<T: DeserializeOwned>(&mut self) -> Result<Found<T>, TranscriptError> {
         let path = Arc::clone(self.lines.path());
         let line = match self.lines.next().map_err(|error| failed(&path, &error))? {
@@ -187,6 +216,7 @@ impl Part {
             )));
         }
         self.next_seq += 1;
+        self.read_event = Some(head.event);
         let record =
             serde_json::from_slice(line.bytes).map_err(|error| not_valid(format!("it is not a record: {error}")))?;
         Ok(Found::Record(Entry { line: line.number, seq: head.seq, event: head.event, record, path }))

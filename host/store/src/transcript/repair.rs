@@ -136,6 +136,9 @@ fn copy_valid(
 /// changed: numbers of tools may have more digits than a `f64`.
 fn renumber(line: &[u8], seq: u64) -> Result<(usize, usize, bool), String> {
     let found = head(line)?.seq;
+    // What `head` does not look at can keep a session from being rebuilt as well.
+    let record = turn::transcript::Record::read(line).map_err(|error| error.to_string())?;
+    turn::transcript::Rebuild::check(&record).map_err(|error| error.to_string())?;
     let span: SeqSpan<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let digits = span.seq.get();
     let start = digits.as_ptr() as usize - line.as_ptr() as usize;

@@ -100,13 +100,15 @@ async fn sessions_that_nobody_used_for_long_are_removed() {
         format!("{record}\n")
     });
     std::fs::write(&file, lines.collect::<String>()).unwrap();
-    drop(host(&folder).await);
+    host(&folder).await.remove_expired_sessions().unwrap();
     assert!(file.exists(), "30 days are the default");
     let toml = format!(
         "[transcript]\nenabled = true\nkeep_days = 1\nfolder = {:?}\n",
         folder.path().join("sessions").display().to_string()
     );
-    builder(&toml).open().await.unwrap();
+    let host = builder(&toml).open().await.unwrap();
+    assert!(file.exists(), "nothing is removed on its own");
+    host.remove_expired_sessions().unwrap();
     assert!(!file.exists());
 }
 

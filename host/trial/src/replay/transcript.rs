@@ -35,6 +35,16 @@ pub(super) fn read(mut lines: Lines, report: &mut Replay, take: &mut Take<'_>) -
             }
         };
         if lines.number == 1 && record.get("format").is_some() {
+            let known = turn::transcript::VERSION;
+            if record["version"].as_u64().is_none_or(|version| version > u64::from(known)) {
+                let message = format!("has the format version {}, and this program knows {known}", record["version"]);
+                return Err(lines.wrong(message));
+            }
+            if !record["parent"].is_null() {
+                report.notes.push(format!(
+                    "{shown}: is a fork; the turns that it shares with its parent are in the parent's file"
+                ));
+            }
             continue;
         }
         let record = Record::deserialize(record).map_err(|error| lines.wrong(format!("is not a record: {error}")))?;

@@ -2,7 +2,7 @@
 //!
 //! The summary takes the place of what it summarises, as a hidden message. Nothing else changes: the messages that stay are the same
 //! ones, the transcript keeps all of it, and rules whose reminders are gone may fire again. Where no summary can be made, the
-//! conversation stays as it is, and the next turn tries again.
+//! conversation stays as it is, and a later turn tries again.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use flow::{
     SystemBlock, Usage,
 };
 
-use super::Turn;
+use super::{Stop, Turn};
 use crate::ports::EventSink;
 use crate::session::Compaction;
 
@@ -35,20 +35,30 @@ const HEAD: &str = "This is a summary of the conversation so far; its messages a
 
 impl Turn<'_> {
     /// Compacts the conversation if the last request filled the context to the configured share.
-    pub(super) async fn compact(&mut self) {
-        let Some(settings) = self.session.parts.settings.compaction else { return };
+    ///
+    /// # Errors
+    /// The transcript cannot be written.
+    pub(super) async fn compact(&mut self) -> Result<(), Stop> {
+        let Some(settings) = self.session.parts.settings.compaction else { return Ok(()) };
         let used = self.session.context_used();
-        if self.tried_compaction || (used as f64) < settings.context_tokens as f64 * settings.at {
-            return;
+        let is_filled = used as f64 >= settings.context_tokens as f64 * settings.at;
+        // A summary that failed is asked for again when there is noticeably more to summarise.
+        let has_failed = self.session.thread.compaction_failed.is_some_and(|failed| used < failed + failed / 20);
+        if self.tried_compaction || !is_filled || has_failed {
+            return Ok(());
         }
         let messages = self.session.history.messages();
-        let Some(cut) = self.cut(&messages, settings) else { return };
+        let Some(cut) = self.cut(&messages, settings) else { return Ok(()) };
         self.tried_compaction = true;
         let ratio = used as f64 / settings.context_tokens as f64;
         self.session.hub.emit(EventKind::ContextCompactionStart { used_tokens: used, ratio });
         let prune_before_turn = self.session.history.turn_of(cut);
-        let summary = self.summarise(&messages[..cut]).await;
+        self.barrier().await?;
+        let mut usage = Usage::default();
+        let summary = self.summarise(&messages[..cut], &mut usage).await;
+        self.report.usage.add(usage);
         let kept = (messages.len() - cut) as u64;
+        self.session.thread.compaction_failed = summary.is_err().then_some(used);
         let (summary, error) = match summary {
             Ok(summary) => (Some(summary), None),
             Err(error) => (None, Some(error.message)),
@@ -58,6 +68,7 @@ impl Turn<'_> {
             prune_before_turn,
             kept,
             error,
+            usage,
         });
         if let Some(summary) = summary {
             let mut left = vec![Arc::new(summary_message(&summary))];
@@ -65,6 +76,7 @@ impl Turn<'_> {
             self.session.set_history(left);
             self.session.thread.context = None;
         }
+        Ok(())
     }
 
     /// The first message that stays: that of one of the last turns, or else one of this turn. `None`: nothing precedes it.
@@ -79,8 +91,8 @@ impl Turn<'_> {
     }
 
     /// Asks the model for a summary of these messages.
-    async fn summarise(&mut self, messages: &[Arc<Message>]) -> Result<String, ModelError> {
-        let text = messages.iter().map(|message| told(message)).collect::<Vec<_>>().join("\n\n");
+    async fn summarise(&self, messages: &[Arc<Message>], usage: &mut Usage) -> Result<String, ModelError> {
+        let text = messages.iter().map(|message| as_text(message)).collect::<Vec<_>>().join("\n\n");
         let prompt = Prompt {
             system: vec![SystemBlock::new(BlockOrigin::Host, INSTRUCTIONS.to_owned())],
             messages: vec![Arc::new(Message::text(Role::User, Origin::Host, text))],
@@ -88,7 +100,7 @@ impl Turn<'_> {
             max_tokens: Some(SUMMARY_TOKENS),
         };
         let mut stream = self.session.parts.model.start(&prompt).await?;
-        let (mut summary, mut usage, mut stop) = (String::new(), Usage::default(), None);
+        let (mut summary, mut stop) = (String::new(), None);
         let mut in_text = std::collections::BTreeSet::new();
         while let Some(delta) = poll_fn(|cx| stream.poll_next(cx)).await {
             match delta? {
@@ -103,7 +115,6 @@ impl Turn<'_> {
                 _ => {}
             }
         }
-        self.report.usage.add(usage);
         match stop {
             Some(StopReason::EndTurn | StopReason::StopSequence) if !summary.trim().is_empty() => Ok(summary),
             stop => {
@@ -122,7 +133,7 @@ pub(crate) fn summary_message(summary: &str) -> Message {
 }
 
 /// A message as the summary is made from it.
-fn told(message: &Message) -> String {
+fn as_text(message: &Message) -> String {
     let who = match message.role {
         Role::System => "System",
         Role::User if message.hidden => "Host",

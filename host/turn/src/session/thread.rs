@@ -19,17 +19,21 @@ pub(crate) struct Thread {
     /// Tokens of all attempts.
     pub(crate) usage: Usage,
     /// How the last turn of this process ended.
-    pub(crate) last: Option<TurnStatus>,
+    last: Option<TurnStatus>,
     /// Tokens of the context that the last request and its answer have filled; `None` where nobody has counted them.
     pub(crate) context: Option<u64>,
+    /// How much of the context was filled when a summary failed.
+    pub(crate) compaction_failed: Option<u64>,
     /// The blocks of the system prompt as they were last reported.
     pub(super) system: Vec<String>,
     /// The rule records of an earlier process, until they are taken up.
     pub(super) rules: Option<KeptRules>,
     /// Who resumed it, until that is reported.
     resumed: Option<String>,
-    /// Who has cancelled a turn, where that is known.
+    /// Who cancels the turn that runs, where that is known.
     pub(super) canceller: Canceller,
+    /// Who has cancelled the last turn, if it was cancelled.
+    cancelled_by: String,
 }
 
 /// Who cancels turns of a session, for the end of its thread. A clone is the same one.
@@ -42,9 +46,8 @@ impl Canceller {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(who.to_owned());
     }
 
-    fn get(&self) -> String {
-        let who = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        who.unwrap_or_else(|| "the caller".to_owned())
+    fn take(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -67,8 +70,10 @@ impl Thread {
             steps: from.steps,
             usage: from.usage,
             canceller: Canceller::default(),
+            cancelled_by: String::new(),
             last: None,
-            context: None,
+            context: from.context_tokens,
+            compaction_failed: None,
             system: from.system,
             rules: Some(from.rules),
             resumed: from.started_ms.map(|_| "input".to_owned()),
@@ -87,6 +92,15 @@ impl Thread {
         Begin::Started
     }
 
+    /// A turn has ended.
+    pub(crate) fn ended(&mut self, status: &TurnStatus) {
+        let by = self.canceller.take();
+        if *status == TurnStatus::Cancelled {
+            self.cancelled_by = by.unwrap_or_else(|| "the caller".to_owned());
+        }
+        self.last = Some(status.clone());
+    }
+
     /// The event of its end in this process; `None` where no turn ran. It says how the last turn ended.
     pub(super) fn end(&self, now_ms: u64) -> Option<EventKind> {
         Some(match self.last.as_ref()? {
@@ -95,7 +109,7 @@ impl Thread {
                 class: ErrorClass::LimitHit,
                 message: format!("the turn reached its maximum of {steps} steps"),
             },
-            TurnStatus::Cancelled => EventKind::ThreadCancelled { by: self.canceller.get() },
+            TurnStatus::Cancelled => EventKind::ThreadCancelled { by: self.cancelled_by.clone() },
             TurnStatus::Completed | TurnStatus::Rejected { .. } | TurnStatus::StoppedByRule { .. } => {
                 let duration_ms = now_ms.saturating_sub(self.started_ms.unwrap_or(now_ms));
                 EventKind::ThreadCompleted { turns: self.turns, usage: self.usage, duration_ms }

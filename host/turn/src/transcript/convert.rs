@@ -47,7 +47,8 @@ impl Body {
             Kind::InputReceived { message } => Self::InputReceived(spoken(message)),
             Kind::TurnFinish { status } => Self::TurnFinish(finished(status)),
             Kind::StepStart { number } => Self::StepStart(payload::StepStart { turn_number: *number }),
-            Kind::StepFinish { usage, end } => Self::StepFinish(payload::StepFinish {
+            Kind::StepFinish { usage, end, context_tokens } => Self::StepFinish(payload::StepFinish {
+                context_tokens: *context_tokens,
                 // No price is known here: the cost is unknown, which is not the same as nothing.
                 cost: None,
                 tokens: tokens(usage),
@@ -217,12 +218,13 @@ impl Body {
                     used_tokens: *used_tokens,
                 })
             }
-            Kind::ContextCompactionEnd { summary, prune_before_turn, kept, error } => {
+            Kind::ContextCompactionEnd { summary, prune_before_turn, kept, error, usage } => {
                 Self::ContextCompactionEnd(payload::ContextCompactionEnd {
                     summary: summary.clone(),
                     prune_before_turn: *prune_before_turn,
                     kept_messages: *kept,
                     error: error.clone(),
+                    tokens: (*usage != Usage::default()).then(|| tokens(usage)),
                 })
             }
             Kind::ExtensionRegistered { plugin, version, action, callbacks } => {

@@ -158,6 +158,8 @@ payloads! {
         finish_reason: String,
         /// Why the accepted answer ended, in the model's own words.
         stop_reason: Option<String>,
+        /// Tokens of the context that the last request and its answer have filled.
+        context_tokens: Option<u64>,
     }
 
     /// The payload of `input_received`, `cognition_in` and `steering_message`.
@@ -547,6 +549,8 @@ payloads! {
         kept_messages: u64,
         /// Why there is no summary.
         error: Option<String>,
+        /// Tokens of the request for the summary.
+        tokens: Option<Tokens>,
     }
 
     /// The payload of `extension_registered`.
@@ -725,5 +729,19 @@ payloads! {
         message: String,
         /// The number of the last event that is known to be on disk.
         recorded: Option<u64>,
+    }
+}
+
+impl CognitionOut {
+    /// What the user has seen of the answer, as far as it goes.
+    pub fn seen(&self) -> &str {
+        match (&self.shown, self.shown_bytes) {
+            (Some(shown), _) => shown,
+            (None, Some(bytes)) => {
+                let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.text.len());
+                &self.text[..self.text.floor_char_boundary(bytes)]
+            }
+            (None, None) => &self.text,
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Rebuilds a session from its transcript: the conversation as the model would be sent it, and all that counts on.
+//! Rebuilds a session from its transcript: the conversation as the model would be sent it, and what is counted over all turns.
 //!
 //! The conversation is rebuilt by the same steps that made it: a message joins it with its record, an answer together with the results
 //! of its calls. Tests compare both after every turn.
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use flow::{CallId, Message, Origin, Role, ToolResult, Usage};
 
 use super::message::role;
-use super::{Body, CognitionOut, Record, Spoken, ToolCallResult, kept_rules};
+use super::{Body, CognitionOut, Record, Spoken, Tokens, ToolCallResult, kept_rules};
 use crate::attempt::Answer;
 use crate::history::settled;
 use crate::ports::KeptRules;
@@ -23,6 +23,10 @@ const PROCESS_ENDED: &str = "the process ended";
 pub struct Resumed {
     /// The conversation, hidden messages included.
     pub history: Vec<Arc<Message>>,
+    /// The turn in which each message joined it; 0 for a summary.
+    pub history_turns: Vec<u32>,
+    /// Tokens of the context that it fills, if they were counted.
+    pub context_tokens: Option<u64>,
     /// The number of the next event.
     pub next_event: u64,
     /// Turns that began, however they ended.
@@ -65,6 +69,10 @@ pub struct Rebuild {
     thinking: String,
     /// What was shown of an answer that has no record yet.
     streamed: String,
+    /// The kept start of the answer is a message already.
+    start_is_message: bool,
+    /// The turn of the record at hand.
+    turn: u32,
 }
 
 #[derive(Debug)]
@@ -81,6 +89,7 @@ impl Rebuild {
     pub fn take(&mut self, record: &Record) -> Result<(), RebuildError> {
         let wrong = |problem| RebuildError { seq: record.seq, kind: record.body.name().to_owned(), problem };
         self.resumed.next_event = record.event.unwrap_or(record.seq) + 1;
+        self.turn = record.turn;
         let before = self.resumed.problems.len();
         kept_rules::take(record, &mut self.resumed.rules, &mut self.resumed.problems);
         debug_assert!(self.resumed.problems.len() >= before);
@@ -101,8 +110,12 @@ impl Rebuild {
             }
             Body::HistoryReplaced(replaced) => {
                 self.settle();
-                let messages = replaced.messages.iter().map(|one| one.message().map(Arc::new));
-                self.resumed.history = messages.collect::<Result<_, _>>().map_err(wrong)?;
+                let messages = replaced.messages.iter().map(super::message::MessageRecord::message);
+                let messages = messages.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+                self.resumed.history.clear();
+                self.resumed.history_turns.clear();
+                self.streamed.clear();
+                messages.into_iter().for_each(|message| self.add(message));
             }
             Body::ContextCompactionEnd(end) => {
                 self.settle();
@@ -110,6 +123,11 @@ impl Rebuild {
                     let kept = usize::try_from(end.kept_messages).map_err(|_| wrong("kept_messages"))?;
                     let from = self.resumed.history.len().checked_sub(kept).ok_or_else(|| wrong("kept_messages"))?;
                     self.resumed.history.splice(..from, [Arc::new(summary_message(summary))]);
+                    self.resumed.history_turns.splice(..from, [0]);
+                    self.resumed.context_tokens = None;
+                }
+                if let Some(tokens) = &end.tokens {
+                    self.resumed.usage.add(usage(tokens));
                 }
             }
             Body::CognitionReasoning(reasoning) => self.thinking.clone_from(&reasoning.text),
@@ -118,13 +136,9 @@ impl Rebuild {
             Body::ToolCallResult(result) => self.result(result),
             Body::StepFinish(finish) => {
                 self.settle();
-                let tokens = &finish.tokens;
-                self.resumed.usage.add(Usage {
-                    input: tokens.input_tokens,
-                    output: tokens.output_tokens,
-                    cache_read: tokens.cache_read_tokens,
-                    cache_write: tokens.cache_write_tokens,
-                });
+                self.start_is_message = false;
+                self.resumed.context_tokens = finish.context_tokens;
+                self.resumed.usage.add(usage(&finish.tokens));
             }
             Body::TurnFinish(_) => {
                 self.settle();
@@ -136,6 +150,18 @@ impl Rebuild {
         Ok(())
     }
 
+    /// Whether a record can be used, on its own.
+    ///
+    /// # Errors
+    /// As [`Rebuild::take`].
+    pub fn check(record: &Record) -> Result<(), RebuildError> {
+        // How many messages stay depends on the records before.
+        if matches!(record.body, Body::ContextCompactionEnd(_)) {
+            return Ok(());
+        }
+        Self::default().take(record)
+    }
+
     /// The records end here. Of an answer that has no record, because its process ended before, what was shown stays in the
     /// conversation, marked as interrupted; a call without a result is left out.
     pub fn finish(mut self) -> Resumed {
@@ -145,11 +171,12 @@ impl Rebuild {
 
     fn end_answer(&mut self) {
         self.settle();
+        self.start_is_message = false;
         let streamed = std::mem::take(&mut self.streamed);
         if self.resumed.is_interrupted
             && let Some(message) = Answer::marked_message(streamed, PROCESS_ENDED)
         {
-            self.resumed.history.push(message);
+            self.add(message);
         }
     }
 
@@ -160,7 +187,7 @@ impl Rebuild {
             let texts: Vec<String> = parts
                 .filter_map(|part| if let super::PartRecord::Text { text } = part { Some(text.clone()) } else { None })
                 .collect();
-            self.resumed.system = if texts.is_empty() { vec![spoken.text.clone()] } else { texts };
+            self.resumed.system = if spoken.parts.is_none() { vec![spoken.text.clone()] } else { texts };
             return Ok(());
         }
         let origin = spoken.author.as_ref().map_or(Ok(Origin::User), super::Author::origin)?;
@@ -168,6 +195,10 @@ impl Rebuild {
         message.hidden = spoken.hidden;
         if spoken.parts.is_some() {
             message.parts = parts.map(super::PartRecord::part).collect();
+        }
+        if role == Role::Assistant {
+            self.streamed.clear();
+            self.start_is_message = true;
         }
         self.push(message);
         Ok(())
@@ -185,7 +216,12 @@ impl Rebuild {
                 let answer = match &origin {
                     Origin::Model => {
                         let blocks = out.blocks.as_deref().unwrap_or_default();
-                        Answer::rebuilt(out.text.clone(), &thinking, blocks)?.message(text)
+                        let whole = Answer::rebuilt(out.text.clone(), &thinking, blocks);
+                        let answer = match whole {
+                            Err("bytes") => self.without_reasoning(out)?,
+                            whole => whole?,
+                        };
+                        answer.message(text)
                     }
                     _ => Some(Message::text(Role::Assistant, origin, text)),
                 };
@@ -193,6 +229,7 @@ impl Rebuild {
                 None
             }
             "start" => {
+                self.start_is_message = true;
                 let bytes = out.retained_bytes.and_then(|bytes| usize::try_from(bytes).ok());
                 Answer::partial_message(
                     bytes.and_then(|bytes| out.text.get(..bytes)).ok_or("retained_bytes")?.to_owned(),
@@ -202,14 +239,24 @@ impl Rebuild {
             // What is kept on the screen of an answer continues with the next attempt.
             "nothing" => {
                 let kept = out.kept_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
-                let seen = out.shown.as_deref().unwrap_or(&out.text);
-                self.streamed.push_str(seen.get(..kept).unwrap_or_default());
+                if !self.start_is_message {
+                    self.streamed.push_str(out.seen().get(..kept).unwrap_or_default());
+                }
                 None
             }
             _ => return Err("retained"),
         };
-        self.resumed.history.extend(kept);
+        kept.into_iter().for_each(|message| self.add(message));
         Ok(())
+    }
+
+    /// The record with the reasoning of an answer is missing, as after a repair: the answer remains without it.
+    fn without_reasoning(&mut self, out: &CognitionOut) -> Result<Answer, &'static str> {
+        let blocks = out.blocks.iter().flatten().filter(|block| block.stream != "thinking");
+        let blocks: Vec<_> = blocks.cloned().collect();
+        let problem = "the reasoning of an answer is not recorded; the answer is continued without it".to_owned();
+        self.resumed.problems.push(problem);
+        Answer::rebuilt(out.text.clone(), "", &blocks)
     }
 
     fn result(&mut self, result: &ToolCallResult) {
@@ -224,13 +271,27 @@ impl Rebuild {
 
     fn push(&mut self, message: Message) {
         self.settle();
-        self.resumed.history.push(Arc::new(message));
+        self.add(message);
+    }
+
+    fn add(&mut self, message: impl Into<Arc<Message>>) {
+        self.resumed.history.push(message.into());
+        self.resumed.history_turns.push(self.turn);
     }
 
     /// The answer and the results of its calls join the conversation.
     fn settle(&mut self) {
         if let Some(Calling { answer, results }) = self.calling.take() {
-            self.resumed.history.extend(settled(answer, results).into_iter().map(Arc::new));
+            settled(answer, results).into_iter().for_each(|message| self.add(message));
         }
+    }
+}
+
+fn usage(tokens: &Tokens) -> Usage {
+    Usage {
+        input: tokens.input_tokens,
+        output: tokens.output_tokens,
+        cache_read: tokens.cache_read_tokens,
+        cache_write: tokens.cache_write_tokens,
     }
 }
