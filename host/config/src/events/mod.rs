@@ -13,7 +13,6 @@ mod deviations;
 mod files;
 mod layers;
 mod levels;
-mod merge;
 mod payload;
 mod resolve;
 mod safety;

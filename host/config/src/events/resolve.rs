@@ -11,7 +11,7 @@ use super::layers::Layers;
 use super::{Condition, Level, levels, payload, safety};
 use crate::document::{Step, steps};
 use crate::typed::{AggregateWord, EmitFile, EventTypeFile};
-use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, check};
+use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, check, duration};
 
 /// The longest throttle.
 const MAX_THROTTLE: Duration = Duration::from_secs(3600);
@@ -213,18 +213,8 @@ fn condition(layers: &mut Layers<'_>, path: &[Step], text: &str) -> Option<Condi
     None
 }
 
-/// A duration as `250ms`, `1s` or `2m`.
+/// A throttle, which is a duration.
 fn throttle(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{}` is not a throttle", text.escape_debug());
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let millis = match unit {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60_000,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let throttle = Duration::from_millis(number.saturating_mul(millis));
+    let throttle = duration::parse(text).ok_or_else(|| format!("`{}` is not a throttle", text.escape_debug()))?;
     if throttle > MAX_THROTTLE { Err(format!("the throttle `{text}` is longer than an hour")) } else { Ok(throttle) }
 }

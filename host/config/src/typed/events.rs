@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 #[schemars(title = "thread_events.toml")]
 pub(crate) struct CatalogueFile {
     /// The version of this format: `1.0.0`.
-    #[allow(dead_code, reason = "each file is checked before files are merged")]
     pub(crate) schema_version: String,
     /// The event types, by name. The names are fixed by the program.
     #[serde(default)]
