@@ -110,7 +110,7 @@ impl Printer {
                 self.trouble(trouble)?;
             }
             EventKind::ExtensionLog { plugin, level, message } => self.log(plugin.as_str(), level, message)?,
-            EventKind::ErrorClassified { class, message, .. } if class.retryable() => {
+            EventKind::ErrorClassified { message, retryable: true, .. } => {
                 self.line(&format!("{} {message}", err(style::WARNING, "! model")))?;
             }
             EventKind::RetryScheduled { retry, max_retries, delay_ms, asked } => {

@@ -6,6 +6,7 @@
 //! | `plugin.toml` | `typed::ManifestFile` | [`Manifest`] |
 //! | both together | | [`ConfiguredPlugin`] |
 //! | `thread_events.toml` | `typed::CatalogueFile` | [`events::Catalogue`] |
+//! | `errors.toml` | `typed::ErrorsFile` | [`flow::RetryTable`] |
 //! | rule files, in [`RuleFolder`]s | `rules::RuleSpec` | `rules::Rule`, kept by [`RuleFiles`] |
 //!
 //! A file goes through three steps: the TOML reader (all its syntax errors), the generated JSON Schema (unknown keys,
@@ -21,6 +22,7 @@ mod check;
 mod diagnostic;
 mod document;
 mod duration;
+pub mod errors;
 pub mod events;
 mod guidance;
 mod layer_files;
@@ -58,7 +60,7 @@ pub use rule_files::{
     RuleFolder,
 };
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
-pub use schema::{event_schema, manifest_schema, operator_schema};
+pub use schema::{error_schema, event_schema, manifest_schema, operator_schema};
 pub use state::{StatePlace, StateSettings};
 pub use switch::{SwitchError, Switched, switch_plugin};
 pub use transcript::TranscriptSettings;

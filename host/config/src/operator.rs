@@ -153,8 +153,8 @@ pub struct PluginLimits {
 pub struct TurnSettings {
     /// Steps of one turn.
     pub max_steps: u32,
-    /// Further tries of a request that failed in passing.
-    pub max_retries: u32,
+    /// How often a request that failed is sent again, whatever class of retried errors it has; `None`: each class has its own maximum.
+    pub max_retries: Option<u32>,
 }
 
 /// When the older part of a conversation is summarised.

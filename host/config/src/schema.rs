@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::typed::{CatalogueFile, ManifestFile, OperatorFile};
+use crate::typed::{CatalogueFile, ErrorsFile, ManifestFile, OperatorFile};
 
 /// The schema of `plugin.toml` as JSON text, with a line end.
 pub fn manifest_schema() -> String {
@@ -18,6 +18,16 @@ pub fn manifest_schema() -> String {
 /// The schema of `tidegate.toml` as JSON text, with a line end.
 pub fn operator_schema() -> String {
     text(OperatorFile::schema())
+}
+
+/// The schema of `thread_events.toml` as JSON text, with a line end.
+pub fn event_schema() -> String {
+    text(CatalogueFile::schema())
+}
+
+/// The schema of `errors.toml` as JSON text, with a line end.
+pub fn error_schema() -> String {
+    text(ErrorsFile::schema())
 }
 
 /// What the whole of a file is read as.
@@ -47,9 +57,11 @@ impl TypedFile for CatalogueFile {
     }
 }
 
-/// The schema of `thread_events.toml` as JSON text, with a line end.
-pub fn event_schema() -> String {
-    text(&of::<CatalogueFile>())
+impl TypedFile for ErrorsFile {
+    fn schema() -> &'static Schema {
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<ErrorsFile>);
+        &SCHEMA
+    }
 }
 
 /// The schema of one type. Draft 7 is what TOML editors read without trouble.

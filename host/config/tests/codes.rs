@@ -20,8 +20,9 @@ another.
 This page is generated from `host/flow/src/diagnostic/code.rs` by `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test codes`.
 ";
 
-const SECTIONS: [(&str, &str, &str); 7] = [
+const SECTIONS: [(&str, &str, &str); 8] = [
     ("config", "Configuration files", "`tidegate.toml` and `plugin.toml`: syntax, keys and values."),
+    ("errors", "Tables of error classes", "`errors.toml`."),
     ("events", "Event catalogues", "`thread_events.toml` and `thread_events.yaml`."),
     ("manifest", "Manifests", "What `plugin.toml` says of the plugin."),
     ("plugin", "Plugins", "A plugin together with its entry in `tidegate.toml`."),
@@ -79,6 +80,7 @@ fn every_code_is_produced_by_a_case_or_a_test() {
     let mut read = Vec::new();
     for folder in [
         "tests/corpus/config",
+        "tests/corpus/errors",
         "tests/corpus/events",
         "tests/corpus/rules",
         "tests/tests",

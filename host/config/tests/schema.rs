@@ -31,12 +31,21 @@ fn event_schema_is_up_to_date() {
     up_to_date("thread_events.schema.json", &tidegate_config::event_schema());
 }
 
+#[test]
+fn error_schema_is_up_to_date() {
+    up_to_date("errors.schema.json", &tidegate_config::error_schema());
+}
+
 /// A key without a description is useless in an editor.
 #[test]
 fn every_key_is_described() {
     let mut keys = 0;
-    let schemas =
-        [tidegate_config::operator_schema(), tidegate_config::manifest_schema(), tidegate_config::event_schema()];
+    let schemas = [
+        tidegate_config::operator_schema(),
+        tidegate_config::manifest_schema(),
+        tidegate_config::event_schema(),
+        tidegate_config::error_schema(),
+    ];
     for schema in schemas {
         let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
         let tables = schema["definitions"].as_object().unwrap().values().chain([&schema]);

@@ -58,7 +58,7 @@ fn every_value_arrives() {
     assert_eq!(operator.state.session_ttl, Duration::from_secs(48 * 60 * 60));
     assert_eq!(operator.state.session_bytes, 8 << 20);
     assert_eq!((operator.limits.tool, operator.limits.tool_output_bytes), (Duration::from_secs(5), 32 << 10));
-    assert_eq!((operator.turn.max_steps, operator.turn.max_retries), (5, 0));
+    assert_eq!((operator.turn.max_steps, operator.turn.max_retries), (5, Some(0)));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod on_failure;
 mod preview;
 mod prompt;
 mod provided;
+mod retry;
 mod rule_origin;
 mod segment;
 mod stream;
@@ -32,7 +33,7 @@ pub use catalogue::{Aggregate, EventCatalogue, EventTraits, EventType};
 pub use condition::{Condition, ContextMatch, InvalidTurnRange, StateTest, StateValue, TurnRange};
 pub use delta::{BlockId, Delta, StopReason, Usage};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Label, Location, Severity, SourceFile, Subject};
-pub use error::ModelError;
+pub use error::{ErrorFacts, ErrorMetadata, ModelError};
 pub use event::{
     AnswerBlock, CallbackOutcome, CallbackReport, Event, EventKind, EventView, HoldOutcome, Partial, Retained,
     RunPosition, StepEnd, TurnStatus,
@@ -48,6 +49,7 @@ pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
 pub use preview::{Ambiguous, Argument, Preview};
 pub use prompt::{AdditionId, BlockOrigin, ExtensionPrompt, Prompt, PromptAddition, PromptText, SystemBlock};
 pub use provided::{Called, ProvidedTool, ToolOutcome, ToolReport};
+pub use retry::{Classified, ErrorPattern, InvalidMessagePattern, MessagePattern, RetryPolicy, RetryTable};
 pub use rule_origin::{RuleLayer, RuleOrigin};
 pub use segment::{Segment, Tag};
 pub use stream::StreamKind;
@@ -55,6 +57,6 @@ pub use tag_pattern::{InvalidTagPattern, TagPattern};
 pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
 pub use verdict::{Evidence, RuleMatch, RuleRecord};
 pub use words::{
-    Action, BreakerScope, BreakerState, ErrorClass, KeySource, NotAVariable, PermissionMode, Position, Power,
-    ProviderKind, RegistrationAction, SettingKind, SettingValue, StateBackend,
+    Action, BreakerScope, BreakerState, ErrorClass, FailureKind, KeySource, NotAVariable, PermissionMode, Position,
+    Power, ProviderKind, RegistrationAction, RetryHeader, RetryWait, SettingKind, SettingValue, StateBackend,
 };

@@ -177,6 +177,54 @@ words! {
 }
 
 words! {
+    /// Where a request to a model failed.
+    FailureKind {
+        /// The provider answered with another status than success.
+        Http = "http",
+        /// The provider reported an error inside its answer.
+        Stream = "stream",
+        /// The provider could not be reached, the connection broke, or nothing was received for too long.
+        Transport = "transport",
+        /// An event of the answer cannot be read.
+        Decode = "decode",
+        /// The answer ended before it was complete.
+        Incomplete = "incomplete",
+        /// The answer is not one of the wire format, or has nothing that is supported.
+        Unsupported = "unsupported",
+        /// The answer is larger than a limit of the host.
+        Limit = "limit",
+        /// The request could not be made.
+        Request = "request",
+        /// A recording that is replayed does not contain an answer to the request.
+        Recording = "recording",
+    }
+}
+
+words! {
+    /// How the wait before a retry is chosen.
+    RetryWait {
+        /// The base wait, doubled with each retry up to the maximum.
+        Exponential = "exponential",
+        /// The base wait each time.
+        Fixed = "fixed",
+        /// The wait that the provider asks for in a header; without one, the fallback.
+        UseHeader = "use_header",
+        /// The request is not sent again.
+        None = "none",
+    }
+}
+
+words! {
+    /// A header in which a provider asks to wait.
+    RetryHeader {
+        /// Milliseconds.
+        RetryAfterMs = "retry-after-ms",
+        /// Seconds, or an HTTP date.
+        RetryAfter = "retry-after",
+    }
+}
+
+words! {
     /// The states of a circuit breaker of an extension, from healthy to failing.
     BreakerState {
         /// Calls are made.
@@ -302,8 +350,8 @@ words! {
 #[cfg(test)]
 mod tests {
     use super::{
-        Action, BreakerScope, BreakerState, ErrorClass, PermissionMode, Position, Power, ProviderKind,
-        RegistrationAction, SettingKind, SettingValue,
+        Action, BreakerScope, BreakerState, ErrorClass, FailureKind, PermissionMode, Position, Power, ProviderKind,
+        RegistrationAction, RetryHeader, RetryWait, SettingKind, SettingValue,
     };
 
     #[test]
@@ -316,6 +364,7 @@ mod tests {
             };
         }
         check!(RegistrationAction Action BreakerScope BreakerState ErrorClass ProviderKind Power PermissionMode SettingKind Position);
+        check!(FailureKind RetryWait RetryHeader);
         assert_eq!(Power::from_word("log"), None);
     }
 

@@ -260,7 +260,9 @@ impl Secrets {
     pub(crate) fn mask(&self, mut error: ModelError) -> ModelError {
         for secret in self.iter().filter(|secret| secret.len() >= LEAST_BYTES) {
             for spelled in spellings(secret) {
-                for text in std::iter::once(&mut error.message).chain(&mut error.code) {
+                let facts = &mut *error.facts;
+                let texts = [&mut error.code, &mut facts.error_type, &mut facts.said];
+                for text in std::iter::once(&mut error.message).chain(texts.into_iter().flatten()) {
                     mask_text(text, &spelled);
                 }
             }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 
-use flow::{BlockId, CallId, Delta, ErrorClass, ModelError, StopReason, StreamKind, Usage};
+use flow::{BlockId, CallId, Delta, FailureKind, ModelError, StopReason, StreamKind, Usage};
 
 use crate::limits::{AnswerLimits, exceeded};
 use crate::loose::Text;
@@ -73,7 +73,7 @@ impl AnswerDecoder {
     /// The stream has ended.
     ///
     /// # Errors
-    /// The answer was not complete: the error names what is missing, and its class is transient.
+    /// The answer was not complete: the error names what is missing.
     pub fn finish(&mut self) -> Result<(), ModelError> {
         let (format, answer) = (&mut self.format, &mut self.answer);
         if !answer.stopped {
@@ -290,7 +290,7 @@ impl Answer {
         }
         if let Some(what) = self.passed_over.take().filter(|_| !self.has_blocks()) {
             let message = format!("the answer contains nothing that is supported: it consists of {what}");
-            self.over = Some(ModelError::new(ErrorClass::Permanent, message));
+            self.over = Some(ModelError::of_kind(FailureKind::Unsupported, message));
             return;
         }
         if !self.started {
@@ -361,12 +361,12 @@ pub(crate) fn is_done(event: &SseEvent<'_>) -> bool {
 }
 
 /// Reads an event's JSON. What garbles one event (a proxy, a server that is restarted) need not garble the next answer:
-/// the error is as transient as that of a stream that was cut off.
+/// the default table has it as transient as a stream that was cut off.
 pub(crate) fn parse<'de, T: serde::Deserialize<'de>>(event: &'de SseEvent<'_>) -> Result<T, ModelError> {
     surrogates::from_str(&event.data).map_err(|cause| {
         let begin = failure::excerpt(event.data.as_bytes());
-        ModelError::new(
-            ErrorClass::Transient,
+        ModelError::of_kind(
+            FailureKind::Decode,
             format!("cannot read an event of the stream: {cause}; it begins: {begin}"),
         )
     })
@@ -374,13 +374,13 @@ pub(crate) fn parse<'de, T: serde::Deserialize<'de>>(event: &'de SseEvent<'_>) -
 
 /// The error of content that does not belong to anything: what was received, where, and what is missing.
 pub(crate) fn misplaced(what: impl std::fmt::Display) -> ModelError {
-    ModelError::new(ErrorClass::Permanent, format!("the provider's stream is inconsistent: {what}"))
+    ModelError::of_kind(FailureKind::Unsupported, format!("the provider's stream is inconsistent: {what}"))
 }
 
 /// The error of a stream that ended too early.
 pub(crate) fn ended_without(missing: &str) -> ModelError {
-    ModelError::new(
-        ErrorClass::Transient,
+    ModelError::of_kind(
+        FailureKind::Incomplete,
         format!("the stream ended before the answer was complete: no {missing} was received"),
     )
 }
@@ -394,7 +394,7 @@ fn without_event(bytes: usize, first: &[u8]) -> ModelError {
             format!("the provider answered with {bytes} bytes and no event; they begin: {}", failure::excerpt(first))
         }
     };
-    ModelError::new(ErrorClass::Transient, message)
+    ModelError::of_kind(FailureKind::Incomplete, message)
 }
 
 fn is_whole(data: &str) -> bool {
@@ -403,6 +403,6 @@ fn is_whole(data: &str) -> bool {
 
 impl From<TooLarge> for ModelError {
     fn from(cause: TooLarge) -> Self {
-        Self::new(ErrorClass::Permanent, format!("cannot read the stream: {cause}"))
+        Self::of_kind(FailureKind::Limit, format!("cannot read the stream: {cause}"))
     }
 }

@@ -1,6 +1,6 @@
-//! What a provider's failure means: HTTP status, error codes and headers → a class and a human-readable message.
+//! A provider's failure as facts: HTTP status, error codes, headers, and a human-readable message. What follows from them is data.
 
-use flow::{ErrorClass, ModelError};
+use flow::{FailureKind, ModelError, RetryHeader};
 use serde_json::Value;
 
 use crate::model::compression;
@@ -8,8 +8,8 @@ use crate::model::compression;
 /// The headers that are read when a request was refused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hints {
-    /// How long to wait, in milliseconds.
-    pub(crate) retry_after_ms: Option<u64>,
+    /// How long to wait, in milliseconds, by the header that asks for it.
+    pub(crate) waits: Vec<(RetryHeader, u64)>,
     /// The provider's own opinion on trying again.
     pub(crate) should_retry: Option<bool>,
 }
@@ -21,14 +21,16 @@ impl Hints {
         let get = |name: &str| headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, v)| v.trim());
         let number = |text: &str| text.parse::<f64>().ok().filter(|number| *number >= 0.0 && *number < 1e12);
         let millis = get("retry-after-ms").and_then(number).map(|ms| ms.ceil() as u64);
-        let seconds = || get("retry-after").and_then(number).map(|seconds| (seconds * 1000.0).ceil() as u64);
+        let seconds = get("retry-after").and_then(number).map(|seconds| (seconds * 1000.0).ceil() as u64);
         let until = || {
             let date = |name: &str| httpdate::parse_http_date(get(name)?).ok();
             let wait = date("retry-after")?.duration_since(date("date")?).unwrap_or_default();
             u64::try_from(wait.as_millis()).ok()
         };
+        let found = [(RetryHeader::RetryAfterMs, millis), (RetryHeader::RetryAfter, seconds.or_else(until))];
+        let waits = found.into_iter().filter_map(|(header, wait)| Some((header, wait?))).collect();
         let should_retry = get("x-should-retry").and_then(|word| word.parse().ok());
-        Self { retry_after_ms: millis.or_else(seconds).or_else(until), should_retry }
+        Self { waits, should_retry }
     }
 }
 
@@ -36,41 +38,23 @@ impl Hints {
 pub(crate) fn refused(status: u16, headers: &[(String, String)], body: &[u8]) -> ModelError {
     let hints = Hints::read(headers);
     let words = Words::of_body(body);
-    let mut class = words.class().filter(|class| *class == ErrorClass::Quota || status == 200);
-    if class.is_none() {
-        class = Some(of_status(status));
-    }
-    let class = match (class.unwrap_or(ErrorClass::Permanent), hints.should_retry) {
-        (ErrorClass::Permanent, Some(true)) => ErrorClass::Transient,
-        (ErrorClass::Transient | ErrorClass::RateLimited, Some(false)) => ErrorClass::Permanent,
-        (class, _) => class,
-    };
     let said = words.said().unwrap_or_else(|| match compression(headers) {
         Some(word) => format!("(a body that is compressed with {})", shortened(word, 100)),
         None => excerpt(body),
     });
-    let advice = advice(status, class);
-    ModelError {
-        class,
-        message: format!("the provider answered HTTP {status}: {said}{advice}"),
-        status: Some(status),
-        code: words.code.map(|code| shortened(&code, MAX_CODE)),
-        retry_after_ms: hints.retry_after_ms,
-    }
+    let message = format!("the provider answered HTTP {status}: {said}{}", advice(status));
+    let mut error = words.error(FailureKind::Http, message);
+    error.status = Some(status);
+    error.retry_after_ms = hints.waits.first().map(|(_, ms)| *ms);
+    (error.facts.waits, error.facts.should_retry) = (hints.waits, hints.should_retry);
+    error
 }
 
 /// The error that a provider reported inside its stream, from the JSON it sent.
 pub(crate) fn in_stream(data: &str) -> ModelError {
     let words = Words::of_body(data.as_bytes());
-    let class = words.class().or_else(|| words.status.map(of_status)).unwrap_or(ErrorClass::Transient);
     let said = words.said().unwrap_or_else(|| excerpt(data.as_bytes()));
-    ModelError {
-        class,
-        message: format!("the provider reported an error inside its answer: {said}"),
-        status: words.status,
-        code: words.code.map(|code| shortened(&code, MAX_CODE)),
-        retry_after_ms: None,
-    }
+    words.error(FailureKind::Stream, format!("the provider reported an error inside its answer: {said}"))
 }
 
 /// The maximum number of characters of a provider's error message; enough for any cause, since it is printed.
@@ -97,21 +81,11 @@ pub(crate) fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
-fn of_status(status: u16) -> ErrorClass {
+fn advice(status: u16) -> &'static str {
     match status {
-        402 => ErrorClass::Quota,
-        408 | 409 | 425 | 500..=599 => ErrorClass::Transient,
-        429 => ErrorClass::RateLimited,
-        _ => ErrorClass::Permanent,
-    }
-}
-
-fn advice(status: u16, class: ErrorClass) -> &'static str {
-    match (status, class) {
-        (401 | 403, _) => " (check the API key and its permissions)",
-        (404, _) => " (check the model's name and `base_url`)",
-        (_, ErrorClass::Quota) => " (the account has no credit left; see its billing page)",
-        (300..=399, _) => {
+        401 | 403 => " (check the API key and its permissions)",
+        404 => " (check the model's name and `base_url`)",
+        300..=399 => {
             " (redirects are not followed, so that the key is not sent elsewhere; set `base_url` to the new address)"
         }
         _ => "",
@@ -124,6 +98,7 @@ fn advice(status: u16, class: ErrorClass) -> &'static str {
 struct Words {
     message: Option<String>,
     code: Option<String>,
+    kind: Option<String>,
     status: Option<u16>,
 }
 
@@ -145,7 +120,8 @@ impl Words {
         let number = |key: &str| error.get(key).and_then(Value::as_u64).and_then(|n| u16::try_from(n).ok());
         Self {
             message: text("message").or_else(|| text("detail")).or_else(|| text("error")),
-            code: text("code").or(kind),
+            code: text("code"),
+            kind,
             status: number("code").or_else(|| number("status")).filter(|status| (400..600).contains(status)),
         }
     }
@@ -154,37 +130,20 @@ impl Words {
         self.message.as_deref().map(|said| shortened(said, MAX_SAID))
     }
 
-    /// What the words alone say.
-    fn class(&self) -> Option<ErrorClass> {
-        if self.message.as_deref().is_some_and(|said| said.contains("credit balance is too low")) {
-            return Some(ErrorClass::Quota); // sent as an `invalid_request_error`
-        }
-        match self.code.as_deref()? {
-            "insufficient_quota" | "billing_error" | "billing_hard_limit_reached" | "billing_not_active" => {
-                Some(ErrorClass::Quota)
-            }
-            "rate_limit_error" | "rate_limit_exceeded" | "rate_limit_reached" => Some(ErrorClass::RateLimited),
-            "overloaded_error"
-            | "api_error"
-            | "timeout_error"
-            | "server_error"
-            | "internal_error"
-            | "overloaded"
-            | "service_unavailable"
-            | "timeout" => Some(ErrorClass::Transient),
-            "invalid_request_error"
-            | "authentication_error"
-            | "permission_error"
-            | "not_found_error"
-            | "invalid_prompt"
-            | "invalid_api_key"
-            | "model_not_found"
-            | "context_length_exceeded"
-            | "exceed_context_size_error" => Some(ErrorClass::Permanent),
-            _ => None,
-        }
+    /// An error with what the words say.
+    fn error(&self, kind: FailureKind, message: String) -> ModelError {
+        let mut error = ModelError::of_kind(kind, message);
+        let identifier = |text: &Option<String>| text.as_deref().map(|text| shortened(text, MAX_CODE));
+        error.status = self.status;
+        error.code = identifier(&self.code).or_else(|| identifier(&self.kind));
+        error.facts.error_type = identifier(&self.kind);
+        error.facts.said = self.said();
+        error
     }
 }
+
+#[cfg(test)]
+mod classes;
 
 #[cfg(test)]
 mod tests {
@@ -196,36 +155,30 @@ mod tests {
     }
 
     #[test]
-    fn status_decides_unless_the_words_say_quota() {
-        let cases = [
-            (400, ErrorClass::Permanent),
-            (401, ErrorClass::Permanent),
-            (402, ErrorClass::Quota),
-            (404, ErrorClass::Permanent),
-            (408, ErrorClass::Transient),
-            (409, ErrorClass::Transient),
-            (429, ErrorClass::RateLimited),
-            (500, ErrorClass::Transient),
-            (529, ErrorClass::Transient),
-        ];
-        for (status, class) in cases {
-            assert_eq!(refused(status, &[], b"").class, class, "{status}");
-        }
-        let body = br#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#;
-        let error = refused(429, &[], body);
-        assert_eq!((error.class, error.code.as_deref()), (ErrorClass::Quota, Some("insufficient_quota")));
-    }
-
-    #[test]
-    fn the_provider_has_the_last_word_on_trying_again() {
-        assert_eq!(refused(500, &headers(&[("x-should-retry", "false")]), b"").class, ErrorClass::Permanent);
-        assert_eq!(refused(400, &headers(&[("X-Should-Retry", "true")]), b"").class, ErrorClass::Transient);
+    fn what_a_provider_says_is_reported_as_facts() {
+        let body = br#"{"error":{"message":"No credit","type":"billing","code":"insufficient_quota"}}"#;
+        let error = refused(429, &headers(&[("X-Should-Retry", "true")]), body);
+        assert_eq!((error.class, error.status, error.code.as_deref()), (None, Some(429), Some("insufficient_quota")));
+        assert_eq!((error.facts.kind, error.facts.should_retry), (Some(FailureKind::Http), Some(true)));
+        assert_eq!(error.facts.error_type.as_deref(), Some("billing"));
+        assert_eq!(error.facts.said.as_deref(), Some("No credit"));
+        let error = refused(503, &[], b"<html>busy</html>");
+        assert_eq!((error.code, error.facts.said), (None, None));
+        let error = in_stream(r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#);
+        assert_eq!(
+            (error.code.as_deref(), error.facts.error_type.as_deref()),
+            (Some("overloaded_error"), Some("overloaded_error"))
+        );
+        assert_eq!((error.status, error.facts.kind), (None, Some(FailureKind::Stream)));
     }
 
     #[test]
     fn waits_are_read_in_all_three_spellings() {
-        let wait = |list: &[(&str, &str)]| Hints::read(&headers(list)).retry_after_ms;
-        assert_eq!(wait(&[("retry-after-ms", "1500"), ("retry-after", "9")]), Some(1500));
+        let wait = |list: &[(&str, &str)]| refused(429, &headers(list), b"").retry_after_ms;
+        let both = [("retry-after", "9"), ("retry-after-ms", "1500")];
+        assert_eq!(wait(&both), Some(1500));
+        let waits = vec![(RetryHeader::RetryAfterMs, 1500), (RetryHeader::RetryAfter, 9000)];
+        assert_eq!(refused(429, &headers(&both), b"").facts.waits, waits);
         assert_eq!(wait(&[("Retry-After", "7")]), Some(7000));
         assert_eq!(wait(&[("retry-after", "0.25")]), Some(250));
         let (date, later) = ("Tue, 29 Feb 2028 23:59:50 GMT", "Wed, 01 Mar 2028 00:00:05 GMT");
@@ -250,6 +203,6 @@ mod tests {
         }
         let failed =
             r#"{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"slow down"}}}"#;
-        assert_eq!(in_stream(failed).class, ErrorClass::RateLimited);
+        assert_eq!(in_stream(failed).code.as_deref(), Some("rate_limit_exceeded"));
     }
 }

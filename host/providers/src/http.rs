@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use flow::{ErrorClass, KeySource, ModelError};
+use flow::{FailureKind, KeySource, ModelError};
 use futures_core::Stream;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
@@ -106,7 +106,7 @@ impl Http {
         }
         let client = client(&self.url, self.connect_timeout).map_err(|cause| {
             let message = format!("cannot prepare HTTP: {}; check the certificates of this machine", chain(&cause));
-            ModelError::new(ErrorClass::Permanent, message)
+            ModelError::of_kind(FailureKind::Request, message)
         })?;
         // Where two requests are the first at once, both have the same client.
         Ok(self.client.get_or_init(|| client))
@@ -299,7 +299,7 @@ fn place(url: &Url) -> String {
 
 fn silent(place: &str, idle: Duration, when: &str) -> ModelError {
     let seconds = idle.as_secs_f64();
-    ModelError::new(ErrorClass::Transient, format!("{place} was silent for {seconds} s {when} (idle time-out)"))
+    ModelError::of_kind(FailureKind::Transport, format!("{place} was silent for {seconds} s {when} (idle time-out)"))
 }
 
 fn broken(place: &str, cause: &reqwest::Error) -> ModelError {
@@ -309,8 +309,8 @@ fn broken(place: &str, cause: &reqwest::Error) -> ModelError {
     } else {
         format!("the connection to {place} broke: {why}")
     };
-    let class = if cause.is_builder() { ErrorClass::Permanent } else { ErrorClass::Transient };
-    ModelError::new(class, message)
+    let kind = if cause.is_builder() { FailureKind::Request } else { FailureKind::Transport };
+    ModelError::of_kind(kind, message)
 }
 
 /// The innermost causes, which say what happened; the outer ones repeat the URL.

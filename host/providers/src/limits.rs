@@ -1,6 +1,6 @@
 //! How large one answer may become: bounds against a server that sends without end, and the error that names the bound.
 
-use flow::{ErrorClass, ModelError};
+use flow::{FailureKind, ModelError};
 
 /// The limits of one answer. Exceeding one ends the answer with a permanent error, which names the limit and the
 /// measured value; everything before it was emitted.
@@ -34,5 +34,5 @@ pub(crate) fn exceeded(limit: &str, what: &str, measured: usize, most: usize) ->
         "the answer is too large: {measured} {what}, the limit is {most} (`{limit}` in the provider's `limits`); the \
          rest of it is not read"
     );
-    ModelError::new(ErrorClass::Permanent, message)
+    ModelError::of_kind(FailureKind::Limit, message)
 }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use flow::{Delta, ErrorClass, ModelError, Prompt, Usage};
+use flow::{Delta, FailureKind, ModelError, Prompt, Usage};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use turn::ports::{AnswerLog, BoxFuture, Model, ModelStream};
@@ -95,14 +95,17 @@ impl WireModel {
 
     async fn answer(&self, prompt: &Prompt) -> Result<Box<dyn ModelStream>, ModelError> {
         let body = encode_with(self.wire, prompt, &self.name, &self.options).map_err(|cause| {
-            ModelError::new(ErrorClass::Permanent, format!("cannot write the request as JSON: {cause}"))
+            self.reported(ModelError::of_kind(
+                FailureKind::Request,
+                format!("cannot write the request as JSON: {cause}"),
+            ))
         })?;
         let mut taken = self.recorder.as_ref().map(|recorder| recorder.request(&body));
         let reply = match self.transport.send(body).await {
             Ok(reply) => reply,
             Err(error) => {
-                let error = self.secrets.mask(error);
-                end(&mut taken, &RecordedEnd::Failed { class: error.class, message: error.message.clone() });
+                let error = self.reported(error);
+                end(&mut taken, &RecordedEnd::of_error(&error));
                 return Err(error);
             }
         };
@@ -118,6 +121,7 @@ impl WireModel {
             ended: false,
             taken,
             secrets: self.secrets.clone(),
+            wire: self.wire,
         };
         if is_stream {
             return Ok(Box::new(stream));
@@ -125,7 +129,12 @@ impl WireModel {
         let mut body = Vec::new();
         // A refusal whose body breaks off, or does not end, is still that refusal.
         drop(timeout(REFUSAL_PATIENCE, stream.read_refusal(&mut body)).await);
-        Err(self.secrets.mask(no_stream(reply.status, &reply.headers, &body)))
+        Err(self.reported(no_stream(reply.status, &reply.headers, &body)))
+    }
+
+    /// An error as it leaves the crate.
+    fn reported(&self, error: ModelError) -> ModelError {
+        reported(error, self.wire, &self.secrets)
     }
 }
 
@@ -174,6 +183,7 @@ struct AnswerStream {
     ended: bool,
     taken: Option<Taken>,
     secrets: Secrets,
+    wire: Wire,
 }
 
 impl ModelStream for AnswerStream {
@@ -185,7 +195,7 @@ impl ModelStream for AnswerStream {
             if let Some(error) = self.failed.take() {
                 self.ended = true;
                 self.body = None;
-                return Poll::Ready(Some(Err(self.secrets.mask(error))));
+                return Poll::Ready(Some(Err(reported(error, self.wire, &self.secrets))));
             }
             if self.decoder.is_stopped() || self.ended {
                 return Poll::Ready(None);
@@ -215,7 +225,7 @@ impl AnswerStream {
         match (&polled, &mut self.taken) {
             (Poll::Ready(Some(Ok(bytes))), Some(taken)) => taken.chunk(bytes),
             (Poll::Ready(Some(Err(error))), taken) => {
-                end(taken, &RecordedEnd::Failed { class: error.class, message: error.message.clone() });
+                end(taken, &RecordedEnd::of_error(error));
             }
             (Poll::Ready(None), taken) => end(taken, &RecordedEnd::Complete),
             _ => {}
@@ -247,6 +257,12 @@ impl Drop for AnswerStream {
             }));
         }
     }
+}
+
+/// An error with the name of its provider, which for a recording is that of the recorded session, and without secrets.
+fn reported(mut error: ModelError, wire: Wire, secrets: &Secrets) -> ModelError {
+    error.facts.provider = Some(wire.as_str().to_owned());
+    secrets.mask(error)
 }
 
 fn end(taken: &mut Option<Taken>, how: &RecordedEnd) {
@@ -323,7 +339,7 @@ pub(crate) fn no_stream(status: u16, headers: &[(String, String)], body: &[u8]) 
         )
     };
     // A server that answers nothing may answer something next time, whatever it calls it.
-    let class =
-        if body.is_empty() && compression(headers).is_none() { ErrorClass::Transient } else { ErrorClass::Permanent };
-    ModelError { status: Some(status), ..ModelError::new(class, message) }
+    let is_empty = body.is_empty() && compression(headers).is_none();
+    let kind = if is_empty { FailureKind::Incomplete } else { FailureKind::Unsupported };
+    ModelError { status: Some(status), ..ModelError::of_kind(kind, message) }
 }

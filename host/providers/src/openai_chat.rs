@@ -76,7 +76,7 @@ impl Decode {
         self.begin_calls(None, answer);
         if let Some(call) = self.calls.iter().find(|call| call.block.is_none()) {
             let message = format!("the model called a tool without naming it (call {:?})", call.id);
-            return Err(ModelError::new(flow::ErrorClass::Permanent, message));
+            return Err(ModelError::of_kind(flow::FailureKind::Unsupported, message));
         }
         answer.stop(match reason {
             // Some servers send `stop` after tool calls; without the right reason the calls would not run.

@@ -235,7 +235,7 @@ impl Decode {
             Err(_) if !self.items.is_empty() => return Ok(()),
             Err(cause) => {
                 let message = format!("cannot read the output of the finished answer: {cause}");
-                return Err(ModelError::new(flow::ErrorClass::Permanent, message));
+                return Err(ModelError::of_kind(flow::FailureKind::Unsupported, message));
             }
         };
         let mut told: Vec<bool> = vec![false; self.items.len()];

@@ -5,7 +5,7 @@
 //! unknown key is an error.
 //!
 //! ```text
-//! {"tidegate_recording":2,"wire":"anthropic","model":"claude-sonnet-4-5"}
+//! {"tidegate_recording":3,"wire":"anthropic","model":"claude-sonnet-4-5"}
 //! {"request":{"model":"claude-sonnet-4-5","messages":[…]},"expect":{"contains":["fix the bug"]}}
 //! {"response":200,"headers":{"content-type":"text/event-stream"},"at_ms":120}
 //! {"text":"event: message_start\ndata: {\"type\":\"message_start\"…}\n\n","at_ms":121}
@@ -23,8 +23,9 @@
 //! - `text` or `base64`: one chunk of the body, exactly as it came; `base64` where it is not UTF-8 by itself (a chunk may
 //!   end inside a character).
 //! - `end`: `complete` (the server ended the answer, or it was complete), `cut` (our side dropped it, as a stream rule
-//!   does), `failed` with `class` and `message` (the connection broke). No `end` = `cut`: a killed program leaves a good
-//!   recording, and a torn last line is passed over.
+//!   does), `failed` with `message` and `kind`, a [`flow::FailureKind`] such as `transport` (the connection broke); versions 1 and 2
+//!   have a `class` instead of the `kind`, and with a `class` the error is not classified when it is replayed. No `end` = `cut`: a
+//!   killed program leaves a good recording, and a torn last line is passed over.
 //! - `rules`: what stream rules did with the answer. `fired` lists the rules that fired, in order: the stream (`text`,
 //!   `thinking`, or `tool` with `call` and `tool`), the action (`pass`, `remind`, `block`, `interrupt`, `stop`) and the
 //!   bytes of the match in its stream; the matched text is not written. `prefix` is the text of an earlier attempt that the

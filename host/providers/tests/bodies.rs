@@ -2,10 +2,12 @@
 //! names what came.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod classes;
 mod support;
 
 use std::sync::Arc;
 
+use classes::class_of;
 use flow::{ErrorClass, Message, ModelError, Prompt};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Wire, connect};
 use support::{Fixture, Script};
@@ -57,7 +59,7 @@ async fn a_compressed_answer_is_named() {
     let gzip: [u8; 20] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     for wire in WIRES {
         let error = refused(wire, Script::stream([gzip]).header("content-encoding", "gzip")).await;
-        assert_eq!((error.class, error.status), (ErrorClass::Permanent, Some(200)));
+        assert_eq!((class_of(&error), error.status), (ErrorClass::Permanent, Some(200)));
         assert!(error.message.contains("`content-encoding: gzip`") && error.message.contains("proxy"), "{error}");
     }
     let body = Script { status: 500, ..Script::stream([gzip]).header("Content-Encoding", "br") };
@@ -72,16 +74,16 @@ async fn a_compressed_answer_is_named() {
 async fn a_body_without_an_event_is_named() {
     for wire in WIRES {
         let error = refused(wire, Script::stream([""; 0])).await;
-        assert_eq!(error.class, ErrorClass::Transient);
+        assert_eq!(class_of(&error), ErrorClass::Transient);
         let empty = "the provider answered with an empty body: 0 bytes (content type text/event-stream)";
         assert_eq!(error.message, empty);
         let error = refused(wire, Script { headers: Vec::new(), ..Script::stream(["<html>\n", "no</html>\n"]) }).await;
         let page = "the provider answered with 17 bytes and no event; they begin: <html> no</html> (no content type)";
-        assert_eq!((error.class, error.message.as_str()), (ErrorClass::Transient, page));
+        assert_eq!((class_of(&error), error.message.as_str()), (ErrorClass::Transient, page));
         let error = refused(wire, Script::plain(200, "application/json", "")).await;
         let empty = "the provider answered with an empty body: 0 bytes, content type \"application/json\"";
         assert!(error.message.starts_with(empty), "{error}");
-        assert_eq!(error.class, ErrorClass::Transient);
+        assert_eq!(class_of(&error), ErrorClass::Transient);
     }
 }
 

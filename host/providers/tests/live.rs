@@ -1,12 +1,14 @@
 //! Over real sockets: what servers do wrong, time-outs, the abort that the server sees, and recordings of all of it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod classes;
 mod support;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use classes::class_of;
 use flow::{Delta, ErrorClass, KeySource, Message, ModelError, Prompt};
 use providers::{HttpConfig, ProviderConfig, ProviderError, ReplayConfig, Wire, check, connect};
 use support::{Fixture, Script, Step};
@@ -103,7 +105,7 @@ async fn an_error_inside_a_good_answer_keeps_what_came() {
     let server = Fixture::start([Script::stream([BUSY])]).await;
     let (deltas, error) = ask(&model(config(&server)), "hi").await;
     let error = error.unwrap();
-    assert_eq!((error.class, error.code.as_deref()), (ErrorClass::Transient, Some("overloaded_error")));
+    assert_eq!((class_of(&error), error.code.as_deref()), (ErrorClass::Transient, Some("overloaded_error")));
     assert_eq!(text_of(&deltas), "The tide ");
 }
 
@@ -112,7 +114,7 @@ async fn a_socket_that_closes_is_transient_and_keeps_what_came() {
     let server = Fixture::start([Script::stream([&TEXT[..600]]).then(Step::Abort)]).await;
     let (deltas, error) = ask(&model(config(&server)), "hi").await;
     let error = error.unwrap();
-    assert_eq!(error.class, ErrorClass::Transient);
+    assert_eq!(class_of(&error), ErrorClass::Transient);
     assert!(error.message.contains("broke"), "{error}");
     assert!(matches!(deltas.first(), Some(Delta::Start { .. })), "{deltas:?}");
 }
@@ -128,7 +130,7 @@ async fn silence_has_a_limit_and_pauses_within_it_do_not() {
     assert_eq!(ask(&model, "hi").await.1, None, "three pauses together are longer than the limit, none of them alone");
     let begun = Instant::now();
     let error = ask(&model, "hi").await.1.unwrap();
-    assert_eq!(error.class, ErrorClass::Transient);
+    assert_eq!(class_of(&error), ErrorClass::Transient);
     assert!(error.message.contains("silent for 0.25 s inside its answer"), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(3));
     server.dropped(1).await;
@@ -141,7 +143,7 @@ async fn silence_before_the_answer_has_the_same_limit() {
     let config =
         HttpConfig { base_url, idle_timeout: Duration::from_millis(100), ..HttpConfig::new(Wire::OpenAiChat, "m") };
     let error = ask(&model(config), "hi").await.1.unwrap();
-    assert_eq!(error.class, ErrorClass::Transient);
+    assert_eq!(class_of(&error), ErrorClass::Transient);
     assert!(error.message.contains("after the request"), "{error}");
 }
 
@@ -167,7 +169,7 @@ async fn an_event_beyond_the_limit_ends_the_answer() {
     let server = Fixture::start([Script::stream([TEXT[..300].to_vec(), huge]).then(Step::Hang)]).await;
     let (_, error) = ask(&model(config(&server)), "hi").await;
     let error = error.unwrap();
-    assert_eq!(error.class, ErrorClass::Permanent);
+    assert_eq!(class_of(&error), ErrorClass::Permanent);
     assert!(error.message.contains("larger than 8388608 bytes"), "{error}");
     server.dropped(0).await;
 }
@@ -181,13 +183,14 @@ async fn an_answer_that_is_no_stream_says_what_it_is() {
     let server = Fixture::start([page, busy, away]).await;
     let model = model(config(&server));
     let error = ask(&model, "hi").await.1.unwrap();
-    assert_eq!(error.class, ErrorClass::Permanent);
+    assert_eq!(class_of(&error), ErrorClass::Permanent);
     assert!(error.message.contains("text/html") && error.message.contains("<title>Log in"), "{error}");
     let error = ask(&model, "hi").await.1.unwrap();
-    let parts = (error.class, error.status, error.code.as_deref(), error.retry_after_ms);
+    let parts = (class_of(&error), error.status, error.code.as_deref(), error.retry_after_ms);
     assert_eq!(parts, (ErrorClass::Transient, Some(529), Some("overloaded_error"), Some(7000)));
+    assert_eq!(error.facts.provider.as_deref(), Some("anthropic"));
     let error = ask(&model, "hi").await.1.unwrap();
-    assert_eq!((error.class, error.status), (ErrorClass::Permanent, Some(307)));
+    assert_eq!((class_of(&error), error.status), (ErrorClass::Permanent, Some(307)));
 }
 
 #[tokio::test]
@@ -196,7 +199,7 @@ async fn nobody_there_says_so() {
     let base_url = Some(format!("http://127.0.0.1:{port}"));
     let config = HttpConfig { base_url, ..HttpConfig::new(Wire::OpenAiResponses, "m") };
     let error = ask(&model(config.clone()), "hi").await.1.unwrap();
-    assert_eq!(error.class, ErrorClass::Transient);
+    assert_eq!(class_of(&error), ErrorClass::Transient);
     assert!(error.message.contains(&format!("cannot connect to http://127.0.0.1:{port}")), "{error}");
     let error = check(&ProviderConfig::Http(config)).await.unwrap_err();
     assert!(error.to_string().contains("cannot connect"), "{error}");
@@ -280,7 +283,9 @@ async fn a_key_goes_where_it_should_and_nowhere_else() {
 #[tokio::test]
 async fn a_server_that_repeats_the_key_does_not_get_it_into_an_error() {
     let key = std::env::var("CARGO_PKG_NAME").unwrap();
-    let said = format!(r#"{{"error":{{"message":"no such key: {key} (gate-word-1)","code":"bad-{key}"}}}}"#);
+    let said = format!(
+        r#"{{"error":{{"message":"no such key: {key} (gate-word-1)","code":"bad-{key}","type":"for-{key}"}}}}"#
+    );
     let inside = format!("event: error\ndata: {said}\n\n");
     let server = Fixture::start([
         Script::plain(401, "application/json", &said),
@@ -346,7 +351,7 @@ async fn an_answer_without_end_is_dropped_at_its_limit() {
     let limits = providers::AnswerLimits { block_bytes: 95, ..providers::AnswerLimits::default() };
     let (deltas, error) = ask(&model(HttpConfig { limits, ..config(&server) }), "hi").await;
     let error = error.unwrap();
-    assert_eq!((error.class, text_of(&deltas).len()), (ErrorClass::Permanent, 90));
+    assert_eq!((class_of(&error), text_of(&deltas).len()), (ErrorClass::Permanent, 90));
     assert!(error.message.contains("100 bytes in one block, the limit is 95"), "{error}");
     server.dropped(0).await;
 }

@@ -2,11 +2,14 @@
 //! recorded and decodes as it came.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod classes;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
+use classes::class_of;
 use flow::{BlockId, Delta, ErrorClass};
 use serde_json::{Value, json};
 use tidegate_providers::{AnswerDecoder, Expect, RecordedEnd, RecordingWriter, Wire};
@@ -355,7 +358,7 @@ fn what_is_no_secret_is_recorded_as_it_came() {
                         let error = decoder.push(bytes).and_then(|()| decoder.finish()).err();
                         let kinds =
                             std::iter::from_fn(|| decoder.next_delta()).map(|delta| std::mem::discriminant(&delta));
-                        (kinds.collect::<Vec<_>>(), error.map(|error| error.class))
+                        (kinds.collect::<Vec<_>>(), error.map(|error| class_of(&error)))
                     };
                     assert_eq!(deltas(&written), deltas(&bytes), "{} without {secret}", path.display());
                 }
@@ -378,7 +381,9 @@ fn an_answer_that_is_no_stream_is_masked_as_it_comes() {
             writer.chunk(request, 2, &body.as_bytes()[..cut]).unwrap();
             writer.chunk(request, 3, &body.as_bytes()[cut..]).unwrap();
             let message = format!("refused: bad key {SECRET}");
-            writer.end(request, 4, &RecordedEnd::Failed { class: ErrorClass::Permanent, message }).unwrap();
+            writer
+                .end(request, 4, &RecordedEnd::Failed { class: Some(ErrorClass::Permanent), kind: None, message })
+                .unwrap();
             let written = String::from_utf8(lines.body()).unwrap();
             assert!(written.contains("bad key *******"), "{written}");
             if let Ok(value) = serde_json::from_str::<Value>(&written) {

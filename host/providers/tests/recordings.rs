@@ -1,11 +1,14 @@
 //! The recording format: written by hand and by code, read strictly, replayed in time and only if the requests match.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod classes;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use flow::{Action, CallId, Delta, ErrorClass, Message, ModelError, Prompt, StreamKind};
+use classes::class_of;
+use flow::{Action, CallId, Delta, ErrorClass, FailureKind, Message, ModelError, Prompt, StreamKind};
 use serde_json::json;
 use tidegate_providers::{
     Expect, ProviderConfig, RecordedEnd, RecordedFire, RecordedRules, RecordingReader, RecordingWriter, ReplayConfig,
@@ -62,7 +65,7 @@ async fn a_recording_written_by_hand_answers() {
     assert_eq!(ask(&model, "a").await, ("hi".into(), None));
     assert_eq!(ask(&model, "b").await, ("hi".into(), None));
     let error = ask(&model, "c").await.1.unwrap();
-    assert_eq!(error.class, ErrorClass::Permanent);
+    assert_eq!(class_of(&error), ErrorClass::Permanent);
     assert!(error.message.contains("request 3") && error.message.contains("contains 2 requests"), "{error}");
 }
 
@@ -88,7 +91,7 @@ async fn a_replay_that_diverges_says_so() {
     let said = async |words: &str| ask(&open(&file, 0.0, false).unwrap(), words).await;
     assert_eq!(said("please fix the bug").await, ("hi".into(), None));
     let error = said("something else").await.1.unwrap();
-    assert_eq!(error.class, ErrorClass::Permanent);
+    assert_eq!(class_of(&error), ErrorClass::Permanent);
     assert_eq!(error.message, "request 1 does not match the recording: it should contain \"fix the bug\"");
     let error = said("fix the bug, my password is x").await.1.unwrap();
     assert_eq!(error.message, "request 1 does not match the recording: it should not contain \"password\"");
@@ -130,8 +133,12 @@ async fn a_strict_replay_takes_a_masked_request_for_what_was_sent() {
 async fn endings_are_replayed() {
     let cut = ANSWER.lines().take(2).collect::<Vec<_>>().join("\n");
     let failed = r#"{"end":"failed","class":"transient","message":"the wire was cut","at_ms":5}"#;
+    let garbled = r#"{"end":"failed","kind":"decode","message":"the wire was cut"}"#;
     for (lines, text, class, message) in [
         (failed.to_owned(), "", ErrorClass::Transient, "the wire was cut"),
+        (failed.replace("transient", "quota"), "", ErrorClass::Quota, "the wire was cut"),
+        (garbled.to_owned(), "", ErrorClass::Transient, "the wire was cut"),
+        (garbled.replace("decode", "limit"), "", ErrorClass::Permanent, "the wire was cut"),
         (cut.clone(), "hi", ErrorClass::Permanent, "cut off here"),
         (format!("{cut}\n{failed}"), "hi", ErrorClass::Transient, "the wire was cut"),
         (String::new(), "", ErrorClass::Permanent, "cut off here"),
@@ -146,7 +153,7 @@ async fn endings_are_replayed() {
         let model = open(&file(&format!("{HEAD}{{\"request\":{{}}}}\n{lines}\n")), 0.0, false).unwrap();
         let (got, error) = ask(&model, "a").await;
         let error = error.unwrap();
-        assert_eq!((got.as_str(), error.class), (text, class), "{lines}");
+        assert_eq!((got.as_str(), class_of(&error)), (text, class), "{lines}");
         assert!(error.message.contains(message), "{error}");
     }
 }
@@ -161,7 +168,7 @@ async fn bad_recordings_name_their_line() {
     for (text, line, message) in [
         ("", None, "is empty"),
         ("{}\n", Some(1), "the first line must say"),
-        ("{\"tidegate_recording\":3}\n", Some(1), "has version 3 of the format; this program reads versions 1 and 2"),
+        ("{\"tidegate_recording\":4}\n", Some(1), "has version 4 of the format; this program reads versions 1 to 3"),
         ("{\"tidegate_recording\":1,\"wire\":\"smoke\",\"model\":\"m\"}\n", Some(1), "`wire` must be"),
         ("{\"tidegate_recording\":1,\"wire\":\"anthropic\"}\n", Some(1), "`model` is missing"),
         (&format!("{HEAD}\nnonsense\n{{}}\n"), Some(3), "is not a line of a recording"),
@@ -180,6 +187,12 @@ async fn bad_recordings_name_their_line() {
             Some(3),
             "is not a class of errors",
         ),
+        (
+            &format!("{HEAD}{{\"request\":1}}\n{{\"end\":\"failed\",\"kind\":\"x\"}}\n"),
+            Some(3),
+            "is not a kind of failure",
+        ),
+        (&format!("{HEAD}{{\"request\":1}}\n{{\"end\":\"failed\"}}\n"), Some(3), "neither `kind` nor `class` says how"),
     ] {
         let file = file(text);
         let error = open(&file, 0.0, false).map(|_| ()).unwrap_err();
@@ -210,6 +223,10 @@ impl Lines {
     }
 }
 
+fn failed(message: &str) -> RecordedEnd {
+    RecordedEnd::Failed { class: None, kind: Some(FailureKind::Transport), message: message.into() }
+}
+
 #[test]
 fn the_writer_writes_the_documented_lines() {
     let lines = Lines::default();
@@ -222,7 +239,7 @@ fn the_writer_writes_the_documented_lines() {
     let second = writer.request(&json!({}), &Expect::default()).unwrap();
     writer.chunk(first, 8, b"late").unwrap();
     writer.end(first, 9, &RecordedEnd::Cut).unwrap();
-    writer.end(second, 1, &RecordedEnd::Failed { class: ErrorClass::Transient, message: "gone".into() }).unwrap();
+    writer.end(second, 1, &failed("gone")).unwrap();
     let tool = StreamKind::Tool { call: CallId::new("c"), name: "t".into() };
     let fire = |stream, action, start| RecordedFire { rule: "r".into(), stream, action, start, end: start + 2 };
     let fired = vec![fire(StreamKind::Text, Action::Remind, 3), fire(tool, Action::Block, 0)];
@@ -230,7 +247,7 @@ fn the_writer_writes_the_documented_lines() {
     writer.rules(first, 10, &rules).unwrap();
     writer.hide("secret-word");
     writer.rules(second, 11, &RecordedRules { prefix: "a secret-word".into(), fired: Vec::new() }).unwrap();
-    let expected = r#"{"tidegate_recording":2,"wire":"anthropic","model":"m"}
+    let expected = r#"{"tidegate_recording":3,"wire":"anthropic","model":"m"}
 {"request":{"a":1},"expect":{"contains":["x"]}}
 {"response":200,"headers":{"content-type":"text/event-stream"},"at_ms":5}
 {"text":"ä\n","at_ms":6}
@@ -238,7 +255,7 @@ fn the_writer_writes_the_documented_lines() {
 {"base64":"ww==","n":1,"at_ms":7}
 {"text":"late","n":1,"at_ms":8}
 {"end":"cut","n":1,"at_ms":9}
-{"end":"failed","class":"transient","message":"gone","at_ms":1}
+{"end":"failed","kind":"transport","message":"gone","at_ms":1}
 {"rules":{"fired":[{"rule":"r","stream":"text","action":"remind","start":3,"end":5},{"rule":"r","stream":"tool","call":"c","tool":"t","action":"block","start":0,"end":2}]},"n":1,"at_ms":10}
 {"rules":{"prefix":"a ***********","fired":[]},"at_ms":11}
 "#;

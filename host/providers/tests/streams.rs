@@ -2,9 +2,12 @@
 //! every way the bytes may be cut.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod classes;
+
 use std::fs;
 use std::path::PathBuf;
 
+use classes::class_of;
 use flow::{Delta, ModelError, StreamKind, Usage};
 use proptest::prelude::*;
 use tidegate_providers::{AnswerDecoder, Wire};
@@ -86,7 +89,7 @@ fn usage_line(usage: Usage) -> String {
 
 fn error_line(error: &ModelError) -> String {
     let code = error.code.as_deref().unwrap_or("-");
-    format!("error {} {code} {}", error.class.as_str(), serde_json::to_string(&error.message).unwrap())
+    format!("error {} {code} {}", class_of(error), serde_json::to_string(&error.message).unwrap())
 }
 
 #[test]

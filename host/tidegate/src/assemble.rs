@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use config::{Operator, Provider};
-use flow::{BlockOrigin, CallbackKind, KeySource, Power, ProviderKind, SystemBlock, ToolSpec};
+use flow::{BlockOrigin, CallbackKind, KeySource, Power, ProviderKind, RetryTable, SystemBlock, ToolSpec};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret, Wire};
 use sandbox::{ComponentSource, PluginSource};
 use turn::ports::Tools;
@@ -166,6 +167,7 @@ pub(crate) fn turn(
     workspace: &Path,
     plugins: &[config::ConfiguredPlugin],
     guidance: Option<SystemBlock>,
+    retries: Arc<RetryTable>,
 ) -> turn::SessionSettings {
     let additions = plugins.iter().filter(|plugin| plugin.may(Power::Prompt));
     let system = operator.system.clone().unwrap_or_else(|| DEFAULT_SYSTEM.to_owned());
@@ -174,7 +176,7 @@ pub(crate) fn turn(
         additions: additions.flat_map(|plugin| plugin.manifest.prompts.iter().cloned()).collect(),
         max_tokens: operator.provider.max_tokens,
         max_steps: operator.turn.max_steps,
-        max_retries: operator.turn.max_retries,
+        retries,
         // By the model of the session.
         compaction: None,
         live: true,

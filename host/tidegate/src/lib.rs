@@ -87,14 +87,15 @@ pub use flow::text::normal_path;
 pub use flow::{
     Action, AdditionId, Ambiguous, Annotation, AnswerBlock, Argument, BlockId, BlockOrigin, BreakerScope, BreakerState,
     CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Called, Condition, Confirmation,
-    ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, Event, EventKind, Evidence,
-    ExtensionPrompt, FailureCause, HoldOutcome, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label,
-    Location, Message, ModelError, NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission,
-    PermissionMode, PluginId, Position, Power, Preview, Prompt, PromptAddition, PromptText, ProvidedTool, ProviderKind,
-    Registered, Registration, RegistrationAction, Retained, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource,
-    RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, StateTest, StateValue,
-    StepEnd, StopReason, StreamKind, Subject, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ToolCall,
-    ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
+    ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, ErrorFacts, ErrorMetadata, Event,
+    EventKind, Evidence, ExtensionPrompt, FailureCause, FailureKind, HoldOutcome, InvalidPluginId, InvalidTagPattern,
+    InvalidTurnRange, KeySource, Label, Location, Message, ModelError, NotAVariable, OnFailure, Origin, OutputMode,
+    Part, Partial, Permission, PermissionMode, PluginId, Position, Power, Preview, Prompt, PromptAddition, PromptText,
+    ProvidedTool, ProviderKind, Registered, Registration, RegistrationAction, Retained, RetryHeader, Role, RuleLayer,
+    RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity,
+    SourceFile, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject, SystemBlock, TagPattern, TextOptions,
+    TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus,
+    Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};

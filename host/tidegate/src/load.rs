@@ -2,7 +2,7 @@
 //! that is wrong is to be reported.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
@@ -150,6 +150,14 @@ pub(crate) fn workspace(
     let sources = Sources::new(operator, &plugins, &workspace, names);
     let user = basis.user_rules.as_deref();
     let folders = rule_sources::folders(operator, &wanted.workspace, &workspace, user);
+    // The user's other files are next to the folder of rules.
+    let retries = match operator.retry_table(user.and_then(Path::parent), &workspace) {
+        Ok(retries) => Arc::new(retries),
+        Err(found) => {
+            faults.take("errors", found)?;
+            Arc::default()
+        }
+    };
     let live = LiveRules::open(sources, folders, before);
     Ok(Loaded {
         shared: Arc::clone(shared),
@@ -159,7 +167,7 @@ pub(crate) fn workspace(
         live,
         builtin: wanted.builtin_tools.then_some(builtin),
         decisions: toolbox.decisions,
-        settings: assemble::turn(operator, &workspace, &plugins, guidance.block()),
+        settings: assemble::turn(operator, &workspace, &plugins, guidance.block(), retries),
         guidance: Arc::new(guidance),
         warnings,
         unread: rule_sources::unread(operator, &wanted.workspace, user),

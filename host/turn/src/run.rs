@@ -31,7 +31,7 @@ use crate::input::{self, Input};
 use crate::output;
 use crate::ports::{AttemptEnd, EventSink, JournalError, StateError, TtsrEvent};
 use crate::reasoning::Reasoning;
-use crate::retry::Retry;
+use crate::retry::{self, Retry};
 use crate::segments::Segments;
 use crate::session::{Session, TurnReport};
 use crate::stream::{Driver, End, shown};
@@ -327,7 +327,7 @@ impl<'a> Turn<'a> {
 
     /// Asks the model until an answer is accepted.
     async fn attempts(&mut self) -> Result<(), Stop> {
-        let mut retry = Retry::new(self.session.parts.settings.max_retries);
+        let mut retry = Retry::new(&self.session.parts.settings.retries);
         loop {
             self.place.attempt += 1;
             self.session.set_place(self.place);
@@ -477,14 +477,13 @@ impl<'a> Turn<'a> {
     }
 
     /// The stream broke: repeats the attempt where nothing of it was seen and it can help; else the turn ends.
-    async fn broken(&mut self, error: ModelError, retry: &mut Retry) -> Result<(), Stop> {
-        let code =
-            error.code.clone().or_else(|| error.status.map(|s| s.to_string())).unwrap_or_else(|| "unknown".into());
-        let (class, message) = (error.class, error.message.clone());
-        self.session.hub.emit(EventKind::ErrorClassified { class, code, message: message.clone() });
+    async fn broken(&mut self, mut error: ModelError, retry: &mut Retry) -> Result<(), Stop> {
+        retry.classify(&mut error, &self.session.hub);
+        let message = error.message.clone();
         let answer = &self.attempt.answer;
         let unseen = !self.session.parts.settings.live || (answer.pieces == 0 && !answer.reasoned);
-        let delay = retry.decide(error, unseen, &self.session.hub).map_err(Stop::Model)?;
+        let random = retry::random(&self.session.parts.id, self.session.parts.clock.now_ms());
+        let delay = retry.decide(error, unseen, &self.session.hub, random).map_err(Stop::Model)?;
         self.phase = Phase::Between;
         let mut attempt = std::mem::take(&mut self.attempt);
         if !attempt.answer.blocks.is_empty() {
@@ -503,7 +502,9 @@ impl Stop {
     fn into_status(self) -> TurnStatus {
         match self {
             Self::Rule(rule) => TurnStatus::StoppedByRule { rule },
-            Self::Model(error) => TurnStatus::Failed { class: error.class, message: error.message },
+            Self::Model(error) => {
+                TurnStatus::Failed { class: error.class.unwrap_or(ErrorClass::Permanent), message: error.message }
+            }
             Self::State(error) => TurnStatus::failed(error.to_string()),
             Self::Journal(error) => TurnStatus::failed(error.to_string()),
             Self::Required(failure) => TurnStatus::failed(format!("a required extension failed: {failure}")),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    EventKind, Message, Origin, Part, PromptAddition, RegistrationAction, Role, RunPosition, SessionId, StopReason,
-    SystemBlock, TurnStatus, Usage,
+    EventKind, Message, Origin, Part, PromptAddition, RegistrationAction, RetryTable, Role, RunPosition, SessionId,
+    StopReason, SystemBlock, TurnStatus, Usage,
 };
 
 use ::rules::RuleSet;
@@ -72,8 +72,8 @@ pub struct SessionSettings {
     pub max_tokens: Option<u32>,
     /// The maximum number of steps of one turn; then it ends as [`TurnStatus::StepLimit`].
     pub max_steps: u32,
-    /// How often a request that failed before anything was shown is sent again.
-    pub max_retries: u32,
+    /// What failed requests mean, and how often and when one is sent again before anything of its answer was shown.
+    pub retries: Arc<RetryTable>,
     /// When the conversation is summarised; `None`: never.
     pub compaction: Option<Compaction>,
     /// The workspace's folder, absolute; empty where there is none.
@@ -90,7 +90,7 @@ impl Default for SessionSettings {
             additions: Vec::new(),
             max_tokens: None,
             max_steps: 50,
-            max_retries: 3,
+            retries: Arc::default(),
             compaction: None,
             workspace: String::new(),
             live: true,

@@ -2,11 +2,19 @@
 //! always accepts the conversation that is left.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use flow::{
-    Callback, Delta, ErrorClass, Event, EventKind, ModelError, OutputMode, Role, StopReason, StreamKind, TurnStatus,
+    Callback, Delta, ErrorClass, ErrorPattern, Event, EventKind, FailureKind, ModelError, OutputMode, RetryPolicy,
+    RetryTable, RetryWait, Role, StopReason, StreamKind, TurnStatus,
 };
-use tidegate_kit::{CUTS, Plugin, Scene, Script, blocks, calls, rule_set, said, shown, text, tool};
+use serde_json::{Value, json};
+use tidegate_kit::{
+    CUTS, Plugin, Scene, Script, ScriptedModel, blocks, calls, ready, rule_set, said, shown, text, tool,
+};
 use tidegate_turn as turn;
+use turn::{Session, SessionParts, SessionSettings};
 
 fn scene(scripts: impl IntoIterator<Item = Script>) -> Scene {
     Scene::new(scripts, vec![], rule_set(&[], |_| {}))
@@ -44,7 +52,7 @@ fn partials(events: &[Event]) -> Vec<(String, u64)> {
 #[tokio::test(start_paused = true)]
 async fn a_request_is_sent_again_before_anything_was_shown() {
     let overloaded = ModelError { status: Some(529), code: Some("overloaded_error".into()), ..transient("busy") };
-    let asked = ModelError { retry_after_ms: Some(7000), class: ErrorClass::RateLimited, ..transient("slow down") };
+    let asked = ModelError { retry_after_ms: Some(7000), ..ModelError::new(ErrorClass::RateLimited, "slow down") };
     let mut scene = scene([Script::Refuse(overloaded), Script::Refuse(asked), text("Hello.", 2)]);
     let began = tokio::time::Instant::now();
     let (report, events) = scene.turn("go").await;
@@ -59,6 +67,44 @@ async fn a_request_is_sent_again_before_anything_was_shown() {
         classified,
         [(ErrorClass::Transient, "overloaded_error".into()), (ErrorClass::RateLimited, "unknown".into())]
     );
+}
+
+/// A provider reports facts; the table of the session says what they mean, and the event says which entry did.
+#[tokio::test(start_paused = true)]
+async fn an_error_without_a_class_gets_it_from_the_table() {
+    let mut busy = ModelError::of_kind(FailureKind::Http, "the provider answered HTTP 529: busy");
+    busy.status = Some(529);
+    busy.facts.error_type = Some("overloaded_error".into());
+    let mut pattern = ErrorPattern::new("busy", ErrorClass::Budget);
+    pattern.statuses = vec![500..=599];
+    pattern.providers = vec!["script".into()];
+    let mut policy = RetryPolicy::default();
+    (policy.wait, policy.base, policy.max_retries) = (RetryWait::Fixed, Duration::from_secs(5), 2);
+    let table = RetryTable::new(vec![pattern], [(ErrorClass::Budget, policy)].into());
+
+    for (table, asked, class, pattern) in
+        [(table, 3, ErrorClass::Budget, json!("busy")), (RetryTable::default(), 1, ErrorClass::Permanent, Value::Null)]
+    {
+        let model = ScriptedModel::new(vec![Script::Refuse(busy.clone()); asked]);
+        let settings = SessionSettings { retries: Arc::new(table), ..SessionSettings::default() };
+        let parts = SessionParts { settings, ..tidegate_kit::parts(&model, vec![], rule_set(&[], |_| {})) };
+        let session = ready(Session::open(parts)).unwrap();
+        let mut scene = Scene { events: session.subscribe(), model, session, past: Vec::new() };
+        let began = tokio::time::Instant::now();
+        let (report, events) = scene.turn("go").await;
+        let TurnStatus::Failed { class: failed, .. } = report.status else { panic!("{report:?}") };
+        assert_eq!((failed, scene.model.asked()), (class, asked));
+        assert_eq!(began.elapsed().as_secs(), if asked == 3 { 10 } else { 0 });
+        let record = events.iter().find(|event| matches!(event.kind, EventKind::ErrorClassified { .. })).unwrap();
+        let payload = &turn::transcript::record(record, "thread-1")["payload"];
+        assert_eq!(payload["category"], class.as_str());
+        assert_eq!(payload["retryable"], asked == 3);
+        assert_eq!(payload["error_code"], "529");
+        let metadata = &payload["metadata"];
+        assert_eq!((&metadata["provider"], &metadata["status"]), (&json!("script"), &json!(529)));
+        assert_eq!((&metadata["kind"], &metadata["type"]), (&json!("http"), &json!("overloaded_error")));
+        assert_eq!((&metadata["message"], &metadata["pattern"]), (&json!(busy.message), &pattern));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,7 +133,7 @@ async fn after_the_last_retry_the_error_is_the_turns() {
 /// A wait that is too long prevents a retry, and the error states that.
 #[tokio::test(start_paused = true)]
 async fn a_wait_without_end_is_told() {
-    let asked = ModelError { retry_after_ms: Some(86_400_000), class: ErrorClass::RateLimited, ..transient("slow") };
+    let asked = ModelError { retry_after_ms: Some(86_400_000), ..ModelError::new(ErrorClass::RateLimited, "slow") };
     let mut scene = scene([Script::Refuse(asked)]);
     let (report, events) = scene.turn("go").await;
     let TurnStatus::Failed { message, .. } = report.status else { panic!("{report:?}") };
@@ -236,7 +282,7 @@ async fn an_answer_may_begin_anew() {
         let mut deltas = blocks(&[(StreamKind::Text, "one\nBAD half")], cut, StopReason::EndTurn);
         deltas.truncate(deltas.len() - 2);
         deltas.extend(blocks(&[(StreamKind::Text, "two")], cut, StopReason::EndTurn));
-        let mut scene = Scene::new([Script::Say(deltas, Some(Ok(())))], vec![lines()], std::sync::Arc::clone(&rules));
+        let mut scene = Scene::new([Script::Say(deltas, Some(Ok(())))], vec![lines()], Arc::clone(&rules));
         let (report, events) = scene.turn("go").await;
         assert_eq!(
             (report.status, report.text.as_str(), shown(&events).as_str()),
@@ -272,10 +318,10 @@ async fn refused_tools_say_why_to_the_model() {
 
 #[tokio::test]
 async fn a_turn_has_so_many_steps() {
-    let model = tidegate_kit::ScriptedModel::new(vec![calls(&[("1", "read", "{}")], 1); 2]);
+    let model = ScriptedModel::new(vec![calls(&[("1", "read", "{}")], 1); 2]);
     let mut parts = tidegate_kit::parts(&model, vec![], rule_set(&[], |_| {}));
     parts.settings.max_steps = 2;
-    let mut session = turn::Session::open(parts).await.unwrap();
+    let mut session = Session::open(parts).await.unwrap();
     let report = session.run(vec![flow::Message::user("go")], &turn::CancellationToken::new()).await;
     assert_eq!((report.status, model.asked()), (TurnStatus::StepLimit { steps: 2 }, 2));
     tidegate_kit::assert_valid(&session.history());

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use tidegate::{
-    CallFailure, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, Evidence, FailureCause, PromptText,
-    RegistrationAction, RuleMatch, RunPosition, StreamKind, ToolOutcome, ToolReport,
+    CallFailure, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, ErrorMetadata, Evidence, FailureCause,
+    PromptText, RegistrationAction, RuleMatch, RunPosition, StreamKind, ToolOutcome, ToolReport,
 };
 
 use super::*;
@@ -100,7 +100,13 @@ fn events(text: &str) -> Vec<EventKind> {
         report(CallbackOutcome::NotPermitted(string())),
         EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: "info".into(), message: string() },
         EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: string(), message: string() },
-        EventKind::ErrorClassified { class: ErrorClass::Transient, code: string(), message: string() },
+        EventKind::ErrorClassified {
+            class: ErrorClass::Transient,
+            code: string(),
+            message: string(),
+            retryable: true,
+            metadata: ErrorMetadata::default(),
+        },
         EventKind::Notice { message: string() },
         EventKind::StateLost { message: string() },
         EventKind::TurnFinish { status: TurnStatus::Rejected { by: "p".parse().unwrap(), reason: string() } },

@@ -4,12 +4,16 @@
 //! a schema cannot say is checked when these become what is used (`crate::operator`, `crate::manifest`).
 
 mod addition;
+mod errors;
 mod events;
 mod manifest;
 mod operator;
 mod rules;
 
 pub(crate) use addition::{AdditionFile, ConditionsFile, ContextMatchFile, StateValueFile};
+pub(crate) use errors::{
+    ClassFile, ErrorsFile, FallbackWord, OneOrMany, PolicyFile, RetryFile, StatusFile, StatusWord,
+};
 pub(crate) use events::{AggregateWord, CatalogueFile, EmitFile, EventTypeFile, LevelFile};
 pub use events::{Durability, Fallback};
 pub(crate) use manifest::{LimitsRequest, ManifestFile, OnFailureWord, SettingFile};

@@ -339,13 +339,14 @@ pub(crate) struct TurnFile {
     /// Maximum number of steps (accepted answers) of one turn.
     #[schemars(range(min = 1, max = 10_000))]
     pub(crate) max_steps: u32,
-    /// Maximum number of retries of a request that failed with a transient error.
+    /// Maximum number of retries of a request, for all classes of errors that are retried. Without it, each class has its own
+    /// `max_retries`, in `errors.toml`: 3 by default.
     #[schemars(range(max = 100))]
-    pub(crate) max_retries: u32,
+    pub(crate) max_retries: Option<u32>,
 }
 
 impl Default for TurnFile {
     fn default() -> Self {
-        Self { max_steps: 50, max_retries: 3 }
+        Self { max_steps: 50, max_retries: None }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, Retained, StepEnd, TurnStatus};
 use crate::{
     Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Confirmation, ErrorClass,
-    ExtensionPrompt, Message, Origin, PluginId, Preview, Registered, RegistrationAction, Role, RuleMatch, RuleRecord,
-    SessionId, StreamKind, ToolReport, Usage,
+    ErrorMetadata, ExtensionPrompt, Message, Origin, PluginId, Preview, Registered, RegistrationAction, Role,
+    RuleMatch, RuleRecord, SessionId, StreamKind, ToolReport, Usage,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -236,12 +236,16 @@ events! {
     } = "tool_confirmation_resolved",
     /// `error_classified`: an error of the provider, and what it means for a retry.
     ErrorClassified {
-        /// The class, which decides whether the request is repeated.
+        /// The class, which decides by which policy the request is sent again.
         class: ErrorClass,
         /// The provider's word, or the HTTP status, or `unknown`.
         code: String,
         /// The error in one sentence.
         message: String,
+        /// Whether errors of the class are retried.
+        retryable: bool,
+        /// What else is known of the error.
+        metadata: ErrorMetadata,
     } = "error_classified",
     /// `retry_scheduled`: the request is sent again after a delay.
     RetryScheduled {

@@ -3,8 +3,8 @@
 
 use flow::{
     Action, BreakerScope, BreakerState, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Called,
-    ErrorClass, Event, EventKind, Evidence, FailureCause, PluginId, RegistrationAction, RuleMatch, RuleRecord,
-    RunPosition, SessionId, StepEnd, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
+    ErrorClass, ErrorMetadata, Event, EventKind, Evidence, FailureCause, PluginId, RegistrationAction, RuleMatch,
+    RuleRecord, RunPosition, SessionId, StepEnd, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use tidegate_metrics::SessionMetrics;
 
@@ -144,7 +144,13 @@ pub(crate) fn step(usage: Usage) -> EventKind {
 }
 
 pub(crate) fn error(class: ErrorClass) -> EventKind {
-    EventKind::ErrorClassified { class, code: "c".into(), message: "m".into() }
+    EventKind::ErrorClassified {
+        class,
+        code: "c".into(),
+        message: "m".into(),
+        retryable: false,
+        metadata: ErrorMetadata::default(),
+    }
 }
 
 pub(crate) fn retry() -> EventKind {

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
-use flow::{Action, CallId, ErrorClass, ProviderKind, RuleMatch, StreamKind};
+use flow::{Action, CallId, ErrorClass, FailureKind, ModelError, ProviderKind, RuleMatch, StreamKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Wire;
 
-/// The version of the format that is written. Version 1 had no `rules`; it is read as well.
-pub(crate) const VERSION: u32 = 2;
+/// The version of the format that is written. Version 1 had no `rules`, and version 2 a `class` instead of the `kind` of a failure; both
+/// are read as well.
+pub(crate) const VERSION: u32 = 3;
 
 /// What a request must say for its recorded answer to make sense.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -36,11 +37,27 @@ pub enum RecordedEnd {
     Cut,
     /// The connection broke, or there never was one.
     Failed {
-        /// The class it was given.
-        class: ErrorClass,
+        /// The class, in a recording that gives it one; `None`: the error is classified when it is replayed.
+        class: Option<ErrorClass>,
+        /// Where the request failed.
+        kind: Option<FailureKind>,
         /// The error of the transport.
         message: String,
     },
+}
+
+impl RecordedEnd {
+    /// The end of an answer that failed.
+    pub(crate) fn of_error(error: &ModelError) -> Self {
+        Self::Failed { class: error.class, kind: error.facts.kind, message: error.message.clone() }
+    }
+
+    /// The error of an answer that failed; `None`: it did not.
+    pub(crate) fn error(&self) -> Option<ModelError> {
+        let Self::Failed { class, kind, message } = self else { return None };
+        let kind = kind.unwrap_or(FailureKind::Transport);
+        Some(ModelError { class: *class, ..ModelError::of_kind(kind, message.clone()) })
+    }
 }
 
 /// What stream rules did with a recorded answer.
@@ -143,6 +160,8 @@ pub(crate) struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) class: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rules: Option<RulesLine>,
@@ -229,14 +248,17 @@ impl Line {
     }
 
     pub(crate) fn end(end: &RecordedEnd) -> Self {
-        let (word, class, message) = match end {
-            RecordedEnd::Complete => ("complete", None, None),
-            RecordedEnd::Cut => ("cut", None, None),
-            RecordedEnd::Failed { class, message } => {
-                ("failed", Some(class.as_str().to_owned()), Some(message.clone()))
-            }
-        };
-        Self { end: Some(word.to_owned()), class, message, ..Self::default() }
+        let end_of = |word: &str| Self { end: Some(word.to_owned()), ..Self::default() };
+        match end {
+            RecordedEnd::Complete => end_of("complete"),
+            RecordedEnd::Cut => end_of("cut"),
+            RecordedEnd::Failed { class, kind, message } => Self {
+                class: class.map(|class| class.as_str().to_owned()),
+                kind: kind.map(|kind| kind.as_str().to_owned()),
+                message: Some(message.clone()),
+                ..end_of("failed")
+            },
+        }
     }
 }
 
@@ -276,9 +298,9 @@ impl Recording {
     pub(super) fn head(line: Line) -> Result<Self, String> {
         match line.tidegate_recording {
             None => return Err("the first line must say {\"tidegate_recording\":1,\"wire\":…,\"model\":…}".to_owned()),
-            Some(1 | VERSION) => {}
+            Some(1..=VERSION) => {}
             Some(other) => {
-                return Err(format!("has version {other} of the format; this program reads versions 1 and {VERSION}"));
+                return Err(format!("has version {other} of the format; this program reads versions 1 to {VERSION}"));
             }
         }
         let kind = line.wire.as_deref().and_then(ProviderKind::from_word);
@@ -315,7 +337,7 @@ impl Recording {
             let bytes = BASE64.decode(text).map_err(|cause| format!("`base64` cannot be decoded: {cause}"))?;
             request.chunks.push((at_ms, bytes.into()));
         } else if let Some(word) = line.end {
-            request.end.1 = end(&word, line.class.as_deref(), line.message)?;
+            request.end.1 = end(&word, line.class.as_deref(), line.kind.as_deref(), line.message)?;
         } else if let Some(rules) = line.rules {
             rules.read()?; // a replay asks its own rules
         } else {
@@ -325,16 +347,26 @@ impl Recording {
     }
 }
 
-pub(super) fn end(word: &str, class: Option<&str>, message: Option<String>) -> Result<RecordedEnd, String> {
+pub(super) fn end(
+    word: &str,
+    class: Option<&str>,
+    kind: Option<&str>,
+    message: Option<String>,
+) -> Result<RecordedEnd, String> {
     match word {
         "complete" => Ok(RecordedEnd::Complete),
         "cut" => Ok(RecordedEnd::Cut),
         "failed" => {
-            let class = class
-                .and_then(ErrorClass::from_word)
-                .ok_or_else(|| format!("`class` {class:?} is not a class of errors"))?;
+            if let (None, None) = (class, kind) {
+                return Err("`end` is \"failed\", and neither `kind` nor `class` says how".to_owned());
+            }
+            let unknown = |class: &str| format!("`class` {class:?} is not a class of errors");
+            let class = class.map(|class| ErrorClass::from_word(class).ok_or_else(|| unknown(class))).transpose()?;
+            let unknown = |kind: &str| format!("`kind` {kind:?} is not a kind of failure");
+            let kind = kind.map(|kind| FailureKind::from_word(kind).ok_or_else(|| unknown(kind))).transpose()?;
             Ok(RecordedEnd::Failed {
                 class,
+                kind,
                 message: message.unwrap_or_else(|| "the recorded connection broke".to_owned()),
             })
         }

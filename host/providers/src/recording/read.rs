@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use flow::{Delta, ErrorClass, ModelError};
+use flow::{Delta, FailureKind, ModelError};
 use serde_json::Value;
 
 use super::format::{Head, Line, NO_LINE, RecordedEnd, RecordedRules, Recording, RecordingError, end};
@@ -58,6 +58,7 @@ pub struct RecordingReader {
 
 #[derive(Debug)]
 struct Pending {
+    wire: Wire,
     answer: RecordedAnswer,
     decoder: AnswerDecoder,
     head: Option<Head>,
@@ -169,7 +170,7 @@ impl Pending {
             error: None,
             rules: None,
         };
-        Self { answer, decoder: AnswerDecoder::new(wire), head: None, refusal: Vec::new() }
+        Self { wire, answer, decoder: AnswerDecoder::new(wire), head: None, refusal: Vec::new() }
     }
 
     fn take(&mut self, line: Line) -> Result<(), String> {
@@ -181,7 +182,7 @@ impl Pending {
         } else if let Some(text) = line.base64 {
             self.chunk(&BASE64.decode(text).map_err(|cause| format!("`base64` cannot be decoded: {cause}"))?);
         } else if let Some(word) = line.end {
-            self.answer.end = end(&word, line.class.as_deref(), line.message)?;
+            self.answer.end = end(&word, line.class.as_deref(), line.kind.as_deref(), line.message)?;
         } else if let Some(rules) = line.rules {
             self.answer.rules = Some(rules.read()?);
         } else {
@@ -217,15 +218,18 @@ impl Pending {
             _ if self.answer.error.is_some() || self.decoder.is_stopped() => {}
             _ => self.answer.error = self.end_error(),
         }
+        if let Some(error) = &mut self.answer.error {
+            error.facts.provider = Some(self.wire.as_str().to_owned());
+        }
         self.answer
     }
 
     fn end_error(&mut self) -> Option<ModelError> {
         match &self.answer.end {
             RecordedEnd::Cut => None,
-            RecordedEnd::Failed { class, message } => Some(ModelError::new(*class, message.clone())),
+            RecordedEnd::Failed { .. } => self.answer.end.error(),
             RecordedEnd::Complete if self.head.is_none() => {
-                Some(ModelError::new(ErrorClass::Permanent, "no answer is recorded for it"))
+                Some(ModelError::of_kind(FailureKind::Recording, "no answer is recorded for it"))
             }
             RecordedEnd::Complete => {
                 let kind = self.head.as_ref().and_then(|head| content_type(&head.headers));

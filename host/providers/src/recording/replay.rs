@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use flow::{ErrorClass, ModelError};
+use flow::{FailureKind, ModelError};
 use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep_until};
 use turn::ports::BoxFuture;
@@ -127,11 +127,11 @@ impl Chunks for ReplayBody {
 fn end_error(end: &RecordedEnd) -> Option<ModelError> {
     match end {
         RecordedEnd::Complete => None,
-        RecordedEnd::Cut => Some(ModelError::new(
-            ErrorClass::Permanent,
+        RecordedEnd::Cut => Some(ModelError::of_kind(
+            FailureKind::Recording,
             "the recording of this answer was cut off here; what would have followed is not known",
         )),
-        RecordedEnd::Failed { class, message } => Some(ModelError::new(*class, message.clone())),
+        RecordedEnd::Failed { .. } => end.error(),
     }
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn requests(count: usize) -> String {
 
 fn diverged(at: usize, why: &str) -> ModelError {
     let message = format!("request {} does not match the recording: {why}", at + 1);
-    ModelError::new(ErrorClass::Permanent, message)
+    ModelError::of_kind(FailureKind::Recording, message)
 }
 
 fn judge(recorded: &Recorded, body: &Value, strict: bool) -> Result<(), String> {

@@ -66,6 +66,7 @@ impl TranscriptReader {
                 lines,
                 next_seq: header.first_seq(),
                 last_event: Some(fork.event.min(shared)),
+                first_event: header.first_event(),
                 read_event: None,
             });
             parent = header.parent;

@@ -1,7 +1,7 @@
 //! The spans of a step and of its attempts around what they are about: each ends where its work ends, also where the turn is
 //! cancelled in the middle of it.
 
-use flow::{PluginId, TurnStatus};
+use flow::{ErrorClass, PluginId, TurnStatus};
 use tracing::Instrument as _;
 
 use super::{Stop, Turn};
@@ -16,7 +16,7 @@ impl Stop {
         match self {
             Self::State(_) => ("failed", Some("state")),
             Self::Journal(_) => ("failed", Some("journal")),
-            Self::Model(error) => ("failed", Some(error.class.as_str())),
+            Self::Model(error) => ("failed", Some(error.class.unwrap_or(ErrorClass::Permanent).as_str())),
             Self::Required(_) => ("failed", Some("required_extension")),
             Self::Rule(_) => ("stopped_by_rule", None),
         }
@@ -46,7 +46,11 @@ impl Turn<'_> {
         let span = stage.span();
         self.first_chunk = None;
         let mut request = Request { turn: self, stage, outcome: None };
-        let end = request.turn.ask(segments, effects).instrument(span).await;
+        let mut end = request.turn.ask(segments, effects).instrument(span).await;
+        if let End::Broken(error) = &mut end {
+            let model = &request.turn.session.parts.model;
+            error.facts.provider.get_or_insert_with(|| model.provider().to_owned());
+        }
         request.end(&end);
         end
     }
@@ -89,7 +93,8 @@ impl Request<'_, '_> {
             }
             End::Broken(error) => {
                 let code = error.code.clone().or_else(|| error.status.map(|status| status.to_string()));
-                ("failed", Some(code.unwrap_or_else(|| error.class.as_str().to_owned())))
+                let class = self.turn.session.parts.settings.retries.classify(error).class;
+                ("failed", Some(code.unwrap_or_else(|| class.as_str().to_owned())))
             }
             End::Refused(_) => ("failed", Some("required_extension".to_owned())),
         });

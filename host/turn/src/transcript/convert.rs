@@ -1,9 +1,9 @@
 //! From events to the bodies of their records: one arm for each kind, so that a new kind does not compile without its own.
 
 use flow::{
-    AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, Confirmation, EventKind, EventView, Message,
-    Origin, Part, Partial, Preview, Retained, Role, RuleMatch, RuleRecord, StepEnd, StopReason, StreamKind,
-    ToolOutcome, ToolReport, TurnStatus, Usage,
+    AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, Confirmation, ErrorMetadata, EventKind,
+    EventView, Message, Origin, Part, Partial, Preview, Retained, Role, RuleMatch, RuleRecord, StepEnd, StopReason,
+    StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use serde_json::{Value, json};
 
@@ -138,12 +138,14 @@ impl Body {
                     reason,
                 })
             }
-            Kind::ErrorClassified { class, code, message } => Self::ErrorClassified(payload::ErrorClassified {
-                error_code: code.clone(),
-                category: class.as_str().to_owned(),
-                retryable: class.retryable(),
-                metadata: json!({"message": message}),
-            }),
+            Kind::ErrorClassified { class, code, message, retryable, metadata } => {
+                Self::ErrorClassified(payload::ErrorClassified {
+                    error_code: code.clone(),
+                    category: class.as_str().to_owned(),
+                    retryable: *retryable,
+                    metadata: error_metadata(message, metadata),
+                })
+            }
             Kind::RetryScheduled { retry, max_retries, delay_ms, asked } => {
                 Self::RetryScheduled(payload::RetryScheduled {
                     retry: *retry,
@@ -310,6 +312,18 @@ impl Body {
             Kind::Notice { message } => Self::Notice(payload::Notice { message: message.clone() }),
         }
     }
+}
+
+fn error_metadata(message: &str, metadata: &ErrorMetadata) -> Value {
+    let known = [
+        ("provider", metadata.provider.as_deref().map(Value::from)),
+        ("status", metadata.status.map(Value::from)),
+        ("kind", metadata.kind.map(|kind| kind.as_str().into())),
+        ("type", metadata.error_type.as_deref().map(Value::from)),
+        ("pattern", metadata.pattern.as_deref().map(Value::from)),
+    ];
+    let known = known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    Value::Object(std::iter::once(("message".to_owned(), message.into())).chain(known).collect())
 }
 
 fn listed<T, R>(all: &[T], one: impl Fn(&T) -> R) -> Option<Vec<R>> {

@@ -371,9 +371,10 @@ payloads! {
         error_code: String,
         /// The class of the error.
         category: String,
-        /// Whether the request may be sent again.
+        /// Whether errors of the class are retried.
         retryable: bool,
-        /// More about it: `{"message": "…"}`.
+        /// `message`, the error in one sentence; as far as they are known, `provider`, `status` (of HTTP), `kind` (where the request
+        /// failed), `type` (the provider's), and `pattern`, the entry of `errors.toml` that decided about the class.
         metadata: Value,
     }
 

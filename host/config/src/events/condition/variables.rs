@@ -1,5 +1,7 @@
 //! The variables of conditions: a closed list.
 
+use flow::RetryPolicy;
+
 use super::Value;
 use crate::Operator;
 
@@ -59,7 +61,11 @@ pub const VARIABLES: [Variable; 6] = [
         about: "The model's name, `provider.model` of `tidegate.toml`; `''` where none is set.",
     },
     Variable { name: "turn.max_steps", kind: VariableKind::Number, about: "`turn.max_steps` of `tidegate.toml`." },
-    Variable { name: "turn.max_retries", kind: VariableKind::Number, about: "`turn.max_retries` of `tidegate.toml`." },
+    Variable {
+        name: "turn.max_retries",
+        kind: VariableKind::Number,
+        about: "`turn.max_retries` of `tidegate.toml`; 3 where it is not set.",
+    },
 ];
 
 /// The configuration of a session, as conditions see it.
@@ -95,7 +101,7 @@ impl Variables {
             kind: operator.provider.kind.map(|kind| kind.as_str().to_owned()).unwrap_or_default(),
             model: operator.provider.model.clone().unwrap_or_default(),
             max_steps: operator.turn.max_steps,
-            max_retries: operator.turn.max_retries,
+            max_retries: operator.turn.max_retries.unwrap_or(RetryPolicy::default().max_retries),
         }
     }
 

@@ -1,0 +1,72 @@
+//! The table of error classes: which failed requests have which class, and how each class is retried.
+//!
+//! The table is data. The default of the program ([`defaults`]) is overridden by the user's file and then by that of the project:
+//! entries by their `id`, policies by the name of their class, both key by key. Since the first entry that matches decides, entries that
+//! a file adds come before those of the layers below it. The result is the [`RetryTable`] of a session.
+
+mod entries;
+mod layers;
+mod policies;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flow::RetryTable;
+
+use self::layers::Layers;
+use crate::{Diagnostics, Operator, SourceFile, layer_files};
+
+/// The version of the format, as `schema_version` has it.
+pub const SCHEMA_VERSION: &str = "1.0.0";
+
+/// The name of a file that overrides the table: in `tidegate` of the user's configuration folder, and in `.tidegate` of a workspace.
+pub const FILE: &str = "errors.toml";
+
+/// The default table, as TOML with comments.
+pub fn defaults() -> &'static str {
+    include_str!("errors.toml")
+}
+
+/// The file of a project; `None` where there is none.
+///
+/// # Errors
+/// It is a link to a file outside of the workspace, which a project could use to show files of this machine.
+pub fn project_file(workspace: &Path) -> Result<Option<PathBuf>, Diagnostics> {
+    layer_files::project_file(workspace, &[FILE])
+}
+
+/// The default of the program with these files on top of it, lowest first.
+///
+/// # Errors
+/// Something in a file is wrong; all that is wrong is reported together.
+pub fn of_sources(files: &[Arc<SourceFile>]) -> Result<RetryTable, Diagnostics> {
+    let mut layers = Layers::read(files)?;
+    let patterns = entries::resolve(&mut layers);
+    let policies = policies::resolve(&mut layers);
+    let mut found = layers.found;
+    found.sort_by_key(|one| one.location().map(|at| (at.file.path.clone(), at.span.start)));
+    if found.is_empty() { Ok(RetryTable::new(patterns, policies)) } else { Err(Diagnostics(found)) }
+}
+
+/// The default of the program with the files of the user and of the project on top, as far as they exist. `user`: the folder of the
+/// user's files, `tidegate` in the configuration folder.
+///
+/// # Errors
+/// A file cannot be read, or something in it is wrong; all that is wrong with one file is reported together.
+pub fn load(user: Option<&Path>, workspace: &Path) -> Result<RetryTable, Diagnostics> {
+    of_sources(&layer_files::read(user, workspace, &[FILE])?)
+}
+
+impl Operator {
+    /// The table of a session in a workspace: [`load`], with the `max_retries` of `[turn]` where the operator sets it.
+    ///
+    /// # Errors
+    /// As for [`load`].
+    pub fn retry_table(&self, user: Option<&Path>, workspace: &Path) -> Result<RetryTable, Diagnostics> {
+        let table = load(user, workspace)?;
+        Ok(match self.turn.max_retries {
+            Some(max_retries) => table.with_max_retries(max_retries),
+            None => table,
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! Runs the files of `tests/corpus/errors` (its README describes the format) through the reader of tables of error classes.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flow::{ErrorClass, FailureKind, ModelError, RetryTable, SourceFile};
+use tidegate_config::errors::{FILE, load, of_sources, project_file};
+use tidegate_config::{Diagnostics, Operator};
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/errors").join(folder);
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+    found.sort();
+    found
+}
+
+fn read(file: &Path) -> Result<RetryTable, Diagnostics> {
+    let shown = Path::new("errors").join(file.file_name().unwrap());
+    of_sources(&[SourceFile::new(shown, fs::read_to_string(file).unwrap())])
+}
+
+#[test]
+fn valid_files_load() {
+    let files = files("valid");
+    assert!(files.len() >= 3, "only {} files read", files.len());
+    for file in files {
+        if let Err(found) = read(&file) {
+            panic!("{} was refused:\n{found}", file.display());
+        }
+    }
+}
+
+#[test]
+fn invalid_files_are_refused_in_these_words() {
+    let files = files("invalid");
+    assert!(files.len() >= 15, "only {} files read", files.len());
+    let mut wrong = String::new();
+    for file in files {
+        let Err(found) = read(&file) else {
+            wrong.push_str(&format!("== {} was accepted\n", file.display()));
+            continue;
+        };
+        for one in &found.0 {
+            let place = one.location().unwrap_or_else(|| panic!("{one} has no place"));
+            assert!(place.file.path.starts_with("errors"), "{one} blames {}", place.file.path.display());
+            assert!(
+                one.help.is_some() || one.code.as_str().starts_with("config-"),
+                "{one} says nothing about what to do"
+            );
+        }
+        let expected = file.with_added_extension("stderr");
+        let found = format!("{}\n", found.render(false));
+        if std::env::var_os("TIDEGATE_BLESS").is_some() {
+            fs::write(&expected, &found).unwrap();
+        }
+        let wanted = fs::read_to_string(&expected).unwrap_or_default();
+        if wanted != found {
+            wrong.push_str(&format!("== {}\n-- expected\n{wanted}\n-- found\n{found}\n", expected.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+fn layer(text: &str) -> Arc<SourceFile> {
+    SourceFile::new("errors.toml", format!("schema_version = \"1.0.0\"\n{text}"))
+}
+
+fn ids(table: &RetryTable) -> Vec<&str> {
+    table.patterns().iter().map(|pattern| pattern.id.as_str()).collect()
+}
+
+fn overloaded() -> ModelError {
+    ModelError { status: Some(503), ..ModelError::of_kind(FailureKind::Http, "the provider answered HTTP 503") }
+}
+
+/// Entries that match the same error: the first of a file wins, and the project's win over the user's.
+#[test]
+fn the_first_entry_of_the_highest_file_wins() {
+    let entry = |id: &str, class: &str| format!("[[class]]\nid = \"{id}\"\nclass = \"{class}\"\nstatus = 503\n");
+    let user = layer(&[entry("u1", "quota"), entry("u2", "budget")].concat());
+    let project = layer(&[entry("p1", "limit_hit"), entry("p2", "cancelled"), entry("u2", "permanent")].concat());
+    let first = |sources: &[Arc<SourceFile>]| {
+        let table = of_sources(sources).unwrap();
+        let classified = table.classify(&overloaded());
+        (classified.class, classified.pattern.unwrap().to_owned())
+    };
+    assert_eq!(first(&[]), (ErrorClass::Transient, "server-errors".into()));
+    assert_eq!(first(std::slice::from_ref(&user)), (ErrorClass::Quota, "u1".into()));
+    assert_eq!(first(&[user.clone(), project.clone()]), (ErrorClass::LimitHit, "p1".into()));
+    let table = of_sources(&[user, project]).unwrap();
+    assert_eq!(ids(&table)[..4], ["p1", "p2", "u1", "u2"]);
+    assert_eq!(table.patterns()[3].class, ErrorClass::Permanent, "an entry of a lower layer is changed in its place");
+    assert_eq!(ids(&table)[4..], ids(&of_sources(&[]).unwrap()));
+}
+
+#[test]
+fn an_error_that_no_entry_matches_is_permanent() {
+    let table = of_sources(&[]).unwrap();
+    for kind in [FailureKind::Unsupported, FailureKind::Limit, FailureKind::Request, FailureKind::Recording] {
+        let error = ModelError::of_kind(kind, "no");
+        let classified = table.classify(&error);
+        assert_eq!((classified.class, classified.pattern), (ErrorClass::Permanent, None), "{kind}");
+    }
+    assert!(table.policy(ErrorClass::Permanent).is_none());
+}
+
+#[test]
+fn a_project_has_one_file_inside_of_the_workspace() {
+    let folder = tempfile::tempdir().unwrap();
+    let (workspace, outside) = (folder.path().join("work"), folder.path().join("outside.toml"));
+    let own = workspace.join(".tidegate");
+    fs::create_dir_all(&own).unwrap();
+    assert_eq!(project_file(&workspace).unwrap(), None);
+
+    fs::write(own.join(FILE), "schema_version = \"1.0.0\"\nretry.transient.max_retries = 9\n").unwrap();
+    assert_eq!(project_file(&workspace).unwrap(), Some(own.join(FILE)));
+    let most = |table: RetryTable, class| table.policy(class).unwrap().max_retries;
+    assert_eq!(most(load(None, &workspace).unwrap(), ErrorClass::Transient), 9);
+    let user = folder.path().join("user");
+    fs::create_dir(&user).unwrap();
+    fs::write(user.join(FILE), "schema_version = \"1.0.0\"\nretry.transient = {max_retries = 8, base = \"2s\"}\n")
+        .unwrap();
+    let layered = load(Some(&user), &workspace).unwrap();
+    assert_eq!(layered.policy(ErrorClass::Transient).unwrap().base.as_secs(), 2);
+    assert_eq!(most(layered, ErrorClass::Transient), 9, "the project's file is above the user's");
+    let with_turn = |text: &str| {
+        let operator = Operator::of_source(&SourceFile::new("tidegate.toml", text)).unwrap();
+        operator.retry_table(None, &workspace).unwrap()
+    };
+    assert_eq!(most(with_turn(""), ErrorClass::Transient), 9);
+    assert_eq!(most(with_turn("[turn]\nmax_retries = 1"), ErrorClass::Transient), 1);
+    assert_eq!(most(with_turn("[turn]\nmax_retries = 1"), ErrorClass::RateLimited), 1);
+
+    fs::remove_file(own.join(FILE)).unwrap();
+    fs::write(&outside, "schema_version = \"1.0.0\"\n").unwrap();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&outside, own.join(FILE)).unwrap();
+        assert!(project_file(&workspace).unwrap_err().to_string().contains("leads out of the workspace"));
+    }
+}
+
+/// The page for operators shows files that load, and names every class, condition, kind and policy.
+#[test]
+fn the_page_is_complete_and_its_examples_are_valid() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../ERRORS.md")).unwrap();
+    let examples: Vec<&str> = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(examples.len(), 2);
+    for example in examples {
+        if let Err(found) = of_sources(&[SourceFile::new("example.toml", example)]) {
+            panic!("an example is not valid\n{found}");
+        }
+    }
+    let kinds = FailureKind::ALL.iter().map(|kind| kind.as_str());
+    let classes = ErrorClass::ALL.iter().map(|class| class.as_str());
+    let waits = flow::RetryWait::ALL.iter().map(|wait| wait.as_str());
+    let headers = flow::RetryHeader::ALL.iter().map(|header| header.as_str());
+    for word in kinds.chain(classes).chain(waits).chain(headers) {
+        assert!(page.contains(&format!("`{word}`")), "the page does not mention `{word}`");
+    }
+    let schema: serde_json::Value = serde_json::from_str(&tidegate_config::error_schema()).unwrap();
+    let tables =
+        ["ClassFile", "PolicyFile"].map(|table| schema["definitions"][table]["properties"].as_object().unwrap());
+    for key in tables.into_iter().flat_map(|table| table.keys()) {
+        let named = [format!("`{key}`"), format!("\n{key} = ")];
+        assert!(named.iter().any(|named| page.contains(named)), "the page does not mention the key `{key}`");
+    }
+}
