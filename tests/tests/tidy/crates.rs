@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 23] = [
+const MAP: [(&str, &[&str]); 24] = [
     ("flow", &[]),
     ("rules", &["flow"]),
     ("segments", &[]),
@@ -25,12 +25,14 @@ const MAP: [(&str, &[&str]); 23] = [
     ("config", &["flow", "rules"]),
     // `providers` for the reader of recordings.
     ("trial", &["flow", "rules", "turn", "config", "providers"]),
+    // Only the records of transcripts.
+    ("report", &["turn"]),
     (
         "tidegate",
         &["flow", "rules", "turn", "chat", "sandbox", "providers", "tools", "store", "metrics", "otel", "config"],
     ),
     // `tidegate plugin build` is the builder.
-    ("cli", &["tidegate", "trial", "build"]),
+    ("cli", &["tidegate", "trial", "build", "report"]),
     // Natively, for the tests of authors: an answer is split as the host splits it.
     ("sdk", &["segments"]),
     ("build", &[]),

@@ -1,0 +1,86 @@
+//! What a report says about answers and about the rules that matched in them.
+
+use std::borrow::Cow;
+
+use turn::transcript::{Author, RuleFired};
+
+use super::{Block, Kind, View};
+use crate::diff::diff;
+use crate::figures::of;
+use crate::report::Answer;
+
+pub(super) fn view(answer: &Answer) -> View<'_> {
+    let record = &answer.record;
+    let shown = answer.shown();
+    let mut view = View::new(if record.is_partial { Kind::Stopped } else { Kind::Answer }, label(answer));
+    let same = shown == record.text;
+    if !shown.is_empty() {
+        let marks: &[_] = if same { &answer.matches } else { &[] };
+        view = view.with(Block { marks, ..Block::new(if same { "" } else { "what the user saw" }, shown) });
+    }
+    if !same {
+        // Of a stopped answer the original is what matters: it has the match.
+        let (title, folded) = if record.is_partial { ("received from the model", false) } else { ("original", true) };
+        view = view.with(Block { marks: &answer.matches, folded, ..Block::new(title, record.text.as_str()) });
+    }
+    if record.shown.is_some() {
+        view = view
+            .with(Block { diff: diff(&record.text, shown), ..Block::new("original and shown, compared", "") }.folded());
+    }
+    for rewrite in record.rewrites.iter().flatten() {
+        let text = format!("{}:\n{}", rewrite.extension_id, rewrite.text);
+        view = view.with(Block::new("rewritten by an extension", text).folded());
+    }
+    for note in record.annotations.iter().flatten() {
+        let text = format!("{}: {} = {}", note.extension_id, note.key, note.value);
+        view = view.with(Block::new("annotation", text).folded());
+    }
+    // The calls of a complete answer are entries of their own.
+    let calls = record.blocks.iter().flatten().filter(|block| record.is_partial && block.stream == "tool");
+    for block in calls {
+        let (tool, arguments) =
+            (block.tool.as_deref().unwrap_or_default(), block.arguments.as_deref().unwrap_or_default());
+        let text: Cow<'_, str> = format!("{tool} {arguments}").into();
+        view = view.with(Block::new("call that was not made", text));
+    }
+    view
+}
+
+fn label(answer: &Answer) -> String {
+    let record = &answer.record;
+    let by = match &record.author {
+        Author::Extension(id) => format!("Reply of extension {id}"),
+        Author::Addition { extension_id, .. } => format!("Reply of {extension_id}"),
+        Author::User | Author::Model | Author::Host => "Answer".to_owned(),
+    };
+    if !record.is_partial {
+        return by;
+    }
+    let error = record.error.as_deref().unwrap_or("it did not come to its end");
+    let (received, shown) = (of(record.text.len() as u64, "byte", "bytes"), record.shown_bytes.unwrap_or(0));
+    let kept = record.kept_bytes.filter(|bytes| *bytes > 0).map(|bytes| format!(", {bytes} kept")).unwrap_or_default();
+    let retained = match record.retained.as_str() {
+        "nothing" | "" => String::new(),
+        "start" => format!("; its first {} bytes stay in the conversation", record.retained_bytes.unwrap_or(0)),
+        _ => "; it stays in the conversation".to_owned(),
+    };
+    format!("Stopped answer: {error}; {received} received, {shown} shown{kept}{retained}")
+}
+
+pub(super) fn rule(fired: &RuleFired) -> View<'_> {
+    let evidence = &fired.evidence;
+    let place = match (fired.stream.as_str(), &fired.tool) {
+        ("text", _) => "the answer".to_owned(),
+        ("thinking", _) => "the reasoning".to_owned(),
+        (_, Some(tool)) => format!("a call of {tool}"),
+        (other, None) => other.to_owned(),
+    };
+    let field = evidence.field.as_ref().map(|field| format!(", argument {field}")).unwrap_or_default();
+    let path = evidence.path.as_ref().map(|path| format!(", file {path}")).unwrap_or_default();
+    let again = if fired.again { ", only reported" } else { "" };
+    let at = format!("line {}, bytes {} to {}", evidence.line, evidence.start, evidence.end);
+    let label = format!("Rule {} matched in {place}{field}{path}, {at}: {}{again}", fired.rule, fired.action);
+    View::new(Kind::Rule, label)
+        .text("matched", &evidence.text)
+        .with(Block::new("condition", evidence.pattern.as_str()).folded())
+}

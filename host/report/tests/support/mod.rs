@@ -1,0 +1,57 @@
+//! The transcripts of the corpus, and files that are compared or written.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+pub(crate) mod page;
+
+use std::path::{Path, PathBuf};
+
+use tidegate_report::Report;
+use turn::transcript::Record;
+
+/// The folder of the transcripts.
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/transcripts")
+}
+
+/// The names of the transcripts, sorted.
+pub(crate) fn names() -> Vec<String> {
+    let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = files.filter_map(|file| Some(file.strip_suffix(".jsonl")?.to_owned())).collect();
+    names.sort();
+    assert!(names.len() > 3, "only {names:?}");
+    names
+}
+
+/// The records of a transcript; the first line is its header.
+pub(crate) fn records(name: &str) -> Vec<Record> {
+    let text = std::fs::read_to_string(folder().join(format!("{name}.jsonl"))).unwrap();
+    let read = |(at, line): (usize, &str)| {
+        Record::read(line.as_bytes()).unwrap_or_else(|error| panic!("{name}.jsonl:{}: {error}", at + 1))
+    };
+    text.lines().enumerate().skip(1).map(read).collect()
+}
+
+/// The report of a transcript.
+pub(crate) fn report(name: &str) -> Report {
+    Report::of(records(name).into_iter())
+}
+
+/// Compares a file of the corpus with what it should be, or writes it.
+pub(crate) fn same(file: &str, text: &str) {
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        std::fs::write(folder().join(file), text).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(folder().join(file)).unwrap_or_default();
+    let different = expected.lines().zip(text.lines()).position(|(a, b)| a != b);
+    let line = different.unwrap_or(expected.lines().count().min(text.lines().count()));
+    let at = |text: &str| text.lines().nth(line).unwrap_or("the end").to_owned();
+    assert!(
+        expected == text,
+        "{file}:{}: expected {:?}, got {:?}; `TIDEGATE_BLESS=1 cargo test -p tidegate-report` writes it",
+        line + 1,
+        at(&expected),
+        at(text)
+    );
+}
