@@ -1,4 +1,5 @@
 //! Reports of the transcripts in `tests/corpus/transcripts`, against the files next to them.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod support;
 

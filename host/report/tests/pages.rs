@@ -1,4 +1,5 @@
 //! The page: well-formed, harmless whatever a session contains, usable without eyes, and of a size that follows the session's.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod support;
 

@@ -3,7 +3,7 @@
 use html5ever::tendril::TendrilSink as _;
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 
-/// An element: its name, its attributes, and how deep it is.
+/// An element with its attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
     pub(crate) name: String,
@@ -32,8 +32,8 @@ pub(crate) struct Page {
 pub(crate) fn read(html: &str) -> Page {
     let dom =
         html5ever::parse_document(RcDom::default(), html5ever::ParseOpts::default()).from_utf8().one(html.as_bytes());
-    let mut page = Page::default();
-    page.errors = dom.errors.borrow().iter().map(ToString::to_string).collect();
+    let errors = dom.errors.borrow().iter().map(ToString::to_string).collect();
+    let mut page = Page { errors, ..Page::default() };
     page.walk(&dom.document);
     page
 }
