@@ -90,7 +90,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: RulesCommand,
     },
-    /// List, show, follow, fork, cancel, repair and remove recorded sessions
+    /// List, show, follow, export, fork, cancel, repair and remove recorded sessions
     Session {
         #[command(subcommand)]
         command: SessionCommand,
@@ -100,15 +100,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: StateCommand,
     },
-    /// Print the request that a turn would send, part by part with its origin; nothing is sent
-    Explain {
-        /// The user's input, or `-` for standard input; plugins see it as in a turn
-        #[arg(long, value_name = "INPUT")]
-        prompt: String,
-        /// Print a JSON object, with all texts whole
-        #[arg(long)]
-        json: bool,
-    },
+    /// Print which extension or rule changed what in a recorded turn; or the request that a turn would send
+    #[command(after_help = EXPLAIN_HELP)]
+    Explain(ExplainArgs),
     /// Print settings that come with the program
     Config {
         #[command(subcommand)]
@@ -201,6 +195,19 @@ pub(crate) enum SessionCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Write a session as Markdown, as one HTML page that needs no network, or as its records
+    #[command(after_help = EXPORT_HELP)]
+    Export {
+        /// The id of the session, or the start of it
+        #[arg(value_name = "ID")]
+        session: String,
+        /// The format
+        #[arg(long, value_enum, default_value_t = ExportFormat::Markdown)]
+        format: ExportFormat,
+        /// Write to this file and replace it if it exists [default: standard output]
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// Create a session that continues another one from the end of a turn, and print its id; no record is copied
     Fork {
         /// The id of the session, or the start of it
@@ -251,6 +258,8 @@ pub(crate) enum ConfigCommand {
 pub(crate) enum DefaultFile {
     /// The catalogue of thread events: `.tidegate/thread_events.toml` overrides it
     ThreadEvents,
+    /// The table of errors and retries: `.tidegate/errors.toml` overrides it
+    Errors,
 }
 
 #[derive(Debug, Subcommand)]
@@ -299,6 +308,21 @@ pub(crate) enum RulesCommand {
     #[command(after_help = "Example:\n    tidegate rules explain ts-as-any")]
     Explain(RulesExplain),
 }
+
+const EXPORT_HELP: &str = "\
+Example:
+    tidegate session export 19ab --format html -o session.html
+
+An export contains everything that was said, also what an extension removed from what the user saw.";
+
+const EXPLAIN_HELP: &str = "\
+Examples:
+    tidegate explain                      # the last turn of the latest session of this workspace
+    tidegate explain 3 --session 19ab
+    tidegate explain --prompt 'Which port?'
+
+Each change is printed with the original. With --prompt nothing is sent: the request is printed part by part,
+each with its origin.";
 
 const CHECK_HELP: &str = "\
 Examples:
@@ -437,6 +461,34 @@ pub(crate) enum FailOn {
     Interrupt,
     /// If the result differs from the past session
     Disagreement,
+}
+
+/// The format of an exported session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Text for people, with tables of totals
+    Markdown,
+    /// One page with the timeline, plots and tables, which needs neither the network nor scripts
+    Html,
+    /// The records, each as a line of JSON
+    Jsonl,
+}
+
+/// The arguments of `explain`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    /// The number of the turn [default: the last]
+    #[arg(value_name = "TURN", conflicts_with = "prompt")]
+    pub(crate) turn: Option<u32>,
+    /// The id of the recorded session, or the start of it [default: the latest session of this workspace]
+    #[arg(long, value_name = "ID", conflicts_with = "prompt")]
+    pub(crate) session: Option<String>,
+    /// Print the request for this input instead; `-` is standard input; plugins see it as in a turn
+    #[arg(long, value_name = "INPUT")]
+    pub(crate) prompt: Option<String>,
+    /// Print a JSON object, with all texts whole
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// The arguments of `rules explain`.

@@ -102,10 +102,17 @@ async fn dispatch(args: Args, export: &Export) -> Result<Exit, Failure> {
         Command::Plugin { command: PluginCommand::Disable { id } } => switch::plugin(&args.common, &id, false),
         Command::Plugin { command: PluginCommand::Build { folder, watch: false } } => plugin::build(&folder),
         Command::Plugin { command: PluginCommand::Build { folder, watch: true } } => watch::build(&folder),
-        Command::Explain { prompt, json } => explain::prompt(&args.common, &prompt, json).await,
-        Command::Config { command: ConfigCommand::Show { defaults: _, file: DefaultFile::ThreadEvents } } => {
+        Command::Explain(explain) => match &explain.prompt {
+            Some(prompt) => explain::prompt(&args.common, prompt, explain.json).await,
+            None => session::explain(&args.common, &explain),
+        },
+        Command::Config { command: ConfigCommand::Show { defaults: _, file } } => {
+            let text = match file {
+                DefaultFile::ThreadEvents => tidegate::default_thread_events(),
+                DefaultFile::Errors => tidegate::default_errors(),
+            };
             let mut out = screen::out();
-            std::io::Write::write_all(&mut out, tidegate::default_thread_events().as_bytes())?;
+            std::io::Write::write_all(&mut out, text.as_bytes())?;
             std::io::Write::flush(&mut out)?;
             Ok(Exit::Completed)
         }

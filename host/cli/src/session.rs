@@ -1,5 +1,6 @@
 //! `tidegate session`: recorded sessions.
 
+mod export;
 mod view;
 
 use std::io::Write;
@@ -10,6 +11,7 @@ use tidegate::{
     Host, Operator, SessionId, TranscriptError, TranscriptStore, TranscriptSummary, new_session_id, transcript,
 };
 
+pub(crate) use self::export::explain;
 use self::view::View;
 use crate::args::{Common, SessionCommand};
 use crate::exit::{Exit, Failure};
@@ -28,6 +30,9 @@ pub(crate) fn run(common: &Common, command: SessionCommand) -> Result<Exit, Fail
         SessionCommand::List { json, all } => list(&store, (!all).then_some(&common.workspace), json),
         SessionCommand::Show { session, turn, json } => show(&store, &store.find(&session)?, turn, json),
         SessionCommand::Follow { session, json } => follow(&store, &store.find(&session)?, json),
+        SessionCommand::Export { session, format, output } => {
+            export::export(&store, &store.find(&session)?, format, output.as_deref())
+        }
         SessionCommand::Fork { session, turn, id } => fork(&store, &store.find(&session)?, turn, id),
         SessionCommand::Cancel { session } => cancel(&store, &store.find(&session)?),
         SessionCommand::Repair { session } => repair(&store, &store.find(&session)?),
@@ -56,7 +61,7 @@ pub(crate) fn latest(store: &TranscriptStore, workspace: &Path) -> Result<Sessio
     let here = sessions.into_iter().find(|session| is_in(session, workspace));
     here.map(|session| session.id).ok_or_else(|| {
         Failure::setup(
-            "no session of this workspace is recorded; run without --continue to start one, or `tidegate session list --all`",
+            "no session of this workspace is recorded; `tidegate run` records each, and `tidegate session list --all` lists those of others",
         )
     })
 }

@@ -106,6 +106,38 @@ fn what_cannot_be_continued_is_refused_with_what_can() {
 }
 
 #[test]
+fn a_session_is_exported_and_its_turns_are_explained() {
+    let place = place(&[&[Say::Write("a.txt", "one")], &[Say::Text("Written <b>.")]]);
+    assert_eq!(code(&place.run(&["run", "--session", "alpha", "Write one"])), 0);
+    let markdown = out(&place.run(&["session", "export", "al"]));
+    for part in ["# Session `alpha`", "## Turn 1", "Write one", "**Tool write\\_file: ", "Written <b>."] {
+        assert!(markdown.contains(part), "{part}: {markdown}");
+    }
+    let written = place.run(&["session", "export", "alpha", "--format", "html", "-o", "page.html"]);
+    assert_eq!((code(&written), out(&written).as_str()), (0, ""), "{}", err(&written));
+    let page = std::fs::read_to_string(place.path("page.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("Written &lt;b&gt;."), "{page}");
+    assert_eq!(out(&place.run(&["session", "export", "alpha", "--format", "html"])), page, "nothing of it is cleaned");
+    let records = out(&place.run(&["session", "export", "alpha", "--format", "jsonl"]));
+    let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(records, lines(&place, "alpha")[1..], "the records as they are on disk");
+    let folder = place.run(&["session", "export", "alpha", "-o", "."]);
+    assert!(code(&folder) == 1 && err(&folder).contains("cannot write `.`"), "{}", err(&folder));
+
+    let last = out(&place.run(&["explain"]));
+    assert_eq!(last, "session alpha, turn 1: completed\n\nNo extension and no rule changed anything.\n");
+    assert_eq!(out(&place.run(&["explain", "1", "--session", "alpha"])), last);
+    let json = place.json(&["explain", "--json"]);
+    assert_eq!((&json["session"], &json["turn"], &json["changes"]), (&"alpha".into(), &1.into(), &Value::Array(vec![])));
+    let missing = place.run(&["explain", "7"]);
+    assert!(code(&missing) == 2 && err(&missing).contains("has no turn 7"), "{}", err(&missing));
+    let both = place.run(&["explain", "1", "--prompt", "x"]);
+    assert!(code(&both) == 2 && err(&both).contains("cannot be used with"), "{}", err(&both));
+    let elsewhere = Place::new().run(&["explain"]);
+    assert!(code(&elsewhere) == 2 && err(&elsewhere).contains("no session of this workspace is recorded"), "{}", err(&elsewhere));
+}
+
+#[test]
 fn nothing_is_recorded_where_that_is_asked_for() {
     let place = place(&[&[Say::Text("Hello.")]]);
     assert_eq!(code(&place.run(&["run", "--no-transcript", "go"])), 0);

@@ -36,7 +36,8 @@ impl Collector {
     pub(crate) fn take(&mut self, record: Record) {
         let place = (record.turn, record.step, record.attempt);
         let report = &mut self.report;
-        if report.records == 0 {
+        // The first records of a fork have its parent's id.
+        if report.session != record.thread_id {
             report.session.clone_from(&record.thread_id);
         }
         report.records += 1;
@@ -58,7 +59,6 @@ impl Collector {
         match body {
             Body::ThreadStarted(started) => {
                 self.report.agent = Some(started.directive);
-                self.report.session = started.session_id;
                 self.report.workspace = started.workspace;
                 self.model(started.provider, started.model);
                 None

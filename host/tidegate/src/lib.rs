@@ -72,6 +72,7 @@ mod turns;
 struct OtelPage;
 
 pub use assemble::tool_specs;
+pub use config::errors::defaults as default_errors;
 pub use config::events::defaults as default_thread_events;
 pub use config::{
     BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE,

@@ -1,0 +1,91 @@
+//! `tidegate session export` and `tidegate explain TURN`: a recorded session as a page, and what changed in one of its turns.
+
+use std::io::Write;
+use std::path::Path;
+
+use report::Report;
+use tidegate::{SessionId, TranscriptStore, transcript};
+
+use super::{as_json, latest, store};
+use crate::args::{Common, ExplainArgs, ExportFormat};
+use crate::exit::{Exit, Failure};
+use crate::screen::clean::{self, flat};
+use crate::{open, screen};
+
+/// Writes a session to a file, or to standard output.
+pub(super) fn export(
+    store: &TranscriptStore,
+    id: &SessionId,
+    format: ExportFormat,
+    file: Option<&Path>,
+) -> Result<Exit, Failure> {
+    let text = match format {
+        ExportFormat::Markdown => report::markdown(&read(store, id)?),
+        ExportFormat::Html => report::html(&read(store, id)?),
+        ExportFormat::Jsonl => lines(store, id)?,
+    };
+    match file {
+        Some(file) => std::fs::write(file, text).map_err(|error| {
+            Failure::late(format_args!("cannot write `{}`: {error}", flat(&file.display().to_string())))
+        })?,
+        None => {
+            let mut out = screen::out();
+            out.write_all(text.as_bytes())?;
+            out.flush()?;
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+/// Explains a turn of a recorded session, by default the last of the latest session of the workspace.
+///
+/// JSON is one object: `{"session", "turn", "status", "changes": [{"step", "attempt", "kind", "by", "reason", "evidence", "before", "after",
+/// "diff": [{"op", "text"}]}], "notes": ["…"]}`; `op` is `same`, `removed` or `added`.
+pub(crate) fn explain(common: &Common, args: &ExplainArgs) -> Result<Exit, Failure> {
+    let store = store(open::operator(common)?)?;
+    let id = match &args.session {
+        Some(session) => store.find(session)?,
+        None => latest(&store, &common.workspace)?,
+    };
+    let report = read(&store, &id)?;
+    let Some(explanation) = report::explain(&report, args.turn) else {
+        return Err(Failure::setup(match args.turn {
+            Some(turn) => format!("the session `{}` has no turn {turn}", flat(id.as_str())),
+            None => format!("the session `{}` has no turn yet", flat(id.as_str())),
+        }));
+    };
+    if args.json {
+        screen::json(&serde_json::to_value(&explanation).map_err(Failure::late)?)?;
+    } else {
+        let mut out = screen::out();
+        write!(out, "{}", explanation.text())?;
+        out.flush()?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// The report of a session.
+fn read(store: &TranscriptStore, id: &SessionId) -> Result<Report, Failure> {
+    let mut failed = None;
+    let records = store.read(id)?.records::<transcript::Record>();
+    let mut report = Report::of(records.map_while(|entry| match entry {
+        Ok(entry) => Some(entry.record),
+        Err(error) => {
+            failed = Some(error);
+            None
+        }
+    }));
+    // A fork without records of its own has only its parent's.
+    id.as_str().clone_into(&mut report.session);
+    failed.map_or(Ok(report), |error| Err(error.into()))
+}
+
+/// The records as lines of JSON, those that a fork shares with its parent included. They are exact, and a terminal does not act on them.
+fn lines(store: &TranscriptStore, id: &SessionId) -> Result<String, Failure> {
+    let mut text = String::new();
+    for entry in store.read(id)?.records::<transcript::Record>() {
+        text.push_str(&clean::json(&as_json(&entry?.record)?.to_string()));
+        text.push('\n');
+    }
+    Ok(text)
+}
