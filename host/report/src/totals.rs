@@ -36,7 +36,7 @@ pub struct Totals {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CallbackTotal {
-    /// The extension.
+    /// The id of the extension.
     pub extension: String,
     /// The callback's name.
     pub callback: String,
@@ -74,7 +74,7 @@ pub struct ToolTotal {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuleTotal {
-    /// The rule.
+    /// The name of the rule.
     pub rule: String,
     /// Matches that are recorded.
     pub matches: u64,

@@ -1,22 +1,25 @@
 //! What a report says about each entry, as a label and blocks of text; Markdown and HTML write the same.
 
 mod answer;
+mod lines;
+mod tool;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use turn::transcript::{Author, Spoken};
 
+pub(crate) use self::lines::{callbacks, step_line, turn_line};
 use crate::diff::Chunk;
-use crate::figures::{count, known, of, took, took_ms};
-use crate::report::{Entry, Sent, ToolCall, Turn, What};
+use crate::figures::{of, took_ms};
+use crate::report::{Entry, Sent, What};
 
 /// What is said about an entry. Its strings contain names and texts of others: who writes them out escapes all.
 #[derive(Debug)]
 pub(crate) struct View<'r> {
     /// What it is about, as the name of a class.
     pub(crate) kind: Kind,
-    /// One line.
+    /// What is said about it, in one line.
     pub(crate) label: String,
     pub(crate) blocks: Vec<Block<'r>>,
 }
@@ -89,7 +92,7 @@ pub(crate) fn view(entry: &Entry) -> Option<View<'_>> {
             View::new(Kind::Note, state).with(Block::new("reasoning", reasoning.text.as_str()).folded())
         }
         What::Answer(answer) => answer::view(answer),
-        What::Tool(call) => tool(call),
+        What::Tool(call) => tool::view(call),
         What::Rule(fired) => answer::rule(fired),
         What::Held(held) => {
             let (rules, stream) = (held.rules.join(", "), &held.stream);
@@ -206,73 +209,4 @@ fn author(message: &Spoken) -> String {
         Some(Author::Extension(id)) => format!("extension {id}"),
         Some(Author::Addition { extension_id, .. }) => format!("the manifest of {extension_id}"),
     }
-}
-
-fn tool(call: &ToolCall) -> View<'_> {
-    let result = call.result.as_ref();
-    let took = match result {
-        Some(result) => result.duration_ms.map_or_else(|| "not run".to_owned(), took_ms),
-        None => "no result".to_owned(),
-    };
-    let waited = result.and_then(|result| result.waited_ms).map(|ms| format!(", waited {} for a person", took_ms(ms)));
-    let failed = result.is_some_and(|result| result.error.is_some());
-    let state = if failed { ", failed" } else { "" };
-    let label = format!("Tool {}: {took}{}{state}", call.tool, waited.unwrap_or_default());
-    let mut view = View::new(if failed { Kind::Failed } else { Kind::Tool }, label);
-    if let Some(arguments) = &call.arguments {
-        view = view.with(Block::new("arguments", arguments.as_str()));
-    }
-    if let Some(question) = &call.question {
-        let decided = call.decision.as_ref().map(|decision| if decision.approved { "approved" } else { "denied" });
-        let reason = call.decision.as_ref().and_then(|decision| decision.reason.as_deref());
-        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        view =
-            view.with(Block::new("confirmation", format!("{question}\n{}{reason}", decided.unwrap_or("not decided"))));
-    }
-    if !call.progress.is_empty() {
-        view = view.with(Block::new("progress", call.progress.join("\n")).folded());
-    }
-    let Some(result) = result else { return view };
-    if let Some(reminder) = &result.reminder {
-        view = view.text("reminder before the result", reminder);
-    }
-    view = view.text(if failed { "error" } else { "result" }, result.error.as_deref().unwrap_or(&result.output));
-    match &result.diff {
-        Some(diff) => view.with(Block::new("change of the file", diff.as_str()).folded()),
-        None => view,
-    }
-}
-
-/// Returns how a turn ended, and what it took, in one line.
-pub(crate) fn turn_line(turn: &Turn) -> String {
-    let status = turn.finish.as_ref().map_or("not finished", |finish| finish.status.as_str());
-    let why = turn.finish.as_ref().and_then(|finish| {
-        let steps = finish.steps.map(|steps| of(u64::from(steps), "step", "steps"));
-        [finish.error.clone(), finish.reason.clone(), finish.rule.clone(), steps].into_iter().flatten().next()
-    });
-    let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
-    let tokens = turn.tokens();
-    let (input, output) = (known(tokens.input_tokens), known(tokens.output_tokens));
-    format!("{status}{why}, {}, tokens: {input} in, {output} out", took_ms(turn.duration_ms()))
-}
-
-/// Returns how a step ended, in one line; empty where that is not recorded.
-pub(crate) fn step_line(step: &crate::report::Step) -> String {
-    let Some(finish) = &step.finish else { return String::new() };
-    let (input, output) = (known(finish.tokens.input_tokens), known(finish.tokens.output_tokens));
-    let cache = finish.tokens.cache_read_tokens.map(|tokens| format!(", {} of them from the cache", count(tokens)));
-    let cost = finish.cost.map(|cost| format!(", {}", crate::figures::dollars(cost))).unwrap_or_default();
-    format!("{}, tokens: {input} in{}, {output} out{cost}", finish.finish_reason, cache.unwrap_or_default())
-}
-
-/// Returns the callbacks of a position in one line; `None`: there were none that did anything.
-pub(crate) fn callbacks(log: &crate::report::Log) -> Option<String> {
-    let called = log.callbacks.iter().filter(|one| one.total_us > 0.0 || one.changed > 0);
-    let one = |one: &crate::report::Callback| {
-        let changed = if one.changed > 0 { format!(", {} changed", count(one.changed)) } else { String::new() };
-        let calls = of(one.calls, "call", "calls");
-        format!("{} {}: {calls}{changed}, {}", one.extension, one.callback, took(one.total_us))
-    };
-    let all: Vec<String> = called.map(one).collect();
-    (!all.is_empty()).then(|| all.join("; "))
 }

@@ -5,7 +5,7 @@
 pub(crate) enum Part<'t> {
     /// Shown as it is.
     Plain(&'t str),
-    /// Written out.
+    /// Written out as an escape.
     Odd(char),
 }
 

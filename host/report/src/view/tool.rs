@@ -1,0 +1,40 @@
+//! What a report says about a tool call: arguments, the decision of a person, the result.
+
+use super::{Block, Kind, View};
+use crate::figures::took_ms;
+use crate::report::ToolCall;
+
+pub(super) fn view(call: &ToolCall) -> View<'_> {
+    let result = call.result.as_ref();
+    let took = match result {
+        Some(result) => result.duration_ms.map_or_else(|| "not run".to_owned(), took_ms),
+        None => "no result".to_owned(),
+    };
+    let waited = result.and_then(|result| result.waited_ms).map(|ms| format!(", waited {} for a person", took_ms(ms)));
+    let failed = result.is_some_and(|result| result.error.is_some());
+    let state = if failed { ", failed" } else { "" };
+    let label = format!("Tool {}: {took}{}{state}", call.tool, waited.unwrap_or_default());
+    let mut view = View::new(if failed { Kind::Failed } else { Kind::Tool }, label);
+    if let Some(arguments) = &call.arguments {
+        view = view.with(Block::new("arguments", arguments.as_str()));
+    }
+    if let Some(question) = &call.question {
+        let decided = call.decision.as_ref().map(|decision| if decision.approved { "approved" } else { "denied" });
+        let reason = call.decision.as_ref().and_then(|decision| decision.reason.as_deref());
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        view =
+            view.with(Block::new("confirmation", format!("{question}\n{}{reason}", decided.unwrap_or("not decided"))));
+    }
+    if !call.progress.is_empty() {
+        view = view.with(Block::new("progress", call.progress.join("\n")).folded());
+    }
+    let Some(result) = result else { return view };
+    if let Some(reminder) = &result.reminder {
+        view = view.text("reminder before the result", reminder);
+    }
+    view = view.text(if failed { "error" } else { "result" }, result.error.as_deref().unwrap_or(&result.output));
+    match &result.diff {
+        Some(diff) => view.with(Block::new("change of the file", diff.as_str()).folded()),
+        None => view,
+    }
+}
