@@ -321,8 +321,8 @@ Examples:
     tidegate explain 3 --session 19ab
     tidegate explain --prompt 'Which port?'
 
-Each change is printed with the original. With --prompt nothing is sent: the request is printed part by part,
-each with its origin.";
+Each change is printed with the original. With --prompt the request is printed part by part,
+each with its origin; nothing is sent.";
 
 const CHECK_HELP: &str = "\
 Examples:

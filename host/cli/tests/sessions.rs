@@ -128,13 +128,20 @@ fn a_session_is_exported_and_its_turns_are_explained() {
     assert_eq!(last, "session alpha, turn 1: completed\n\nNo extension and no rule changed anything.\n");
     assert_eq!(out(&place.run(&["explain", "1", "--session", "alpha"])), last);
     let json = place.json(&["explain", "--json"]);
-    assert_eq!((&json["session"], &json["turn"], &json["changes"]), (&"alpha".into(), &1.into(), &Value::Array(vec![])));
+    assert_eq!(
+        (&json["session"], &json["turn"], &json["changes"]),
+        (&"alpha".into(), &1.into(), &Value::Array(vec![]))
+    );
     let missing = place.run(&["explain", "7"]);
     assert!(code(&missing) == 2 && err(&missing).contains("has no turn 7"), "{}", err(&missing));
     let both = place.run(&["explain", "1", "--prompt", "x"]);
     assert!(code(&both) == 2 && err(&both).contains("cannot be used with"), "{}", err(&both));
     let elsewhere = Place::new().run(&["explain"]);
-    assert!(code(&elsewhere) == 2 && err(&elsewhere).contains("no session of this workspace is recorded"), "{}", err(&elsewhere));
+    assert!(
+        code(&elsewhere) == 2 && err(&elsewhere).contains("no session of this workspace is recorded"),
+        "{}",
+        err(&elsewhere)
+    );
 }
 
 #[test]

@@ -5,9 +5,11 @@ mod calls;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use turn::transcript::{Body, CognitionOut, ExtensionCallback, Record, RuleFired};
+use turn::transcript::{Body, ExtensionCallback, Record, RuleFired};
 
-use crate::report::{Answer, Attempt, Callback, Entry, Extension, Log, ModelName, Report, Sent, Step, Turn, What};
+use crate::report::{
+    Answer, Attempt, Callback, Entry, Extension, Log, ModelName, Reasoning, Report, Sent, Step, Turn, What,
+};
 
 /// A position: turn, step, attempt; each 0 where there is none.
 type Place = (u32, u32, u32);
@@ -98,8 +100,14 @@ impl Collector {
                 Some(What::Sent(Sent { message, unchanged }))
             }
             Body::CustomMessage(message) => Some(What::Message(message)),
-            Body::CognitionOut(answer) => Some(What::Answer(self.answer(place, answer))),
-            Body::CognitionReasoning(reasoning) => Some(What::Reasoning(reasoning)),
+            Body::CognitionOut(record) => {
+                let matches = self.matches(place, "text", &record.text);
+                Some(What::Answer(Answer { record, matches }))
+            }
+            Body::CognitionReasoning(record) => {
+                let matches = self.matches(place, "thinking", &record.text);
+                Some(What::Reasoning(Reasoning { record, matches }))
+            }
             Body::ToolConfirmationRequested(asked) => self.asked(place, asked),
             Body::ToolConfirmationResolved(decision) => self.decided(decision),
             Body::ToolCallStart(start) => self.started(place, start),
@@ -165,9 +173,10 @@ impl Collector {
         }
     }
 
-    fn answer(&mut self, place: Place, record: CognitionOut) -> Answer {
+    /// Where the rules of the attempt matched in a text.
+    fn matches(&self, place: Place, stream: &str, text: &str) -> Vec<Range<usize>> {
         let fired = if self.fired.0 == place { self.fired.1.as_slice() } else { &[] };
-        let matches = fired.iter().filter(|one| one.stream == "text").filter_map(|one| found(&record.text, one));
+        let matches = fired.iter().filter(|one| one.stream == stream).filter_map(|one| found(text, one));
         let mut matches: Vec<Range<usize>> = matches.collect();
         matches.sort_by_key(|range| (range.start, range.end));
         let mut end = 0;
@@ -176,7 +185,7 @@ impl Collector {
             end = end.max(range.end);
             apart
         });
-        Answer { record, matches }
+        matches
     }
 
     /// Counts a call; one that did not do its work is an entry, too.

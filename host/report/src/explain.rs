@@ -16,6 +16,13 @@ pub fn explain(report: &Report, turn: Option<u32>) -> Option<Explanation> {
         None => report.turns.last()?,
     };
     let mut explained = Explained { turn, dropped: report.dropped > 0, changes: Vec::new(), notes: Vec::new() };
+    if report.turns.first().is_some_and(|first| first.number == turn.number) {
+        // What extensions have the model read from the start is reported when the session is opened.
+        let before = report.log.entries.iter().enumerate().filter(|(_, entry)| entry.at_ms <= turn.started_ms);
+        for (at, entry) in before.filter(|(_, entry)| matches!(entry.what, What::Prompt(_))) {
+            explained.entry((0, 0), &report.log, at, entry);
+        }
+    }
     explained.input();
     for (step, attempt, log) in turn.logs() {
         explained.log((step, attempt), log);

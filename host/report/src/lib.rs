@@ -33,6 +33,6 @@ pub use self::explain::{By, Candidate, Change, ChangeKind, Explanation, explain}
 pub use self::html::html;
 pub use self::markdown::markdown;
 pub use self::report::{
-    Answer, Attempt, Callback, Entry, Extension, Log, ModelName, Report, Sent, Step, ToolCall, Turn, What,
+    Answer, Attempt, Callback, Entry, Extension, Log, ModelName, Reasoning, Report, Sent, Step, ToolCall, Turn, What,
 };
 pub use self::totals::{CallbackTotal, RuleTotal, ToolTotal, Totals};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use turn::transcript as record;
 use turn::transcript::Record;
 
-pub use self::entry::{Answer, Callback, Entry, Log, Sent, ToolCall, What};
+pub use self::entry::{Answer, Callback, Entry, Log, Reasoning, Sent, ToolCall, What};
 use crate::collect::Collector;
 
 /// A recorded session.

@@ -88,8 +88,10 @@ pub(crate) fn view(entry: &Entry) -> Option<View<'_>> {
             View::new(Kind::Host, format!("{hidden} to the model: {}", message.custom_type)).text("", &message.text)
         }
         What::Reasoning(reasoning) => {
-            let state = if reasoning.was_interrupted { "Reasoning, interrupted" } else { "Reasoning" };
-            View::new(Kind::Note, state).with(Block::new("reasoning", reasoning.text.as_str()).folded())
+            let state = if reasoning.record.was_interrupted { "Reasoning, interrupted" } else { "Reasoning" };
+            let (folded, marks) = (reasoning.matches.is_empty(), reasoning.matches.as_slice());
+            let text = Block::new(if folded { "reasoning" } else { "" }, reasoning.record.text.as_str());
+            View::new(Kind::Note, state).with(Block { folded, marks, ..text })
         }
         What::Answer(answer) => answer::view(answer),
         What::Tool(call) => tool::view(call),

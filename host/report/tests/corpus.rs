@@ -4,7 +4,8 @@
 mod support;
 
 use support::{names, report, same};
-use tidegate_report::{explain, html, markdown};
+use tidegate_report::{By, ChangeKind, Report, explain, html, markdown};
+use turn::transcript::Record;
 
 #[test]
 fn reports_are_as_expected() {
@@ -53,4 +54,18 @@ fn the_last_turn_is_the_default_and_an_unknown_one_is_none() {
     let report = report("every-type");
     assert_eq!(explain(&report, None), explain(&report, Some(2)));
     assert_eq!(explain(&report, Some(3)), None);
+}
+
+/// Where reports of callbacks can have been lost, the only one that is left is not named as the one that it was.
+#[test]
+fn lost_reports_make_an_explanation_uncertain() {
+    let mut records = support::records("extensions");
+    let by = |records: &[Record]| {
+        let report = Report::of(records.iter().cloned());
+        let mut changes = explain(&report, Some(3)).unwrap().changes.into_iter();
+        changes.find(|change| change.kind == ChangeKind::ShownChanged).unwrap().by
+    };
+    assert_eq!(by(&records), By::Extension { id: "secrets".to_owned() });
+    records[0].dropped = 1;
+    assert!(matches!(by(&records), By::OneOf { candidates } if candidates.len() == 1));
 }

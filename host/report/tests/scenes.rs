@@ -63,11 +63,12 @@ fn guards() -> Arc<RuleSet> {
     let todo = rule("TODO", "", "Do not leave a TODO: write the code, or say that it is missing.");
     let hedge = rule("should work", "", "Do not guess. Run the tests, and report what they print.");
     let push = rule("push --force", "scope = ['tool:shell']", "Never force a push: it destroys the work of others.");
-    let rules = [("no-todo", todo.as_str()), ("no-guess", &hedge), ("no-force-push", &push)];
+    let doubt = rule("skip the tests", "scope = ['thinking']", "Run the tests, also where they take long.");
+    let rules = [("no-todo", todo.as_str()), ("no-guess", &hedge), ("no-force-push", &push), ("no-skipping", &doubt)];
     rule_set(&rules, |settings| settings.context_mode = ContextMode::Rewind)
 }
 
-/// Rules stop two answers and a call; tools run, wait for nobody and report progress.
+/// Rules stop two answers, a thought and a call; tools run, wait for nobody and report progress.
 #[tokio::test(start_paused = true)]
 async fn interrupts() {
     let code = "Here is the function.\n\n```rust\nfn add(a: u8) -> u8 {\n    // TODO: the rest\n}\n```\n";
@@ -75,6 +76,7 @@ async fn interrupts() {
         slowly(&[(StreamKind::Thinking, "They want a function."), (StreamKind::Text, code)], StopReason::EndTurn),
         answer("\n    a.saturating_add(1)\n}\n```\nIt should work."),
         answer("\n\nI have not run the tests."),
+        slowly(&[(StreamKind::Thinking, "It is late. I could skip the tests today.")], StopReason::EndTurn),
         slowly(
             &[
                 (StreamKind::Text, "I read the file, run the tests and push."),

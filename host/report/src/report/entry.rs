@@ -55,7 +55,7 @@ pub enum What {
     /// A hidden message of the host to the model.
     Message(record::CustomMessage),
     /// The reasoning of the answer that follows.
-    Reasoning(record::CognitionReasoning),
+    Reasoning(Reasoning),
     /// An answer, complete or not.
     Answer(Answer),
     /// A tool call that ran, waited or was refused.
@@ -106,6 +106,16 @@ pub struct Sent {
     pub message: record::Spoken,
     /// It is an input of this turn that nothing changed.
     pub unchanged: bool,
+}
+
+/// The reasoning of an answer.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Reasoning {
+    /// The record of the reasoning, as it is.
+    pub record: record::CognitionReasoning,
+    /// The parts of its text on which rules matched, as byte ranges, in order and without overlaps.
+    pub matches: Vec<std::ops::Range<usize>>,
 }
 
 /// An answer of the model, or of an extension in its place.

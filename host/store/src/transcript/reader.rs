@@ -232,7 +232,7 @@ fn check_in_place(lines: &Lines) -> Result<(), TranscriptError> {
     let (ours, named) = (ours.map_err(|error| failed(path, &error))?, named.map_err(|error| failed(path, &error))?);
     if (ours.dev(), ours.ino()) != (named.dev(), named.ino()) || ours.len() < lines.offset() {
         let reason = "it was repaired, replaced or cut while it was read; read it again from the start";
-        return Err(super::error::unusable(path, reason).into());
+        return Err(unusable(path, reason).into());
     }
     Ok(())
 }
