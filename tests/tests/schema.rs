@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 20] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 21] = [
     "plugin.grants_twice",
     "prompt.system_file_not-there",
     "prompt.system_given-twice",
@@ -22,6 +22,7 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 20] = [
     "provider.base_url_port",
     "provider.base_url_query",
     "provider.base_url_user",
+    "provider.headers_not-a-header",
     "provider.recording_missing",
     "provider.recording_not-read",
     "rules.folders_twice",

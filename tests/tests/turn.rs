@@ -73,9 +73,10 @@ async fn turn(session: &Session, words: &str) -> (TurnReport, Vec<Event>) {
 }
 
 /// What differs from run to run or from server to server: ids, times, tokens, cuts.
-const PASSING: [&str; 15] = [
+const PASSING: [&str; 16] = [
     "call_id",
     "chunk_index",
+    "context_tokens",
     "discarded_bytes",
     "duration_ms",
     "duration_us",

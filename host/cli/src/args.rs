@@ -201,7 +201,7 @@ pub(crate) enum SessionCommand {
         /// The id of the session, or the start of it
         #[arg(value_name = "ID")]
         session: String,
-        /// The format
+        /// The format of what is written
         #[arg(long, value_enum, default_value_t = ExportFormat::Markdown)]
         format: ExportFormat,
         /// Write to this file and replace it if it exists [default: standard output]

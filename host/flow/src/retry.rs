@@ -23,7 +23,7 @@ pub struct ErrorPattern {
     pub class: ErrorClass,
     /// Where the request failed.
     pub kinds: Vec<FailureKind>,
-    /// The provider.
+    /// The names of providers.
     pub providers: Vec<String>,
     /// The HTTP status.
     pub statuses: Vec<RangeInclusive<u16>>,

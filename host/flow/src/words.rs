@@ -217,7 +217,7 @@ words! {
 words! {
     /// A header in which a provider asks to wait.
     RetryHeader {
-        /// Milliseconds.
+        /// A number of milliseconds.
         RetryAfterMs = "retry-after-ms",
         /// Seconds, or an HTTP date.
         RetryAfter = "retry-after",
