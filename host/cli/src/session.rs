@@ -173,9 +173,9 @@ fn follow(store: &TranscriptStore, id: &SessionId, json: bool) -> Result<Exit, F
     for entry in store.read(id)?.records::<transcript::Record>().follow(|| true) {
         let record = entry?.record;
         if json {
-            screen::json(&as_json(&record)?)?
+            screen::json(&as_json(&record)?)?;
         } else {
-            view.print(&mut out, &record)?
+            view.print(&mut out, &record)?;
         }
         out.flush()?;
     }

@@ -57,7 +57,7 @@ fn a_session_is_recorded_and_continues() {
     answer(&place, &[&[Say::Text("Third.")]]);
     let third = place.run(&["run", "--resume", &id[..id.len() - 1], "More"]);
     assert_eq!((code(&third), out(&third).as_str()), (0, "Third.\n"), "{}", err(&third));
-    assert_eq!(sessions(&place), [id.clone()], "it is still one session");
+    assert_eq!(sessions(&place), std::slice::from_ref(id), "it is still one session");
 
     let records = lines(&place, id);
     assert_eq!((&records[0]["format"], &records[0]["version"]), (&"tidegate-transcript".into(), &1.into()));
@@ -252,7 +252,7 @@ fn a_session_can_be_followed_while_it_runs() {
 fn another_process_cancels_the_turn() {
     let place = Place::new();
     let (release, held) = std::sync::mpsc::channel::<()>();
-    let server = support::Server::held(&recording(&[&[Say::Text("Never.")]]), move |_| drop(held.recv()));
+    let server = support::Server::held(&recording(&[&[Say::Text("Never.")]]), move |_| _ = held.recv());
     place.write(
         "tidegate.toml",
         &format!(

@@ -17,7 +17,6 @@ use crate::live_plugins::LivePlugins;
 use crate::load::{self, Faults, Wanted};
 use crate::session_plugins::SessionPlugins;
 use crate::state::Stored;
-use crate::transcripts;
 use crate::{Engine, HostError, Loaded, Nobody, Session, SessionOptions, assemble, shown_prompts};
 
 /// What sessions share: plugins, a model, and the operator's decisions. A clone is the same host.

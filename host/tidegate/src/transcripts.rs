@@ -116,11 +116,11 @@ fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<(), 
         }
         match store.remove(&session.id) {
             Ok(()) => {
-                tracing::info!(session = session.id.as_str(), "removed: its transcript is older than `keep_days`")
+                tracing::info!(session = session.id.as_str(), "removed: its transcript is older than `keep_days`");
             }
             Err(TranscriptError::Forked { .. }) => {}
             Err(error) => {
-                tracing::warn!(session = session.id.as_str(), "cannot be removed, although it is old: {error}")
+                tracing::warn!(session = session.id.as_str(), "cannot be removed, although it is old: {error}");
             }
         }
     }
