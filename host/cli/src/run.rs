@@ -51,12 +51,13 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
         options = options.accepted_only();
     }
     let session = host.session(options).await?;
-    // The one that is continued is open, and stays whatever its age is.
+    print::warnings(&session.loaded());
+    let ended = turns(&session, prompts, args.output, args.summary, calls).await;
+    // Last: looking at all sessions must not delay an answer, and the one that was continued is not old any more.
     if let Err(error) = host.remove_expired_sessions() {
         say::note(format_args!("warning: old sessions cannot be removed: {error}"));
     }
-    print::warnings(&session.loaded());
-    measured.finish(turns(&session, prompts, args.output, args.summary, calls).await)
+    measured.finish(ended)
 }
 
 /// The operator's settings with those of the arguments. Sessions are recorded, and what plugins keep in them is found again when they

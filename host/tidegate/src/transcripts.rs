@@ -60,8 +60,6 @@ pub(crate) async fn record(
         let catalogue = Catalogue::load(&workspace)?.for_session(&variables);
         let opened = store.open(&id, Arc::new(EmissionPolicy::new(catalogue)))?;
         let cancel_file = store.cancel_file(&id);
-        // Nobody has asked for it who knows of this process.
-        let _none = std::fs::remove_file(&cancel_file);
         let mut notices = Vec::new();
         if opened.torn_bytes > 0 {
             notices.push(format!(
@@ -134,7 +132,7 @@ impl Host {
     }
 
     /// Removes the recorded sessions without a new record for as long as `keep_days` under `[transcript]` says. Nothing does that on its own:
-    /// a front end calls it, as `tidegate run` does when its session is open. One that is open, or that a fork continues, stays. Blocks on
+    /// a front end calls it, as `tidegate run` does after its turns. One that is open, or that a fork continues, stays. Blocks on
     /// the disk.
     ///
     /// # Errors

@@ -297,7 +297,7 @@ pub(crate) struct TranscriptFile {
     #[schemars(length(min = 1))]
     pub(crate) folder: Option<String>,
     /// How many days a session is kept after its last record; 0 keeps it until `tidegate session rm`. `tidegate run` removes older
-    /// ones when its session is open.
+    /// ones after its turns.
     #[schemars(range(max = 36_500))]
     pub(crate) keep_days: u32,
 }
