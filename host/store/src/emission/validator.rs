@@ -75,7 +75,7 @@ impl Validator {
     /// Checks the payload of an event. A type without a schema in the catalogue takes any payload.
     ///
     /// # Errors
-    /// All problems, as far as [`Violation::problems`] has room.
+    /// The problems, at most as many as [`Violation::problems`] contains.
     pub fn check(&self, event_type: &str, payload: &Value) -> Result<(), Violation> {
         let Some(index) = self.types.get(event_type) else { return Ok(()) };
         self.schemas.validate(payload, *index).map_err(|error| {

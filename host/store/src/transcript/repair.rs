@@ -24,7 +24,7 @@ pub struct Repair {
     pub dropped: Vec<DroppedLine>,
     /// How many records have another number now.
     pub renumbered: u64,
-    /// The header was damaged, and was written anew. If the session was a fork, what it shared with its parent is lost.
+    /// The header was damaged, and was replaced. If the session was a fork, what it shared with its parent is lost.
     pub new_header: bool,
     /// The damaged file as it was; `None` where nothing was wrong and nothing was changed.
     pub copy: Option<PathBuf>,

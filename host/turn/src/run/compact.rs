@@ -126,7 +126,7 @@ impl Turn<'_> {
     }
 }
 
-/// The message that stands for what was summarised.
+/// The message that replaces what was summarised.
 pub(crate) fn summary_message(summary: &str) -> Message {
     let message = Message::text(Role::User, Origin::Host, format!("{HEAD}\n\n{}", summary.trim()));
     Message { hidden: true, ..message }
