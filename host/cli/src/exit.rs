@@ -15,6 +15,7 @@ pub(crate) enum Exit {
     Rejected,
     StoppedByRule,
     StepLimit,
+    Suspended,
     Cancelled,
 }
 
@@ -26,6 +27,7 @@ impl Exit {
             TurnStatus::Rejected { .. } => Self::Rejected,
             TurnStatus::StoppedByRule { .. } => Self::StoppedByRule,
             TurnStatus::StepLimit { .. } => Self::StepLimit,
+            TurnStatus::Suspended { .. } => Self::Suspended,
             TurnStatus::Cancelled => Self::Cancelled,
         }
     }
@@ -38,6 +40,7 @@ impl Exit {
             Self::Rejected => 3,
             Self::StoppedByRule => 4,
             Self::StepLimit => 5,
+            Self::Suspended => 6,
             // The exit code of a program that was stopped with Ctrl-C, as shells report it.
             Self::Cancelled => 130,
         }

@@ -221,6 +221,9 @@ impl Printer {
             TurnStatus::StoppedByRule { rule } => self.line(&format!("{} by rule {rule}", err(style::BAD, "stopped"))),
             TurnStatus::Cancelled => self.line(&err(style::BAD, "cancelled")),
             TurnStatus::Failed { message, .. } => self.line(&format!("{} {message}", err(style::BAD, "failed:"))),
+            TurnStatus::Suspended { message, .. } => {
+                self.line(&format!("{} {message}", err(style::WARNING, "suspended:")))
+            }
             TurnStatus::StepLimit { steps } => {
                 let help = "raise `max_steps` under `[turn]` in tidegate.toml to allow more";
                 self.line(&format!("{} after {steps} steps; {help}", err(style::BAD, "stopped")))

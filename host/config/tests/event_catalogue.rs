@@ -10,8 +10,7 @@ use flow::{EventKind, SourceFile};
 use tidegate_config::events::{Catalogue, Required, Variables, defaults};
 
 /// Types of the specification whose events the program does not emit yet.
-const WITHOUT_KIND: [&str; 4] =
-    ["child_thread_failed", "child_thread_started", "limit_escalation_requested", "thread_suspended"];
+const WITHOUT_KIND: [&str; 2] = ["child_thread_failed", "child_thread_started"];
 
 fn source(name: &str, text: &str) -> Arc<SourceFile> {
     SourceFile::new(Path::new(name), text)

@@ -6,7 +6,7 @@ mod kind;
 
 pub use kind::{EventKind, EventView};
 
-use crate::{CallFailure, CallbackKind, ErrorClass, PluginId, StopReason, StreamKind};
+use crate::{CallFailure, CallbackKind, ErrorClass, PluginId, StopReason, StreamKind, SuspendReason};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +72,13 @@ pub enum TurnStatus {
         /// The limit that was reached.
         steps: u32,
     },
+    /// The thread is suspended: it can be continued without another input.
+    Suspended {
+        /// Why.
+        reason: SuspendReason,
+        /// The cause in one sentence.
+        message: String,
+    },
 }
 
 impl TurnStatus {
@@ -89,6 +96,7 @@ impl TurnStatus {
             Self::Cancelled => "cancelled",
             Self::Failed { .. } => "failed",
             Self::StepLimit { .. } => "step_limit",
+            Self::Suspended { .. } => "suspended",
         }
     }
 }

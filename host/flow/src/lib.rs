@@ -14,6 +14,7 @@ mod error;
 mod event;
 mod extension;
 mod ids;
+mod limit;
 mod message;
 mod on_failure;
 mod preview;
@@ -44,6 +45,7 @@ pub use extension::{
     TextStream, TextUnit,
 };
 pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
+pub use limit::{LimitDecision, LimitRequest, Limits, Price, Spend};
 pub use message::{Message, Origin, Part, Role};
 pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
 pub use preview::{Ambiguous, Argument, Preview};
@@ -57,6 +59,7 @@ pub use tag_pattern::{InvalidTagPattern, TagPattern};
 pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
 pub use verdict::{Evidence, RuleMatch, RuleRecord};
 pub use words::{
-    Action, BreakerScope, BreakerState, ErrorClass, FailureKind, KeySource, NotAVariable, PermissionMode, Position,
-    Power, ProviderKind, RegistrationAction, RetryHeader, RetryWait, SettingKind, SettingValue, StateBackend,
+    Action, BreakerScope, BreakerState, ErrorClass, FailureKind, KeySource, Limit, NotAVariable, PermissionMode,
+    Position, Power, ProviderKind, RegistrationAction, RetryHeader, RetryWait, SettingKind, SettingValue, StateBackend,
+    SuspendReason,
 };

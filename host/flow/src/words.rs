@@ -347,11 +347,88 @@ words! {
     }
 }
 
+words! {
+    /// What a thread may take only so much of.
+    Limit {
+        /// Turns: inputs, with all that the model does about each.
+        Turns = "turns",
+        /// Steps of all turns: answers of the model.
+        Steps = "steps",
+        /// Tokens of prompts and answers.
+        Tokens = "tokens",
+        /// Money, in US dollars.
+        Spend = "spend",
+        /// Child threads that are started.
+        Spawns = "spawns",
+        /// How deep child threads are nested.
+        Depth = "depth",
+        /// The time of the turns.
+        Duration = "duration",
+    }
+}
+
+impl Limit {
+    /// The code of a request to exceed it, `limit_code` of `limit_escalation_requested`.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Turns => "turns_exceeded",
+            Self::Steps => "steps_exceeded",
+            Self::Tokens => "tokens_exceeded",
+            Self::Spend => "spend_exceeded",
+            Self::Spawns => "spawns_exceeded",
+            Self::Depth => "depth_exceeded",
+            Self::Duration => "duration_exceeded",
+        }
+    }
+
+    /// Returns the limit with this code.
+    pub fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|one| one.code() == code)
+    }
+
+    /// What it is counted in.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Turns => "turns",
+            Self::Steps => "steps",
+            Self::Tokens => "tokens",
+            Self::Spend => "USD",
+            Self::Spawns => "child threads",
+            Self::Depth => "levels of child threads",
+            Self::Duration => "seconds",
+        }
+    }
+
+    /// Why a thread that may not exceed it is suspended.
+    pub fn suspends_for(self) -> SuspendReason {
+        match self {
+            Self::Spend => SuspendReason::Budget,
+            Self::Turns | Self::Steps | Self::Tokens | Self::Spawns | Self::Depth | Self::Duration => {
+                SuspendReason::Limit
+            }
+        }
+    }
+}
+
+words! {
+    /// Why a thread is suspended: it can be continued, and nothing of it continues on its own.
+    SuspendReason {
+        /// It would exceed a limit.
+        Limit = "limit",
+        /// A request failed for a reason that can pass, such as an overloaded provider.
+        Error = "error",
+        /// It would cost more than it may.
+        Budget = "budget",
+        /// A person was asked, and the session was closed before there was an answer.
+        Approval = "approval",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
-        Action, BreakerScope, BreakerState, ErrorClass, FailureKind, PermissionMode, Position, Power, ProviderKind,
-        RegistrationAction, RetryHeader, RetryWait, SettingKind, SettingValue,
+        Action, BreakerScope, BreakerState, ErrorClass, FailureKind, Limit, PermissionMode, Position, Power,
+        ProviderKind, RegistrationAction, RetryHeader, RetryWait, SettingKind, SettingValue, SuspendReason,
     };
 
     #[test]
@@ -364,7 +441,8 @@ mod tests {
             };
         }
         check!(RegistrationAction Action BreakerScope BreakerState ErrorClass ProviderKind Power PermissionMode SettingKind Position);
-        check!(FailureKind RetryWait RetryHeader);
+        check!(FailureKind RetryWait RetryHeader Limit SuspendReason);
+        assert!(Limit::ALL.iter().all(|limit| Limit::from_code(limit.code()) == Some(*limit)));
         assert_eq!(Power::from_word("log"), None);
     }
 

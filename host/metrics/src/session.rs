@@ -77,6 +77,9 @@ impl SessionMetrics {
             | Kind::TurnStart
             | Kind::StepStart { .. }
             | Kind::ThreadCompleted { .. }
+            | Kind::ThreadSuspended { .. }
+            | Kind::LimitEscalationRequested(_)
+            | Kind::LimitEscalationResolved { .. }
             | Kind::InputReceived { .. }
             | Kind::HistoryReplaced { .. }
             | Kind::JournalFailed { .. }

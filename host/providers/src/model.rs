@@ -158,6 +158,12 @@ impl Model for WireModel {
         Some(if self.wire == Wire::Anthropic { tokens.saturating_add(cached) } else { tokens })
     }
 
+    fn uncached_tokens(&self, usage: Usage) -> Option<u64> {
+        // This format counts what comes from or goes to its cache apart.
+        let cached = if self.wire == Wire::Anthropic { 0 } else { usage.cache_read.unwrap_or(0) };
+        Some(usage.input?.saturating_sub(cached))
+    }
+
     fn start<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         Box::pin(self.answer(prompt))
     }

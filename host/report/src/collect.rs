@@ -70,6 +70,18 @@ impl Collector {
                 self.model(resumed.provider, resumed.model);
                 notice("thread_resumed", text)
             }
+            Body::ThreadSuspended(suspended) => {
+                notice("thread_suspended", format!("suspended ({}): {}", suspended.suspend_reason, suspended.message))
+            }
+            Body::LimitEscalationRequested(request) => notice("limit_escalation_requested", request.message),
+            Body::LimitEscalationResolved(resolved) => {
+                let by = if resolved.decided_by.is_empty() { String::new() } else { format!(" by {}", resolved.decided_by) };
+                let max = resolved.new_max.map(|max| format!(": the limit is {max} now")).unwrap_or_default();
+                let reason = resolved.reason.filter(|reason| !reason.is_empty());
+                let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+                let word = resolved.decision.replace('_', " ");
+                notice("limit_escalation_resolved", format!("a higher limit was {word}{by}{max}{reason}"))
+            }
             Body::ThreadError(error) => notice("thread_error", format!("{}: {}", error.category, error.error)),
             Body::ThreadCancelled(by) => notice("thread_cancelled", format!("cancelled by {}", by.cancelled_by)),
             Body::TurnFinish(finish) => {

@@ -32,6 +32,7 @@ pub mod attempt;
 mod beginning;
 #[doc(hidden)]
 pub mod bench;
+mod budget;
 mod chain;
 mod clock;
 mod events;
@@ -45,6 +46,7 @@ mod session;
 mod spans;
 mod view;
 
+pub use budget::{Budget, Spent};
 pub use chain::in_order;
 pub use clock::SystemClock;
 pub use events::{Feed, Hub, Subscription, channel};

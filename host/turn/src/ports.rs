@@ -1,5 +1,6 @@
 //! What a turn needs from outside, as traits, which other crates implement.
 
+mod approvals;
 mod files;
 mod journal;
 mod source;
@@ -18,6 +19,7 @@ use flow::{
     TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec, Usage,
 };
 
+pub use approvals::{Approvals, LimitAnswer};
 pub use files::{FileKind, FileStatus, Files};
 pub use journal::{Durability, Journal, JournalError, JournalProgress};
 pub use source::{ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate};
@@ -46,6 +48,11 @@ pub trait Model: Send + Sync {
     /// The tokens of the context that a request and its answer have filled, by what the provider counted; `None` where it did not.
     fn context_tokens(&self, usage: Usage) -> Option<u64> {
         Some(usage.input?.saturating_add(usage.output.unwrap_or(0)))
+    }
+
+    /// The tokens of a prompt that were neither read from the provider's cache nor written to it; `None` where they were not counted.
+    fn uncached_tokens(&self, usage: Usage) -> Option<u64> {
+        Some(usage.input?.saturating_sub(usage.cache_read.unwrap_or(0)))
     }
 
     /// Sends one request and gives its answer as it arrives.

@@ -6,6 +6,7 @@ mod additions;
 mod calls;
 pub(crate) mod compact;
 mod interrupt;
+mod limits;
 mod spending;
 mod steer;
 mod traced;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use flow::{
     CallFailure, CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, PluginId, Retained, Role, RuleMatch,
-    RunPosition, StepEnd, StopReason, ToolResult, TurnStatus,
+    RunPosition, StepEnd, StopReason, SuspendReason, ToolResult, TurnStatus, Usage,
 };
 use rules::Judgement;
 use tokio::task::JoinSet;
@@ -91,6 +92,11 @@ enum Stop {
     State(StateError),
     /// The transcript cannot be written.
     Journal(JournalError),
+    /// A limit would be exceeded, and nobody permits it.
+    Limit {
+        reason: SuspendReason,
+        message: String,
+    },
     Model(ModelError),
     Required(CallFailure),
     Rule(String),
@@ -105,6 +111,7 @@ impl From<CallFailure> for Stop {
 impl<'a> Turn<'a> {
     pub(crate) fn new(session: &'a mut Session, cancel: &'a CancellationToken, place: RunPosition, span: Span) -> Self {
         let report = TurnReport::new(place);
+        let spending = Spending::new(session.parts.clock.now_ms());
         Self {
             session,
             cancel,
@@ -112,7 +119,7 @@ impl<'a> Turn<'a> {
             attempt: Attempt::default(),
             phase: Phase::default(),
             news: JoinSet::new(),
-            spending: Spending::default(),
+            spending,
             beginning: Beginning::default(),
             report,
             span,
@@ -121,7 +128,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    pub(crate) async fn run(&mut self, input: Vec<Message>) -> TurnStatus {
+    /// Runs the turn. Without an input the conversation continues as it is.
+    pub(crate) async fn run(&mut self, input: Option<Vec<Message>>) -> TurnStatus {
         self.steps(input).await.unwrap_or_else(Stop::into_status)
     }
 
@@ -229,9 +237,9 @@ impl<'a> Turn<'a> {
         self.phase = Phase::Ended;
         if self.spending.end_step() {
             let end = if status == TurnStatus::Cancelled { StepEnd::Cancelled } else { StepEnd::Failed };
-            let (usage, context_tokens) = (self.spending.step, self.session.thread.context);
-            self.session.hub.emit(EventKind::StepFinish { usage, end, context_tokens });
+            self.finish_step(end);
         }
+        self.session.budget.end_turn(self.duration());
         self.session.caller.end_turn();
         self.session.thread.usage.add(self.report.usage);
         self.session.thread.ended(&status);
@@ -240,6 +248,14 @@ impl<'a> Turn<'a> {
         self.report.status = status.clone();
         self.end_span(&status);
         self.session.hub.emit(EventKind::TurnFinish { status });
+        self.session.emit_suspended();
+    }
+
+    /// The end of a step.
+    fn finish_step(&self, end: StepEnd) {
+        let (usage, spend, context_tokens) =
+            (self.spending.step, self.spending.step_spend(), self.session.thread.context);
+        self.session.hub.emit(EventKind::StepFinish { usage, spend, end, context_tokens });
     }
 
     /// An incomplete answer: its text is kept, with a note that it was interrupted.
@@ -258,19 +274,31 @@ impl<'a> Turn<'a> {
     fn count_tokens(&mut self) {
         if let Some(usage) = self.spending.count(self.attempt.answer.usage) {
             self.report.usage.add(usage);
+            // A request that was refused is not billed.
+            if usage != Usage::default() || !self.attempt.answer.blocks.is_empty() {
+                let bytes = self.attempt.answer.text.len() as u64;
+                let spend = self.session.spend(usage, bytes);
+                self.spending.priced(spend);
+            }
             // An attempt that broke off before anybody counted says nothing about the conversation.
             let counted = self.session.parts.model.context_tokens(usage);
             self.session.thread.context = counted.or(self.session.thread.context);
         }
     }
 
-    async fn steps(&mut self, input: Vec<Message>) -> Result<TurnStatus, Stop> {
-        for message in &input {
+    async fn steps(&mut self, input: Option<Vec<Message>>) -> Result<TurnStatus, Stop> {
+        for message in input.iter().flatten() {
             self.session.hub.emit(EventKind::InputReceived { message: Arc::new(message.clone()) });
         }
         self.session.renew_rules().await.map_err(Stop::Model)?;
         self.settled().await?;
         let caller = Arc::clone(&self.session.caller);
+        let Some(input) = input else {
+            if let Some(why) = self.session.continue_history() {
+                return Ok(TurnStatus::failed(why));
+            }
+            return self.all_steps().await;
+        };
         match input::run(&caller, input).await? {
             Input::Reject { by, reason } => return Ok(TurnStatus::Rejected { by, reason }),
             Input::Reply { messages, by, text } => {
@@ -285,10 +313,16 @@ impl<'a> Turn<'a> {
             }
             Input::Ask(messages) => self.remember_input(messages),
         }
+        self.all_steps().await
+    }
+
+    /// Steps until the model asks for nothing more.
+    async fn all_steps(&mut self) -> Result<TurnStatus, Stop> {
         loop {
             if self.place.step == self.session.parts.settings.max_steps {
                 return Ok(TurnStatus::StepLimit { steps: self.place.step });
             }
+            self.within_limits().await?;
             checkpoint(self.cancel).await;
             self.steer().await?;
             self.compact().await?;
@@ -319,9 +353,8 @@ impl<'a> Turn<'a> {
         let reminded = self.remind().await;
         self.report.stop = Some(stop.clone());
         self.spending.end_step();
-        let (usage, context_tokens) = (self.spending.step, self.session.thread.context);
-        let end = StepEnd::Answered(stop.clone());
-        self.session.hub.emit(EventKind::StepFinish { usage, end, context_tokens });
+        self.finish_step(StepEnd::Answered(stop.clone()));
+        self.session.budget.end_step();
         Ok(!calls.is_empty() || reminded || stop == StopReason::Pause)
     }
 
@@ -502,6 +535,7 @@ impl Stop {
     fn into_status(self) -> TurnStatus {
         match self {
             Self::Rule(rule) => TurnStatus::StoppedByRule { rule },
+            Self::Limit { reason, message } => TurnStatus::Suspended { reason, message },
             Self::Model(error) => {
                 TurnStatus::Failed { class: error.class.unwrap_or(ErrorClass::Permanent), message: error.message }
             }

@@ -1,6 +1,7 @@
 //! A session: turns that share a history, extensions with their state, and the records of stream rules.
 
 mod extensions;
+mod limits;
 mod rules;
 mod thread;
 
@@ -8,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    EventKind, Message, Origin, Part, PromptAddition, RegistrationAction, RetryTable, Role, RunPosition, SessionId,
-    StopReason, SystemBlock, TurnStatus, Usage,
+    EventKind, Message, Origin, Part, Price, PromptAddition, RegistrationAction, RetryTable, Role, RunPosition,
+    SessionId, StopReason, SystemBlock, TurnStatus, Usage,
 };
 
 use ::rules::RuleSet;
@@ -20,13 +21,14 @@ use self::thread::Thread;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
+use crate::budget::Budget;
 use crate::chain::Caller;
 use crate::events::{Hub, Subscription};
 use crate::history::History;
 use crate::metrics::Metrics;
 use crate::ports::{
-    Clock, Confirm, EventSink, ExtensionHost, ExtensionSource, Inbox, Journal, Model, NoInbox, RuleRecords, RuleSource,
-    StateError, Tools,
+    Approvals, Clock, Confirm, EventSink, ExtensionHost, ExtensionSource, Inbox, Journal, Model, NoInbox, RuleRecords,
+    RuleSource, StateError, Tools,
 };
 use crate::prompt::Frame;
 use crate::records::MemoryRecords;
@@ -76,6 +78,8 @@ pub struct SessionSettings {
     pub retries: Arc<RetryTable>,
     /// When the conversation is summarised; `None`: never.
     pub compaction: Option<Compaction>,
+    /// The prices of the model; `None`: they are not known, and neither is what turns cost.
+    pub price: Option<Price>,
     /// The workspace's folder, absolute; empty where there is none.
     pub workspace: String,
     /// Whether an answer is shown while it streams. An attempt that breaks off after something was seen is not
@@ -92,6 +96,7 @@ impl Default for SessionSettings {
             max_steps: 50,
             retries: Arc::default(),
             compaction: None,
+            price: None,
             workspace: String::new(),
             live: true,
         }
@@ -165,6 +170,9 @@ pub struct Session {
     /// Where its events are recorded; `None`: nowhere.
     pub(crate) journal: Option<Arc<dyn Journal>>,
     pub(crate) thread: Thread,
+    pub(crate) budget: Budget,
+    /// Who decides whether it may exceed a limit; `None`: nobody.
+    pub(crate) approvals: Option<Arc<dyn Approvals>>,
     /// What its first turn reports.
     notices: Vec<String>,
     asked: Asked,
@@ -211,6 +219,8 @@ impl Session {
             rules,
             journal: None,
             thread: Thread::default(),
+            budget: Budget::default(),
+            approvals: None,
             notices: Vec::new(),
             asked: Asked::default(),
         })
@@ -240,6 +250,7 @@ impl Session {
             self.hub.continue_at(resumed.next_event);
             self.hub.set_place(RunPosition { turn: resumed.turns, step: 0, attempt: 0 });
             self.history.restore(&resumed.history, &resumed.history_turns);
+            self.budget.restore(resumed.spent, &resumed.raised);
             self.thread = Thread::resumed(resumed);
         }
         self.hub.record(Arc::clone(&journal));
@@ -294,14 +305,18 @@ impl Session {
     /// or failed the session continues: what was accepted remains in the history, and so does the text of an
     /// incomplete answer. Dropping the future cancels the turn.
     pub async fn run(&mut self, input: Vec<Message>, cancel: &CancellationToken) -> TurnReport {
+        self.start(Some(input), cancel).await
+    }
+
+    async fn start(&mut self, input: Option<Vec<Message>>, cancel: &CancellationToken) -> TurnReport {
         self.thread.turns += 1;
         let span = spans::turn(&self.parts, self.thread.turns);
         self.run_in(span.clone(), input, cancel).instrument(span).await
     }
 
     /// Runs one turn inside of its span.
-    async fn run_in(&mut self, span: Span, input: Vec<Message>, cancel: &CancellationToken) -> TurnReport {
-        self.begin_thread();
+    async fn run_in(&mut self, span: Span, input: Option<Vec<Message>>, cancel: &CancellationToken) -> TurnReport {
+        self.begin_thread(limits::resumed_by(input.is_some(), self.thread.open_request.is_some()));
         let place = RunPosition { turn: self.thread.turns, step: 0, attempt: 0 };
         self.set_place(place);
         self.hub.emit(EventKind::TurnStart);
@@ -319,7 +334,7 @@ impl Session {
         let mut turn = Turn::new(self, cancel, place, span);
         let status = if let Err(message) = renewed {
             TurnStatus::failed(message)
-        } else if input.is_empty() {
+        } else if input.as_ref().is_some_and(Vec::is_empty) {
             TurnStatus::failed("the input has no messages: the model was not asked. Pass at least one message.")
         } else {
             tokio::select! {
@@ -333,7 +348,7 @@ impl Session {
 
     /// Ends the session: the state of extensions is saved and the session released, subscribers get its last event and then the
     /// end. Dropping it instead saves nothing that is not saved yet.
-    pub async fn close(self) {
+    pub async fn close(mut self) {
         if let Err(error) = self.caller.extensions.close(CLOSING).await {
             let message = format!("the state of the extensions is lost as far as it was not saved before: {error}");
             tracing::warn!(session = self.parts.id.as_str(), "{message}");
@@ -416,11 +431,17 @@ impl Session {
         self.hub.emit(EventKind::CognitionIn { message: Arc::new(message) });
     }
 
-    fn begin_thread(&mut self) {
+    fn begin_thread(&mut self, by: &str) {
         let (provider, model) = (self.parts.model.provider().to_owned(), self.parts.model.name().to_owned());
+        let (suspended, by) = (self.thread.suspended.take(), by.to_owned());
         match self.thread.begin(self.parts.clock.now_ms()) {
-            thread::Begin::Running => return,
-            thread::Begin::Resumed(by) => self.hub.emit(EventKind::ThreadResumed { by, provider, model }),
+            thread::Begin::Running => {
+                if suspended.is_some() {
+                    self.hub.emit(EventKind::ThreadResumed { by, suspended, provider, model });
+                }
+                return;
+            }
+            thread::Begin::Resumed => self.hub.emit(EventKind::ThreadResumed { by, suspended, provider, model }),
             thread::Begin::Started => {
                 self.hub.emit(EventKind::ThreadStarted {
                     session: self.parts.id.clone(),

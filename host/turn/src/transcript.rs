@@ -8,6 +8,7 @@ mod kept_rules;
 mod message;
 mod payload;
 mod rebuild;
+mod spent;
 
 use flow::{Event, EventKind, TurnStatus};
 use serde::de::Error as _;
@@ -139,6 +140,7 @@ macro_rules! bodies {
 bodies! {
     ThreadStarted(ThreadStarted) = "thread_started",
     ThreadResumed(ThreadResumed) = "thread_resumed",
+    ThreadSuspended(ThreadSuspended) = "thread_suspended",
     ThreadCompleted(ThreadCompleted) = "thread_completed",
     ThreadError(ThreadError) = "thread_error",
     ThreadCancelled(ThreadCancelled) = "thread_cancelled",
@@ -160,6 +162,8 @@ bodies! {
     ErrorClassified(ErrorClassified) = "error_classified",
     RetryScheduled(RetryScheduled) = "retry_scheduled",
     RetrySucceeded(RetrySucceeded) = "retry_succeeded",
+    LimitEscalationRequested(LimitEscalationRequested) = "limit_escalation_requested",
+    LimitEscalationResolved(LimitEscalationResolved) = "limit_escalation_resolved",
     RuleFired(RuleFired) = "rule_fired",
     RuleHoldReleased(RuleHoldReleased) = "rule_hold_released",
     RuleHeld(RuleHeld) = "rule_held",

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use flow::{
     Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallFailure, CallId, Callback, CallbackKind,
     CallbackOutcome, CallbackReport, Confirmation, ErrorClass, Event, EventKind, Evidence, ExtensionPrompt,
-    FailureCause, HoldOutcome, Message, Origin, Part, Partial, PluginId, Preview, PromptText, RegistrationAction,
-    Retained, Role, RuleMatch, RuleRecord, RunPosition, SessionId, StepEnd, StopReason, StreamKind, ToolCall,
-    ToolOutcome, ToolReport, ToolResult, TurnStatus, Usage,
+    FailureCause, HoldOutcome, Limit, LimitDecision, LimitRequest, Message, Origin, Part, Partial, PluginId, Preview,
+    PromptText, RegistrationAction, Retained, Role, RuleMatch, RuleRecord, RunPosition, SessionId, Spend, StepEnd,
+    StopReason, StreamKind, SuspendReason, ToolCall, ToolOutcome, ToolReport, ToolResult, TurnStatus, Usage,
 };
 use serde_json::Value;
 use tidegate_turn as turn;
@@ -18,6 +18,12 @@ use tidegate_turn as turn;
 const REQUIRED: &[(&str, &[&str])] = &[
     ("thread_started", &["directive", "model", "provider", "session_id", "thread_mode"]),
     ("thread_resumed", &["resumed_by", "provider", "model"]),
+    ("thread_suspended", &["suspend_reason", "message", "cost"]),
+    (
+        "limit_escalation_requested",
+        &["limit_code", "current_value", "current_max", "proposed_max", "message", "approval_request_id"],
+    ),
+    ("limit_escalation_resolved", &["approval_request_id", "limit_code", "decision", "decided_by"]),
     ("input_received", &["text", "role", "hidden"]),
     ("history_replaced", &["messages"]),
     ("journal_failed", &["message"]),
@@ -141,8 +147,26 @@ fn samples() -> Vec<EventKind> {
             model: "m".into(),
             workspace: "/w".into(),
         },
-        EventKind::ThreadResumed { by: "input".into(), provider: "p".into(), model: "m".into() },
-        EventKind::ThreadCompleted { turns: 1, usage: Usage::default(), duration_ms: 1 },
+        EventKind::ThreadResumed { by: "input".into(), suspended: None, provider: "p".into(), model: "m".into() },
+        EventKind::ThreadResumed {
+            by: "approval".into(),
+            suspended: Some(SuspendReason::Limit),
+            provider: "p".into(),
+            model: "m".into(),
+        },
+        EventKind::ThreadSuspended {
+            reason: SuspendReason::Budget,
+            message: message.clone(),
+            turns: 1,
+            usage: Usage::default(),
+            spend: Some(Spend::of_dollars(0.5)),
+            duration_ms: 1,
+        },
+        EventKind::ThreadCompleted { turns: 1, usage: Usage::default(), spend: None, duration_ms: 1 },
+        EventKind::LimitEscalationRequested(LimitRequest::new(1, Limit::Steps, 3.0, 3.0, 6.0)),
+        resolved(LimitDecision::Approved { max: 6.0 }),
+        resolved(LimitDecision::Denied { reason: "no".into() }),
+        resolved(LimitDecision::TimedOut),
         EventKind::ThreadError { class: ErrorClass::Quota, message: message.clone() },
         EventKind::ThreadCancelled { by: "x".into() },
         EventKind::TurnStart,
@@ -152,13 +176,17 @@ fn samples() -> Vec<EventKind> {
         EventKind::TurnFinish { status: TurnStatus::Cancelled },
         EventKind::TurnFinish { status: failed },
         EventKind::TurnFinish { status: TurnStatus::StepLimit { steps: 3 } },
+        EventKind::TurnFinish {
+            status: TurnStatus::Suspended { reason: SuspendReason::Limit, message: message.clone() },
+        },
         EventKind::StepStart { number: 4 },
         EventKind::StepFinish {
             usage: Usage::default(),
+            spend: Some(Spend::of_dollars(0.25)),
             end: StepEnd::Answered(StopReason::Other("odd".into())),
             context_tokens: Some(7),
         },
-        EventKind::StepFinish { usage: Usage::default(), end: StepEnd::Cancelled, context_tokens: None },
+        EventKind::StepFinish { usage: Usage::default(), spend: None, end: StepEnd::Cancelled, context_tokens: None },
         EventKind::InputReceived { message: Arc::new(Message::user("words")) },
         EventKind::CognitionIn { message: Arc::new(Message::user("words")) },
         EventKind::CognitionIn { message: Arc::new(system()) },
@@ -291,6 +319,7 @@ fn samples() -> Vec<EventKind> {
             kept: 3,
             error: Some("e".into()),
             usage: Usage::default(),
+            spend: None,
         },
         EventKind::SchemaViolation { event_type: "notice".into(), problems: vec![("/message".into(), "no".into())] },
         EventKind::JournalFailed { message: message.clone(), recorded: Some(3) },
@@ -339,7 +368,7 @@ fn records_say_what_their_event_says() {
     };
     assert_eq!(
         of("turn_finish", "status"),
-        ["completed", "rejected", "stopped_by_rule", "cancelled", "failed", "step_limit"]
+        ["completed", "rejected", "stopped_by_rule", "cancelled", "failed", "step_limit", "suspended"]
     );
     assert_eq!(
         of("extension_callback", "outcome"),
@@ -361,4 +390,8 @@ fn records_say_what_their_event_says() {
     assert_eq!(of("step_finish", "finish_reason")[0], "error");
     assert_eq!(of("tool_call_progress", "progress")[0], 12.5);
     assert_eq!(of("step_finish", "finish_reason")[1], "cancelled");
+}
+
+fn resolved(decision: LimitDecision) -> EventKind {
+    EventKind::LimitEscalationResolved { request: "limit-1".into(), limit: Limit::Steps, decision, by: "x".into() }
 }

@@ -30,6 +30,20 @@ impl View {
                 let model = format!("{} ({})", flat(&resumed.model), flat(&resumed.provider));
                 writeln!(to, "{}", dim(format!("resumed by {}  {model}", flat(&resumed.resumed_by))))
             }
+            Body::ThreadSuspended(suspended) => {
+                let head = out(style::WARNING, "suspended");
+                writeln!(to, "{head} ({}): {}", flat(&suspended.suspend_reason), flat(&suspended.message))
+            }
+            Body::LimitEscalationRequested(request) => {
+                writeln!(to, "{} {}", out(style::WARNING, "! limit"), flat(&request.message))
+            }
+            Body::LimitEscalationResolved(resolved) => {
+                let by = Some(flat(&resolved.decided_by)).filter(|by| !by.is_empty());
+                let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+                let why = resolved.reason.as_deref().filter(|why| !why.is_empty());
+                let why = why.map(|why| format!(": {}", flat(why))).unwrap_or_default();
+                writeln!(to, "{}", dim(format!("  {}{by}{why}", flat(&resolved.decision).replace('_', " "))))
+            }
             Body::TurnStart(_) => {
                 self.turn = record.turn;
                 writeln!(to, "\n{}", out(style::STRONG, &format!("Turn {}  {}", record.turn, time(record.ts))))

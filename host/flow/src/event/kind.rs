@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, Retained, StepEnd, TurnStatus};
 use crate::{
     Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Confirmation, ErrorClass,
-    ErrorMetadata, ExtensionPrompt, Message, Origin, PluginId, Preview, Registered, RegistrationAction, Role,
-    RuleMatch, RuleRecord, SessionId, StreamKind, ToolReport, Usage,
+    ErrorMetadata, ExtensionPrompt, Limit, LimitDecision, LimitRequest, Message, Origin, PluginId, Preview, Registered,
+    RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, Spend, StreamKind, SuspendReason, ToolReport, Usage,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -74,19 +74,38 @@ events! {
     } = "thread_started",
     /// `thread_resumed`: the thread continues in another process, or with another handle, than the one that had it before.
     ThreadResumed {
-        /// Who resumed it: `input` or `approval`.
+        /// What resumed it: `input`, `approval` of a request to exceed a limit, or `continue`, which is neither.
         by: String,
+        /// Why it was suspended, if it was.
+        suspended: Option<SuspendReason>,
         /// The provider's name.
         provider: String,
         /// The model's name.
         model: String,
     } = "thread_resumed",
+    /// `thread_suspended`: nothing of the thread continues on its own, and it can be continued, also by another process.
+    ThreadSuspended {
+        /// Why.
+        reason: SuspendReason,
+        /// The cause in one sentence.
+        message: String,
+        /// The number of turns that were run.
+        turns: u32,
+        /// Tokens of all attempts.
+        usage: Usage,
+        /// What they cost; `None` where it is not known of all of them.
+        spend: Option<Spend>,
+        /// Milliseconds since the thread started.
+        duration_ms: u64,
+    } = "thread_suspended",
     /// `thread_completed`: the session closed, and its last turn did not fail.
     ThreadCompleted {
         /// The number of turns that were run.
         turns: u32,
         /// Tokens of all attempts.
         usage: Usage,
+        /// What they cost; `None` where it is not known of all of them.
+        spend: Option<Spend>,
         /// Milliseconds since the thread started.
         duration_ms: u64,
     } = "thread_completed",
@@ -123,6 +142,8 @@ events! {
     StepFinish {
         /// Tokens of all attempts of the step.
         usage: Usage,
+        /// What they cost; `None` where no price is known, or the provider did not count.
+        spend: Option<Spend>,
         /// How it ended.
         end: StepEnd,
         /// Tokens of the context that the last request and its answer have filled; `None` where the provider did not count them.
@@ -267,6 +288,19 @@ events! {
         /// Milliseconds waited in all.
         total_delay_ms: u64,
     } = "retry_succeeded",
+    /// `limit_escalation_requested`: the thread would exceed a limit, and waits for a decision.
+    LimitEscalationRequested(request: LimitRequest) = "limit_escalation_requested",
+    /// `limit_escalation_resolved`: the decision about a limit.
+    LimitEscalationResolved {
+        /// The id of the request.
+        request: String,
+        /// Which limit.
+        limit: Limit,
+        /// The decision.
+        decision: LimitDecision,
+        /// Who has decided; empty where nobody has.
+        by: String,
+    } = "limit_escalation_resolved",
     /// `rule_fired`: a stream rule matched.
     RuleFired {
         /// The rule, its stream and the evidence.
@@ -368,6 +402,8 @@ events! {
         error: Option<String>,
         /// Tokens of the request for the summary.
         usage: Usage,
+        /// What they cost; `None` where no price is known, or the provider did not count.
+        spend: Option<Spend>,
     } = "context_compaction_end",
     /// `extension_registered`: a plugin belongs to the session from now on, in this version.
     ExtensionRegistered {

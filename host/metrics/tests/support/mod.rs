@@ -140,7 +140,7 @@ pub(crate) fn usage(input: u64, output: u64) -> Usage {
 }
 
 pub(crate) fn step(usage: Usage) -> EventKind {
-    EventKind::StepFinish { usage, end: StepEnd::Answered(StopReason::EndTurn), context_tokens: None }
+    EventKind::StepFinish { usage, spend: None, end: StepEnd::Answered(StopReason::EndTurn), context_tokens: None }
 }
 
 pub(crate) fn error(class: ErrorClass) -> EventKind {

@@ -1,11 +1,12 @@
 //! What the state machine has to know about kinds of events: the only place that looks into them.
 
-use flow::{CallId, CallbackOutcome, Event, EventKind, StepEnd, ToolOutcome, TurnStatus};
+use flow::{CallId, CallbackOutcome, Event, EventKind, StepEnd, SuspendReason, ToolOutcome, TurnStatus};
 
 /// Whether an event reports an error. The end of a thread does where its last turn has failed.
 pub(super) fn reports_error(kind: &EventKind, has_failed: bool) -> bool {
     match kind {
         EventKind::ThreadCompleted { .. } => has_failed,
+        EventKind::ThreadSuspended { reason, .. } => *reason == SuspendReason::Error,
         EventKind::TurnFinish { status } => matches!(status, TurnStatus::Failed { .. }),
         EventKind::CognitionOut { partial, .. } => partial.is_some(),
         EventKind::CognitionReasoning { interrupted, .. } => *interrupted,

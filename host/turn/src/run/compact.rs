@@ -57,6 +57,7 @@ impl Turn<'_> {
         let mut usage = Usage::default();
         let summary = self.summarise(&messages[..cut], &mut usage).await;
         self.report.usage.add(usage);
+        let spend = self.session.spend(usage, 0);
         let kept = (messages.len() - cut) as u64;
         self.session.thread.compaction_failed = summary.is_err().then_some(used);
         let (summary, error) = match summary {
@@ -69,6 +70,7 @@ impl Turn<'_> {
             kept,
             error,
             usage,
+            spend,
         });
         if let Some(summary) = summary {
             let mut left = vec![Arc::new(summary_message(&summary))];

@@ -1,12 +1,20 @@
 //! What a turn spends: the tokens of its steps, and the time of discarded attempts.
 
-use flow::Usage;
+use flow::{Spend, Usage};
 
 /// The tokens of a step and the time of its attempts.
 #[derive(Debug, Default)]
 pub(super) struct Spending {
     /// The tokens of the attempts of this step that are over.
     pub(super) step: Usage,
+    /// What they cost, as far as it is known.
+    step_spend: Spend,
+    /// Of some tokens of the step, the cost is not known.
+    is_unpriced: bool,
+    /// When the turn began, by the clock of the session.
+    turn_began_ms: u64,
+    /// Milliseconds of the turn in which a decision about a limit was waited for.
+    waited_ms: u64,
     /// When the last attempt began, by the clock of the session.
     began_ms: u64,
     /// The tokens of the last attempt are not counted yet.
@@ -18,8 +26,35 @@ pub(super) struct Spending {
 }
 
 impl Spending {
+    /// A turn begins at this time of the clock.
+    pub(super) fn new(now_ms: u64) -> Self {
+        Self { turn_began_ms: now_ms, ..Self::default() }
+    }
+
+    /// Milliseconds of the turn until this time of the clock, without waiting for decisions.
+    pub(super) fn turn_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.turn_began_ms).saturating_sub(self.waited_ms)
+    }
+
+    /// A decision was waited for.
+    pub(super) fn waited(&mut self, ms: u64) {
+        self.waited_ms += ms;
+    }
+
+    /// What the step costs; `None` where that is not known of all of it.
+    pub(super) fn step_spend(&self) -> Option<Spend> {
+        (!self.is_unpriced).then_some(self.step_spend)
+    }
+
+    /// Adds what an attempt of the step costs; `None`: it is not known.
+    pub(super) fn priced(&mut self, spend: Option<Spend>) {
+        self.step_spend = self.step_spend.plus(spend.unwrap_or_default());
+        self.is_unpriced |= spend.is_none();
+    }
+
     pub(super) fn begin_step(&mut self) {
         self.step = Usage::default();
+        (self.step_spend, self.is_unpriced) = (Spend::default(), false);
         self.in_step = true;
     }
 

@@ -19,6 +19,7 @@ impl Stop {
             Self::Model(error) => ("failed", Some(error.class.unwrap_or(ErrorClass::Permanent).as_str())),
             Self::Required(_) => ("failed", Some("required_extension")),
             Self::Rule(_) => ("stopped_by_rule", None),
+            Self::Limit { .. } => ("limit_hit", None),
         }
     }
 }
@@ -63,7 +64,8 @@ impl Turn<'_> {
             TurnStatus::Completed
             | TurnStatus::Rejected { .. }
             | TurnStatus::StoppedByRule { .. }
-            | TurnStatus::StepLimit { .. } => None,
+            | TurnStatus::StepLimit { .. }
+            | TurnStatus::Suspended { .. } => None,
         };
         spans::answered(&self.span, self.report.usage, self.report.stop.as_ref());
         spans::end(&self.span, status.as_str(), error);

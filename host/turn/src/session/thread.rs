@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flow::{ErrorClass, EventKind, TurnStatus, Usage};
+use flow::{ErrorClass, EventKind, Limit, Spend, SuspendReason, TurnStatus, Usage};
 
 use crate::ports::KeptRules;
 use crate::transcript::Resumed;
@@ -18,6 +18,16 @@ pub(crate) struct Thread {
     pub(crate) steps: u32,
     /// Tokens of all attempts.
     pub(crate) usage: Usage,
+    /// What they cost, as far as it is known.
+    spend: Spend,
+    /// Of some of them, the cost is not known.
+    is_unpriced: bool,
+    /// Why it is suspended.
+    pub(super) suspended: Option<SuspendReason>,
+    /// How many times a higher limit was asked for.
+    pub(crate) limit_requests: u64,
+    /// The request for a higher limit that nobody has decided about.
+    pub(crate) open_request: Option<(String, Limit)>,
     /// How the last turn of this process ended.
     last: Option<TurnStatus>,
     /// Tokens of the context that the last request and its answer have filled; `None` where nobody has counted them.
@@ -28,8 +38,8 @@ pub(crate) struct Thread {
     pub(super) system: Vec<String>,
     /// The rule records of an earlier process, until they are taken up.
     pub(super) rules: Option<KeptRules>,
-    /// Who resumed it, until that is reported.
-    resumed: Option<String>,
+    /// Another process had it before, which is not reported yet.
+    is_resumed: bool,
     /// Who cancels the turn that runs, where that is known.
     pub(super) canceller: Canceller,
     /// Who has cancelled the last turn, if it was cancelled.
@@ -55,8 +65,8 @@ impl Canceller {
 pub(super) enum Begin {
     /// It is the first turn of the thread.
     Started,
-    /// It is the first turn of a thread that this resumed.
-    Resumed(String),
+    /// It is the first turn of a thread that another process had before.
+    Resumed,
     /// It is one of several in this process.
     Running,
 }
@@ -69,6 +79,11 @@ impl Thread {
             turns: from.turns,
             steps: from.steps,
             usage: from.usage,
+            spend: from.spend.unwrap_or_default(),
+            is_unpriced: from.spend.is_none(),
+            suspended: from.suspended,
+            limit_requests: from.limit_requests,
+            open_request: from.open_request,
             canceller: Canceller::default(),
             cancelled_by: String::new(),
             last: None,
@@ -76,14 +91,14 @@ impl Thread {
             compaction_failed: None,
             system: from.system,
             rules: Some(from.rules),
-            resumed: from.started_ms.map(|_| "input".to_owned()),
+            is_resumed: from.started_ms.is_some(),
         }
     }
 
     /// A turn begins.
     pub(super) fn begin(&mut self, now_ms: u64) -> Begin {
-        if let Some(by) = self.resumed.take() {
-            return Begin::Resumed(by);
+        if std::mem::take(&mut self.is_resumed) {
+            return Begin::Resumed;
         }
         if self.started_ms.is_some() {
             return Begin::Running;
@@ -101,9 +116,34 @@ impl Thread {
         self.last = Some(status.clone());
     }
 
-    /// The event of its end in this process; `None` where no turn ran. It says how the last turn ended.
-    pub(super) fn end(&self, now_ms: u64) -> Option<EventKind> {
+    /// How the last turn of this process ended.
+    pub(super) fn last_status(&self) -> Option<&TurnStatus> {
+        self.last.as_ref()
+    }
+
+    /// A request was paid for; `None`: its cost is not known.
+    pub(super) fn spent(&mut self, spend: Option<Spend>) {
+        self.spend = self.spend.plus(spend.unwrap_or_default());
+        self.is_unpriced |= spend.is_none();
+    }
+
+    /// What it has cost; `None` where that is not known of all of it.
+    pub(super) fn known_spend(&self) -> Option<Spend> {
+        (!self.is_unpriced).then_some(self.spend)
+    }
+
+    /// The event of its end in this process; `None` where no turn ran, or its end was reported before. It says how the last turn ended.
+    pub(super) fn end(&mut self, now_ms: u64) -> Option<EventKind> {
         Some(match self.last.as_ref()? {
+            TurnStatus::Suspended { .. } => return None,
+            // Another attempt can succeed later.
+            TurnStatus::Failed {
+                class: ErrorClass::Transient | ErrorClass::RateLimited | ErrorClass::Quota,
+                message,
+            } => {
+                let message = message.clone();
+                self.suspend(SuspendReason::Error, message, now_ms)
+            }
             TurnStatus::Failed { class, message } => EventKind::ThreadError { class: *class, message: message.clone() },
             TurnStatus::StepLimit { steps } => EventKind::ThreadError {
                 class: ErrorClass::LimitHit,
@@ -112,7 +152,12 @@ impl Thread {
             TurnStatus::Cancelled => EventKind::ThreadCancelled { by: self.cancelled_by.clone() },
             TurnStatus::Completed | TurnStatus::Rejected { .. } | TurnStatus::StoppedByRule { .. } => {
                 let duration_ms = now_ms.saturating_sub(self.started_ms.unwrap_or(now_ms));
-                EventKind::ThreadCompleted { turns: self.turns, usage: self.usage, duration_ms }
+                EventKind::ThreadCompleted {
+                    turns: self.turns,
+                    usage: self.usage,
+                    spend: self.known_spend(),
+                    duration_ms,
+                }
             }
         })
     }

@@ -2,8 +2,8 @@
 
 use flow::{
     AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, Confirmation, ErrorMetadata, EventKind,
-    EventView, Message, Origin, Part, Partial, Preview, Retained, Role, RuleMatch, RuleRecord, StepEnd, StopReason,
-    StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
+    EventView, LimitDecision, Message, Origin, Part, Partial, Preview, Retained, Role, RuleMatch, RuleRecord, Spend,
+    StepEnd, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use serde_json::{Value, json};
 
@@ -26,16 +26,22 @@ impl Body {
                     workspace: workspace.clone(),
                 })
             }
-            Kind::ThreadResumed { by, provider, model } => Self::ThreadResumed(payload::ThreadResumed {
+            Kind::ThreadResumed { by, suspended, provider, model } => Self::ThreadResumed(payload::ThreadResumed {
                 resumed_by: by.clone(),
-                previous_suspend_reason: None,
+                previous_suspend_reason: suspended.map(|reason| reason.as_str().to_owned()),
                 provider: provider.clone(),
                 model: model.clone(),
             }),
-            Kind::ThreadCompleted { turns, usage, duration_ms } => {
-                let (tokens, duration_seconds) = (total(usage), *duration_ms as f64 / 1000.0);
-                let cost = payload::Cost { turns: *turns, tokens, duration_seconds };
-                Self::ThreadCompleted(payload::ThreadCompleted { cost, tokens: self::tokens(usage) })
+            Kind::ThreadSuspended { reason, message, turns, usage, spend, duration_ms } => {
+                Self::ThreadSuspended(payload::ThreadSuspended {
+                    suspend_reason: reason.as_str().to_owned(),
+                    message: message.clone(),
+                    cost: cost(*turns, usage, *spend, *duration_ms),
+                })
+            }
+            Kind::ThreadCompleted { turns, usage, spend, duration_ms } => {
+                let cost = cost(*turns, usage, *spend, *duration_ms);
+                Self::ThreadCompleted(payload::ThreadCompleted { cost, tokens: tokens(usage) })
             }
             Kind::ThreadError { class, message } => {
                 Self::ThreadError(payload::ThreadError { category: class.as_str().to_owned(), error: message.clone() })
@@ -47,10 +53,10 @@ impl Body {
             Kind::InputReceived { message } => Self::InputReceived(spoken(message)),
             Kind::TurnFinish { status } => Self::TurnFinish(finished(status)),
             Kind::StepStart { number } => Self::StepStart(payload::StepStart { turn_number: *number }),
-            Kind::StepFinish { usage, end, context_tokens } => Self::StepFinish(payload::StepFinish {
+            Kind::StepFinish { usage, spend, end, context_tokens } => Self::StepFinish(payload::StepFinish {
                 context_tokens: *context_tokens,
-                // No price is known here: the cost is unknown, which is not the same as nothing.
-                cost: None,
+                // An unknown cost is absent, which is not the same as nothing.
+                cost: spend.map(Spend::dollars),
                 tokens: tokens(usage),
                 finish_reason: finish_reason(end).to_owned(),
                 stop_reason: if let StepEnd::Answered(stop) = end { Some(stop.as_str().to_owned()) } else { None },
@@ -161,6 +167,31 @@ impl Body {
                     total_delay_ms: *total_delay_ms,
                 })
             }
+            Kind::LimitEscalationRequested(request) => {
+                Self::LimitEscalationRequested(payload::LimitEscalationRequested {
+                    limit_code: request.limit.code().to_owned(),
+                    current_value: request.current,
+                    current_max: request.max,
+                    proposed_max: request.proposed,
+                    message: request.message.clone(),
+                    approval_request_id: request.id.clone(),
+                })
+            }
+            Kind::LimitEscalationResolved { request, limit, decision, by } => {
+                let (word, new_max, reason) = match decision {
+                    LimitDecision::Approved { max } => ("approved", Some(*max), None),
+                    LimitDecision::Denied { reason } => ("denied", None, Some(reason.clone())),
+                    LimitDecision::TimedOut => ("timed_out", None, None),
+                };
+                Self::LimitEscalationResolved(payload::LimitEscalationResolved {
+                    approval_request_id: request.clone(),
+                    limit_code: limit.code().to_owned(),
+                    decision: word.to_owned(),
+                    new_max,
+                    reason,
+                    decided_by: by.clone(),
+                })
+            }
             Kind::RuleFired { found, action, first, again } => {
                 let RuleMatch { rule, stream, evidence } = found;
                 let (call_id, tool) = named_call(stream);
@@ -220,13 +251,14 @@ impl Body {
                     used_tokens: *used_tokens,
                 })
             }
-            Kind::ContextCompactionEnd { summary, prune_before_turn, kept, error, usage } => {
+            Kind::ContextCompactionEnd { summary, prune_before_turn, kept, error, usage, spend } => {
                 Self::ContextCompactionEnd(payload::ContextCompactionEnd {
                     summary: summary.clone(),
                     prune_before_turn: *prune_before_turn,
                     kept_messages: *kept,
                     error: error.clone(),
                     tokens: (*usage != Usage::default()).then(|| tokens(usage)),
+                    cost: spend.map(Spend::dollars),
                 })
             }
             Kind::ExtensionRegistered { plugin, version, action, callbacks } => {
@@ -361,6 +393,10 @@ fn finished(status: &TurnStatus) -> payload::TurnFinish {
             finished.error = Some(message.clone());
         }
         TurnStatus::StepLimit { steps } => finished.steps = Some(*steps),
+        TurnStatus::Suspended { reason, message } => {
+            finished.reason = Some(reason.as_str().to_owned());
+            finished.error = Some(message.clone());
+        }
     }
     finished
 }
@@ -503,6 +539,11 @@ fn total(usage: &Usage) -> Option<u64> {
         (None, None) => None,
         (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
     }
+}
+
+fn cost(turns: u32, usage: &Usage, spend: Option<Spend>, duration_ms: u64) -> payload::Cost {
+    let duration_seconds = duration_ms as f64 / 1000.0;
+    payload::Cost { turns, tokens: total(usage), spend: spend.map(Spend::dollars), duration_seconds }
 }
 
 fn preview(preview: &Preview) -> payload::Preview {

@@ -70,7 +70,7 @@ payloads! {
 
     /// The payload of `thread_resumed`.
     ThreadResumed {
-        /// `input` or `approval`.
+        /// `input`, `approval` or `continue`.
         resumed_by: String,
         /// Why the thread was suspended, where it was.
         previous_suspend_reason: Option<String>,
@@ -78,6 +78,16 @@ payloads! {
         provider: String,
         /// The model's name.
         model: String,
+    }
+
+    /// The payload of `thread_suspended`.
+    ThreadSuspended {
+        /// `limit`, `error`, `budget` or `approval`.
+        suspend_reason: String,
+        /// The cause in one sentence.
+        message: String,
+        /// What the thread took so far.
+        cost: Cost,
     }
 
     /// The payload of `thread_completed`.
@@ -94,6 +104,8 @@ payloads! {
         turns: u32,
         /// Tokens of prompts and answers, as far as providers report them.
         tokens: Option<u64>,
+        /// US dollars; absent where the cost of any request is not known.
+        spend: Option<f64>,
         /// Seconds since it started.
         duration_seconds: f64,
     }
@@ -126,17 +138,17 @@ payloads! {
 
     /// The payload of `turn_finish`.
     TurnFinish {
-        /// `completed`, `rejected`, `stopped_by_rule`, `cancelled`, `failed` or `step_limit`.
+        /// `completed`, `rejected`, `stopped_by_rule`, `cancelled`, `failed`, `step_limit` or `suspended`.
         status: String,
         /// Of `rejected`: the extension.
         extension_id: Option<String>,
-        /// Of `rejected`: the reason, for the user.
+        /// Of `rejected`: the reason, for the user. Of `suspended`: `limit`, `error`, `budget` or `approval`.
         reason: Option<String>,
         /// Of `stopped_by_rule`: the rule.
         rule: Option<String>,
         /// Of `failed`: the class of the error.
         category: Option<String>,
-        /// Of `failed`: the error in one sentence.
+        /// Of `failed` and `suspended`: the cause in one sentence.
         error: Option<String>,
         /// Of `step_limit`: the limit.
         steps: Option<u32>,
@@ -378,6 +390,39 @@ payloads! {
         metadata: Value,
     }
 
+    /// The payload of `limit_escalation_requested`.
+    LimitEscalationRequested {
+        /// `turns_exceeded`, `steps_exceeded`, `tokens_exceeded`, `spend_exceeded`, `spawns_exceeded`, `depth_exceeded` or
+        /// `duration_exceeded`.
+        limit_code: String,
+        /// What is spent: a count, US dollars or seconds.
+        current_value: f64,
+        /// The limit.
+        current_max: f64,
+        /// The limit that an approval sets, unless it sets another one.
+        proposed_max: f64,
+        /// All of it in one sentence.
+        message: String,
+        /// The id of the request, to decide about it.
+        approval_request_id: String,
+    }
+
+    /// The payload of `limit_escalation_resolved`.
+    LimitEscalationResolved {
+        /// The id of the request.
+        approval_request_id: String,
+        /// The code of the limit, as in the request.
+        limit_code: String,
+        /// `approved`, `denied` or `timed_out`.
+        decision: String,
+        /// Of an approval: the limit from now on.
+        new_max: Option<f64>,
+        /// Of a denial: why.
+        reason: Option<String>,
+        /// Who has decided; empty where nobody has.
+        decided_by: String,
+    }
+
     /// The payload of `retry_scheduled`.
     RetryScheduled {
         /// The number of this retry, from 1.
@@ -552,6 +597,8 @@ payloads! {
         error: Option<String>,
         /// Tokens of the request for the summary.
         tokens: Option<Tokens>,
+        /// What it cost, in US dollars; absent where that is not known.
+        cost: Option<f64>,
     }
 
     /// The payload of `extension_registered`.

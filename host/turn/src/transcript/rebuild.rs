@@ -5,11 +5,13 @@
 
 use std::sync::Arc;
 
-use flow::{CallId, Message, Origin, Role, ToolResult, Usage};
+use flow::{CallId, Limit, Message, Origin, Role, Spend, SuspendReason, ToolResult, Usage};
 
 use super::message::role;
+use super::spent::Spending;
 use super::{Body, CognitionOut, Record, Spoken, Tokens, ToolCallResult, kept_rules};
 use crate::attempt::Answer;
+use crate::budget::Spent;
 use crate::history::settled;
 use crate::ports::KeptRules;
 use crate::run::compact::summary_message;
@@ -35,6 +37,18 @@ pub struct Resumed {
     pub steps: u32,
     /// Tokens of all attempts.
     pub usage: Usage,
+    /// What they cost; `None` where it is not known of all of them.
+    pub spend: Option<Spend>,
+    /// What counts for the limits of the thread.
+    pub spent: Spent,
+    /// The limits that were raised, in order.
+    pub raised: Vec<(Limit, f64)>,
+    /// How many times a higher limit was asked for.
+    pub limit_requests: u64,
+    /// The request for a higher limit that nobody has decided about: its id, and which limit.
+    pub open_request: Option<(String, Limit)>,
+    /// Why the thread is suspended; `None`: it is not.
+    pub suspended: Option<SuspendReason>,
     /// When the thread started, in milliseconds since 1970-01-01 UTC; `None`: no turn has begun.
     pub started_ms: Option<u64>,
     /// The records of stream rules.
@@ -73,6 +87,7 @@ pub struct Rebuild {
     start_is_message: bool,
     /// The turn of the record at hand.
     turn: u32,
+    spending: Spending,
 }
 
 #[derive(Debug)]
@@ -90,6 +105,7 @@ impl Rebuild {
         let wrong = |problem| RebuildError { seq: record.seq, kind: record.body.name().to_owned(), problem };
         self.resumed.next_event = record.event.unwrap_or(record.seq) + 1;
         self.turn = record.turn;
+        self.spending.take(record);
         kept_rules::take(record, &mut self.resumed.rules, &mut self.resumed.problems);
         match &record.body {
             Body::ThreadStarted(_) => self.resumed.started_ms = Some(record.ts),
@@ -164,6 +180,7 @@ impl Rebuild {
     /// conversation, marked as interrupted; a call without a result is left out.
     pub fn finish(mut self) -> Resumed {
         self.end_answer();
+        self.spending.finish(&mut self.resumed);
         self.resumed
     }
 

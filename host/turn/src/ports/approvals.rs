@@ -1,0 +1,21 @@
+//! Who decides whether a thread may exceed a limit.
+
+use flow::{LimitDecision, LimitRequest};
+
+use super::BoxFuture;
+
+/// Gets decisions about limits.
+pub trait Approvals: Send + Sync {
+    /// Waits for a decision. The request is durable and was emitted as an event. It is withdrawn when the future is dropped, because
+    /// the turn was cancelled; the same request, under the same id, can be made again by a process that continues the thread.
+    fn decide<'a>(&'a self, request: &'a LimitRequest) -> BoxFuture<'a, LimitAnswer>;
+}
+
+/// A decision, and whose it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LimitAnswer {
+    /// The decision.
+    pub decision: LimitDecision,
+    /// Who has decided, such as `the terminal`; empty where nobody has.
+    pub by: String,
+}

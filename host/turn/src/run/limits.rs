@@ -1,0 +1,80 @@
+//! Limits: before a request would exceed one, somebody is asked whether it may. Where nobody permits it, the thread is suspended.
+//!
+//! A request that is under way is never cut off: a step that has begun is finished.
+
+use std::time::Duration;
+
+use flow::{EventKind, LimitDecision, LimitRequest};
+
+use super::{Stop, Turn};
+use crate::budget::{Exceeded, Next};
+use crate::ports::{EventSink, LimitAnswer};
+
+impl Turn<'_> {
+    /// Returns when the next request exceeds no limit.
+    pub(super) async fn within_limits(&mut self) -> Result<(), Stop> {
+        while let Some(exceeded) = self.session.budget.exceeded(&self.next_request()) {
+            self.escalate(exceeded).await?;
+        }
+        Ok(())
+    }
+
+    fn next_request(&self) -> Next {
+        let tokens = self.session.context_used();
+        let price = self.session.parts.settings.price;
+        Next {
+            is_first: self.place.step == 0,
+            tokens,
+            spend: price.map(|price| price.of_prompt(tokens)).unwrap_or_default(),
+            duration: self.duration(),
+        }
+    }
+
+    /// The time of the turn so far, without that in which a decision was waited for.
+    pub(super) fn duration(&self) -> Duration {
+        Duration::from_millis(self.spending.turn_ms(self.session.parts.clock.now_ms()))
+    }
+
+    /// Asks for a higher limit.
+    ///
+    /// # Errors
+    /// It is not raised: the turn ends, and with it the thread is suspended.
+    async fn escalate(&mut self, exceeded: Exceeded) -> Result<(), Stop> {
+        let Exceeded { limit, current, max, proposed, is_inherited } = exceeded;
+        let mut request = LimitRequest::new(self.session.thread.limit_requests + 1, limit, current, max, proposed);
+        let approvals = self.session.approvals.clone().filter(|_| !is_inherited);
+        let suspended = |why: String| Stop::Limit { reason: limit.suspends_for(), message: why };
+        let Some(approvals) = approvals else {
+            let whose = if is_inherited { "the session that started this one" } else { "the session" };
+            let (max, unit) = (max, limit.unit());
+            return Err(suspended(format!("{whose} has reached its limit of {max} {unit}")));
+        };
+        match self.session.thread.open_request.take() {
+            // The question of an earlier process is asked again.
+            Some((id, of)) if of == limit => request.id = id,
+            _ => self.session.thread.limit_requests += 1,
+        }
+        self.session.hub.emit(EventKind::LimitEscalationRequested(request.clone()));
+        self.recorded().await?;
+        let asked_ms = self.session.parts.clock.now_ms();
+        let LimitAnswer { decision, by } = approvals.decide(&request).await;
+        self.spending.waited(self.session.parts.clock.now_ms().saturating_sub(asked_ms));
+        let resolved =
+            EventKind::LimitEscalationResolved { request: request.id.clone(), limit, decision: decision.clone(), by };
+        self.session.hub.emit(resolved);
+        match decision {
+            LimitDecision::Approved { max } => {
+                self.session.budget.set(limit, max);
+                Ok(())
+            }
+            LimitDecision::Denied { reason } if reason.trim().is_empty() => {
+                Err(suspended(format!("{}; it was denied", request.message)))
+            }
+            LimitDecision::Denied { reason } => Err(suspended(format!("{}; it was denied: {reason}", request.message))),
+            LimitDecision::TimedOut => {
+                self.session.thread.open_request = Some((request.id, limit));
+                Err(suspended(format!("{}; nobody has decided in time", request.message)))
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Limits: when they are checked, who is asked, what is recorded, and how a thread continues.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use flow::{
+    Event, EventKind, Limit, LimitDecision, LimitRequest, Limits, Price, Role, Spend, SuspendReason, TurnStatus, Usage,
+};
+use tidegate_kit::{Scene, Script, ScriptedModel, calls, ready, rule_set, say};
+use tidegate_turn as turn;
+use turn::ports::{Approvals, BoxFuture, LimitAnswer};
+use turn::transcript::{Rebuild, Record, Resumed};
+use turn::{Budget, CancellationToken, Session, SessionParts, SessionSettings};
+
+/// Decides as it was given, in order; then nothing any more. Each decision takes ten minutes.
+struct Desk(Mutex<Vec<LimitDecision>>, Mutex<Vec<LimitRequest>>);
+
+impl Approvals for Desk {
+    fn decide<'a>(&'a self, request: &'a LimitRequest) -> BoxFuture<'a, LimitAnswer> {
+        self.1.lock().unwrap().push(request.clone());
+        let decision = self.0.lock().unwrap().pop();
+        Box::pin(async move {
+            let Some(decision) = decision else { std::future::pending().await };
+            tokio::time::sleep(Duration::from_secs(600)).await;
+            LimitAnswer { decision, by: "the test".into() }
+        })
+    }
+}
+
+fn desk(decisions: impl IntoIterator<Item = LimitDecision>) -> Arc<Desk> {
+    let mut decisions: Vec<_> = decisions.into_iter().collect();
+    decisions.reverse();
+    Arc::new(Desk(Mutex::new(decisions), Mutex::default()))
+}
+
+fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    limits
+}
+
+/// The price of a prompt token is a cent, that of a token of the answer ten.
+fn price() -> Price {
+    let mut price = Price::default();
+    (price.input, price.output) = (1e4, 1e5);
+    price
+}
+
+fn scene(scripts: Vec<Script>, limits: Limits, desk: Option<Arc<Desk>>, price: Option<Price>) -> Scene {
+    resumed(scripts, limits, desk, price, None)
+}
+
+fn resumed(
+    scripts: Vec<Script>,
+    limits: Limits,
+    desk: Option<Arc<Desk>>,
+    price: Option<Price>,
+    from: Option<&[Event]>,
+) -> Scene {
+    let model = ScriptedModel::new(scripts);
+    let settings = SessionSettings { price, ..SessionSettings::default() };
+    let parts = SessionParts { settings, ..tidegate_kit::parts(&model, vec![], rule_set(&[], |_| {})) };
+    let mut session = ready(Session::open(parts)).unwrap();
+    session = session.with_budget(Budget::new(limits, None), desk.map(|desk| desk as Arc<dyn Approvals>));
+    if let Some(past) = from {
+        session = session.with_journal(Arc::new(Unwritten), Some(rebuilt(past)));
+    }
+    let events = session.subscribe();
+    Scene { model, session, events, past: from.map(<[Event]>::to_vec).unwrap_or_default() }
+}
+
+/// A journal that keeps nothing, at once.
+struct Unwritten;
+
+impl turn::ports::Journal for Unwritten {
+    fn append(&self, _: &Event) -> turn::ports::Durability {
+        turn::ports::Durability::Droppable
+    }
+
+    fn durable(&self) -> BoxFuture<'_, Result<(), turn::ports::JournalError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn watch(&self, _: Box<dyn Fn(turn::ports::JournalProgress) + Send + Sync>) {}
+
+    fn close(&self) -> BoxFuture<'_, Result<(), turn::ports::JournalError>> {
+        self.durable()
+    }
+}
+
+fn rebuilt(past: &[Event]) -> Resumed {
+    let mut rebuild = Rebuild::default();
+    past.iter().for_each(|event| rebuild.take(&Record::of(event, "test")).unwrap());
+    rebuild.finish()
+}
+
+/// A step that calls a tool, and another one: as many as wanted.
+fn steps(count: usize) -> Vec<Script> {
+    let call = |id: usize| calls(&[(&id.to_string(), "read", "{}")], 50);
+    (1..count).map(call).chain([say("Done.")]).collect()
+}
+
+fn names(events: &[Event]) -> Vec<&'static str> {
+    let wanted = |name: &&str| name.starts_with("thread_") || name.starts_with("limit_") || *name == "turn_finish";
+    events.iter().map(|event| event.kind.name()).filter(wanted).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_steps_are_made_and_the_fourth_after_an_approval() {
+    let desk = desk([LimitDecision::Approved { max: 4.0 }]);
+    let mut scene = scene(steps(4), limits(|limits| limits.steps = Some(3)), Some(Arc::clone(&desk)), None);
+    let (report, events) = scene.turn("go").await;
+    assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "Done."));
+    let expected = ["thread_started", "limit_escalation_requested", "limit_escalation_resolved", "turn_finish"];
+    assert_eq!(names(&events), expected);
+    let asked = desk.1.lock().unwrap().clone();
+    assert_eq!(asked.len(), 1);
+    assert_eq!((asked[0].limit, asked[0].current, asked[0].max, asked[0].proposed), (Limit::Steps, 3.0, 3.0, 7.0));
+    // Waiting for the decision took none of the session's time.
+    let (recorded, spent) = (rebuilt(&scene.past).spent, scene.session.budget().spent());
+    assert_eq!((recorded.turns, recorded.steps, recorded.duration), (spent.turns, spent.steps, spent.duration));
+    assert!(recorded.tokens == 0 && spent.tokens > 100, "nobody counted the tokens: they are estimated");
+    assert!(scene.session.budget().spent().duration < Duration::from_secs(60));
+    assert_eq!(rebuilt(&scene.past).raised, [(Limit::Steps, 4.0)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_decides_and_the_thread_continues_later_without_an_input() {
+    let limit = || limits(|limits| limits.steps = Some(3));
+    let mut first = scene(
+        steps(3).into_iter().take(2).chain(steps(2)).collect(),
+        limit(),
+        Some(desk([LimitDecision::TimedOut])),
+        None,
+    );
+    let (report, events) = first.turn("go").await;
+    assert!(
+        matches!(&report.status, TurnStatus::Suspended { reason: SuspendReason::Limit, message } if message.contains("3 steps")),
+        "{:?}",
+        report.status
+    );
+    let end = ["limit_escalation_requested", "limit_escalation_resolved", "turn_finish", "thread_suspended"];
+    assert_eq!(names(&events)[1..], end);
+    assert_eq!(first.model.asked(), 3, "no request was sent beyond the limit");
+
+    // Another process: the same question is asked again, under the same id.
+    let desk = desk([LimitDecision::Approved { max: 10.0 }]);
+    let mut second = resumed(vec![say("Done.")], limit(), Some(Arc::clone(&desk)), None, Some(&first.past));
+    let report = second.session.resume(&CancellationToken::new()).await;
+    assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "Done."));
+    let events = tidegate_kit::drain(&mut second.events);
+    let resumed = events.iter().find_map(|event| match &event.kind {
+        EventKind::ThreadResumed { by, suspended, .. } => Some((by.clone(), *suspended)),
+        _ => None,
+    });
+    assert_eq!(resumed, Some(("approval".into(), Some(SuspendReason::Limit))));
+    assert_eq!(desk.1.lock().unwrap()[0].id, "limit-1");
+    let roles: Vec<Role> = second.model.request(0).iter().map(|(role, _)| *role).collect();
+    assert_eq!(roles.last(), Some(&Role::Tool), "no message was added: {roles:?}");
+    second.past.extend(events);
+    assert_eq!(rebuilt(&second.past).open_request, None);
+    assert_eq!(rebuilt(&second.past).raised, [(Limit::Steps, 10.0)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denial_suspends_with_the_reason_and_the_next_input_resumes() {
+    let denied = LimitDecision::Denied { reason: "enough".into() };
+    let desk = desk([denied, LimitDecision::Approved { max: 5.0 }]);
+    let mut scene = scene(
+        steps(1).into_iter().chain(steps(1)).collect(),
+        limits(|limits| limits.turns = Some(1)),
+        Some(desk),
+        None,
+    );
+    assert_eq!(scene.turn("one").await.0.status, TurnStatus::Completed);
+    let (report, _) = scene.turn("two").await;
+    assert!(
+        matches!(&report.status, TurnStatus::Suspended { message, .. } if message.ends_with("it was denied: enough"))
+    );
+    let (report, events) = scene.turn("three").await;
+    assert_eq!(report.status, TurnStatus::Completed);
+    assert_eq!(names(&events)[0], "thread_resumed");
+    assert_eq!(rebuilt(&scene.past).limit_requests, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_anybody_to_ask_the_thread_is_suspended() {
+    let mut scene = scene(steps(2), limits(|limits| limits.steps = Some(1)), None, None);
+    let (report, events) = scene.turn("go").await;
+    assert!(matches!(report.status, TurnStatus::Suspended { .. }));
+    assert_eq!(names(&events)[1..], ["turn_finish", "thread_suspended"]);
+}
+
+/// A request whose prompt does not fit any more is not sent, and nothing of the limit is exceeded.
+#[tokio::test(start_paused = true)]
+async fn tokens_and_spend_are_limited_before_they_are_exceeded() {
+    let counted = |script: Script, input, output| {
+        let Script::Say(mut deltas, end) = script else { unreachable!() };
+        let usage = Usage { input: Some(input), output: Some(output), ..Usage::default() };
+        deltas.insert(deltas.len() - 1, flow::Delta::Usage(usage));
+        Script::Say(deltas, end)
+    };
+    let scripts = || -> Vec<Script> { steps(3).into_iter().map(|script| counted(script, 100, 10)).collect() };
+    for (limit, reason, current) in [
+        (limits(|limits| limits.tokens = Some(300)), SuspendReason::Limit, 220.0),
+        (limits(|limits| limits.spend = Some(Spend::of_dollars(5.0))), SuspendReason::Budget, 4.0),
+    ] {
+        let desk = desk([LimitDecision::Denied { reason: String::new() }]);
+        let mut scene = scene(scripts(), limit, Some(Arc::clone(&desk)), Some(price()));
+        let (report, events) = scene.turn("go").await;
+        assert!(matches!(report.status, TurnStatus::Suspended { reason: why, .. } if why == reason), "{report:?}");
+        assert_eq!((scene.model.asked(), desk.1.lock().unwrap()[0].current), (2, current));
+        let costs: Vec<_> = events
+            .iter()
+            .filter_map(|event| if let EventKind::StepFinish { spend, .. } = event.kind { Some(spend) } else { None })
+            .collect();
+        assert_eq!(costs, [Some(Spend::of_dollars(2.0)); 2]);
+        assert_eq!(rebuilt(&scene.past).spent, scene.session.budget().spent());
+        assert_eq!(rebuilt(&scene.past).spend, Some(Spend::of_dollars(4.0)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_price_is_unknown_and_not_nothing() {
+    let mut scene = scene(steps(1), Limits::default(), None, None);
+    let (_, events) = scene.turn("go").await;
+    let spend = events.iter().find_map(|event| match event.kind {
+        EventKind::StepFinish { spend, .. } => Some(spend),
+        _ => None,
+    });
+    assert_eq!((spend, rebuilt(&scene.past).spend), (Some(None), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_nothing_to_continue_after_a_complete_answer() {
+    let mut scene = scene(steps(1), Limits::default(), None, None);
+    scene.turn("go").await;
+    let report = scene.session.resume(&CancellationToken::new()).await;
+    assert!(matches!(&report.status, TurnStatus::Failed { message, .. } if message.contains("nothing to continue")));
+}
+
+/// A cancel while a decision is waited for ends the turn at once; the request remains open.
+#[tokio::test(start_paused = true)]
+async fn cancelled_while_a_decision_is_waited_for() {
+    let mut scene = scene(steps(2), limits(|limits| limits.steps = Some(1)), Some(desk([])), None);
+    let cancel = CancellationToken::new();
+    let stop = cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        stop.cancel();
+    });
+    let report = scene.session.run(vec![flow::Message::user("go")], &cancel).await;
+    assert_eq!(report.status, TurnStatus::Cancelled);
+    let events = tidegate_kit::drain(&mut scene.events);
+    assert_eq!(rebuilt(&events).open_request, Some(("limit-1".into(), Limit::Steps)));
+}
