@@ -7,6 +7,7 @@
 //! | both together | | [`ConfiguredPlugin`] |
 //! | `thread_events.toml` | `typed::CatalogueFile` | [`events::Catalogue`] |
 //! | `errors.toml` | `typed::ErrorsFile` | [`flow::RetryTable`] |
+//! | `thread_limits.toml` | `typed::ThreadLimitsFile` | [`thread_limits::ThreadLimits`] |
 //! | rule files, in [`RuleFolder`]s | `rules::RuleSpec` | `rules::Rule`, kept by [`RuleFiles`] |
 //!
 //! A file goes through three steps: the TOML reader (all its syntax errors), the generated JSON Schema (unknown keys,
@@ -41,6 +42,7 @@ pub mod rule_sources;
 mod schema;
 mod state;
 mod switch;
+pub mod thread_limits;
 mod transcript;
 mod typed;
 
@@ -60,7 +62,7 @@ pub use rule_files::{
     RuleFolder,
 };
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
-pub use schema::{error_schema, event_schema, manifest_schema, operator_schema};
+pub use schema::{error_schema, event_schema, manifest_schema, operator_schema, thread_limit_schema};
 pub use state::{StatePlace, StateSettings};
 pub use switch::{SwitchError, Switched, switch_plugin};
 pub use transcript::TranscriptSettings;

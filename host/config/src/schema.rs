@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::typed::{CatalogueFile, ErrorsFile, ManifestFile, OperatorFile};
+use crate::typed::{CatalogueFile, ErrorsFile, ManifestFile, OperatorFile, ThreadLimitsFile};
 
 /// The schema of `plugin.toml` as JSON text, with a line end.
 pub fn manifest_schema() -> String {
@@ -28,6 +28,11 @@ pub fn event_schema() -> String {
 /// The schema of `errors.toml` as JSON text, with a line end.
 pub fn error_schema() -> String {
     text(ErrorsFile::schema())
+}
+
+/// The schema of `thread_limits.toml` as JSON text, with a line end.
+pub fn thread_limit_schema() -> String {
+    text(ThreadLimitsFile::schema())
 }
 
 /// What the whole of a file is read as.
@@ -60,6 +65,13 @@ impl TypedFile for CatalogueFile {
 impl TypedFile for ErrorsFile {
     fn schema() -> &'static Schema {
         static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<ErrorsFile>);
+        &SCHEMA
+    }
+}
+
+impl TypedFile for ThreadLimitsFile {
+    fn schema() -> &'static Schema {
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<ThreadLimitsFile>);
         &SCHEMA
     }
 }

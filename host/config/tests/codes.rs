@@ -20,10 +20,11 @@ another.
 This page is generated from `host/flow/src/diagnostic/code.rs` by `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test codes`.
 ";
 
-const SECTIONS: [(&str, &str, &str); 8] = [
+const SECTIONS: [(&str, &str, &str); 9] = [
     ("config", "Configuration files", "`tidegate.toml` and `plugin.toml`: syntax, keys and values."),
     ("errors", "Tables of error classes", "`errors.toml`."),
     ("events", "Event catalogues", "`thread_events.toml` and `thread_events.yaml`."),
+    ("limits", "Limits of sessions", "`thread_limits.toml`."),
     ("manifest", "Manifests", "What `plugin.toml` says of the plugin."),
     ("plugin", "Plugins", "A plugin together with its entry in `tidegate.toml`."),
     ("rule-f", "Rule files and folders", "Which files are rules, and whether they can be read."),
@@ -83,6 +84,7 @@ fn every_code_is_produced_by_a_case_or_a_test() {
         "tests/corpus/errors",
         "tests/corpus/events",
         "tests/corpus/rules",
+        "tests/corpus/thread_limits",
         "tests/tests",
         "rules/tests",
         "rules/src",

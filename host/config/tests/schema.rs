@@ -36,6 +36,11 @@ fn error_schema_is_up_to_date() {
     up_to_date("errors.schema.json", &tidegate_config::error_schema());
 }
 
+#[test]
+fn thread_limit_schema_is_up_to_date() {
+    up_to_date("thread_limits.schema.json", &tidegate_config::thread_limit_schema());
+}
+
 /// A key without a description is useless in an editor.
 #[test]
 fn every_key_is_described() {
@@ -45,6 +50,7 @@ fn every_key_is_described() {
         tidegate_config::manifest_schema(),
         tidegate_config::event_schema(),
         tidegate_config::error_schema(),
+        tidegate_config::thread_limit_schema(),
     ];
     for schema in schemas {
         let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();

@@ -67,7 +67,7 @@ fn wait_of(layers: &mut Layers<'_>, class: ErrorClass, key: &str, text: Option<&
         Some(_) => format!("the `{key}` of `[retry.{class}]` is longer than 2 minutes, and no wait is"),
         None => format!("`{}` is not a duration", text.escape_debug()),
     };
-    let help = "write a whole number and a unit, `ms`, `s` or `m`: `250ms`, `1s`; at most `2m`";
+    let help = "write a whole number and a unit, `ms`, `s`, `m` or `h`: `250ms`, `1s`; at most `2m`";
     layers.error(Code::ErrorsInvalidDuration, &steps!["retry", class.as_str(), key], message, help);
     None
 }

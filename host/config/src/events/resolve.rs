@@ -171,7 +171,7 @@ fn unknown_type(layers: &mut Layers<'_>, name: &str) {
 fn emit(layers: &mut Layers<'_>, name: &str, file: &EmitFile) -> Emit {
     let path = |key: &str| steps!["event_types", name, "emit_config", key];
     let throttle = file.throttle.as_deref().map_or(Ok(Duration::ZERO), throttle).unwrap_or_else(|message| {
-        let help = "write a whole number and a unit, `ms`, `s` or `m`: `250ms`, `1s`; `0s` records every event";
+        let help = "write a whole number and a unit, `ms`, `s`, `m` or `h`: `250ms`, `1s`; `0s` records every event";
         layers.error(Code::EventsInvalidThrottle, &path("throttle"), message, help);
         Duration::ZERO
     });

@@ -9,6 +9,7 @@ mod events;
 mod manifest;
 mod operator;
 mod rules;
+mod thread_limits;
 
 pub(crate) use addition::{AdditionFile, ConditionsFile, ContextMatchFile, StateValueFile};
 pub(crate) use errors::{
@@ -22,3 +23,4 @@ pub(crate) use operator::{
     TranscriptFile,
 };
 pub(crate) use rules::RulesFile;
+pub(crate) use thread_limits::{AmountFile, CountFile, PriceFile, SessionLimitsFile, ThreadLimitsFile};

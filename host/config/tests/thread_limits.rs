@@ -1,0 +1,117 @@
+//! Runs the files of `tests/corpus/thread_limits` (its README describes the format) through the reader of limits, and what layers and
+//! prices mean.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::{SourceFile, Spend, Usage};
+use tidegate_config::Diagnostics;
+use tidegate_config::thread_limits::{FILE, ThreadLimits, defaults, load, of_sources};
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/thread_limits").join(folder);
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+    found.sort();
+    found
+}
+
+fn read(file: &Path) -> Result<ThreadLimits, Diagnostics> {
+    let shown = Path::new("thread_limits").join(file.file_name().unwrap());
+    of_sources(&[SourceFile::new(shown, fs::read_to_string(file).unwrap())])
+}
+
+fn layer(text: &str) -> Arc<SourceFile> {
+    SourceFile::new(FILE, format!("schema_version = \"1.0.0\"\n{text}"))
+}
+
+#[test]
+fn valid_files_load() {
+    for file in files("valid") {
+        read(&file).unwrap_or_else(|found| panic!("{} was refused:\n{found}", file.display()));
+    }
+}
+
+#[test]
+fn invalid_files_are_refused_in_these_words() {
+    let files = files("invalid");
+    assert!(files.len() >= 10, "only {} files read", files.len());
+    let mut wrong = String::new();
+    for file in files {
+        let Err(found) = read(&file) else {
+            wrong.push_str(&format!("== {} was accepted\n", file.display()));
+            continue;
+        };
+        let expected = file.with_added_extension("stderr");
+        let found = format!("{}\n", found.render(false));
+        if std::env::var_os("TIDEGATE_BLESS").is_some() {
+            fs::write(&expected, &found).unwrap();
+        }
+        let wanted = fs::read_to_string(&expected).unwrap_or_default();
+        if wanted != found {
+            wrong.push_str(&format!("== {}\n-- expected\n{wanted}\n-- found\n{found}\n", expected.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// `config show --defaults` prints the default, and its output is what people begin with.
+#[test]
+fn the_default_on_top_of_itself_changes_nothing() {
+    let copied = of_sources(&[SourceFile::new(FILE, defaults())]).unwrap();
+    assert_eq!(copied, of_sources(&[]).unwrap());
+    assert_eq!(copied.limits.spawns, Some(20), "the default limits something");
+}
+
+#[test]
+fn layers_change_only_what_they_say() {
+    let user = layer("[limits]\ntokens = 5\nturns = 3\n[approval]\ntimeout = \"2h\"");
+    let project = layer("[limits]\ntokens = \"unlimited\"\nduration = \"90s\"\nspend = 2.5");
+    let limits = of_sources(&[user, project]).unwrap();
+    assert_eq!((limits.limits.tokens, limits.limits.turns), (None, Some(3)));
+    assert_eq!(limits.limits.duration, Some(Duration::from_secs(90)));
+    assert_eq!(limits.limits.spend, Some(Spend::of_dollars(2.5)));
+    assert_eq!(limits.approval_timeout, Duration::from_secs(7200));
+}
+
+#[test]
+fn a_price_is_that_of_the_model_and_of_no_similar_one() {
+    let limits =
+        of_sources(&[layer("[[price]]\nid = \"gpt-5\"\noutput = 11\n[[price]]\nid = \"my-*\"\ninput = 1\noutput = 2")])
+            .unwrap();
+    let output = |model: &str| limits.price(model).map(|price| price.output);
+    assert_eq!(output("gpt-5"), Some(11.0), "a key of an entry is overridden");
+    assert_eq!(output("gpt-5-2025-08-07"), Some(11.0));
+    assert_eq!(output("gpt-5-mini"), Some(2.0));
+    assert_eq!((output("gpt-5-pro"), output("gpt-50"), output("gpt-5-1")), (None, None, None));
+    assert_eq!(output("my-own-model"), Some(2.0));
+    // What is not given of the cache costs as much as any prompt.
+    let usage = Usage { output: Some(0), cache_write: Some(1_000_000), ..Usage::default() };
+    assert_eq!(limits.price("my-own").unwrap().of(Some(0), usage), Some(Spend::of_dollars(1.0)));
+}
+
+/// `limits-unknown-price`: a limit that could not be kept is an error before anything is spent.
+#[test]
+fn money_is_not_limited_where_the_price_is_unknown() {
+    let limited = of_sources(&[layer("[limits]\nspend = 1")]).unwrap();
+    assert!(limited.price_for("gpt-5").unwrap().is_some());
+    let error = limited.price_for("unheard-of").unwrap_err();
+    assert_eq!(error.0[0].code.as_str(), "limits-unknown-price");
+    assert_eq!(error.0[0].location().unwrap().line(), 3);
+    assert_eq!(of_sources(&[]).unwrap().price_for("unheard-of"), Ok(None));
+}
+
+#[test]
+fn files_are_found_in_the_workspace_and_in_the_users_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (user, workspace) = (folder.path().join("user"), folder.path().join("workspace"));
+    fs::create_dir_all(&user).unwrap();
+    fs::create_dir_all(workspace.join(".tidegate")).unwrap();
+    fs::write(user.join(FILE), "schema_version = \"1.0.0\"\n[limits]\nturns = 3\nsteps = 4\n").unwrap();
+    fs::write(workspace.join(".tidegate").join(FILE), "schema_version = \"1.0.0\"\n[limits]\nturns = 5\n").unwrap();
+    let limits = load(Some(&user), &workspace).unwrap().limits;
+    assert_eq!((limits.turns, limits.steps), (Some(5), Some(4)));
+}
