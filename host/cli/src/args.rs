@@ -25,6 +25,7 @@ Exit codes:
     3  a plugin rejected the input
     4  a rule ended the turn
     5  the turn reached its maximum number of steps
+    6  the session was suspended at a limit; it can be continued
   130  cancelled
 
 Environment:
@@ -90,7 +91,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: RulesCommand,
     },
-    /// List, show, follow, export, fork, cancel, repair and remove recorded sessions
+    /// List, show, follow, export, fork, cancel, repair and remove recorded sessions, and decide about their limits
     Session {
         #[command(subcommand)]
         command: SessionCommand,
@@ -226,6 +227,24 @@ pub(crate) enum SessionCommand {
         #[arg(value_name = "ID")]
         session: String,
     },
+    /// Approve the request of a session for a higher limit; a session that was suspended is then continued with `run --resume`
+    Approve {
+        /// The id of the session, or the start of it
+        #[arg(value_name = "ID")]
+        session: String,
+        /// The new limit, in the unit of the limit [default: the one that is proposed]
+        #[arg(long, value_name = "N")]
+        max: Option<f64>,
+    },
+    /// Deny the request of a session for a higher limit: it stays suspended
+    Deny {
+        /// The id of the session, or the start of it
+        #[arg(value_name = "ID")]
+        session: String,
+        /// Why, for the record
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
     /// Remove the damaged lines of a transcript; the damaged file is kept next to it
     Repair {
         /// The id of the session, or the start of it
@@ -260,6 +279,8 @@ pub(crate) enum DefaultFile {
     ThreadEvents,
     /// The table of errors and retries: `.tidegate/errors.toml` overrides it
     Errors,
+    /// The limits of sessions and the prices of models: `.tidegate/thread_limits.toml` overrides them
+    ThreadLimits,
 }
 
 #[derive(Debug, Subcommand)]
@@ -534,8 +555,9 @@ pub(crate) struct ProviderArgs {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Run {
     /// The prompt; `-` reads it from standard input. Several prompts run as turns of one session, in order, until a turn
-    /// does not complete
-    #[arg(required = true, value_name = "PROMPT")]
+    /// does not complete. With --continue or --resume and without a prompt, the session goes on where it was suspended,
+    /// cancelled or interrupted
+    #[arg(required_unless_present_any = ["go_on", "resume"], value_name = "PROMPT")]
     pub(crate) prompts: Vec<String>,
     #[command(flatten)]
     pub(crate) provider: ProviderArgs,

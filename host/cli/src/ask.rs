@@ -1,4 +1,4 @@
-//! Asks at the terminal whether a tool is allowed to run. Without a terminal no question is asked: the answer is no,
+//! Asks at the terminal whether a tool is allowed to run, and whether a limit may be exceeded. Without a terminal no question is asked: the answer is no,
 //! with the reason.
 
 mod page;
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tidegate::{BoxFuture, Confirm, Confirmation, Nobody, Question};
+use tidegate::{BoxFuture, Confirm, Confirmation, EventKind, LimitDecision, LimitRequest, Nobody, Question, Session};
 use tokio::sync::{oneshot, watch};
 
 use crate::screen::{self, terminal};
@@ -47,6 +47,49 @@ impl Confirm for Terminal {
     }
 }
 
+/// Asks at the terminal about each request for a higher limit, until the session is closed. Another process can decide, too: the question
+/// stays on the screen then, and its answer is ignored.
+pub(crate) async fn limits(session: Session) {
+    if !terminal::is_interactive() {
+        return;
+    }
+    let mut events = session.subscribe();
+    while let Some(event) = events.next().await {
+        let EventKind::LimitEscalationRequested(request) = event.kind else { continue };
+        let session = session.clone();
+        // Reading a line cannot be cancelled, and the program does not wait for it at its end.
+        let _ = std::thread::Builder::new().spawn(move || {
+            let decision = match put_limit(&request) {
+                Some(answer) if answer == "y" || answer == "yes" => LimitDecision::Approved { max: request.proposed },
+                Some(answer) if !matches!(answer.as_str(), "" | "n" | "no") => match answer.parse() {
+                    Ok(max) => LimitDecision::Approved { max },
+                    Err(_) => LimitDecision::Denied { reason: answer },
+                },
+                _ => LimitDecision::Denied { reason: String::new() },
+            };
+            if let Err(error) = session.decide_limit(&request.id, decision, "the terminal") {
+                screen::note(format_args!("{error}"));
+            }
+        });
+    }
+}
+
+/// Asks about a limit. `None`: there is no answer, which is a no.
+fn put_limit(request: &LimitRequest) -> Option<String> {
+    let _asking = ASKING.lock().unwrap_or_else(PoisonError::into_inner);
+    terminal::forget_input();
+    let unit = request.limit.unit();
+    let question = format!("Raise the limit to {} {unit}?", request.proposed);
+    screen::prompt(format_args!(
+        "{} [y: yes, a number: to that, n: no, or the reason for no] ",
+        style::err(style::STRONG, &question)
+    ));
+    terminal::read_line()
+}
+
+/// One question at a time has the terminal.
+static ASKING: Mutex<()> = Mutex::new(());
+
 /// Reading a line cannot be cancelled. It waits on a thread of its own, which the program does not wait for at its end.
 async fn ask(question: &Question) -> Option<String> {
     let (answer, asked) = oneshot::channel();
@@ -59,8 +102,6 @@ async fn ask(question: &Question) -> Option<String> {
 
 /// Shows the question, page by page where it is long, and reads the answer. `None`: there is none, which is a no.
 fn put(question: &Question) -> Option<String> {
-    // One question at a time has the terminal.
-    static ASKING: Mutex<()> = Mutex::new(());
     let _asking = ASKING.lock().unwrap_or_else(PoisonError::into_inner);
     let (columns, rows) = terminal::size();
     let lines = page::lines(question, columns);

@@ -110,6 +110,7 @@ async fn dispatch(args: Args, export: &Export) -> Result<Exit, Failure> {
             let text = match file {
                 DefaultFile::ThreadEvents => tidegate::default_thread_events(),
                 DefaultFile::Errors => tidegate::default_errors(),
+                DefaultFile::ThreadLimits => tidegate::default_thread_limits(),
             };
             let mut out = screen::out();
             std::io::Write::write_all(&mut out, text.as_bytes())?;

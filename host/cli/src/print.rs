@@ -5,7 +5,10 @@
 //! end up in somebody's file. Of an answer that was cancelled or cut off, the text that was shown until then is printed at
 //! the end of the turn.
 
-use tidegate::{Action, CallId, Event, EventKind, ExtensionPrompt, Loaded, PromptText, RegistrationAction, TurnStatus};
+use tidegate::{
+    Action, CallId, Event, EventKind, ExtensionPrompt, LimitDecision, Loaded, PromptText, RegistrationAction,
+    TurnStatus,
+};
 
 use crate::screen::clean::flat;
 use crate::screen::wrap::{CONTINUED, ROW, text_columns, wrapped};
@@ -112,6 +115,15 @@ impl Printer {
             EventKind::ExtensionLog { plugin, level, message } => self.log(plugin.as_str(), level, message)?,
             EventKind::ErrorClassified { message, retryable: true, .. } => {
                 self.line(&format!("{} {message}", err(style::WARNING, "! model")))?;
+            }
+            EventKind::LimitEscalationRequested(request) => {
+                self.line(&format!("{} {}", err(style::WARNING, "! limit"), request.message))?;
+                let how = "`tidegate session approve` or `deny` decides from elsewhere";
+                self.line(&err(style::DIM, &format!("    waiting for a decision; {how}")))?;
+            }
+            EventKind::LimitEscalationResolved { decision: LimitDecision::Approved { max }, limit, by, .. } => {
+                let line = format!("    approved by {}: up to {max} {}", flat(by), limit.unit());
+                self.line(&err(style::DIM, &line))?;
             }
             EventKind::RetryScheduled { retry, max_retries, delay_ms, asked } => {
                 let seconds = *delay_ms as f64 / 1000.0;
@@ -222,7 +234,8 @@ impl Printer {
             TurnStatus::Cancelled => self.line(&err(style::BAD, "cancelled")),
             TurnStatus::Failed { message, .. } => self.line(&format!("{} {message}", err(style::BAD, "failed:"))),
             TurnStatus::Suspended { message, .. } => {
-                self.line(&format!("{} {message}", err(style::WARNING, "suspended:")))
+                self.line(&format!("{} {message}", err(style::WARNING, "suspended:")))?;
+                self.line(&err(style::DIM, "    continue with `tidegate run --continue`, which asks again"))
             }
             TurnStatus::StepLimit { steps } => {
                 let help = "raise `max_steps` under `[turn]` in tidegate.toml to allow more";

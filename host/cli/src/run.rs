@@ -18,14 +18,18 @@ use crate::metrics::Measured;
 use crate::print::Printer;
 use crate::shown::Shown;
 use crate::summary::Summary;
-use crate::{open, print, say, screen, session, state};
+use crate::{ask, open, print, say, screen, session, state};
 
 /// A prompt from standard input has at most this many bytes.
 const MAX_PROMPT: u64 = 4 << 20;
 
 /// Runs the turns. `exported`: the metrics that are exported in addition to those of the arguments.
 pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) -> Result<Exit, Failure> {
-    let prompts = prompts(&args.prompts)?;
+    let prompts: Vec<Option<String>> = match prompts(&args.prompts)? {
+        // It continues without a prompt.
+        none if none.is_empty() => vec![None],
+        prompts => prompts.into_iter().map(Some).collect(),
+    };
     let operator = settings(common, &args)?;
     if args.session.is_some() && operator.state.place == StatePlace::Memory {
         say::note(
@@ -99,7 +103,7 @@ fn chosen(host: &Host, args: &Run, common: &Common) -> Result<Option<SessionId>,
 /// Runs the turns of a session and prints them; the session is closed then.
 async fn turns(
     session: &Session,
-    prompts: Vec<String>,
+    prompts: Vec<Option<String>>,
     output: Output,
     summarize: bool,
     calls: watch::Sender<BTreeSet<String>>,
@@ -110,6 +114,7 @@ async fn turns(
     let (finished, turns) = mpsc::unbounded_channel();
     let show = Show { output, thread: id, echo: prompts.len() > 1, calls, cancel: cancel.clone(), turns };
     let printing = tokio::spawn(show.all(events));
+    let asking = tokio::spawn(ask::limits(session.clone()));
     let mut reports = Vec::new();
     for prompt in prompts {
         let report = turn(session, prompt, &cancel).await;
@@ -122,6 +127,7 @@ async fn turns(
         }
     }
     let rules = session.rule_metrics();
+    asking.abort();
     session.close();
     let exit = reports.last().map_or(Exit::Completed, |report| Exit::of(&report.status));
     let Some(summary) = printed(printing.await)? else {
@@ -138,8 +144,8 @@ async fn turns(
 }
 
 /// Runs one turn; a cancellation ends it and the following ones.
-async fn turn(session: &Session, prompt: String, cancel: &CancellationToken) -> TurnReport {
-    let turn = session.prompt(prompt);
+async fn turn(session: &Session, prompt: Option<String>, cancel: &CancellationToken) -> TurnReport {
+    let turn = prompt.map_or_else(|| session.resume(), |prompt| session.prompt(prompt));
     let report = turn.report();
     tokio::pin!(report);
     tokio::select! {
@@ -225,7 +231,11 @@ impl Show {
             Output::Text => printer.event(event)?,
             Output::StreamJson => screen::json(&transcript::record(event, &self.thread))?,
             // It has no place in the objects, and must be seen before it is used.
-            Output::Json if matches!(event.kind, EventKind::ExtensionPrompt(_)) => printer.event(event)?,
+            Output::Json
+                if matches!(event.kind, EventKind::ExtensionPrompt(_) | EventKind::LimitEscalationRequested(_)) =>
+            {
+                printer.event(event)?;
+            }
             Output::Json => {}
         }
         if let EventKind::ToolConfirmationRequested { call, .. } = &event.kind {

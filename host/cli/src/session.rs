@@ -1,5 +1,6 @@
 //! `tidegate session`: recorded sessions.
 
+mod decide;
 mod export;
 mod view;
 
@@ -35,6 +36,8 @@ pub(crate) fn run(common: &Common, command: SessionCommand) -> Result<Exit, Fail
         }
         SessionCommand::Fork { session, turn, id } => fork(&store, &store.find(&session)?, turn, id),
         SessionCommand::Cancel { session } => cancel(&store, &store.find(&session)?),
+        SessionCommand::Approve { session, max } => decide::approve(&store, &store.find(&session)?, max),
+        SessionCommand::Deny { session, reason } => decide::deny(&store, &store.find(&session)?, reason),
         SessionCommand::Repair { session } => repair(&store, &store.find(&session)?),
         SessionCommand::Rm { sessions } => remove(&store, &sessions),
     }

@@ -75,7 +75,8 @@ impl Collector {
             }
             Body::LimitEscalationRequested(request) => notice("limit_escalation_requested", request.message),
             Body::LimitEscalationResolved(resolved) => {
-                let by = if resolved.decided_by.is_empty() { String::new() } else { format!(" by {}", resolved.decided_by) };
+                let by =
+                    if resolved.decided_by.is_empty() { String::new() } else { format!(" by {}", resolved.decided_by) };
                 let max = resolved.new_max.map(|max| format!(": the limit is {max} now")).unwrap_or_default();
                 let reason = resolved.reason.filter(|reason| !reason.is_empty());
                 let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();

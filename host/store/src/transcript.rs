@@ -162,6 +162,17 @@ impl TranscriptStore {
         self.folder(id).join("cancel")
     }
 
+    /// The file with which another process, or a person, approves the request of a session for a higher limit: creating it is enough. It
+    /// is TOML: `request`, the id of the request that is meant; `max`, another limit than the proposed one; `by`, who decides.
+    pub fn approve_file(&self, id: &SessionId) -> PathBuf {
+        self.folder(id).join("approve")
+    }
+
+    /// The file that denies the request; `request` and `by` as in [`TranscriptStore::approve_file`], and `reason`.
+    pub fn deny_file(&self, id: &SessionId) -> PathBuf {
+        self.folder(id).join("deny")
+    }
+
     /// The folder of all transcripts.
     pub fn root(&self) -> &Path {
         &self.root

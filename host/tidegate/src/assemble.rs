@@ -179,6 +179,7 @@ pub(crate) fn turn(
         retries,
         // By the model of the session.
         compaction: None,
+        price: None,
         live: true,
         workspace: workspace.display().to_string(),
     }

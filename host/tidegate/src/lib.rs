@@ -30,6 +30,8 @@
 //! | run many hosts on one engine | [`HostBuilder::engine`] |
 //! | bring a model, tools, files, a confirmation handler, a conversation | [`SessionOptions`] |
 //! | send input while a turn runs | [`Session::steer`], [`Session::cancel`] |
+//! | limit what a session takes, and decide about more | [`SessionOptions::limits`], [`Session::decide_limit`] |
+//! | continue a session that was suspended | [`Session::resume`] |
 //! | watch a session from several places | [`Session::subscribe`] |
 //! | change plugins while sessions are open | [`Host::plugins`], [`Session::disable_plugin`], [`HostBuilder::follow`] |
 //! | count what all sessions do, for Prometheus | [`HostBuilder::metrics`] |
@@ -39,6 +41,7 @@
 //! with its cause, never a panic. Sessions need a Tokio runtime.
 #![forbid(unsafe_code)]
 
+mod approvals;
 mod assemble;
 mod confirm;
 mod desired;
@@ -71,9 +74,11 @@ mod turns;
 #[doc = include_str!("../../otel/README.md")]
 struct OtelPage;
 
+pub use approvals::LimitDecisionError;
 pub use assemble::tool_specs;
 pub use config::errors::defaults as default_errors;
 pub use config::events::defaults as default_thread_events;
+pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
     BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE,
     Manifest, NamedFolder, OPERATOR_FILE, OnProblem, Operator, PermissionRule, PluginEntry, PluginLimits, Provider,
@@ -90,14 +95,14 @@ pub use flow::{
     CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Called, Classified, Condition,
     Confirmation, ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, ErrorFacts, ErrorMetadata,
     ErrorPattern, Event, EventKind, Evidence, ExtensionPrompt, FailureCause, FailureKind, HoldOutcome,
-    InvalidMessagePattern, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label, Location, Message,
-    MessagePattern, ModelError, NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode,
-    PluginId, Position, Power, Preview, Prompt, PromptAddition, PromptText, ProvidedTool, ProviderKind, Registered,
-    Registration, RegistrationAction, Retained, RetryHeader, RetryPolicy, RetryTable, RetryWait, Role, RuleLayer,
-    RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity,
-    SourceFile, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject, SystemBlock, TagPattern, TextOptions,
-    TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus,
-    Usage,
+    InvalidMessagePattern, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label, Limit,
+    LimitDecision, LimitRequest, Limits, Location, Message, MessagePattern, ModelError, NotAVariable, OnFailure,
+    Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power, Preview, Prompt,
+    PromptAddition, PromptText, ProvidedTool, ProviderKind, Registered, Registration, RegistrationAction, Retained,
+    RetryHeader, RetryPolicy, RetryTable, RetryWait, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord,
+    RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, Spend, StateTest, StateValue, StepEnd,
+    StopReason, StreamKind, Subject, SuspendReason, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit,
+    ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
 };
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
@@ -133,6 +138,7 @@ pub use turn::ports::{
     Tools,
 };
 pub use turn::{
-    CancellationToken, Compaction, MemoryRecords, RuleMetrics, SPANS, Subscription, SystemClock, TurnReport, transcript,
+    Budget, CancellationToken, Compaction, MemoryRecords, RuleMetrics, SPANS, Spent, Subscription, SystemClock,
+    TurnReport, transcript,
 };
 pub use turns::Turn;

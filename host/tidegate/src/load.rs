@@ -158,6 +158,13 @@ pub(crate) fn workspace(
             Arc::default()
         }
     };
+    let limits = match config::thread_limits::load(user.and_then(Path::parent), &workspace) {
+        Ok(limits) => Arc::new(limits),
+        Err(found) => {
+            faults.take("thread limits", found)?;
+            Arc::new(config::thread_limits::of_sources(&[])?)
+        }
+    };
     let live = LiveRules::open(sources, folders, before);
     Ok(Loaded {
         shared: Arc::clone(shared),
@@ -167,6 +174,7 @@ pub(crate) fn workspace(
         live,
         builtin: wanted.builtin_tools.then_some(builtin),
         decisions: toolbox.decisions,
+        limits,
         settings: assemble::turn(operator, &workspace, &plugins, guidance.block(), retries),
         guidance: Arc::new(guidance),
         warnings,

@@ -144,6 +144,8 @@ pub struct Loaded {
     /// Who may read rules.
     pub(crate) read_rule: Permission,
     pub(crate) settings: turn::SessionSettings,
+    /// What sessions may take.
+    pub(crate) limits: Arc<config::thread_limits::ThreadLimits>,
 }
 
 /// One loaded plugin.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use flow::{Message, PluginId, SessionId};
+use flow::{Limits, Message, PluginId, SessionId};
 use turn::ports::{Confirm, Files, Model, RuleRecords, Tools};
 
 /// What one session has of its own. Whatever is not set comes from the host.
@@ -30,6 +30,7 @@ pub struct SessionOptions {
     pub(crate) history: Vec<Arc<Message>>,
     pub(crate) records: Option<Arc<dyn RuleRecords>>,
     pub(crate) accepted_only: bool,
+    pub(crate) limits: Option<Limits>,
 }
 
 impl std::fmt::Debug for SessionOptions {
@@ -57,6 +58,7 @@ impl SessionOptions {
             history: Vec::new(),
             records: None,
             accepted_only: false,
+            limits: None,
         }
     }
 
@@ -109,6 +111,14 @@ impl SessionOptions {
     #[must_use]
     pub fn confirm(mut self, confirm: Arc<dyn Confirm>) -> Self {
         self.confirm = Some(confirm);
+        self
+    }
+
+    /// What the session may take, instead of what `thread_limits.toml` says. Before a request that would exceed a limit the session asks
+    /// for a higher one; see [`Session::decide_limit`](crate::Session::decide_limit).
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
         self
     }
 

@@ -11,15 +11,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::events::Variables;
-use flow::{Message, PluginId, SessionId, TurnStatus};
+use flow::{LimitDecision, LimitRequest, Message, PluginId, SessionId, TurnStatus};
 use store::TranscriptStore;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tracing::{Instrument as _, Span};
 use turn::ports::{Clock, Confirm, Inbox, Model};
-use turn::{CancellationToken, Canceller, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
+use turn::{Budget, CancellationToken, Canceller, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
 
+use crate::approvals::{Desk, LimitDecisionError};
 use crate::assemble;
 use crate::options::new_session_id;
 use crate::session_plugins::SessionPlugins;
@@ -52,6 +53,9 @@ struct Shared {
     clock: Arc<dyn Clock>,
     /// Who cancels its turns.
     canceller: Canceller,
+    /// Where decisions about limits arrive.
+    desk: Arc<Desk>,
+    budget: Budget,
     /// Where another process can ask for a cancel; `None`: nowhere, because the session is not recorded.
     cancel_file: Option<PathBuf>,
     /// Cancelled when the session is closed.
@@ -77,7 +81,8 @@ struct State {
 
 /// A turn that was asked for.
 struct Job {
-    input: Vec<Message>,
+    /// `None`: the conversation continues without one.
+    input: Option<Vec<Message>>,
     cancel: CancellationToken,
     /// Where its events go; dropping it ends them.
     feed: Option<Feed>,
@@ -130,6 +135,10 @@ impl Session {
             return Err(HostError::HistoryGiven { id });
         }
         let loaded = plugins.loaded();
+        let price = loaded.limits.price_for(model.name())?;
+        let budget = Budget::new(options.limits.clone().unwrap_or_else(|| loaded.limits.limits.clone()), None);
+        let files = recorded.as_ref().map(|recorded| recorded.decisions.clone());
+        let desk = Arc::new(Desk::new(Arc::clone(&clock), loaded.limits.approval_timeout, files));
         let rules = loaded.live.session();
         let inbox = Arc::new(Mailbox::default());
         let (extensions, tools) = loaded.extensions(&options, &rules);
@@ -143,6 +152,7 @@ impl Session {
             clock: Arc::clone(&clock),
             settings: turn::SessionSettings {
                 compaction: assemble::compaction(&loaded.shared.operator, model.name()),
+                price,
                 ..loaded.settings.clone()
             },
         })
@@ -156,6 +166,7 @@ impl Session {
         let plugins = Arc::new(plugins);
         let source = Arc::<SessionPlugins>::clone(&plugins);
         let mut session = session.with_inbox(Arc::<Mailbox>::clone(&inbox)).with_extension_source(source);
+        session = session.with_budget(budget.clone(), Some(Arc::<Desk>::clone(&desk)));
         if let Some(records) = options.records {
             session = session.with_records(records);
         }
@@ -183,6 +194,8 @@ impl Session {
             runtime,
             clock,
             canceller,
+            desk,
+            budget,
             cancel_file,
             released,
             state,
@@ -224,12 +237,22 @@ impl Session {
     /// Asks the model. The turn starts at once, or when the prompts before it are done; it runs whether or not its events are
     /// read. Dropping the returned [`Turn`] cancels it, [`Turn::detach`] lets it run on.
     pub fn prompt(&self, input: impl Into<Input>) -> Turn {
+        self.turn(Some(input.into().0))
+    }
+
+    /// Continues the conversation without an input: after it was suspended, cancelled or interrupted, or with an approval of another
+    /// process. The turn fails where there is nothing to continue, because the last answer is complete.
+    pub fn resume(&self) -> Turn {
+        self.turn(None)
+    }
+
+    fn turn(&self, input: Option<Vec<Message>>) -> Turn {
         let (feed, events) = turn::channel();
         let (report, reported) = oneshot::channel();
         let cancel = CancellationToken::new();
         let turn = Turn::new(events, reported, cancel.clone());
         let span = Span::current();
-        self.submit(Job { input: input.into().0, cancel, feed: Some(feed), report: Some(report), span });
+        self.submit(Job { input, cancel, feed: Some(feed), report: Some(report), span });
         turn
     }
 
@@ -261,6 +284,25 @@ impl Session {
     /// Cancels as [`Session::cancel`] does; `who` is reported when the session ends so, as in `thread_cancelled`.
     pub fn cancel_by(&self, who: &str) {
         self.0.cancel(who);
+    }
+
+    /// The request for a higher limit that the running turn waits for a decision about.
+    pub fn pending_limit(&self) -> Option<LimitRequest> {
+        self.0.desk.pending()
+    }
+
+    /// Decides about a request for a higher limit. `by`: who decides, for the record. The first decision counts; another process can
+    /// decide as well, with `tidegate session approve` or a file.
+    ///
+    /// # Errors
+    /// The request is not open any more, or the new limit is not above the present one.
+    pub fn decide_limit(&self, request: &str, decision: LimitDecision, by: &str) -> Result<(), LimitDecisionError> {
+        self.0.desk.answer(request, decision, by)
+    }
+
+    /// Its limits, and what is spent of them.
+    pub fn budget(&self) -> &Budget {
+        &self.0.budget
     }
 
     /// Whether a turn runs.
@@ -349,7 +391,7 @@ impl Job {
     /// A detached turn.
     fn unheard(input: Vec<Message>) -> Self {
         let span = Span::current();
-        Self { input, cancel: CancellationToken::new(), feed: None, report: None, span }
+        Self { input: Some(input), cancel: CancellationToken::new(), feed: None, report: None, span }
     }
 }
 
@@ -419,8 +461,14 @@ impl Runner {
                 self.shared.hub.attach(feed);
             }
             self.shared.forget_cancel_file();
+            let turn = async {
+                match job.input {
+                    Some(input) => session.run(input, &job.cancel).await,
+                    None => session.resume(&job.cancel).await,
+                }
+            };
             let report = tokio::select! {
-                report = session.run(job.input, &job.cancel).instrument(job.span) => report,
+                report = turn.instrument(job.span) => report,
                 never = self.shared.watch_cancel_file() => match never {},
             };
             let metrics = session.rule_metrics().clone();

@@ -12,6 +12,7 @@ use store::{FileJournal, StoreOptions, TranscriptError, TranscriptStore};
 use turn::ports::{Clock, JournalError};
 use turn::transcript::{Rebuild, Record, Resumed};
 
+use crate::approvals::DecisionFiles;
 use crate::host::blocking;
 use crate::{Host, HostBuilder, HostError};
 
@@ -20,6 +21,8 @@ pub(crate) struct Recorded {
     pub(crate) journal: Arc<FileJournal>,
     /// Another process that creates this file asks for a cancel.
     pub(crate) cancel_file: PathBuf,
+    /// Another process that creates one of these files decides about a limit.
+    pub(crate) decisions: DecisionFiles,
     /// What the session continues from; `None`: it is new.
     pub(crate) resumed: Option<Resumed>,
     /// What is to be reported, a sentence each.
@@ -60,6 +63,7 @@ pub(crate) async fn record(
         let catalogue = Catalogue::load(&workspace)?.for_session(&variables);
         let opened = store.open(&id, Arc::new(EmissionPolicy::new(catalogue)))?;
         let cancel_file = store.cancel_file(&id);
+        let (approve, deny) = (store.approve_file(&id), store.deny_file(&id));
         let mut notices = Vec::new();
         if opened.torn_bytes > 0 {
             notices.push(format!(
@@ -80,7 +84,9 @@ pub(crate) async fn record(
             notices.append(&mut rebuilt.problems);
             resumed = Some(rebuilt);
         }
-        Ok(Recorded { journal: Arc::new(opened.journal), cancel_file, resumed, notices })
+        let open = resumed.as_ref().and_then(|resumed| resumed.open_request.as_ref());
+        let decisions = DecisionFiles { approve, deny, resumed: open.map(|(id, _)| id.clone()) };
+        Ok(Recorded { journal: Arc::new(opened.journal), cancel_file, decisions, resumed, notices })
     })
     .await
 }

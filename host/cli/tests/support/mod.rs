@@ -61,13 +61,21 @@ impl Place {
         command.output().unwrap()
     }
 
-    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Output {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+    /// The program with its folders in the workspace.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        command
             .args(arguments)
             .current_dir(self.0.path())
             .env("XDG_CACHE_HOME", self.path("cache"))
             .env("XDG_CONFIG_HOME", self.path("user"))
-            .env("XDG_STATE_HOME", self.path("state"))
+            .env("XDG_STATE_HOME", self.path("state"));
+        command
+    }
+
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = self
+            .command(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,0 +1,282 @@
+//! Decisions about limits: from front ends, from another process through a file in the session's folder, or from the clock.
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use flow::{LimitDecision, LimitRequest};
+use serde::Deserialize;
+use tokio::sync::oneshot;
+use turn::ports::{Approvals, BoxFuture, Clock, LimitAnswer};
+
+/// How often a session that waits for a decision looks for one of another process.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Who has decided where a file does not say it.
+const FILE: &str = "a file";
+
+/// Where decisions about the limits of a session arrive.
+pub(crate) struct Desk {
+    clock: Arc<dyn Clock>,
+    timeout: Duration,
+    files: Option<DecisionFiles>,
+    open: Mutex<Option<Open>>,
+}
+
+/// A request that nobody has decided about.
+struct Open {
+    request: LimitRequest,
+    answer: oneshot::Sender<LimitAnswer>,
+}
+
+/// The files that decide: creating one of them is enough.
+#[derive(Clone, Debug)]
+pub(crate) struct DecisionFiles {
+    pub(crate) approve: PathBuf,
+    pub(crate) deny: PathBuf,
+    /// The request of an earlier process about which they may have decided already.
+    pub(crate) resumed: Option<String>,
+}
+
+/// What a file can say; an empty file says nothing of it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DecisionFile {
+    /// The id of the request that is meant; without it, the one that is open.
+    request: Option<String>,
+    /// The new limit.
+    max: Option<f64>,
+    /// Why it is denied.
+    reason: Option<String>,
+    /// Who decides.
+    by: Option<String>,
+}
+
+/// A decision about a limit was not taken.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LimitDecisionError {
+    /// There is no such request, or it is decided.
+    #[error("no request `{id}` is open: it was decided, it has timed out, or its turn has ended")]
+    NotOpen {
+        /// The id that was given.
+        id: String,
+    },
+    /// The new limit is not above the present one.
+    #[error("{max} does not raise the limit of {current}")]
+    NotRaised {
+        /// The limit that was given.
+        max: f64,
+        /// The present limit.
+        current: f64,
+    },
+}
+
+impl Desk {
+    pub(crate) fn new(clock: Arc<dyn Clock>, timeout: Duration, files: Option<DecisionFiles>) -> Self {
+        Self { clock, timeout, files, open: Mutex::default() }
+    }
+
+    /// The request that nobody has decided about.
+    pub(crate) fn pending(&self) -> Option<LimitRequest> {
+        self.open().as_ref().map(|open| open.request.clone())
+    }
+
+    /// Decides about a request. The first decision counts.
+    pub(crate) fn answer(&self, id: &str, decision: LimitDecision, by: &str) -> Result<(), LimitDecisionError> {
+        let not_open = || LimitDecisionError::NotOpen { id: id.to_owned() };
+        let mut open = self.open();
+        let request = open.as_ref().filter(|open| open.request.id == id).map(|open| &open.request);
+        check(request.ok_or_else(not_open)?, &decision)?;
+        let Open { answer, .. } = open.take().ok_or_else(not_open)?;
+        answer.send(LimitAnswer { decision, by: by.to_owned() }).map_err(|_| not_open())
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes decisions of files until it is dropped.
+    async fn watch(&self, request: &LimitRequest) -> Infallible {
+        let Some(files) = &self.files else { return std::future::pending().await };
+        loop {
+            for (file, approves) in [(&files.approve, true), (&files.deny, false)] {
+                if let Some(text) = taken(file) {
+                    self.decide_by_file(file, &text, approves, request);
+                }
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// A file that cannot be used decides nothing.
+    fn decide_by_file(&self, file: &Path, text: &str, approves: bool, request: &LimitRequest) {
+        let given: DecisionFile = match toml::from_str(text) {
+            Ok(given) => given,
+            Err(error) => {
+                tracing::warn!(file = %file.display(), "a decision about a limit cannot be read and is left out: {error}");
+                return;
+            }
+        };
+        let id = given.request.as_deref().unwrap_or(&request.id);
+        let decision = if approves {
+            LimitDecision::Approved { max: given.max.unwrap_or(request.proposed) }
+        } else {
+            LimitDecision::Denied { reason: given.reason.unwrap_or_default() }
+        };
+        if let Err(error) = self.answer(id, decision, given.by.as_deref().unwrap_or(FILE)) {
+            tracing::warn!(file = %file.display(), "a decision about a limit is left out: {error}");
+        }
+    }
+}
+
+impl Approvals for Desk {
+    fn decide<'a>(&'a self, request: &'a LimitRequest) -> BoxFuture<'a, LimitAnswer> {
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            if let Some(files) = &self.files
+                && files.resumed.as_ref() != Some(&request.id)
+            {
+                // They were about an earlier request.
+                [&files.approve, &files.deny].into_iter().for_each(|file| drop(taken(file)));
+            }
+            *self.open() = Some(Open { request: request.clone(), answer });
+            let withdrawn = Withdrawn(self);
+            let nobody = LimitAnswer { decision: LimitDecision::TimedOut, by: String::new() };
+            let decided = tokio::select! {
+                biased;
+                answer = answered => answer.unwrap_or(nobody),
+                never = self.watch(request) => match never {},
+                () = self.clock.sleep(self.timeout) => nobody,
+            };
+            drop(withdrawn);
+            decided
+        })
+    }
+}
+
+/// A request is withdrawn when nobody waits for its decision any more.
+struct Withdrawn<'a>(&'a Desk);
+
+impl Drop for Withdrawn<'_> {
+    fn drop(&mut self) {
+        *self.0.open() = None;
+    }
+}
+
+fn check(request: &LimitRequest, decision: &LimitDecision) -> Result<(), LimitDecisionError> {
+    match decision {
+        LimitDecision::Approved { max } if !max.is_finite() || *max <= request.max => {
+            Err(LimitDecisionError::NotRaised { max: *max, current: request.max })
+        }
+        LimitDecision::Approved { .. } | LimitDecision::Denied { .. } | LimitDecision::TimedOut => Ok(()),
+    }
+}
+
+/// The content of a file, which is removed; `None`: there is none.
+fn taken(file: &Path) -> Option<String> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        // It is removed below: what cannot be read decides nothing.
+        Err(error) => format!("# {error}\nunreadable = true"),
+    };
+    if let Err(error) = std::fs::remove_file(file) {
+        tracing::warn!(file = %file.display(), "a decision about a limit cannot be removed: {error}");
+        return None;
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use flow::Limit;
+    use turn::SystemClock;
+
+    use super::*;
+
+    fn request(number: u64) -> LimitRequest {
+        LimitRequest::new(number, Limit::Steps, 3.0, 3.0, 6.0)
+    }
+
+    fn desk(folder: &Path, resumed: Option<&str>) -> Desk {
+        let files = DecisionFiles {
+            approve: folder.join("approve"),
+            deny: folder.join("deny"),
+            resumed: resumed.map(str::to_owned),
+        };
+        Desk::new(Arc::new(SystemClock), Duration::from_secs(30), Some(files))
+    }
+
+    async fn decided(text: &str, file: &str) -> LimitAnswer {
+        let folder = tempfile::tempdir().unwrap();
+        let desk = desk(folder.path(), None);
+        let request = request(1);
+        let write = async {
+            while desk.pending().is_none() {
+                tokio::task::yield_now().await;
+            }
+            std::fs::write(folder.path().join(file), text).unwrap();
+        };
+        let (answer, ()) = tokio::join!(desk.decide(&request), write);
+        assert!(!folder.path().join(file).exists());
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_file_decides() {
+        let approved = |max: f64, by: &str| LimitAnswer { decision: LimitDecision::Approved { max }, by: by.into() };
+        assert_eq!(decided("", "approve").await, approved(6.0, "a file"));
+        assert_eq!(decided("max = 5.0\nby = \"Ada\"", "approve").await, approved(5.0, "Ada"));
+        let denied = LimitDecision::Denied { reason: "no".into() };
+        assert_eq!(decided("reason = \"no\"", "deny").await.decision, denied);
+    }
+
+    /// What cannot be understood, or is about another request, must not raise a limit.
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_cannot_be_used_decides_nothing() {
+        for text in ["max = ", "maximum = 9", "max = 2", "max = nan", "request = \"limit-7\"", "max = inf"] {
+            let desk_folder = tempfile::tempdir().unwrap();
+            let desk = desk(desk_folder.path(), Some("limit-1"));
+            std::fs::write(desk_folder.path().join("approve"), text).unwrap();
+            assert_eq!(desk.decide(&request(1)).await.decision, LimitDecision::TimedOut, "{text}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_from_before_the_request_counts_only_for_a_resumed_one() {
+        for (resumed, expected) in
+            [(Some("limit-1"), LimitDecision::Approved { max: 6.0 }), (None, LimitDecision::TimedOut)]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("approve"), "").unwrap();
+            assert_eq!(desk(folder.path(), resumed).decide(&request(1)).await.decision, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_decision_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let desk = desk(folder.path(), None);
+        let request = request(1);
+        let answer = async {
+            while desk.pending().is_none() {
+                tokio::task::yield_now().await;
+            }
+            let too_low = LimitDecision::Approved { max: 3.0 };
+            assert!(matches!(desk.answer("limit-1", too_low, "a"), Err(LimitDecisionError::NotRaised { .. })));
+            assert!(matches!(
+                desk.answer("limit-2", LimitDecision::TimedOut, "a"),
+                Err(LimitDecisionError::NotOpen { .. })
+            ));
+            desk.answer("limit-1", LimitDecision::Approved { max: 4.0 }, "a").unwrap();
+            let late = desk.answer("limit-1", LimitDecision::Denied { reason: String::new() }, "b");
+            assert_eq!(late, Err(LimitDecisionError::NotOpen { id: "limit-1".into() }));
+        };
+        let (decided, ()) = tokio::join!(desk.decide(&request), answer);
+        assert_eq!(decided, LimitAnswer { decision: LimitDecision::Approved { max: 4.0 }, by: "a".into() });
+        assert_eq!(desk.pending(), None);
+    }
+}
