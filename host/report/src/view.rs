@@ -7,7 +7,7 @@ mod tool;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use turn::transcript::{Author, Spoken};
+use turn::transcript::{Author, MessagePayload};
 
 pub(crate) use self::lines::{callbacks, step_line, turn_line};
 use crate::diff::Chunk;
@@ -203,7 +203,7 @@ fn sent(sent: &Sent) -> Option<View<'_>> {
     Some(view.with(if message.role == "system" { Block::new("text", text).folded() } else { Block::new("", text) }))
 }
 
-fn author(message: &Spoken) -> String {
+fn author(message: &MessagePayload) -> String {
     match &message.author {
         None | Some(Author::User) => "the user".to_owned(),
         Some(Author::Model) => "the model".to_owned(),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flow::{Event, EventKind, RunPosition, SessionId};
-use tidegate_store::{FileJournal, Record, RecordAll, TranscriptStore};
+use tidegate_store::{FileJournal, JsonRecord, RecordAll, TranscriptStore};
 use turn::SystemClock;
 use turn::ports::Journal as _;
 
@@ -247,7 +247,7 @@ fn reopen(store: &TranscriptStore) {
         println!("reading the file and counting its {lines} lines: {time:?}, {:.0} MB/s", rate(time));
     }
     let start = Instant::now();
-    let count = store.read(&SessionId::new("large")).unwrap().records::<Record>().count();
+    let count = store.read(&SessionId::new("large")).unwrap().records::<JsonRecord>().count();
     println!("reading {count} records as JSON: {:.0} MB/s", rate(start.elapsed()));
     let start = Instant::now();
     store.list().unwrap();

@@ -66,7 +66,7 @@ pub use options::StoreOptions;
 #[cfg(feature = "redis")]
 pub use redis_store::{RedisOptions, RedisStore};
 pub use transcript::{
-    DroppedLine, Entry, EventFilter, EventPolicy, FileJournal, ForkedFrom, LastRecord, OpenedTranscript, Record,
+    DroppedLine, Entry, EventFilter, EventPolicy, FileJournal, ForkedFrom, JsonRecord, LastRecord, OpenedTranscript,
     RecordAll, Records, Repair, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore,
     TranscriptSummary,
 };

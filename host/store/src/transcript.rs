@@ -35,7 +35,7 @@ use flow::SessionId;
 use turn::ports::Clock;
 
 pub use error::TranscriptError;
-pub use format::{ForkedFrom, Record, TranscriptHeader};
+pub use format::{ForkedFrom, JsonRecord, TranscriptHeader};
 pub use journal::FileJournal;
 pub use list::{LastRecord, TranscriptList, TranscriptSummary};
 pub use policy::{EventFilter, EventPolicy, RecordAll};
@@ -52,7 +52,7 @@ use file::OpenFile;
 /// ```
 /// use std::sync::Arc;
 /// use flow::{Event, EventKind, RunPosition, SessionId};
-/// use tidegate_store::{Record, RecordAll, StoreOptions, TranscriptStore};
+/// use tidegate_store::{JsonRecord, RecordAll, StoreOptions, TranscriptStore};
 /// use turn::ports::{Clock, Journal};
 ///
 /// # let folder = tempfile::tempdir()?;
@@ -67,7 +67,7 @@ use file::OpenFile;
 /// # Ok::<(), turn::ports::JournalError>(())
 /// # })?;
 ///
-/// for entry in store.read(&session)?.records::<Record>() {
+/// for entry in store.read(&session)?.records::<JsonRecord>() {
 ///     assert_eq!(entry?.record["type"], "turn_start");
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())

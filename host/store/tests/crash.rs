@@ -15,7 +15,7 @@ use support::{PATIENCE, Writer, left_by_a_killed_writer, open_when_free};
 use tidegate_kit::Random;
 use tidegate_servers::RedisServer;
 use tidegate_store::{
-    DiskStore, Record, RecordAll, RedisOptions, RedisStore, StoreOptions, TranscriptError, TranscriptStore,
+    DiskStore, JsonRecord, RecordAll, RedisOptions, RedisStore, StoreOptions, TranscriptError, TranscriptStore,
 };
 use turn::SystemClock;
 use turn::ports::{Journal as _, JournalError, StateStore};
@@ -129,10 +129,10 @@ impl Recorded {
         };
         opened.journal.close().await.unwrap();
         let mut next = 0;
-        for entry in store.read(&id).unwrap().records::<Record>() {
+        for entry in store.read(&id).unwrap().records::<JsonRecord>() {
             let record = entry.unwrap().record;
             // The queue of a writer that waits that often is never full.
-            assert_eq!((&record["event"], &record["dropped"]), (&next.into(), &Record::Null), "{record}");
+            assert_eq!((&record["event"], &record["dropped"]), (&next.into(), &JsonRecord::Null), "{record}");
             let payload = &record["payload"];
             let text = payload["message"].as_str().or(payload["text"].as_str());
             assert_eq!(text, Some(next.to_string().repeat(next as usize % 97 + 1).as_str()));

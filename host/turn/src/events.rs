@@ -30,7 +30,7 @@ struct Shared {
     /// Number of the next event.
     seq: AtomicU64,
     /// Those who get the next event, as of the last; while there are none, an event takes no lock.
-    heard: AtomicUsize,
+    listeners: AtomicUsize,
     state: Mutex<State>,
     clock: Arc<dyn Clock>,
 }
@@ -96,7 +96,12 @@ impl std::fmt::Debug for Hub {
 impl Hub {
     /// A hub whose first event has number 0.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(Shared { seq: AtomicU64::new(0), heard: AtomicUsize::new(0), state: Mutex::default(), clock }))
+        Self(Arc::new(Shared {
+            seq: AtomicU64::new(0),
+            listeners: AtomicUsize::new(0),
+            state: Mutex::default(),
+            clock,
+        }))
     }
 
     /// Subscribes to everything emitted from now on.
@@ -120,7 +125,7 @@ impl Hub {
         }
         // What waits for the disk was emitted before.
         state.subscribers.push((Arc::downgrade(queue), self.0.seq.load(Ordering::SeqCst)));
-        self.0.heard.store(state.heard(), Ordering::SeqCst);
+        self.0.listeners.store(state.listeners(), Ordering::SeqCst);
     }
 
     /// Calls `observer` with every event from now on, under the lock that orders events: it must be quick, and must not use
@@ -129,7 +134,7 @@ impl Hub {
         let mut state = self.0.lock();
         if !state.closed {
             state.observers.push(Box::new(observer));
-            self.0.heard.store(state.heard(), Ordering::SeqCst);
+            self.0.listeners.store(state.listeners(), Ordering::SeqCst);
         }
     }
 
@@ -145,7 +150,7 @@ impl Hub {
         journal.watch(Box::new(move |progress| shared.progressed(progress)));
         let mut state = self.0.lock();
         state.journal = Some(journal);
-        self.0.heard.store(state.heard(), Ordering::SeqCst);
+        self.0.listeners.store(state.listeners(), Ordering::SeqCst);
     }
 
     /// Sets where in the run the next events are.
@@ -211,13 +216,13 @@ impl Shared {
         if state.closed && state.held.is_empty() {
             state.end();
         }
-        self.heard.store(state.heard(), Ordering::SeqCst);
+        self.listeners.store(state.listeners(), Ordering::SeqCst);
     }
 }
 
 impl State {
     /// Those who get the next event.
-    fn heard(&self) -> usize {
+    fn listeners(&self) -> usize {
         self.subscribers.len() + self.observers.len() + usize::from(self.journal.is_some())
     }
 
@@ -235,7 +240,7 @@ impl State {
 
 impl EventSink for Hub {
     fn emit(&self, kind: EventKind) {
-        if self.0.heard.load(Ordering::SeqCst) == 0 {
+        if self.0.listeners.load(Ordering::SeqCst) == 0 {
             self.0.seq.fetch_add(1, Ordering::SeqCst);
             return;
         }
@@ -251,7 +256,7 @@ impl EventSink for Hub {
         } else {
             state.deliver(&event);
         }
-        self.0.heard.store(state.heard(), Ordering::SeqCst);
+        self.0.listeners.store(state.listeners(), Ordering::SeqCst);
     }
 }
 

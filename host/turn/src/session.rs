@@ -407,7 +407,7 @@ impl Session {
     }
 
     /// Adds a message to the conversation that the model reads from the next request on.
-    pub(crate) fn hear(&self, message: impl Into<Arc<Message>>) {
+    pub(crate) fn add_message(&self, message: impl Into<Arc<Message>>) {
         let message = message.into();
         self.hub.emit(EventKind::CognitionIn { message: Arc::clone(&message) });
         self.history.push(message);

@@ -27,7 +27,7 @@ pub(crate) struct Runner<'a> {
 }
 
 /// The effect of stream rules on a call.
-pub(crate) struct Beside {
+pub(crate) struct CallEffects {
     /// The call does not run; this is its result.
     pub(crate) refusal: Option<String>,
     /// This text precedes its result.
@@ -36,16 +36,16 @@ pub(crate) struct Beside {
 
 impl Runner<'_> {
     /// Runs one call. A call that never runs has a result, with the reason, and no `tool_call_start`.
-    pub(crate) async fn run(&self, call: &ToolCall, beside: Beside) -> ToolResult {
+    pub(crate) async fn run(&self, call: &ToolCall, effects: CallEffects) -> ToolResult {
         let mut stage = spans::tool(call);
-        let (result, error) = self.answer(call, beside).instrument(stage.span()).await;
+        let (result, error) = self.answer(call, effects).instrument(stage.span()).await;
         stage.end(if error.is_some() { "error" } else { "ok" }, error);
         result
     }
 
     /// The result of a call, and of what kind its error is.
-    async fn answer(&self, call: &ToolCall, beside: Beside) -> (ToolResult, Option<&'static str>) {
-        let Beside { refusal, reminder } = beside;
+    async fn answer(&self, call: &ToolCall, effects: CallEffects) -> (ToolResult, Option<&'static str>) {
+        let CallEffects { refusal, reminder } = effects;
         let mut times = Times::default();
         let (output, error) = match refusal {
             Some(reminder) => Refusal { kind: "blocked", reason: reminder }.into_output(),

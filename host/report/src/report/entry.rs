@@ -47,9 +47,9 @@ pub struct Entry {
 #[non_exhaustive]
 pub enum What {
     /// The user wrote something.
-    Input(record::Spoken),
+    Input(record::MessagePayload),
     /// A message arrived while the turn was running.
-    Steering(record::Spoken),
+    Steering(record::MessagePayload),
     /// A message joined the conversation.
     Sent(Sent),
     /// A hidden message of the host to the model.
@@ -103,7 +103,7 @@ pub enum What {
 #[non_exhaustive]
 pub struct Sent {
     /// The message as the model reads it.
-    pub message: record::Spoken,
+    pub message: record::MessagePayload,
     /// It is an input of this turn that nothing changed.
     pub unchanged: bool,
 }

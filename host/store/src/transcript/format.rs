@@ -12,7 +12,7 @@ const FORMAT: &str = "tidegate-transcript";
 const VERSION: u64 = 1;
 
 /// A record as JSON: the fields of [`turn::transcript::record`], and `event` and `dropped`.
-pub type Record = serde_json::Value;
+pub type JsonRecord = serde_json::Value;
 
 /// The first line of a transcript. Unknown keys are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use flow::SessionId;
 
 use super::error::{TranscriptError, failed, unusable};
-use super::format::{Record, TranscriptHeader, head};
+use super::format::{JsonRecord, TranscriptHeader, head};
 use super::{TranscriptStore, file, is_plain};
 use crate::lock::LockFile;
 
@@ -151,7 +151,7 @@ impl TranscriptStore {
     /// The title and the workspace of a session, from its first records.
     fn start(&self, id: &SessionId) -> Result<(Option<String>, Option<String>), TranscriptError> {
         let mut workspace = None;
-        for entry in self.read(id)?.records::<Record>().take(TITLE_WITHIN) {
+        for entry in self.read(id)?.records::<JsonRecord>().take(TITLE_WITHIN) {
             let record = entry?.record;
             if record["type"] == "thread_started" {
                 workspace = record["payload"]["workspace"].as_str().filter(|path| !path.is_empty()).map(str::to_owned);
@@ -173,7 +173,7 @@ impl TranscriptSummary {
 }
 
 /// The text that a user wrote, if this is its record.
-fn input(record: &Record) -> Option<&str> {
+fn input(record: &JsonRecord) -> Option<&str> {
     let payload = &record["payload"];
     let is_input = match record["type"].as_str()? {
         "input_received" => true,

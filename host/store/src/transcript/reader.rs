@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::{TranscriptError, failed, invalid, unusable};
 use super::file;
-use super::format::{Record, TranscriptHeader, head};
+use super::format::{JsonRecord, TranscriptHeader, head};
 use super::lines::Lines;
 
 /// How often a reader that follows a transcript looks for more.
@@ -80,7 +80,7 @@ impl TranscriptReader {
         &self.header
     }
 
-    /// Returns the records, as [`Record`] or as any type that can be read from JSON. A last line that is not complete yet is left out.
+    /// Returns the records, as [`JsonRecord`] or as any type that can be read from JSON. A last line that is not complete yet is left out.
     pub fn records<T: DeserializeOwned>(self) -> Records<T> {
         Records { parts: self.parts, at: 0, unread: 0, failed: false, as_type: PhantomData }
     }
@@ -89,7 +89,7 @@ impl TranscriptReader {
 /// A record and where it is.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Entry<T = Record> {
+pub struct Entry<T = JsonRecord> {
     /// The transcript that contains it: that of the thread, or of a parent.
     pub path: Arc<Path>,
     /// Its line there, from 1; the header is line 1.
@@ -104,7 +104,7 @@ pub struct Entry<T = Record> {
 
 /// The records of a thread in order. It ends after an error.
 #[derive(Debug)]
-pub struct Records<T = Record> {
+pub struct Records<T = JsonRecord> {
     parts: Vec<Part>,
     /// The part that is read.
     at: usize,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use flow::{Event, EventKind, Message, RunPosition, SessionId, TurnStatus};
 use tidegate_kit::Still;
-use tidegate_store::{OpenedTranscript, Record, RecordAll, TranscriptError, TranscriptStore};
+use tidegate_store::{JsonRecord, OpenedTranscript, RecordAll, TranscriptError, TranscriptStore};
 use turn::ports::Journal as _;
 
 /// A store in a folder of its own.
@@ -80,8 +80,8 @@ impl Place {
         opened.journal.close().await.unwrap();
     }
 
-    fn records(&self, session: &str) -> Vec<Record> {
-        let entries = self.store.read(&id(session)).unwrap().records::<Record>();
+    fn records(&self, session: &str) -> Vec<JsonRecord> {
+        let entries = self.store.read(&id(session)).unwrap().records::<JsonRecord>();
         entries.map(|entry| entry.unwrap().record).collect()
     }
 
@@ -90,7 +90,7 @@ impl Place {
         let records = self.records(session);
         assert!(records.iter().enumerate().all(|(number, record)| record["seq"] == number), "{records:?}");
         let listed =
-            |record: &Record| format!("{}/{}/{}", record["seq"], record["event"], record["type"].as_str().unwrap());
+            |record: &JsonRecord| format!("{}/{}/{}", record["seq"], record["event"], record["type"].as_str().unwrap());
         records.iter().map(listed).collect()
     }
 

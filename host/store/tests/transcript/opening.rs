@@ -76,7 +76,7 @@ async fn case_12_a_second_writer_is_refused_with_the_name_of_the_first_and_can_r
     let other = place.other();
     let refused = error(other.open(&id("a"), Arc::new(RecordAll)));
     assert_eq!(refused, JournalError::Locked { by: "first process".to_owned() }.into());
-    assert_eq!(other.read(&id("a")).unwrap().records::<tidegate_store::Record>().count(), 5);
+    assert_eq!(other.read(&id("a")).unwrap().records::<tidegate_store::JsonRecord>().count(), 5);
     assert_eq!(other.list().unwrap().sessions[0].owner.as_deref(), Some("first process"));
     for refused in [error(other.repair(&id("a"))), error(other.remove(&id("a")))] {
         assert!(matches!(refused, TranscriptError::Journal(JournalError::Locked { .. })), "{refused}");
@@ -94,7 +94,7 @@ async fn a_last_line_that_is_cut_anywhere_is_removed_and_reported() {
     for cut in last..whole.len() {
         fs::write(place.path("a"), &whole[..cut]).unwrap();
         let before = place.store.read(&id("a")).unwrap();
-        let mut records = before.records::<tidegate_store::Record>();
+        let mut records = before.records::<tidegate_store::JsonRecord>();
         assert_eq!(records.by_ref().filter(Result::is_ok).count(), 9, "a reader leaves it out");
         assert_eq!(records.unread_bytes(), (cut - last) as u64);
 
@@ -128,7 +128,7 @@ async fn a_damaged_line_is_refused_with_its_number_and_left_as_it_is() {
         let damaged = [lines.join(&b'\n'), b"\n".to_vec()].concat();
         fs::write(place.path("a"), &damaged).unwrap();
         let opening = error(place.try_open("a"));
-        let reading = place.store.read(&id("a")).unwrap().records::<tidegate_store::Record>();
+        let reading = place.store.read(&id("a")).unwrap().records::<tidegate_store::JsonRecord>();
         let reading = reading.filter_map(Result::err).collect::<Vec<_>>();
         assert_eq!(reading, std::slice::from_ref(&opening), "it ends after an error");
         let TranscriptError::Journal(JournalError::Invalid { path, line, reason: found }) = &opening else {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tidegate_store::{Record, TranscriptError};
+use tidegate_store::{JsonRecord, TranscriptError};
 use turn::ports::Journal as _;
 
 use crate::{Place, error, id, turn};
@@ -16,7 +16,7 @@ use crate::{Place, error, id, turn};
 async fn records_have_what_the_event_has_and_where_they_are() {
     let place = Place::new();
     place.add_turns("a", 1..=1).await;
-    let entries: Vec<_> = place.store.read(&id("a")).unwrap().records::<Record>().map(Result::unwrap).collect();
+    let entries: Vec<_> = place.store.read(&id("a")).unwrap().records::<JsonRecord>().map(Result::unwrap).collect();
     let record = json!({
         "seq": 2, "event": 2, "ts": 1002, "thread_id": "a", "turn": 1, "step": 1, "attempt": 1,
         "type": "cognition_out_delta", "payload": {"text": "answer 1, part ä😀", "chunk_index": 0},
@@ -40,7 +40,7 @@ async fn a_follower_gets_every_record_while_another_process_writes_and_ends_when
     let (ends, other) = (Arc::new(AtomicBool::new(false)), place.other());
     let until = Arc::clone(&ends);
     let follower = std::thread::spawn(move || {
-        let records = other.read(&id("a")).unwrap().records::<Record>();
+        let records = other.read(&id("a")).unwrap().records::<JsonRecord>();
         // It is told to end when all is written, and it looks once more after that.
         let mut last = false;
         let goes_on = || !std::mem::replace(&mut last, until.load(Ordering::SeqCst));
@@ -80,7 +80,7 @@ async fn a_follower_waits_for_the_rest_of_a_line_and_notices_a_replaced_file() {
         |bytes: &[u8]| fs::OpenOptions::new().append(true).open(place.path("a")).unwrap().write_all(bytes).unwrap();
     append(&line[..10]);
     let mut asked = 0;
-    let follower = place.store.read(&id("a")).unwrap().records::<Record>().follow(|| {
+    let follower = place.store.read(&id("a")).unwrap().records::<JsonRecord>().follow(|| {
         asked += 1;
         match asked {
             // A writer died there; the next owner cuts the line and writes its own.

@@ -29,7 +29,7 @@ impl Turn<'_> {
         let reported = session.frame.around_input(&mut messages, &facts);
         self.report_additions(reported);
         for message in messages {
-            self.session.hear(message);
+            self.session.add_message(message);
         }
     }
 

@@ -9,7 +9,7 @@ use super::interrupt::Injection;
 use super::{Phase, Stop, Turn, checkpoint};
 use crate::history::settled;
 use crate::ports::EventSink;
-use crate::tools::{Beside, Runner};
+use crate::tools::{CallEffects, Runner};
 
 impl Turn<'_> {
     /// Runs the calls in the order that the tools suggest, each to its end. Their results stay in the order of the calls.
@@ -29,15 +29,15 @@ impl Turn<'_> {
                 session: &session.parts.id,
                 place: self.place,
             };
-            let beside = Beside {
+            let effects = CallEffects {
                 refusal: (!notes.refusals.is_empty()).then(|| session.rules.reminder(&notes.refusals)),
                 reminder: (!notes.reminders.is_empty()).then(|| session.rules.tool_reminder(&notes.reminders)),
             };
-            let result = runner.run(call, beside).await;
+            let result = runner.run(call, effects).await;
             self.session.rules.release(&notes.unread());
             for (found, action) in [(notes.violations(), Action::Block), (notes.reminders, Action::Remind)] {
                 if !found.is_empty() {
-                    self.mark_injected(Injection::beside(found, action));
+                    self.mark_injected(Injection::of_call(found, action));
                 }
             }
             if let Phase::Calling { results, .. } = &mut self.phase {
@@ -86,7 +86,7 @@ impl Turn<'_> {
         }
         checkpoint(self.cancel).await;
         let reminder = self.session.rules.tool_reminder(&matches);
-        self.inject(reminder, Injection::beside(matches, Action::Remind));
+        self.inject(reminder, Injection::of_call(matches, Action::Remind));
         true
     }
 }

@@ -28,7 +28,7 @@ const CONTINUES: &str = "\n\nYour answer up to the violation has been kept. Cont
 const CALLS_DROPPED: &str = "\n\nThe tool calls of that answer were not run. Make them again if they are still needed.";
 
 /// The message to a model that turned out not to continue from the start of an answer.
-const TOLD_LATE: &str = "The start of your answer has been kept. Continue from there without repeating it.";
+const KEPT_AS_MESSAGE: &str = "The start of your answer has been kept. Continue from there without repeating it.";
 
 /// The message to such a model where the user has seen nothing of the start: a continuation would be without it.
 const LOST: &str = "Your partial answer was discarded. Start your answer again.";
@@ -73,7 +73,7 @@ pub(super) struct Injection {
 
 impl Injection {
     /// Reminders that stopped nothing.
-    pub(super) fn beside(found: Vec<RuleMatch>, action: Action) -> Self {
+    pub(super) fn of_call(found: Vec<RuleMatch>, action: Action) -> Self {
         let found = found.into_iter().map(|found| (found, action)).collect();
         Self { found, discarded_bytes: 0, tokens: (0, false) }
     }
@@ -261,8 +261,8 @@ impl Turn<'_> {
         self.beginning = Beginning::Kept { shown };
         (self.attempt, self.phase) = (Attempt::default(), Phase::Between);
         if let Some(message) = Answer::partial_message(text) {
-            self.session.hear(message);
-            self.session.inform("answer-kept", TOLD_LATE.to_owned());
+            self.session.add_message(message);
+            self.session.inform("answer-kept", KEPT_AS_MESSAGE.to_owned());
         }
         Ok(())
     }

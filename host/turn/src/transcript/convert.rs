@@ -50,7 +50,7 @@ impl Body {
                 Self::ThreadCancelled(payload::ThreadCancelled { cancelled_by: by.clone() })
             }
             Kind::TurnStart => Self::TurnStart(payload::Empty {}),
-            Kind::InputReceived { message } => Self::InputReceived(spoken(message)),
+            Kind::InputReceived { message } => Self::InputReceived(message_payload(message)),
             Kind::TurnFinish { status } => Self::TurnFinish(finished(status)),
             Kind::StepStart { number } => Self::StepStart(payload::StepStart { turn_number: *number }),
             Kind::StepFinish { usage, spend, end, context_tokens } => Self::StepFinish(payload::StepFinish {
@@ -61,7 +61,7 @@ impl Body {
                 finish_reason: finish_reason(end).to_owned(),
                 stop_reason: if let StepEnd::Answered(stop) = end { Some(stop.as_str().to_owned()) } else { None },
             }),
-            Kind::CognitionIn { message } => Self::CognitionIn(spoken(message)),
+            Kind::CognitionIn { message } => Self::CognitionIn(message_payload(message)),
             Kind::CognitionOut { text, model, author, shown, partial, retained, blocks, annotations, rewrites } => {
                 let (word, bytes) = self::retained(*retained);
                 let partial_bytes = |bytes: fn(&Partial) -> u64| partial.as_ref().map(bytes);
@@ -228,7 +228,7 @@ impl Body {
             Kind::RulesReloaded { active, notices } => {
                 Self::RulesReloaded(payload::RulesReloaded { active: *active as u64, notices: notices.clone() })
             }
-            Kind::SteeringMessage { role, text } => Self::SteeringMessage(payload::Spoken {
+            Kind::SteeringMessage { role, text } => Self::SteeringMessage(payload::MessagePayload {
                 text: text.clone(),
                 role: role.as_str().to_owned(),
                 hidden: false,
@@ -363,14 +363,14 @@ fn listed<T, R>(all: &[T], one: impl Fn(&T) -> R) -> Option<Vec<R>> {
 }
 
 /// A message that is mostly one text. The blocks of a system prompt are joined with blank lines, as they are read.
-fn spoken(message: &Message) -> payload::Spoken {
+fn message_payload(message: &Message) -> payload::MessagePayload {
     let texts: Vec<&str> = message
         .parts
         .iter()
         .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None })
         .collect();
     let plain = message.parts.len() == 1 && texts.len() == 1;
-    payload::Spoken {
+    payload::MessagePayload {
         text: texts.join(if message.role == Role::System { "\n\n" } else { "" }),
         role: message.role.as_str().to_owned(),
         hidden: message.hidden,

@@ -175,7 +175,7 @@ payloads! {
     }
 
     /// The payload of `input_received`, `cognition_in` and `steering_message`.
-    Spoken {
+    MessagePayload {
         /// The text, joined.
         text: String,
         /// `system`, `user`, `assistant` or `tool`.

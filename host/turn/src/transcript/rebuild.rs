@@ -9,7 +9,7 @@ use flow::{CallId, Limit, Message, Origin, Role, Spend, SuspendReason, ToolResul
 
 use super::message::role;
 use super::spent::Spending;
-use super::{Body, CognitionOut, Record, Spoken, Tokens, ToolCallResult, kept_rules};
+use super::{Body, CognitionOut, MessagePayload, Record, Tokens, ToolCallResult, kept_rules};
 use crate::attempt::Answer;
 use crate::budget::Spent;
 use crate::history::settled;
@@ -117,7 +117,7 @@ impl Rebuild {
                 self.settle();
                 self.resumed.steps = start.turn_number;
             }
-            Body::CognitionIn(spoken) => self.spoken(spoken).map_err(wrong)?,
+            Body::CognitionIn(message) => self.message(message).map_err(wrong)?,
             Body::CustomMessage(custom) => {
                 let message = Message::text(Role::User, Origin::Host, custom.text.clone());
                 self.push(Message { hidden: custom.hidden, ..message });
@@ -195,20 +195,20 @@ impl Rebuild {
         }
     }
 
-    fn spoken(&mut self, spoken: &Spoken) -> Result<(), &'static str> {
-        let role = role(&spoken.role)?;
-        let parts = spoken.parts.iter().flatten();
+    fn message(&mut self, payload: &MessagePayload) -> Result<(), &'static str> {
+        let role = role(&payload.role)?;
+        let parts = payload.parts.iter().flatten();
         if role == Role::System {
             let texts: Vec<String> = parts
                 .filter_map(|part| if let super::PartRecord::Text { text } = part { Some(text.clone()) } else { None })
                 .collect();
-            self.resumed.system = if spoken.parts.is_none() { vec![spoken.text.clone()] } else { texts };
+            self.resumed.system = if payload.parts.is_none() { vec![payload.text.clone()] } else { texts };
             return Ok(());
         }
-        let origin = spoken.author.as_ref().map_or(Ok(Origin::User), super::Author::origin)?;
-        let mut message = Message::text(role, origin, spoken.text.clone());
-        message.hidden = spoken.hidden;
-        if spoken.parts.is_some() {
+        let origin = payload.author.as_ref().map_or(Ok(Origin::User), super::Author::origin)?;
+        let mut message = Message::text(role, origin, payload.text.clone());
+        message.hidden = payload.hidden;
+        if payload.parts.is_some() {
             message.parts = parts.map(super::PartRecord::part).collect();
         }
         if role == Role::Assistant {
