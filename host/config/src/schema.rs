@@ -79,33 +79,13 @@ impl TypedFile for ThreadLimitsFile {
 /// The schema of one type. Draft 7 is what TOML editors read without trouble.
 fn of<T: JsonSchema>() -> Schema {
     let mut schema = SchemaSettings::draft07().for_deserialize().into_generator().into_root_schema_for::<T>();
-    RecursiveTransform(without_null).transform(&mut schema);
+    // TOML has no null: a key that is not needed is left out.
+    RecursiveTransform(flow::schema::without_null).transform(&mut schema);
     // A rule file is named by its file name and has its body below; in a manifest both are keys.
     if let Some(rule) = schema.pointer_mut("/definitions/RuleSpec").and_then(Value::as_object_mut) {
         rule.insert("required".to_owned(), serde_json::json!(["name", "body"]));
     }
     schema
-}
-
-/// TOML has no null: a key that is not needed is left out.
-fn without_null(schema: &mut Schema) {
-    if let Some(Value::Array(types)) = schema.get_mut("type") {
-        types.retain(|word| word != "null");
-        if let [one] = types.as_slice() {
-            let one = one.clone();
-            schema.insert("type".to_owned(), one);
-        }
-    }
-    if schema.get("default").is_some_and(Value::is_null) {
-        schema.remove("default");
-    }
-    if let Some(Value::Array(branches)) = schema.get_mut("anyOf") {
-        branches.retain(|branch| branch.get("type").is_none_or(|word| word != "null"));
-        if let [_] = branches.as_slice() {
-            let branches = schema.remove("anyOf").unwrap_or_default();
-            schema.insert("allOf".to_owned(), branches);
-        }
-    }
 }
 
 fn text(schema: &Schema) -> String {

@@ -22,6 +22,8 @@ mod prompt;
 mod provided;
 mod retry;
 mod rule_origin;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod segment;
 mod stream;
 mod tag_pattern;

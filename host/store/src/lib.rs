@@ -65,6 +65,8 @@ pub use memory::MemoryStore;
 pub use options::StoreOptions;
 #[cfg(feature = "redis")]
 pub use redis_store::{RedisOptions, RedisStore};
+#[cfg(feature = "schema")]
+pub use transcript::transcript_schema;
 pub use transcript::{
     DroppedLine, Entry, EventFilter, EventPolicy, FileJournal, ForkedFrom, JsonRecord, LastRecord, OpenedTranscript,
     RecordAll, Records, Repair, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore,

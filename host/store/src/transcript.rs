@@ -25,6 +25,8 @@ mod policy;
 mod queue;
 mod reader;
 mod repair;
+#[cfg(feature = "schema")]
+mod schema;
 mod writer;
 
 use std::fmt;
@@ -41,6 +43,8 @@ pub use list::{LastRecord, TranscriptList, TranscriptSummary};
 pub use policy::{EventFilter, EventPolicy, RecordAll};
 pub use reader::{Entry, Records, TranscriptReader};
 pub use repair::{DroppedLine, Repair};
+#[cfg(feature = "schema")]
+pub use schema::transcript_schema;
 
 use crate::names::encoded;
 use appender::Appender;

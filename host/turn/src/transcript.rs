@@ -34,6 +34,7 @@ pub struct Record {
     pub event: Option<u64>,
     /// In a transcript: how many droppable events were lost since the record before this one, because they came too fast.
     #[serde(skip_serializing_if = "is_zero")]
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub dropped: u64,
     /// Milliseconds since 1970-01-01 UTC.
     pub ts: u64,
@@ -107,6 +108,8 @@ macro_rules! bodies {
             #[serde(untagged)]
             Unknown {
                 /// The name of the type.
+                // A known type with a payload of another shape is not valid.
+                #[cfg_attr(feature = "schema", schemars(extend("not" = {"enum": Self::TYPES})))]
                 r#type: String,
                 /// Its payload, as it is in the record.
                 payload: Value,

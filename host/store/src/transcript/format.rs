@@ -16,9 +16,14 @@ pub type JsonRecord = serde_json::Value;
 
 /// The first line of a transcript. Unknown keys are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TranscriptHeader {
+    /// The name of the format.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = FORMAT)))]
     format: String,
+    /// The version of the format.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
     version: u64,
     /// The id of the session.
     pub thread_id: String,
@@ -31,6 +36,7 @@ pub struct TranscriptHeader {
 
 /// The records that a fork shares with its parent: those up to the end of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ForkedFrom {
     /// The id of the parent.
