@@ -10,11 +10,8 @@ use flow::{
     StreamKind, TagAnswer, TagPattern, TextAnswer, TextUnit, Usage,
 };
 use rules::{ContextMode, RuleSet};
-use serde_json::{Value, json};
+use serde_json::json;
 use tidegate_kit::{Plugin, Scene, Script, ScriptedModel, blocks, calls, drain, pieces, rule_set, say, tool};
-
-/// When the sessions began, in milliseconds since 1970.
-const BEGAN: u64 = 1_795_420_271_000;
 
 /// An answer whose chunks take time, with the tokens that the provider counts.
 fn slowly(parts: &[(StreamKind, &str)], reason: StopReason) -> Script {
@@ -41,21 +38,7 @@ async fn recorded(name: &str, scene: Scene) {
     let Scene { session, mut events, past: mut all, .. } = scene;
     session.close().await;
     all.extend(drain(&mut events));
-    let header = json!({"format": "tidegate-transcript", "version": 1, "thread_id": name, "created_ms": BEGAN});
-    let mut text = format!("{header}\n");
-    for (seq, event) in all.iter().enumerate() {
-        let mut record = turn::transcript::record(event, name);
-        record["seq"] = json!(seq);
-        record["ts"] = json!(BEGAN + event.at_ms);
-        if let Some(time) = record["payload"].get_mut("duration_us") {
-            *time = json!(100.0 * (1 + seq % 7) as f64);
-        }
-        if record["type"] == "thread_started" {
-            record["payload"]["session_id"] = Value::from(name);
-        }
-        text.push_str(&format!("{record}\n"));
-    }
-    support::same(&format!("{name}.jsonl"), &text);
+    support::recorded(name, &all);
 }
 
 fn guards() -> Arc<RuleSet> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use flow::{
     CallFailure, Callback, CallbackKind, FailureCause, InputAnswer, Message, ModelOutput, NoAnswer, OutputAnswer,
@@ -35,6 +36,8 @@ pub struct Plugin {
     pub yields: bool,
     /// The state that conditions read, by key; `None`: it cannot be read.
     pub state: Option<KeptState>,
+    /// Its state cannot be saved at the end of the session, for this reason.
+    pub unsaved: Option<&'static str>,
 }
 
 #[derive(Clone, Default)]
@@ -152,6 +155,15 @@ impl Extensions for Plugins {
 
     fn ttsr_triggered<'a>(&'a self, plugin: usize, event: &'a TtsrEvent) -> BoxFuture<'a, Result<(), NoAnswer>> {
         self.call(plugin, CallbackKind::TtsrTriggered, self.0[plugin].ttsr.as_ref(), event.clone(), ())
+    }
+
+    fn close(&self, _: Duration) -> BoxFuture<'_, Result<(), StateError>> {
+        let unsaved = self.0.iter().find_map(|plugin| plugin.unsaved);
+        let away = |why: &str| StateError::Unavailable {
+            place: "the store of the test".to_owned(),
+            cause: Arc::new(std::io::Error::other(why.to_owned())),
+        };
+        Box::pin(std::future::ready(unsaved.map_or(Ok(()), |why| Err(away(why)))))
     }
 
     fn state_value(&self, plugin: usize, key: &str) -> Result<Option<Vec<u8>>, String> {

@@ -6,8 +6,13 @@ pub(crate) mod page;
 
 use std::path::{Path, PathBuf};
 
+use flow::Event;
+use serde_json::json;
 use tidegate_report::Report;
 use turn::transcript::Record;
+
+/// When the sessions began, in milliseconds since 1970.
+const BEGAN: u64 = 1_795_420_271_000;
 
 /// The folder of the transcripts.
 pub(crate) fn folder() -> PathBuf {
@@ -35,6 +40,26 @@ pub(crate) fn records(name: &str) -> Vec<Record> {
 /// The report of a transcript.
 pub(crate) fn report(name: &str) -> Report {
     Report::of(records(name).into_iter())
+}
+
+/// Compares the transcript of these events with its file. Only the durations of callbacks are replaced.
+pub(crate) fn recorded(name: &str, events: &[Event]) {
+    let header = json!({"format": "tidegate-transcript", "version": 1, "thread_id": name, "created_ms": BEGAN});
+    let mut text = format!("{header}\n");
+    for (seq, event) in events.iter().enumerate() {
+        let mut record = turn::transcript::record(event, name);
+        record["seq"] = json!(seq);
+        record["event"] = json!(event.seq);
+        record["ts"] = json!(BEGAN + event.at_ms);
+        if let Some(time) = record["payload"].get_mut("duration_us") {
+            *time = json!(100.0 * (1 + seq % 7) as f64);
+        }
+        if record["type"] == "thread_started" {
+            record["payload"]["session_id"] = json!(name);
+        }
+        text.push_str(&format!("{record}\n"));
+    }
+    same(&format!("{name}.jsonl"), &text);
 }
 
 /// Compares a file of the corpus with what it should be, or writes it.

@@ -37,7 +37,7 @@ use turn::ports::Durability;
 use self::counted::Counted;
 use self::milestones::Milestones;
 use self::throttle::Throttle;
-pub use self::validator::{InvalidSchema, Problem, Validator, Violation};
+pub use self::validator::{InvalidSchema, OnViolation, Problem, Validator, Violation};
 use crate::transcript::{EventFilter, EventPolicy};
 
 /// The catalogue of one session, for its journal.
@@ -45,6 +45,7 @@ use crate::transcript::{EventFilter, EventPolicy};
 pub struct EmissionPolicy {
     catalogue: Arc<EventCatalogue>,
     validator: Arc<OnceLock<Option<Validator>>>,
+    on_violation: OnViolation,
 }
 
 /// What is recorded of the events of one thread.
@@ -53,6 +54,7 @@ pub struct Emission {
     catalogue: Arc<EventCatalogue>,
     /// Made on the thread that writes the transcript: that takes some milliseconds, once for all threads with the catalogue.
     validator: Arc<OnceLock<Option<Validator>>>,
+    on_violation: OnViolation,
     throttle: Throttle,
     milestones: Milestones,
     counted: Counted,
@@ -63,7 +65,15 @@ pub struct Emission {
 impl EmissionPolicy {
     /// A policy that applies this catalogue.
     pub fn new(catalogue: EventCatalogue) -> Self {
-        Self { catalogue: Arc::new(catalogue), validator: Arc::default() }
+        Self { catalogue: Arc::new(catalogue), validator: Arc::default(), on_violation: OnViolation::default() }
+    }
+
+    /// Records a `schema_violation` in place of an event whose payload does not conform to its schema, also in builds for development,
+    /// which panic otherwise.
+    #[must_use]
+    pub fn recording_violations(mut self) -> Self {
+        self.on_violation = OnViolation::Record;
+        self
     }
 
     /// Whether the turn and subscribers wait for events of this kind. A type that the catalogue does not have is critical: what
@@ -81,6 +91,7 @@ impl EmissionPolicy {
         Emission {
             catalogue: Arc::clone(&self.catalogue),
             validator: Arc::clone(&self.validator),
+            on_violation: self.on_violation,
             throttle: Throttle::default(),
             milestones: Milestones::default(),
             counted: Counted::default(),
@@ -117,7 +128,7 @@ impl EventFilter for Emission {
 
     fn checked<'t>(&self, event_type: &'t str, payload: Value) -> (&'t str, Value) {
         match self.validator.get() {
-            Some(Some(validator)) => validator.checked(event_type, payload),
+            Some(Some(validator)) => validator.checked(event_type, payload, self.on_violation),
             Some(None) | None => (event_type, payload),
         }
     }

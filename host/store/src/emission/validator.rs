@@ -32,6 +32,22 @@ pub struct Violation {
     pub problems: Vec<Problem>,
 }
 
+/// What an invalid payload leads to. The default is a panic in builds with debug assertions, and a record in others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnViolation {
+    /// The thread that writes the transcript panics, and the journal fails.
+    Panic,
+    /// A `schema_violation` is recorded in place of the event.
+    Record,
+}
+
+impl Default for OnViolation {
+    fn default() -> Self {
+        if cfg!(debug_assertions) { Self::Panic } else { Self::Record }
+    }
+}
+
 /// One way in which a payload contradicts a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -88,11 +104,11 @@ impl Validator {
     /// Returns the type and payload to write: those given, or in place of an invalid payload a `schema_violation`.
     ///
     /// # Panics
-    /// In builds with debug assertions, where the payload is invalid: then the code that made it is wrong, or the schema is.
-    pub fn checked<'t>(&self, event_type: &'t str, payload: Value) -> (&'t str, Value) {
+    /// The payload is invalid, and that is to be a panic: the code that made it is wrong, or the schema is.
+    pub fn checked<'t>(&self, event_type: &'t str, payload: Value, on_violation: OnViolation) -> (&'t str, Value) {
         match self.check(event_type, &payload) {
             Ok(()) => (event_type, payload),
-            Err(violation) if cfg!(debug_assertions) => panic!("{violation}: {payload}"),
+            Err(violation) if on_violation == OnViolation::Panic => panic!("{violation}: {payload}"),
             Err(violation) => {
                 tracing::error!("an event is not recorded: {violation}");
                 (VIOLATION, violation.payload())

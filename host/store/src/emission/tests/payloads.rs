@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::policy;
-use crate::emission::Validator;
+use crate::emission::{OnViolation, Validator};
 
 fn validator() -> Validator {
     Validator::new(&policy("").catalogue).unwrap()
@@ -116,14 +116,19 @@ fn problems_are_bounded() {
 
 #[test]
 fn valid_payloads_are_passed_on() {
-    let (name, payload) = validator().checked("notice", json!({"message": "m"}));
+    let (name, payload) = validator().checked("notice", json!({"message": "m"}), OnViolation::Panic);
     assert_eq!((name, payload), ("notice", json!({"message": "m"})));
 }
 
-/// Release builds record a `schema_violation` instead.
 #[test]
-#[cfg_attr(debug_assertions, should_panic(expected = "the payload of `notice` does not conform"))]
+#[should_panic(expected = "the payload of `notice` does not conform")]
 fn an_invalid_payload_is_an_error_of_the_program() {
-    let (name, payload) = validator().checked("notice", json!({}));
+    validator().checked("notice", json!({}), OnViolation::Panic);
+}
+
+#[test]
+fn an_invalid_payload_is_recorded_as_a_violation() {
+    let (name, payload) = validator().checked("notice", json!({}), OnViolation::Record);
     assert_eq!((name, &payload["event_type"]), ("schema_violation", &json!("notice")));
+    assert_eq!(OnViolation::default() == OnViolation::Panic, cfg!(debug_assertions));
 }

@@ -1,0 +1,210 @@
+//! A thread of two processes as a transcript of the corpus: what changes between its turns, how it is cancelled, and how it continues.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+mod support;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use flow::{
+    Callback, Delta, Event, ExtensionPrompt, InputAnswer, Message, PromptText, RegistrationAction, StopReason,
+    StreamKind, TurnStatus,
+};
+use rules::RuleSet;
+use tidegate_kit::{
+    EchoTools, Edited, Plugin, Plugins, Script, ScriptedModel, TokioClock, assert_rebuilt, assert_valid, drain, live,
+    rule_set, say,
+};
+use turn::ports::{
+    BoxFuture, Clock, Durability, ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate, Inbox, Journal,
+    JournalError, JournalProgress,
+};
+use turn::transcript::{Rebuild, Record};
+use turn::{CancellationToken, Compaction, Session, SessionParts, SessionSettings, Subscription};
+
+/// A journal that keeps nobody waiting: what a subscriber gets is the transcript.
+struct AtOnce;
+
+impl Journal for AtOnce {
+    fn append(&self, _: &Event) -> Durability {
+        Durability::Droppable
+    }
+
+    fn durable(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn watch(&self, _: Box<dyn Fn(JournalProgress) + Send + Sync>) {}
+
+    fn close(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.durable()
+    }
+}
+
+/// What each call finds, in order; then nothing.
+#[derive(Default)]
+struct InOrder<T>(Mutex<VecDeque<T>>);
+
+impl Inbox for InOrder<Vec<Message>> {
+    fn take(&self) -> Vec<Message> {
+        self.0.lock().unwrap().pop_front().unwrap_or_default()
+    }
+}
+
+impl ExtensionSource for InOrder<ExtensionUpdate> {
+    fn current(&self) -> BoxFuture<'_, Result<ExtensionUpdate, String>> {
+        let next = self.0.lock().unwrap().pop_front().unwrap_or_default();
+        Box::pin(async { Ok(next) })
+    }
+}
+
+fn guards(key: &str) -> Arc<RuleSet> {
+    let todo = "+++\ncondition = 'TODO'\n+++\nDo not leave a TODO: write the code, or say that it is missing.";
+    let key = format!("+++\ncondition = '{key}'\n+++\nNever write a key.");
+    rule_set(&[("no-todo", todo), ("no-keys", &key)], |_| {})
+}
+
+/// The extension of the session; its state cannot be saved at the end.
+fn notes() -> Plugin {
+    let pass = |_| Ok(InputAnswer::Pass);
+    Plugin {
+        id: "notes",
+        callbacks: vec![(Callback::InputMessages, 50)],
+        input: Some(Box::new(pass)),
+        unsaved: Some("the disk is full"),
+        ..Plugin::default()
+    }
+}
+
+/// The plugin `polite` has a text for the model that was not shown yet; at the next turn it is there, and then it is gone again.
+fn changes(rules: &Arc<Edited>) -> Vec<ExtensionUpdate> {
+    let polite = || Plugin { id: "polite", callbacks: vec![(Callback::InputMessages, 50)], ..Plugin::default() };
+    let set = |plugins: Vec<Plugin>, action, reason: &str| ExtensionSet {
+        extensions: Plugins::new(plugins),
+        tools: Arc::new(EchoTools),
+        rules: Arc::<Edited>::clone(rules),
+        system: Vec::new(),
+        additions: Vec::new(),
+        changes: vec![ExtensionChange {
+            plugin: "polite".parse().unwrap(),
+            version: "1.0.0".into(),
+            action,
+            reason: reason.into(),
+        }],
+    };
+    let text = PromptText { place: "prompt".into(), text: "Answer politely.".into() };
+    let digest = "c0ffee".repeat(10) + "c0ff";
+    let prompt = ExtensionPrompt { plugin: "polite".parse().unwrap(), changed: false, texts: vec![text], digest };
+    let added = set(vec![notes(), polite()], RegistrationAction::Register, "the operator's file names it");
+    let removed = set(vec![notes()], RegistrationAction::Unregister, "the operator's file does not name it any more");
+    let notice = "plugins/other: the component cannot be read; the plugin is not loaded".to_owned();
+    vec![
+        ExtensionUpdate { set: Some(added), prompts: vec![prompt], notices: vec![notice] },
+        ExtensionUpdate { set: Some(removed), ..ExtensionUpdate::default() },
+    ]
+}
+
+/// Part of it could belong to a key for longer than anything is held back.
+fn held() -> Script {
+    let chunk = |text: &str| Delta::Piece { block: 0, text: text.into() };
+    Script::Slow(vec![
+        (0, Delta::Start { model: None }),
+        (0, Delta::BlockStart { block: 0, kind: StreamKind::Text }),
+        (0, chunk("It is called key-")),
+        (2_000, chunk("ring and has three parts.")),
+        (0, Delta::BlockEnd { block: 0 }),
+        (0, Delta::Stop { reason: StopReason::EndTurn }),
+    ])
+}
+
+struct Thread {
+    clock: Arc<dyn Clock>,
+    past: Vec<Event>,
+}
+
+impl Thread {
+    /// The parts of a process that continues the thread. The model takes 390 tokens, of four bytes each.
+    fn parts(&self, scripts: Vec<Script>, rules: &Arc<Edited>) -> SessionParts {
+        let compaction = Some(Compaction { context_tokens: 390, at: 0.5, keep_turns: 1 });
+        let settings = SessionSettings { compaction, workspace: "/workspace".into(), ..SessionSettings::default() };
+        let parts = tidegate_kit::parts(&ScriptedModel::new(scripts), vec![notes()], rule_set(&[], |_| {}));
+        SessionParts { settings, rules: Arc::<Edited>::clone(rules), clock: Arc::clone(&self.clock), ..parts }
+    }
+
+    /// Runs a turn to its end.
+    async fn turn(&mut self, session: &mut Session, events: &mut Subscription, input: &str) {
+        let report = session.run(vec![Message::user(input)], &CancellationToken::new()).await;
+        assert_eq!(report.status, TurnStatus::Completed, "{input}");
+        self.check(session, events);
+    }
+
+    fn check(&mut self, session: &Session, events: &mut Subscription) {
+        self.past.extend(drain(events));
+        assert_valid(&session.history());
+        assert_rebuilt(&self.past, &session.history());
+    }
+
+    async fn close(&mut self, session: Session, events: &mut Subscription) {
+        session.close().await;
+        self.past.extend(drain(events));
+    }
+
+    /// Rules and extensions change, the conversation is summarised and replaced, and the last turn is cancelled.
+    async fn first(&mut self) {
+        let (answer, last) = live();
+        let scripts = vec![
+            say("TODO: the plan."),
+            say("The plan has three parts: the parser, the printer and the tests."),
+            say("Three parts: parser, printer, tests. Each of them takes about a day of work."),
+            held(),
+            say("They planned three parts."),
+            say("The parser comes first."),
+            last,
+        ];
+        let rules = Arc::new(Edited::new(guards("key-[a-z]*!")));
+        let source = Arc::new(InOrder(Mutex::new(changes(&rules).into())));
+        let inbox = Arc::new(InOrder(Mutex::new([vec![], vec![Message::user("Keep it short")]].into())));
+        let mut session = Session::open(self.parts(scripts, &rules)).await.unwrap();
+        session = session.with_extension_source(source).with_inbox(inbox).with_journal(Arc::new(AtOnce), None);
+        let mut events = session.subscribe();
+        self.turn(&mut session, &mut events, "Plan the work").await;
+        rules.set(guards("key-[a-z]*[!?]"));
+        self.turn(&mut session, &mut events, "What is it called?").await;
+        self.turn(&mut session, &mut events, "What comes first?").await;
+        session.replace_history(vec![Arc::new(Message::user("We plan a parser."))]);
+        let (cancel, canceller) = (CancellationToken::new(), session.canceller());
+        let person = async {
+            answer.send("It reads ").unwrap();
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            canceller.set("user");
+            cancel.cancel();
+        };
+        let (report, ()) = tokio::join!(session.run(vec![Message::user("What does it do?")], &cancel), person);
+        assert_eq!(report.status, TurnStatus::Cancelled);
+        self.check(&session, &mut events);
+        self.close(session, &mut events).await;
+    }
+
+    /// Another process continues it.
+    async fn second(&mut self) {
+        let mut rebuild = Rebuild::default();
+        self.past.iter().for_each(|event| rebuild.take(&Record::of(event, "threads")).unwrap());
+        let rules = Arc::new(Edited::new(guards("key-[a-z]*[!?]")));
+        let parts = self.parts(vec![say("It reads files.")], &rules);
+        let notice = "the last record of the transcript was not complete: 17 bytes were removed".to_owned();
+        let mut session = Session::open(parts).await.unwrap().with_journal(Arc::new(AtOnce), Some(rebuild.finish()));
+        session = session.with_notices(vec![notice]);
+        let mut events = session.subscribe();
+        self.turn(&mut session, &mut events, "Continue").await;
+        self.close(session, &mut events).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thread_of_two_processes() {
+    let mut thread = Thread { clock: Arc::new(TokioClock::new()), past: Vec::new() };
+    thread.first().await;
+    thread.second().await;
+    support::recorded("threads", &thread.past);
+}
