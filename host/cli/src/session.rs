@@ -71,10 +71,8 @@ pub(crate) fn latest(store: &TranscriptStore, workspace: &Path) -> Result<Sessio
 
 /// Says where a session comes from that belongs to another workspace: its tools work in this one from now on.
 pub(crate) fn warn_of_workspace(store: &TranscriptStore, id: &SessionId, here: &Path) -> Result<(), Failure> {
-    let found = store.list()?.sessions.into_iter().find(|session| session.id == *id);
-    if let Some(session) = found.filter(|session| !is_in(session, here))
-        && let Some(workspace) = &session.workspace
-    {
+    let session = store.summary(id)?;
+    if let Some(workspace) = session.workspace.as_ref().filter(|_| !is_in(&session, here)) {
         let workspace = flat(workspace);
         say::note(format_args!(
             "warning: the session was started in {workspace}; its tools work in this folder from now on"
@@ -223,8 +221,7 @@ fn last_turn(store: &TranscriptStore, id: &SessionId) -> Result<u32, Failure> {
 }
 
 fn cancel(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {
-    let found = store.list()?.sessions.into_iter().find(|one| one.id == *id);
-    let (owner, last) = found.map(|one| (one.owner, one.last)).unwrap_or_default();
+    let TranscriptSummary { owner, last, .. } = store.summary(id)?;
     let Some(owner) = owner else {
         return Err(Failure::late(format_args!("the session `{}` is not open: nothing runs in it", flat(id.as_str()))));
     };

@@ -72,7 +72,7 @@ impl TranscriptStore {
     pub fn list(&self) -> Result<TranscriptList, TranscriptError> {
         let mut list = TranscriptList::default();
         for folder in self.folders()? {
-            match self.summary(&folder) {
+            match self.summary_in(&folder) {
                 Ok(summary) => list.sessions.extend(summary),
                 Err(error) => list.problems.push(error),
             }
@@ -81,7 +81,16 @@ impl TranscriptStore {
         Ok(list)
     }
 
-    /// Returns the session whose id is `prefix`, or else the only one whose id starts with it.
+    /// Returns what is known of one session without reading all of it, and without a look at any other but its parents.
+    ///
+    /// # Errors
+    /// It does not exist, or it cannot be read.
+    pub fn summary(&self, id: &SessionId) -> Result<TranscriptSummary, TranscriptError> {
+        self.summary_in(&self.folder(id))?.ok_or_else(|| self.missing(id))
+    }
+
+    /// Returns the session whose id is `prefix`, or else the only one whose id starts with it. No transcript is read, unless its folder
+    /// does not have the id as its name.
     ///
     /// # Errors
     /// No id starts with it, or several do, or the folder cannot be read.
@@ -93,7 +102,7 @@ impl TranscriptStore {
         let prefix = prefix.to_owned();
         match &ids[..] {
             [] => {
-                let candidates = self.list()?.sessions.into_iter().map(|one| one.id).take(CANDIDATES).collect();
+                let candidates = self.latest_ids()?;
                 Err(TranscriptError::NoMatch { prefix, candidates })
             }
             // The shortest comes first: if it is the prefix itself, it is meant.
@@ -106,22 +115,21 @@ impl TranscriptStore {
         }
     }
 
-    /// The ids of all sessions, in their order. A file is read only where its folder does not have the id as its name.
+    /// The ids of all sessions, in their order.
     fn ids(&self) -> Result<Vec<SessionId>, TranscriptError> {
-        let mut ids = Vec::new();
-        for folder in self.folders()? {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            if is_plain(&name) {
-                ids.push(SessionId::new(name));
-                continue;
-            }
-            match file::open(&folder) {
-                Ok(found) => ids.extend(found.map(|(header, _)| SessionId::new(header.thread_id))),
-                Err(error) => tracing::warn!(%error, "the id of a session cannot be read"),
-            }
-        }
+        let mut ids: Vec<SessionId> = self.folders()?.iter().filter_map(|folder| id_of(folder)).collect();
         ids.sort_unstable();
         Ok(ids)
+    }
+
+    /// The ids of the sessions whose files were written last, for an error.
+    fn latest_ids(&self) -> Result<Vec<SessionId>, TranscriptError> {
+        let mut folders = self.folders()?;
+        folders.sort_by_cached_key(|folder| {
+            let written = fs::metadata(folder.join(file::TRANSCRIPT)).and_then(|about| about.modified());
+            std::cmp::Reverse(written.ok())
+        });
+        Ok(folders.iter().filter_map(|folder| id_of(folder)).take(CANDIDATES).collect())
     }
 
     /// The folders that contain a transcript.
@@ -133,7 +141,7 @@ impl TranscriptStore {
         Ok(shown.map(|entry| entry.path()).filter(|folder| folder.join(file::TRANSCRIPT).exists()).collect())
     }
 
-    fn summary(&self, folder: &Path) -> Result<Option<TranscriptSummary>, TranscriptError> {
+    fn summary_in(&self, folder: &Path) -> Result<Option<TranscriptSummary>, TranscriptError> {
         let Some((header, lines)) = file::open(folder)? else { return Ok(None) };
         let (path, id) = (lines.path(), SessionId::new(header.thread_id.as_str()));
         if self.folder(&id) != folder {
@@ -169,6 +177,21 @@ impl TranscriptSummary {
     /// The time of the last record, or of the creation.
     fn latest_ms(&self) -> u64 {
         self.last.as_ref().map_or(self.header.created_ms, |last| last.at_ms)
+    }
+}
+
+/// The id of the session in a folder. The file is read only where the folder does not have the id as its name.
+fn id_of(folder: &Path) -> Option<SessionId> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    if is_plain(&name) {
+        return Some(SessionId::new(name));
+    }
+    match file::open(folder) {
+        Ok(found) => found.map(|(header, _)| SessionId::new(header.thread_id)),
+        Err(error) => {
+            tracing::warn!(%error, "the id of a session cannot be read");
+            None
+        }
     }
 }
 

@@ -81,8 +81,26 @@ async fn a_session_is_found_by_the_start_of_its_id() {
     let ambiguous = error(place.store.find("al"));
     assert_eq!(ambiguous, TranscriptError::Ambiguous { prefix: "al".to_owned(), candidates });
     assert_eq!(ambiguous.to_string(), r#""al" is the start of several ids: "alpha", "alpha-2"; give more characters"#);
+    // No transcript is read, unless its folder has another name than its id.
+    fs::write(place.path("beta"), "damaged").unwrap();
+    assert_eq!(place.store.find("b").unwrap(), id("beta"));
     let none = error(place.store.find("x"));
     let TranscriptError::NoMatch { candidates, .. } = &none else { panic!("{none}") };
     assert_eq!(candidates.len(), 4);
     assert!(none.to_string().contains(r#""Beta gamma""#), "{none}");
+}
+
+#[tokio::test]
+async fn a_summary_of_one_session_is_that_of_the_list_and_reads_no_other() {
+    let place = Place::new();
+    for one in ["a", "b"] {
+        place.add_turns(one, 1..=2).await;
+    }
+    place.store.fork(&id("a"), 1, &id("fork")).unwrap();
+    for one in place.store.list().unwrap().sessions {
+        assert_eq!(place.store.summary(&one.id), Ok(one));
+    }
+    fs::write(place.path("b"), "damaged").unwrap();
+    assert_eq!(place.store.summary(&id("fork")).unwrap().title.as_deref(), Some("input 1"));
+    assert!(matches!(error(place.store.summary(&id("none"))), TranscriptError::Missing { .. }));
 }
