@@ -151,9 +151,13 @@ impl TranscriptStore {
     /// # Errors
     /// It or a parent does not exist, has an unknown version, or cannot be read.
     pub fn read(&self, id: &SessionId) -> Result<TranscriptReader, TranscriptError> {
-        let (folder_of, missing) =
-            (|id: &str| self.folder(&SessionId::new(id)), |id: &str| self.missing(&SessionId::new(id)));
-        TranscriptReader::open(id.as_str(), folder_of, missing)
+        let missing_parent = |parent: &str| TranscriptError::MissingParent {
+            id: SessionId::new(parent),
+            forks: vec![id.clone()],
+            root: self.root.display().to_string(),
+        };
+        let folder_of = |id: &str| self.folder(&SessionId::new(id));
+        TranscriptReader::open(id.as_str(), folder_of, missing_parent)?.ok_or_else(|| self.missing(id))
     }
 
     /// The folder of a session, whether it exists or not. Its transcript is `transcript.jsonl` there.

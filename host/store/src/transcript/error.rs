@@ -21,6 +21,20 @@ pub enum TranscriptError {
         /// The folder of all transcripts.
         root: String,
     },
+    /// The session whose records others continue is gone.
+    #[error(
+        "there is no session {id:?} in {root}, and {forks} continue its records; restore it from a copy, or remove its forks with \
+         `tidegate session rm`",
+        id = id.as_str(), forks = listed(forks)
+    )]
+    MissingParent {
+        /// The id of the session that is gone.
+        id: SessionId,
+        /// Those that cannot be read without it, in order of their ids.
+        forks: Vec<SessionId>,
+        /// The folder of all transcripts.
+        root: String,
+    },
     /// The id of a new session is in use.
     #[error("the session {id:?} exists already; choose another id", id = id.as_str())]
     Exists {

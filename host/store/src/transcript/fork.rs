@@ -1,5 +1,6 @@
 //! Forks: a new thread that shares the records of another one up to the end of a turn.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::Path;
 
@@ -62,7 +63,8 @@ impl TranscriptStore {
         Err(TranscriptError::NoTurn { id: parent.clone(), turn, finished })
     }
 
-    /// Removes a session with everything in its folder.
+    /// Removes a session with everything in its folder. A fork that is also one of its parents, which only somebody who edits the files can
+    /// make, does not prevent that: neither of them can be read.
     ///
     /// # Errors
     /// It does not exist, has forks, is open, or cannot be deleted.
@@ -72,7 +74,9 @@ impl TranscriptStore {
         if !folder.is_dir() {
             return Err(self.missing(id));
         }
-        let forks = self.forks(id)?;
+        let mut forks = self.forks(id)?;
+        let parents = self.parents(id);
+        forks.retain(|fork| !parents.contains(fork));
         if !forks.is_empty() {
             return Err(TranscriptError::Forked { id: id.clone(), forks });
         }
@@ -102,6 +106,17 @@ impl TranscriptStore {
         }
         forks.sort_unstable();
         Ok(forks)
+    }
+
+    /// The sessions whose records this one continues, as far as their headers can be read.
+    fn parents(&self, id: &SessionId) -> HashSet<SessionId> {
+        let (mut parents, mut next) = (HashSet::new(), Some(id.clone()));
+        while let Some(id) = next {
+            let header = file::open(&self.folder(&id)).ok().flatten().map(|(header, _)| header);
+            let parent = header.and_then(|header| header.parent).map(|parent| SessionId::new(parent.thread_id));
+            next = parent.filter(|parent| parents.insert(parent.clone()));
+        }
+        parents
     }
 
     fn lock_tree(&self) -> Result<LockFile, JournalError> {

@@ -74,7 +74,7 @@ impl TranscriptStore {
         for folder in self.folders()? {
             match self.summary_in(&folder) {
                 Ok(summary) => list.sessions.extend(summary),
-                Err(error) => list.problems.push(error),
+                Err(error) => list.add_problem(error),
             }
         }
         list.sessions.sort_by_key(|one| std::cmp::Reverse(one.latest_ms()));
@@ -170,6 +170,24 @@ impl TranscriptStore {
             }
         }
         Ok((None, workspace))
+    }
+}
+
+impl TranscriptList {
+    /// A parent that is gone is one problem, and not one for each of its forks.
+    fn add_problem(&mut self, error: TranscriptError) {
+        if let TranscriptError::MissingParent { id: parent, forks: more, .. } = &error {
+            for known in &mut self.problems {
+                if let TranscriptError::MissingParent { id, forks, .. } = known
+                    && id == parent
+                {
+                    forks.extend_from_slice(more);
+                    forks.sort_unstable();
+                    return;
+                }
+            }
+        }
+        self.problems.push(error);
     }
 }
 

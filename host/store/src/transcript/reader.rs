@@ -38,13 +38,14 @@ struct Part {
 }
 
 impl TranscriptReader {
-    /// Opens a transcript and those of its parents. `folder_of` returns the folder of a thread.
+    /// Opens a transcript and those of its parents. `folder_of` returns the folder of a thread, and `missing_parent` the error where one
+    /// is gone; `None`: the thread itself does not exist.
     pub(super) fn open(
         id: &str,
         folder_of: impl Fn(&str) -> PathBuf,
-        missing: impl Fn(&str) -> TranscriptError,
-    ) -> Result<Self, TranscriptError> {
-        let (header, lines) = file::open_thread(&folder_of(id), id)?.ok_or_else(|| missing(id))?;
+        missing_parent: impl Fn(&str) -> TranscriptError,
+    ) -> Result<Option<Self>, TranscriptError> {
+        let Some((header, lines)) = file::open_thread(&folder_of(id), id)? else { return Ok(None) };
         let mut seen = HashSet::from([id.to_owned()]);
         let mut parent = header.parent.clone();
         let mut parts = vec![Part {
@@ -56,10 +57,11 @@ impl TranscriptReader {
         }];
         while let Some(fork) = parent {
             if !seen.insert(fork.thread_id.clone()) {
-                return Err(invalid(&folder_of(id).join(file::TRANSCRIPT), 1, "it is a fork of itself"));
+                let reason = "it is a fork of itself, or one of its parents is; remove it";
+                return Err(invalid(&folder_of(id).join(file::TRANSCRIPT), 1, reason));
             }
             let id = &fork.thread_id;
-            let (header, lines) = file::open_thread(&folder_of(id), id)?.ok_or_else(|| missing(id))?;
+            let (header, lines) = file::open_thread(&folder_of(id), id)?.ok_or_else(|| missing_parent(id))?;
             // A fork of a fork may share less than its parent does.
             let shared = parts.last().and_then(|part| part.last_event).unwrap_or(u64::MAX);
             parts.push(Part {
@@ -72,7 +74,7 @@ impl TranscriptReader {
             parent = header.parent;
         }
         parts.reverse();
-        Ok(Self { header, parts })
+        Ok(Some(Self { header, parts }))
     }
 
     /// The header of the thread itself.

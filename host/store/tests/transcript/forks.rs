@@ -89,14 +89,39 @@ async fn a_removal_that_was_interrupted_leaves_no_session() {
 }
 
 #[tokio::test]
-async fn a_fork_whose_parent_is_gone_or_itself_is_refused() {
+async fn a_parent_that_is_gone_is_one_problem() {
     let place = family().await;
     fs::remove_dir_all(place.store.folder(&id("root"))).unwrap();
-    assert!(
-        matches!(error(place.store.read(&id("late"))), TranscriptError::Missing { id, .. } if id.as_str() == "root")
-    );
+    let gone = |forks: &[&str]| TranscriptError::MissingParent {
+        id: id("root"),
+        forks: forks.iter().map(|fork| id(fork)).collect(),
+        root: place.store.root().display().to_string(),
+    };
+    assert_eq!(error(place.store.read(&id("late"))), gone(&["late"]));
+    let list = place.store.list().unwrap();
+    assert_eq!((list.sessions.len(), &list.problems[..]), (0, &[gone(&["child", "early", "late"])][..]));
+    assert!(list.problems[0].to_string().contains(r#""child", "early", "late" continue its records"#));
+    for one in ["late", "early", "child"] {
+        place.store.remove(&id(one)).unwrap();
+    }
+    assert_eq!(place.store.list().unwrap().problems, []);
+}
+
+#[tokio::test]
+async fn forks_in_a_circle_are_refused_and_can_be_removed() {
+    let place = family().await;
+    // By hand: `child` continues `late`, which continues `child`; `early` continues it as well.
     let mut lines = place.lines("child");
     lines[0] = lines[0].replace("root", "late");
     place.write_lines("child", &lines);
-    assert!(error(place.store.read(&id("late"))).to_string().contains("fork of itself"));
+    for one in ["child", "late", "early"] {
+        assert!(error(place.store.read(&id(one))).to_string().contains("it is a fork of itself, or one of"), "{one}");
+    }
+    assert_eq!(place.store.list().unwrap().problems.len(), 3);
+    let forked = TranscriptError::Forked { id: id("child"), forks: vec![id("early")] };
+    assert_eq!(error(place.store.remove(&id("child"))), forked, "that one is no parent");
+    for one in ["early", "child", "late"] {
+        place.store.remove(&id(one)).unwrap();
+    }
+    assert_eq!(place.listing("root").len(), 15);
 }
