@@ -21,11 +21,11 @@ pub(crate) fn load(release: bool, flags: &[String]) -> Result<()> {
     run::step("load", Command::new(program).args(flags))
 }
 
-/// Kills writers to each backend this often.
+/// Kills writers to each backend, writers of transcripts and whole sessions this often.
 pub(crate) fn crash(kills: u32) -> Result<()> {
     ensure!(kills > 0, "nothing is killed 0 times");
     ensure_redis()?;
-    let mut test =
-        run::cargo(&["test", "--package", "tidegate-store", "--locked", "--test", "crash", "--", "--nocapture"]);
+    let mut test = run::cargo(&["test", "--package", "tidegate-store", "--locked", "--test", "crash"]);
+    test.args(["--test", "session_crash", "--", "--nocapture"]);
     run::step("writers that are killed", test.env("TIDEGATE_KILLS", kills.to_string()))
 }

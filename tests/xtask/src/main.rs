@@ -30,8 +30,8 @@ cargo xtask COMMAND
                     200 sessions with five plugins each, each with a secret that no other must show; FLAGS and their defaults:
                     --seconds 5, --sessions 200, --store memory (or disk, redis), --reload SECONDS (never), --restart N (0):
                     how often the Redis server is killed and started again
-  crash [KILLS]     kills writers to files and to Redis, and the server, at random moments (default: 300 times each), and
-                    checks that all settled state is there
+  crash [KILLS]     kills writers of state and of transcripts, the Redis server, and whole sessions at random moments (default:
+                    300 times each), and checks that everything is there that was settled, acknowledged or shown
   mutants [CRATE…] [-- ARGUMENT…]
                     changes the code of rules, turn and sandbox with cargo-mutants and counts what the tests notice; takes
                     hours, and is not part of ci; arguments after -- go to cargo-mutants, such as --shard 1/20

@@ -1,6 +1,8 @@
 //! What a journal does when the disk fails: at every byte of a session, at every sync, and by the code that it calls.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod session;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::PathBuf;
