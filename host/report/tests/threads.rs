@@ -13,34 +13,12 @@ use flow::{
 };
 use rules::RuleSet;
 use tidegate_kit::{
-    EchoTools, Edited, Plugin, Plugins, Script, ScriptedModel, TokioClock, assert_rebuilt, assert_valid, drain, live,
-    rule_set, say,
+    AtOnce, EchoTools, Edited, Plugin, Plugins, Script, ScriptedModel, TokioClock, assert_rebuilt, assert_valid, drain,
+    live, rule_set, say,
 };
-use turn::ports::{
-    BoxFuture, Clock, Durability, ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate, Inbox, Journal,
-    JournalError, JournalProgress,
-};
+use turn::ports::{BoxFuture, Clock, ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate, Inbox};
 use turn::transcript::{Rebuild, Record};
 use turn::{CancellationToken, Compaction, Session, SessionParts, SessionSettings, Subscription};
-
-/// A journal that keeps nobody waiting: what a subscriber gets is the transcript.
-struct AtOnce;
-
-impl Journal for AtOnce {
-    fn append(&self, _: &Event) -> Durability {
-        Durability::Droppable
-    }
-
-    fn durable(&self) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn watch(&self, _: Box<dyn Fn(JournalProgress) + Send + Sync>) {}
-
-    fn close(&self) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.durable()
-    }
-}
 
 /// What each call finds, in order; then nothing.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flow::{Message, Origin, Part, Role, ToolCall, ToolResult};
+use flow::{Message, Origin, Part, Role, ToolResult};
 
 /// The conversation of a session, oldest message first, hidden messages included. A clone is the same conversation.
 ///
@@ -60,22 +60,62 @@ impl Messages {
     }
 }
 
-/// An accepted answer and the results of its calls, as they join the conversation. A call without a result is left out: a provider
-/// refuses a history with open calls. Empty where nothing but reasoning is left.
+/// An accepted answer and the results of its calls, as they join the conversation. A call without a result is left out, and so is a
+/// result without its call, which only a damaged transcript has: a provider refuses a history with either. Empty where nothing but
+/// reasoning is left.
 pub(crate) fn settled(mut answer: Message, mut results: Vec<ToolResult>) -> Vec<Message> {
-    let at = |call: &ToolCall| results.iter().position(|result| result.call == call.id);
-    answer.parts.retain(|part| if let Part::ToolCall(call) = part { at(call).is_some() } else { true });
+    let mut answered = Vec::with_capacity(results.len());
+    answer.parts.retain(|part| {
+        let Part::ToolCall(call) = part else { return true };
+        let found = results.iter().position(|result| result.call == call.id);
+        answered.extend(found.map(|at| Part::ToolResult(results.remove(at))));
+        found.is_some()
+    });
     if answer.parts.iter().all(|part| matches!(part, Part::Thinking { .. })) {
         return Vec::new();
     }
-    let order: Vec<_> = answer.tool_calls().map(|call| call.id.clone()).collect();
-    results.sort_by_key(|result| order.iter().position(|id| *id == result.call));
     let mut messages = vec![answer];
-    if !results.is_empty() {
-        let parts = results.into_iter().map(Part::ToolResult).collect();
-        messages.push(Message { role: Role::Tool, origin: Origin::Host, parts, hidden: false });
+    if !answered.is_empty() {
+        messages.push(Message { role: Role::Tool, origin: Origin::Host, parts: answered, hidden: false });
     }
     messages
+}
+
+/// Leaves out calls without a result in the message after them, and results without their call in the message before: a provider
+/// refuses a history with either. A message of which nothing but reasoning is left goes as well. Returns the messages that remain, each
+/// with its index, and how many calls and results are left out.
+pub(crate) fn paired(messages: &[Arc<Message>]) -> (Vec<(usize, Arc<Message>)>, usize) {
+    let (mut kept, mut left_out): (Vec<(usize, Arc<Message>)>, usize) = (Vec::with_capacity(messages.len()), 0);
+    let mut at = 0;
+    while let Some(message) = messages.get(at) {
+        let results = messages.get(at + 1).filter(|next| next.role == Role::Tool);
+        let is_answer = message.role == Role::Assistant && message.tool_calls().next().is_some();
+        let is_paired = results
+            .is_some_and(|next| message.tool_calls().map(|call| &call.id).eq(results_of(next).map(|one| &one.call)));
+        if is_answer && is_paired {
+            kept.extend([at, at + 1].map(|at| (at, Arc::clone(&messages[at]))));
+            at += 2;
+        } else if is_answer {
+            let found: Vec<ToolResult> = results.into_iter().flat_map(|next| results_of(next)).cloned().collect();
+            let before = message.tool_calls().count() + found.len();
+            let settled = settled(Message::clone(message), found);
+            let after: usize = settled.iter().map(|one| one.tool_calls().count() + results_of(one).count()).sum();
+            left_out += before - after;
+            kept.extend(settled.into_iter().enumerate().map(|(next, one)| (at + next, Arc::new(one))));
+            at += 1 + usize::from(results.is_some());
+        } else if message.role == Role::Tool {
+            left_out += results_of(message).count();
+            at += 1;
+        } else {
+            kept.push((at, Arc::clone(message)));
+            at += 1;
+        }
+    }
+    (kept, left_out)
+}
+
+fn results_of(message: &Message) -> impl Iterator<Item = &ToolResult> {
+    message.parts.iter().filter_map(|part| if let Part::ToolResult(result) = part { Some(result) } else { None })
 }
 
 impl History {

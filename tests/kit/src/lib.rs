@@ -12,6 +12,7 @@
 
 mod clock;
 mod events;
+mod journal;
 mod model;
 mod plugins;
 mod random;
@@ -21,6 +22,7 @@ mod tools;
 
 pub use clock::{Leaping, Still, TokioClock};
 pub use events::{assert_rebuilt, assert_valid, drain, kept_on_screen, listing, reports, said, shown};
+pub use journal::AtOnce;
 pub use model::{CUTS, RANDOM, Script, ScriptedModel, blocks, calls, live, pieces, say, text, tool};
 pub use plugins::{KeptState, Plugin, Plugins};
 pub use random::Random;

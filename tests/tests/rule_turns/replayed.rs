@@ -9,8 +9,10 @@ use flow::{Action, Event, EventKind, RuleMatch};
 use providers::{Expect, RecordedEnd, RecordedFire, RecordedRules, RecordingWriter, RequestNumber, Wire};
 use serde_json::Value;
 use tempfile::TempDir;
+use tidegate_kit::assert_valid;
 use trial::{Agreement, Replay, Trial};
 use turn::ports::AnswerLog;
+use turn::transcript::{Rebuild, Record};
 
 /// The wire recording of one session.
 #[derive(Clone)]
@@ -94,8 +96,20 @@ impl Recorded {
         }
     }
 
+    /// Every start of the transcript is a conversation that providers take.
+    fn check_starts(&self, label: &str) {
+        let mut rebuild = Rebuild::default();
+        for line in self.transcript.lines() {
+            rebuild.take(&Record::read(line.as_bytes()).unwrap()).unwrap_or_else(|error| panic!("{label}: {error}"));
+            let resumed = rebuild.clone().finish();
+            assert_eq!(resumed.problems, Vec::<String>::new(), "{label}");
+            assert_valid(&resumed.history);
+        }
+    }
+
     /// Replays both with the rules of the session, which is over.
     pub(crate) fn check(&self, label: &str, trial: &Trial) {
+        self.check_starts(label);
         std::fs::write(self.dir.path().join("transcript"), &self.transcript).unwrap();
         for file in ["recording", "transcript"] {
             let path: PathBuf = self.dir.path().join(file);

@@ -12,7 +12,7 @@ use super::spent::Spending;
 use super::{Body, CognitionOut, MessagePayload, Record, Tokens, ToolCallResult, kept_rules};
 use crate::attempt::Answer;
 use crate::budget::Spent;
-use crate::history::settled;
+use crate::history::{paired, settled};
 use crate::ports::KeptRules;
 use crate::run::compact::summary_message;
 
@@ -74,7 +74,7 @@ pub struct RebuildError {
 }
 
 /// Takes the records of a thread, in order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rebuild {
     resumed: Resumed,
     /// The answer whose calls run.
@@ -90,7 +90,7 @@ pub struct Rebuild {
     spending: Spending,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Calling {
     answer: Message,
     results: Vec<ToolResult>,
@@ -181,7 +181,22 @@ impl Rebuild {
     pub fn finish(mut self) -> Resumed {
         self.end_answer();
         self.spending.finish(&mut self.resumed);
+        self.leave_out_unpaired();
         self.resumed
+    }
+
+    /// Records that a repair has removed, or a history that an embedder has put in place, can leave calls and results apart.
+    fn leave_out_unpaired(&mut self) {
+        let Resumed { history, history_turns, problems, .. } = &mut self.resumed;
+        let (kept, left_out) = paired(history);
+        if kept.len() == history.len() && left_out == 0 {
+            return;
+        }
+        *history_turns = kept.iter().map(|(at, _)| history_turns.get(*at).copied().unwrap_or(0)).collect();
+        *history = kept.into_iter().map(|(_, message)| message).collect();
+        problems.push(format!(
+            "{left_out} calls without a result, or results without a call, are left out of the conversation: providers refuse them"
+        ));
     }
 
     fn end_answer(&mut self) {
