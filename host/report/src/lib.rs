@@ -35,4 +35,4 @@ pub use self::markdown::markdown;
 pub use self::report::{
     Answer, Attempt, Callback, Entry, Extension, Log, ModelName, Reasoning, Report, Sent, Step, ToolCall, Turn, What,
 };
-pub use self::totals::{CallbackTotal, RuleTotal, ToolTotal, Totals};
+pub use self::totals::{RuleTotal, ToolTotal, Totals};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use turn::transcript::Tokens;
 
-use crate::report::{Log, Report, Step, ToolCall, Turn, What};
+use crate::report::{Callback, Log, Report, Step, ToolCall, Turn, What};
 
 /// Sums over a session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,31 +25,11 @@ pub struct Totals {
     /// The cost in US dollars of the steps whose cost is recorded; `None`: that of no step is.
     pub cost: Option<f64>,
     /// Callbacks of extensions, the longest first.
-    pub callbacks: Vec<CallbackTotal>,
+    pub callbacks: Vec<Callback>,
     /// Tools, the longest first.
     pub tools: Vec<ToolTotal>,
     /// Rules that matched, by the tokens that were discarded for them, the most first.
     pub rules: Vec<RuleTotal>,
-}
-
-/// All calls of one callback of one extension.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct CallbackTotal {
-    /// The id of the extension.
-    pub extension: String,
-    /// The callback's name.
-    pub callback: String,
-    /// Reports of any outcome.
-    pub calls: u64,
-    /// Calls that changed something.
-    pub changed: u64,
-    /// Calls that failed.
-    pub failed: u64,
-    /// The time of all calls, in microseconds.
-    pub total_us: f64,
-    /// The time of the longest call, in microseconds.
-    pub max_us: f64,
 }
 
 /// All calls of one tool.
@@ -136,7 +116,7 @@ fn sum<'s>(steps: impl Iterator<Item = &'s Step>) -> Tokens {
 #[derive(Default)]
 struct Sums<'r> {
     ran: u64,
-    callbacks: BTreeMap<(&'r str, &'r str), CallbackTotal>,
+    callbacks: BTreeMap<(&'r str, &'r str), Callback>,
     tools: BTreeMap<&'r str, ToolTotal>,
     rules: BTreeMap<&'r str, RuleTotal>,
 }
@@ -144,16 +124,8 @@ struct Sums<'r> {
 impl<'r> Sums<'r> {
     fn add(&mut self, log: &'r Log) {
         for one in &log.callbacks {
-            let total = self.callbacks.entry((&one.extension, &one.callback)).or_insert_with(|| CallbackTotal {
-                extension: one.extension.clone(),
-                callback: one.callback.clone(),
-                ..CallbackTotal::default()
-            });
-            total.calls += one.calls;
-            total.changed += one.changed;
-            total.failed += one.failed;
-            total.total_us += one.total_us;
-            total.max_us = total.max_us.max(one.max_us);
+            let total = self.callbacks.entry((&one.extension, &one.callback));
+            total.and_modify(|total| total.add(one)).or_insert_with(|| one.clone());
         }
         for entry in &log.entries {
             match &entry.what {

@@ -12,7 +12,7 @@ pub struct Log {
     pub callbacks: Vec<Callback>,
 }
 
-/// The calls of one callback of one extension at one position.
+/// The calls of one callback of one extension, at one position or in the whole session.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Callback {
@@ -30,6 +30,17 @@ pub struct Callback {
     pub total_us: f64,
     /// The time that the longest call took, in microseconds.
     pub max_us: f64,
+}
+
+impl Callback {
+    /// Adds the calls of the same callback at another position.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.calls += more.calls;
+        self.changed += more.changed;
+        self.failed += more.failed;
+        self.total_us += more.total_us;
+        self.max_us = self.max_us.max(more.max_us);
+    }
 }
 
 /// One thing that happened.
