@@ -98,6 +98,40 @@ async fn where_no_summary_can_be_made_the_conversation_stays() {
     }
 }
 
+/// A request for a summary is repeated as that of an answer is, also where a part of the summary was received.
+#[tokio::test(start_paused = true)]
+async fn a_request_for_a_summary_is_repeated_by_the_retry_table() {
+    let overloaded = || ModelError { status: Some(529), ..ModelError::new(flow::ErrorClass::Transient, "overloaded") };
+    let Script::Say(mut deltas, _) = text("They cou", 4) else { panic!("a text") };
+    deltas.truncate(4);
+    let usage = |input| flow::Delta::Usage(flow::Usage { input: Some(input), ..flow::Usage::default() });
+    deltas.insert(1, usage(7));
+    let broken = Script::Say(deltas, Some(Err(overloaded())));
+    let scripts = vec![
+        long("one "),
+        long("two "),
+        Script::Refuse(overloaded()),
+        broken,
+        text("They counted.", 5),
+        text("Three.", 5),
+    ];
+    let mut scene = scene(scripts, 380, 2);
+    scene.turn("first").await;
+    scene.turn("second").await;
+    let (report, events) = scene.turn("third").await;
+    assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "Three."));
+    assert_eq!(summaries(&events), [(Some("They counted.".into()), 2, 3, None)]);
+    assert_eq!(report.usage.input, Some(7), "tokens of a request that broke are counted");
+    let retries = |event: &Event| match &event.kind {
+        EventKind::ErrorClassified { class, .. } => Some(class.as_str().to_owned()),
+        EventKind::RetryScheduled { retry, .. } => Some(format!("retry {retry}")),
+        EventKind::RetrySucceeded { retry_count, .. } => Some(format!("succeeded after {retry_count}")),
+        _ => None,
+    };
+    let retries: Vec<String> = events.iter().filter_map(retries).collect();
+    assert_eq!(retries, ["transient", "retry 1", "transient", "retry 2", "succeeded after 2"]);
+}
+
 /// The reminder of a rule is summarised away: the rule may fire again.
 #[tokio::test(start_paused = true)]
 async fn rules_whose_reminders_are_gone_may_fire_again() {

@@ -14,7 +14,8 @@ use flow::{
 
 use super::{Stop, Turn};
 use crate::ports::EventSink;
-use crate::session::Compaction;
+use crate::retry::{self, Retry};
+use crate::session::{Compaction, SessionParts};
 
 /// Bytes of a tool's result, or of a call's arguments, that the summary is made from.
 const SHORT: usize = 2_000;
@@ -62,7 +63,7 @@ impl Turn<'_> {
         self.session.thread.compaction_failed = summary.is_err().then_some(used);
         let (summary, error) = match summary {
             Ok(summary) => (Some(summary), None),
-            Err(error) => (None, Some(error.message)),
+            Err(error) => (None, Some(error)),
         };
         self.session.hub.emit(EventKind::ContextCompactionEnd {
             summary: summary.clone(),
@@ -92,8 +93,31 @@ impl Turn<'_> {
         })
     }
 
-    /// Asks the model for a summary of these messages.
-    async fn summarise(&self, messages: &[Arc<Message>], usage: &mut Usage) -> Result<String, ModelError> {
+    /// Asks the model for a summary of these messages. A request that fails is repeated as that of an answer is; nobody sees a summary, so
+    /// that it is repeated also where it broke off.
+    ///
+    /// # Errors
+    /// Why there is none, in one sentence.
+    async fn summarise(&self, messages: &[Arc<Message>], usage: &mut Usage) -> Result<String, String> {
+        let SessionParts { id, clock, settings, .. } = &self.session.parts;
+        let mut retry = Retry::new(&settings.retries);
+        loop {
+            let mut error = match self.ask_for_summary(messages, usage).await {
+                Ok(answer) => {
+                    retry.succeeded(&self.session.hub);
+                    return answer.summary();
+                }
+                Err(error) => error,
+            };
+            retry.classify(&mut error, &self.session.hub);
+            let random = retry::random(id, clock.now_ms());
+            let delay = retry.decide(error, true, &self.session.hub, random).map_err(|error| error.message)?;
+            clock.sleep(delay).await;
+        }
+    }
+
+    /// Sends one request for a summary. `usage` gets the tokens of all of them.
+    async fn ask_for_summary(&self, messages: &[Arc<Message>], usage: &mut Usage) -> Result<SummaryAnswer, ModelError> {
         let text = messages.iter().map(|message| as_text(message)).collect::<Vec<_>>().join("\n\n");
         let prompt = Prompt {
             system: vec![SystemBlock::new(BlockOrigin::Host, INSTRUCTIONS.to_owned())],
@@ -102,28 +126,42 @@ impl Turn<'_> {
             max_tokens: Some(SUMMARY_TOKENS),
         };
         let mut stream = self.session.parts.model.start(&prompt).await?;
-        let (mut summary, mut stop) = (String::new(), None);
+        let (mut answer, mut counted) = (SummaryAnswer::default(), Usage::default());
         let mut in_text = std::collections::BTreeSet::new();
-        while let Some(delta) = poll_fn(|cx| stream.poll_next(cx)).await {
-            match delta? {
-                Delta::Start { .. } => {
-                    summary.clear();
+        let ended = loop {
+            match poll_fn(|cx| stream.poll_next(cx)).await {
+                None => break Ok(answer),
+                Some(Err(error)) => break Err(error),
+                Some(Ok(Delta::Start { .. })) => {
+                    answer.text.clear();
                     in_text.clear();
                 }
-                Delta::BlockStart { block, kind: StreamKind::Text } => _ = in_text.insert(block),
-                Delta::Piece { block, text } if in_text.contains(&block) => summary.push_str(&text),
-                Delta::Usage(counted) => usage.update(counted),
-                Delta::Stop { reason } => stop = Some(reason),
-                _ => {}
+                Some(Ok(Delta::BlockStart { block, kind: StreamKind::Text })) => _ = in_text.insert(block),
+                Some(Ok(Delta::Piece { block, text })) if in_text.contains(&block) => answer.text.push_str(&text),
+                Some(Ok(Delta::Usage(tokens))) => counted.update(tokens),
+                Some(Ok(Delta::Stop { reason })) => answer.stop = Some(reason),
+                Some(Ok(_)) => {}
             }
-        }
-        match stop {
-            Some(StopReason::EndTurn | StopReason::StopSequence) if !summary.trim().is_empty() => Ok(summary),
-            stop => {
-                let how =
-                    stop.map_or_else(|| "is not complete".to_owned(), |stop| format!("ended with {}", stop.as_str()));
-                Err(ModelError::new(flow::ErrorClass::Permanent, format!("the summary {how}")))
-            }
+        };
+        usage.add(counted);
+        ended
+    }
+}
+
+/// What the model answers to a request for a summary.
+#[derive(Default)]
+struct SummaryAnswer {
+    text: String,
+    stop: Option<StopReason>,
+}
+
+impl SummaryAnswer {
+    /// The summary, or why the answer is none.
+    fn summary(self) -> Result<String, String> {
+        match self.stop {
+            Some(StopReason::EndTurn | StopReason::StopSequence) if !self.text.trim().is_empty() => Ok(self.text),
+            None => Err("the summary is not complete".to_owned()),
+            Some(stop) => Err(format!("the summary ended with {}", stop.as_str())),
         }
     }
 }
