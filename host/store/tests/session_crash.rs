@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and reports figures")]
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -205,6 +205,5 @@ fn a_subscriber_got_nothing_that_a_kill_undoes() {
     }
     seen.records += before.len() as u64;
     println!("sessions: {seen:?}");
-    std::io::stdout().flush().unwrap();
     assert!(seen.notified > 0 && seen.interrupted > 0, "{seen:?}");
 }
