@@ -117,7 +117,7 @@ async fn dispatch(args: Args, export: &Export) -> Result<Exit, Failure> {
             std::io::Write::flush(&mut out)?;
             Ok(Exit::Completed)
         }
-        Command::Session { command } => session::run(&args.common, command),
+        Command::Session { command } => session::run(&args.common, command).await,
         Command::State { command } => state::run(&args.common, command).await,
         Command::Rules { command } => rules::run(&args.common, command).await,
         Command::Completions { shell } => completions(shell),

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tidegate::{
-    Host, Operator, SessionId, TranscriptError, TranscriptStore, TranscriptSummary, new_session_id, transcript,
+    ForkedState, Host, Operator, PluginId, SessionId, TranscriptError, TranscriptStore, TranscriptSummary,
+    new_session_id, transcript,
 };
 
 pub(crate) use self::export::explain;
@@ -25,7 +26,7 @@ use crate::{open, say, screen, style};
 const TITLE: usize = 60;
 
 /// Runs one of the commands.
-pub(crate) fn run(common: &Common, command: SessionCommand) -> Result<Exit, Failure> {
+pub(crate) async fn run(common: &Common, command: SessionCommand) -> Result<Exit, Failure> {
     let store = store(open::operator(common)?)?;
     match command {
         SessionCommand::List { json, all } => list(&store, (!all).then_some(&common.workspace), json),
@@ -34,7 +35,7 @@ pub(crate) fn run(common: &Common, command: SessionCommand) -> Result<Exit, Fail
         SessionCommand::Export { session, format, output } => {
             export::export(&store, &store.find(&session)?, format, output.as_deref())
         }
-        SessionCommand::Fork { session, turn, id } => fork(&store, &store.find(&session)?, turn, id),
+        SessionCommand::Fork { session, turn, id } => fork(common, &store, &store.find(&session)?, turn, id).await,
         SessionCommand::Cancel { session } => cancel(&store, &store.find(&session)?),
         SessionCommand::Approve { session, max } => decide::approve(&store, &store.find(&session)?, max),
         SessionCommand::Deny { session, reason } => decide::deny(&store, &store.find(&session)?, reason),
@@ -187,7 +188,13 @@ fn as_json(record: &transcript::Record) -> Result<Value, Failure> {
     serde_json::to_value(record).map_err(Failure::late)
 }
 
-fn fork(store: &TranscriptStore, id: &SessionId, turn: Option<u32>, child: Option<String>) -> Result<Exit, Failure> {
+async fn fork(
+    common: &Common,
+    store: &TranscriptStore,
+    id: &SessionId,
+    turn: Option<u32>,
+    child: Option<String>,
+) -> Result<Exit, Failure> {
     let turn = match turn {
         Some(turn) => turn,
         None => last_turn(store, id)?,
@@ -196,7 +203,10 @@ fn fork(store: &TranscriptStore, id: &SessionId, turn: Option<u32>, child: Optio
         Some(id) => crate::state::session_id(&id)?,
         None => new_session_id(),
     };
-    store.fork(id, turn, &child)?;
+    let mut operator = open::operator(common)?;
+    keep(&mut operator);
+    crate::state::keep(&mut operator);
+    let state = Host::builder(operator).fork(id, turn, &child).await?;
     let mut out = screen::out();
     writeln!(out, "{}", flat(child.as_str()))?;
     out.flush()?;
@@ -205,7 +215,22 @@ fn fork(store: &TranscriptStore, id: &SessionId, turn: Option<u32>, child: Optio
         flat(id.as_str()),
         flat(child.as_str())
     ));
+    note_state(&state, turn);
     Ok(Exit::Completed)
+}
+
+/// Says what the plugins of a fork begin with.
+fn note_state(state: &ForkedState, turn: u32) {
+    let listed = |plugins: &[PluginId]| plugins.iter().map(PluginId::as_str).collect::<Vec<_>>().join(", ");
+    match state {
+        ForkedState::Copied(plugins) => say::note(format_args!("the state of {} is copied", listed(plugins))),
+        ForkedState::Unknown { latest, plugins } => say::note(format_args!(
+            "warning: the fork begins without the state of {}: it is stored as turn {latest} has left it, and not as turn {turn} has",
+            listed(plugins)
+        )),
+        // There is nothing to say.
+        _ => {}
+    }
 }
 
 /// The last turn that has finished.

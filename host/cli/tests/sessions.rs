@@ -6,9 +6,14 @@ mod support;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use support::{Place, Say, code, err, out, recording};
+use tidegate::{
+    DiskStore, SessionId, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions, SystemClock,
+};
 
 /// A workspace with a recorded model that gives these answers.
 fn place(answers: &[&[Say<'_>]]) -> Place {
@@ -118,9 +123,16 @@ fn a_session_is_exported_and_its_turns_are_explained() {
     let page = std::fs::read_to_string(place.path("page.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("Written &lt;b&gt;."), "{page}");
     assert_eq!(out(&place.run(&["session", "export", "alpha", "--format", "html"])), page, "nothing of it is cleaned");
-    let records = out(&place.run(&["session", "export", "alpha", "--format", "jsonl"]));
-    let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(records, lines(&place, "alpha")[1..], "the records as they are on disk");
+    let exported = |id: &str| {
+        let text = out(&place.run(&["session", "export", id, "--format", "jsonl"]));
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    assert_eq!(exported("alpha"), lines(&place, "alpha"), "the transcript as it is on disk");
+    assert_eq!(code(&place.run(&["session", "fork", "alpha", "--id", "beta"])), 0);
+    let fork = exported("beta");
+    assert_eq!((&fork[0]["thread_id"], &fork[0]["parent"]), (&"beta".into(), &Value::Null), "it needs no parent");
+    assert!(fork.len() > 5 && exported("alpha")[1..].starts_with(&fork[1..]));
+    assert_eq!(code(&place.run(&["session", "rm", "beta"])), 0);
     let folder = place.run(&["session", "export", "alpha", "-o", "."]);
     assert!(code(&folder) == 1 && err(&folder).contains("cannot write `.`"), "{}", err(&folder));
 
@@ -180,6 +192,44 @@ fn a_fork_shares_the_turns_before_it_and_keeps_its_parent() {
     assert!(err(&refused).contains("\"child\""), "{}", err(&refused));
     assert_eq!(code(&place.run(&["session", "rm", "child", "parent"])), 0);
     assert!(sessions(&place).is_empty());
+}
+
+/// The state of plugins is stored as it is now: it is that of the end of a turn where no other has begun since.
+#[tokio::test]
+async fn a_fork_has_the_state_of_the_end_of_its_turn_or_none() {
+    let place = place(&[&[Say::Text("One.")], &[Say::Text("Two.")]]);
+    assert_eq!(code(&place.run(&["run", "--session", "parent", "first", "second"])), 0);
+    let plain = place.run(&["session", "fork", "parent", "--id", "plain"]);
+    assert!(code(&plain) == 0 && !err(&plain).contains("state"), "{}", err(&plain));
+
+    let folder = place.path("state/tidegate/state");
+    let store = DiskStore::new(folder, StoreOptions::default(), Arc::new(SystemClock)).unwrap();
+    let state = store.open(&SessionId::new("parent")).await.unwrap();
+    let entry = StateEntry::written("todo", *b"\"milk\"", StateLifetime::Session, 0);
+    let changes = vec![StateChange::Set(entry)];
+    state.apply(&"notes".parse().unwrap(), StateBatch { changes, version: Some(3) });
+    state.close(Duration::from_secs(5)).await.unwrap();
+
+    let last = place.run(&["session", "fork", "parent", "--id", "last"]);
+    assert_eq!(code(&last), 0, "{}", err(&last));
+    assert!(err(&last).contains("the state of notes is copied"), "{}", err(&last));
+    let kept = |id: &str| place.json(&["state", "show", id, "--json"])["plugins"].clone();
+    assert_eq!(kept("last")[0]["entries"][0]["text"], "\"milk\"");
+    assert_eq!((kept("last"), kept("last")[0]["state_version"].clone()), (kept("parent"), 3.into()));
+
+    let early = place.run(&["session", "fork", "parent", "--turn", "1", "--id", "early"]);
+    assert_eq!(code(&early), 0, "{}", err(&early));
+    let expected =
+        "the fork begins without the state of notes: it is stored as turn 2 has left it, and not as turn 1 has";
+    assert!(err(&early).replace('\n', " ").contains(expected), "{}", err(&early));
+    assert_eq!(code(&place.run(&["state", "show", "early"])), 1);
+
+    // Where the state cannot be written, there is no fork.
+    let _open = store.open(&SessionId::new("refused")).await.unwrap();
+    let refused = place.run(&["session", "fork", "parent", "--id", "refused"]);
+    assert_ne!(code(&refused), 0);
+    assert!(err(&refused).contains("is open in process"), "{}", err(&refused));
+    assert_eq!(sessions(&place).len(), 4);
 }
 
 #[test]
@@ -271,7 +321,7 @@ fn another_process_cancels_the_turn() {
         .unwrap();
     let asks = || std::fs::read_to_string(transcript(&place, "s")).is_ok_and(|text| text.contains("step_start"));
     while !asks() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
     }
     let cancelled = place.run(&["session", "cancel", "s"]);
     assert_eq!(code(&cancelled), 0, "{}", err(&cancelled));

@@ -78,6 +78,9 @@ pub enum HostError {
     /// Sessions are to be recorded, and the user has no home folder to keep the transcripts in.
     #[error("there is no folder to keep transcripts in")]
     NoTranscriptFolder,
+    /// A recorded session was asked for, and sessions are not recorded.
+    #[error("sessions are not recorded")]
+    NotRecorded,
     /// A session continues from its transcript, and a conversation was given as well.
     #[error("the session `{id}` continues from its transcript, and another conversation was given")]
     HistoryGiven {
@@ -171,6 +174,7 @@ impl HostError {
             Self::NoRuntime => "call it from a task of a Tokio runtime".to_owned(),
             Self::State(StateError::Leased { .. }) => "to use both, open this one under another id".to_owned(),
             Self::NoStateFolder => "set `folder` under `[state]` in tidegate.toml".to_owned(),
+            Self::NotRecorded => "set `enabled = true` under `[transcript]` in tidegate.toml".to_owned(),
             Self::NoTranscriptFolder => "set `folder` under `[transcript]` in tidegate.toml".to_owned(),
             Self::HistoryGiven { .. } => "leave the conversation out, or choose another id".to_owned(),
             Self::NoStateUrl { variable } => format!("set it, for example `{variable}=redis://127.0.0.1:6379`"),
@@ -206,7 +210,7 @@ impl HostError {
             Self::Transcript(TranscriptError::Journal(JournalError::Locked { .. })) => {
                 Some(DiagnosticCode::HostSessionInUse)
             }
-            Self::Transcript(_) | Self::NoTranscriptFolder | Self::HistoryGiven { .. } => {
+            Self::Transcript(_) | Self::NoTranscriptFolder | Self::NotRecorded | Self::HistoryGiven { .. } => {
                 Some(DiagnosticCode::HostTranscriptUnavailable)
             }
             Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),

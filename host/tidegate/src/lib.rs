@@ -48,6 +48,7 @@ mod desired;
 mod doctor;
 mod engine;
 mod error;
+mod fork;
 mod guidance;
 mod host;
 mod host_plugin;
@@ -104,6 +105,7 @@ pub use flow::{
     StopReason, StreamKind, Subject, SuspendReason, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit,
     ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
 };
+pub use fork::ForkedState;
 pub use host::{Host, HostBuilder};
 pub use loaded::{Loaded, PluginInfo};
 pub use metrics::{METRICS, MetricInfo, MetricKind, MetricPoint, MetricValue, Metrics, SessionMetrics};

@@ -75,10 +75,14 @@ impl HostBuilder {
     /// # Errors
     /// The store that the operator has chosen cannot be used.
     pub fn state_admin(&self) -> Result<Arc<dyn StateAdmin>, HostError> {
-        let stored = match &self.stored {
-            Some(stored) => stored.clone(),
-            None => Stored::open(&self.operator.state, Arc::clone(&self.clock))?,
-        };
-        Ok(stored.admin)
+        Ok(self.stored()?.admin)
+    }
+
+    /// The store of the embedder, or else of the operator.
+    pub(crate) fn stored(&self) -> Result<Stored, HostError> {
+        match &self.stored {
+            Some(stored) => Ok(stored.clone()),
+            None => Stored::open(&self.operator.state, Arc::clone(&self.clock)),
+        }
     }
 }

@@ -80,12 +80,16 @@ fn read(store: &TranscriptStore, id: &SessionId) -> Result<Report, Failure> {
     failed.map_or(Ok(report), |error| Err(error.into()))
 }
 
-/// The records as lines of JSON, those that a fork shares with its parent included. They are exact, and a terminal does not act on them.
+/// The transcript with the records that a fork shares with its parent, as one that is no fork: the header, and the records as lines of JSON.
+/// They are exact, and a terminal does not act on them.
 fn lines(store: &TranscriptStore, id: &SessionId) -> Result<String, Failure> {
-    let mut text = String::new();
-    for entry in store.read(id)?.records::<transcript::Record>() {
-        text.push_str(&clean::json(&as_json(&entry?.record)?.to_string()));
-        text.push('\n');
+    let reader = store.read(id)?;
+    let mut header = reader.header().clone();
+    header.parent = None;
+    let line = |value: &serde_json::Value| format!("{}\n", clean::json(&value.to_string()));
+    let mut text = line(&serde_json::to_value(&header).map_err(Failure::late)?);
+    for entry in reader.records::<transcript::Record>() {
+        text.push_str(&line(&as_json(&entry?.record)?));
     }
     Ok(text)
 }
