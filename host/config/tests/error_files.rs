@@ -1,67 +1,27 @@
 //! Runs the files of `tests/corpus/errors` (its README describes the format) through the reader of tables of error classes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod support;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use flow::{ErrorClass, FailureKind, ModelError, RetryTable, SourceFile};
+use support::Corpus;
+use tidegate_config::Operator;
 use tidegate_config::errors::{FILE, load, of_sources, project_file};
-use tidegate_config::{Diagnostics, Operator};
 
-fn files(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/errors").join(folder);
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut found: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
-    found.sort();
-    found
-}
-
-fn read(file: &Path) -> Result<RetryTable, Diagnostics> {
-    let shown = Path::new("errors").join(file.file_name().unwrap());
-    of_sources(&[SourceFile::new(shown, fs::read_to_string(file).unwrap())])
-}
+const CORPUS: Corpus<RetryTable> = Corpus { name: "errors", read: |sources| of_sources(sources) };
 
 #[test]
 fn valid_files_load() {
-    let files = files("valid");
-    assert!(files.len() >= 3, "only {} files read", files.len());
-    for file in files {
-        if let Err(found) = read(&file) {
-            panic!("{} was refused:\n{found}", file.display());
-        }
-    }
+    CORPUS.assert_valid(3);
 }
 
 #[test]
 fn invalid_files_are_refused_in_these_words() {
-    let files = files("invalid");
-    assert!(files.len() >= 15, "only {} files read", files.len());
-    let mut wrong = String::new();
-    for file in files {
-        let Err(found) = read(&file) else {
-            wrong.push_str(&format!("== {} was accepted\n", file.display()));
-            continue;
-        };
-        for one in &found.0 {
-            let place = one.location().unwrap_or_else(|| panic!("{one} has no place"));
-            assert!(place.file.path.starts_with("errors"), "{one} blames {}", place.file.path.display());
-            assert!(
-                one.help.is_some() || one.code.as_str().starts_with("config-"),
-                "{one} says nothing about what to do"
-            );
-        }
-        let expected = file.with_added_extension("stderr");
-        let found = format!("{}\n", found.render(false));
-        if std::env::var_os("TIDEGATE_BLESS").is_some() {
-            fs::write(&expected, &found).unwrap();
-        }
-        let wanted = fs::read_to_string(&expected).unwrap_or_default();
-        if wanted != found {
-            wrong.push_str(&format!("== {}\n-- expected\n{wanted}\n-- found\n{found}\n", expected.display()));
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
+    CORPUS.assert_invalid(15);
 }
 
 fn layer(text: &str) -> Arc<SourceFile> {
