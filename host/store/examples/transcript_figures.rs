@@ -1,4 +1,4 @@
-//! Measures transcripts: what `append` costs, a critical event next to a bare `fdatasync`, 200 sessions at once, reopening, and
+//! Measures transcripts: what `append` costs, what a droppable event costs until it is in the file, a critical event next to a bare `fdatasync`, 200 sessions at once, reopening, and
 //! resuming a long session.
 //!
 //! `cargo run --release -p tidegate-store --example transcript_figures [FOLDER]`; the folder is on the disk to measure.
@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use config::events::{Catalogue, Variables};
 use flow::{Event, EventKind, RunPosition, SessionId};
-use tidegate_store::{FileJournal, JsonRecord, RecordAll, TranscriptStore};
+use tidegate_store::emission::EmissionPolicy;
+use tidegate_store::{EventPolicy, FileJournal, JsonRecord, RecordAll, TranscriptStore};
 use turn::SystemClock;
 use turn::ports::Journal as _;
 
@@ -23,9 +25,10 @@ fn main() {
     let folder = std::env::args().nth(1).map_or_else(std::env::temp_dir, PathBuf::from).join("transcript-figures");
     fs::remove_dir_all(&folder).ok();
     let store = TranscriptStore::new(&folder, "figures", Arc::new(SystemClock)).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
     runtime.block_on(async {
         append(&store).await;
+        droppable(&store).await;
         critical(&store, &folder).await;
         sessions(&store).await;
     });
@@ -117,6 +120,56 @@ async fn append(store: &TranscriptStore) {
         journal.close().await.unwrap();
         println!("append, {name}: {}", quantiles(times));
         store.remove(&SessionId::new("append")).unwrap();
+    }
+}
+
+/// The processor time of all threads of this process, in microseconds. Only Linux has the file.
+fn processor_time() -> Option<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // After the name, which can contain spaces: the times in user and system mode are fields 14 and 15, in hundredths of a second.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
+    Some(ticks * 10_000.0)
+}
+
+/// What droppable events cost, from `append` to the file: all of them recorded, and as the default catalogue has it, where payloads are
+/// checked and chunks of text are one record each second.
+async fn droppable(store: &TranscriptStore) {
+    const BURST: u64 = 1_000;
+    const BURSTS: u64 = 300;
+    let log = |number: u64| {
+        let message = "a line that a plugin has logged".to_owned();
+        let kind = EventKind::ExtensionLog { plugin: "notes".parse().unwrap(), level: "info".to_owned(), message };
+        Event::new(number, 1_790_000_000_000 + number / 10, RunPosition::default(), kind)
+    };
+    let catalogue = Catalogue::of_sources(&[]).unwrap_or_else(|found| panic!("{found}"));
+    let catalogue = EmissionPolicy::new(catalogue.for_session(&Variables::default()));
+    let policies: [(&str, Arc<dyn EventPolicy>); 2] =
+        [("all recorded", Arc::new(RecordAll)), ("the default catalogue", Arc::new(catalogue))];
+    for (name, policy) in policies {
+        for (what, event) in [("chunks of text", delta as fn(u64) -> Event), ("lines of plugins", log)] {
+            let id = SessionId::new("droppable");
+            let opened = store.open(&id, Arc::clone(&policy)).unwrap();
+            let (mut made, mut before) = (Duration::ZERO, processor_time());
+            for burst in 0..BURSTS {
+                // Events are made outside of the measurement, as far as wall time goes.
+                let start = Instant::now();
+                let events: Vec<Event> = (burst * BURST..(burst + 1) * BURST).map(event).collect();
+                made += start.elapsed();
+                events.iter().for_each(|event| _ = opened.journal.append(event));
+                // The writer takes them within 50 ms; more than 1,024 that wait are lost.
+                tokio::time::sleep(Duration::from_millis(60)).await;
+            }
+            opened.journal.close().await.unwrap();
+            if let (Some(before), Some(after)) = (before.take(), processor_time()) {
+                let each = (after - before - made.as_micros() as f64) / (BURST * BURSTS) as f64;
+                println!("droppable, {what}, {name}: {each:.2} µs of processor time each");
+            }
+            let records = store.read(&id).unwrap().records::<JsonRecord>();
+            let dropped: u64 = records.filter_map(|entry| entry.unwrap().record["dropped"].as_u64()).sum();
+            println!("    of {} events {dropped} were dropped", BURST * BURSTS);
+            store.remove(&id).unwrap();
+        }
     }
 }
 
