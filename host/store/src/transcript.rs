@@ -4,7 +4,7 @@
 //! [`TranscriptHeader`]; each following line is one record, JSON in one line:
 //!
 //! ```json
-//! {"event":7,"payload":{"text":"Hello"},"seq":5,"thread_id":"chat-1","ts":1790000000000,"turn":1,"step":1,"attempt":1,"type":"cognition_out"}
+//! {"seq":5,"event":7,"ts":1790000000000,"thread_id":"chat-1","turn":1,"step":1,"attempt":1,"type":"cognition_out_delta","payload":{"text":"Hello","chunk_index":0}}
 //! ```
 //!
 //! `seq` numbers the records of the thread without gaps; those of a fork continue from its parent's. `event` is the number of the event:

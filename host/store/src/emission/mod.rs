@@ -31,8 +31,8 @@ mod tests;
 use std::sync::{Arc, OnceLock};
 
 use flow::{Aggregate, Event, EventCatalogue, EventKind, EventType};
-use serde_json::Value;
 use turn::ports::Durability;
+use turn::transcript::Body;
 
 use self::counted::Counted;
 use self::milestones::Milestones;
@@ -126,11 +126,9 @@ impl EventFilter for Emission {
         Self::flush(self, out);
     }
 
-    fn checked<'t>(&self, event_type: &'t str, payload: Value) -> (&'t str, Value) {
-        match self.validator.get() {
-            Some(Some(validator)) => validator.checked(event_type, payload, self.on_violation),
-            Some(None) | None => (event_type, payload),
-        }
+    fn replacement(&self, body: &Body) -> Option<Body> {
+        let Some(Some(validator)) = self.validator.get() else { return None };
+        validator.replacement(body, self.on_violation)
     }
 }
 

@@ -7,6 +7,7 @@ use std::fmt;
 use boon::{CompileError, Compiler, Draft, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use flow::EventCatalogue;
 use serde_json::{Value, json};
+use turn::transcript::Body;
 
 /// The type of the record that takes the place of one with an invalid payload.
 const VIOLATION: &str = "schema_violation";
@@ -101,19 +102,17 @@ impl Validator {
         })
     }
 
-    /// Returns the type and payload to write: those given, or in place of an invalid payload a `schema_violation`.
+    /// Returns what is to be written in place of a body whose payload is invalid: a `schema_violation`; `None` if it is valid.
     ///
     /// # Panics
     /// The payload is invalid, and that is to be a panic: the code that made it is wrong, or the schema is.
-    pub fn checked<'t>(&self, event_type: &'t str, payload: Value, on_violation: OnViolation) -> (&'t str, Value) {
-        match self.check(event_type, &payload) {
-            Ok(()) => (event_type, payload),
-            Err(violation) if on_violation == OnViolation::Panic => panic!("{violation}: {payload}"),
-            Err(violation) => {
-                tracing::error!("an event is not recorded: {violation}");
-                (VIOLATION, violation.payload())
-            }
-        }
+    pub fn replacement(&self, body: &Body, on_violation: OnViolation) -> Option<Body> {
+        // Records have string keys, and no number in them is infinite: nothing of them is refused.
+        let payload = serde_json::to_value(body).map(|mut body| body["payload"].take()).unwrap_or_default();
+        let violation = self.check(body.name(), &payload).err()?;
+        assert!(on_violation == OnViolation::Record, "{violation}: {payload}");
+        tracing::error!("an event is not recorded: {violation}");
+        Some(Body::Unknown { r#type: VIOLATION.to_owned(), payload: violation.payload() })
     }
 }
 

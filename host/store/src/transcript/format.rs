@@ -5,6 +5,7 @@ use std::path::Path;
 
 use flow::{Event, SessionId};
 use serde::{Deserialize, Serialize};
+use turn::transcript::Body;
 
 use super::error::{TranscriptError, invalid};
 
@@ -114,23 +115,27 @@ pub(super) fn head(line: &[u8]) -> Result<RecordHead<'_>, String> {
     serde_json::from_str(line).map_err(|error| format!("it is not a record: {error}"))
 }
 
-/// Writes the line of a record: the one place where an event becomes what is on the disk. `checked` returns the type and the payload
-/// to write.
+/// Writes the line of a record: the one place where an event becomes what is on the disk. `replacement` returns the body to write in place
+/// of one that is not valid. Returns whether the line is written.
 pub(super) fn write_line(
     thread_id: &str,
     (seq, dropped): (u64, u64),
     event: &Event,
-    checked: impl FnOnce(&str, serde_json::Value) -> (String, serde_json::Value),
+    replacement: impl FnOnce(&Body) -> Option<Body>,
     out: &mut Vec<u8>,
-) {
-    let mut record = turn::transcript::record(event, thread_id);
-    record["seq"] = seq.into();
-    record["event"] = event.seq.into();
-    if dropped > 0 {
-        record["dropped"] = dropped.into();
+) -> bool {
+    let mut record = turn::transcript::Record::of(event, thread_id);
+    (record.seq, record.event, record.dropped) = (seq, Some(event.seq), dropped);
+    if let Some(body) = replacement(&record.body) {
+        record.body = body;
     }
-    let (kind, payload) = checked(event.kind.name(), record["payload"].take());
-    (record["type"], record["payload"]) = (kind.into(), payload);
-    out.extend_from_slice(record.to_string().as_bytes());
+    let start = out.len();
+    // Records have string keys, and no number in them is infinite: nothing of them is refused.
+    if let Err(error) = serde_json::to_writer(&mut *out, &record) {
+        tracing::error!(%error, event = event.seq, "an event is not recorded");
+        out.truncate(start);
+        return false;
+    }
     out.push(b'\n');
+    true
 }

@@ -1,8 +1,8 @@
 //! Which events are recorded: what the catalogue of events decides for a transcript.
 
 use flow::{Event, EventKind};
-use serde_json::Value;
 use turn::ports::Durability;
+use turn::transcript::Body;
 
 /// Decides which events are critical, and what is recorded of the others. One policy serves all threads.
 pub trait EventPolicy: Send + Sync {
@@ -27,10 +27,11 @@ pub trait EventFilter: Send {
     /// Pushes what is still held back: no event follows.
     fn flush(&mut self, out: &mut Vec<Event>);
 
-    /// Returns the type and the payload of the record to write: those given, or what is to be recorded in their place because the
-    /// payload is not valid. By default, payloads are not checked.
-    fn checked<'t>(&self, event_type: &'t str, payload: Value) -> (&'t str, Value) {
-        (event_type, payload)
+    /// Returns what is to be recorded in place of this body, because its payload is not valid; `None` if it is, or if nobody checks. By
+    /// default, payloads are not checked.
+    fn replacement(&self, body: &Body) -> Option<Body> {
+        let _ = body;
+        None
     }
 }
 

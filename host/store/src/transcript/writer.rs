@@ -149,12 +149,11 @@ impl LineWriter {
         for event in self.recorded.drain(..) {
             let dropped = std::mem::take(&mut self.dropped);
             let filter = &*self.filter;
-            let checked = |kind: &str, payload| {
-                let (kind, payload) = filter.checked(kind, payload);
-                (kind.to_owned(), payload)
-            };
-            write_line(&self.thread_id, (self.next_seq, dropped), &event, checked, &mut self.buffer);
-            self.next_seq += 1;
+            let replacement = |body: &_| filter.replacement(body);
+            let numbers = (self.next_seq, dropped);
+            if write_line(&self.thread_id, numbers, &event, replacement, &mut self.buffer) {
+                self.next_seq += 1;
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Payloads and the schemas of the default catalogue.
 
 use serde_json::{Map, Value, json};
+use turn::transcript::Body;
 
 use super::policy;
 use crate::emission::{OnViolation, Validator};
@@ -114,21 +115,25 @@ fn problems_are_bounded() {
     assert!(violation.payload().to_string().len() < 4096);
 }
 
+fn notice(payload: Value) -> Body {
+    Body::Unknown { r#type: "notice".to_owned(), payload }
+}
+
 #[test]
 fn valid_payloads_are_passed_on() {
-    let (name, payload) = validator().checked("notice", json!({"message": "m"}), OnViolation::Panic);
-    assert_eq!((name, payload), ("notice", json!({"message": "m"})));
+    assert_eq!(validator().replacement(&notice(json!({"message": "m"})), OnViolation::Panic), None);
 }
 
 #[test]
 #[should_panic(expected = "the payload of `notice` does not conform")]
 fn an_invalid_payload_is_an_error_of_the_program() {
-    validator().checked("notice", json!({}), OnViolation::Panic);
+    validator().replacement(&notice(json!({})), OnViolation::Panic);
 }
 
 #[test]
 fn an_invalid_payload_is_recorded_as_a_violation() {
-    let (name, payload) = validator().checked("notice", json!({}), OnViolation::Record);
-    assert_eq!((name, &payload["event_type"]), ("schema_violation", &json!("notice")));
+    let written = validator().replacement(&notice(json!({})), OnViolation::Record).unwrap();
+    let Body::Unknown { payload, .. } = &written else { panic!("{written:?}") };
+    assert_eq!((written.name(), &payload["event_type"]), ("schema_violation", &json!("notice")));
     assert_eq!(OnViolation::default() == OnViolation::Panic, cfg!(debug_assertions));
 }
