@@ -9,7 +9,7 @@ use super::format::TranscriptHeader;
 /// A line of a transcript: the first is the header, and each other one a record.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "only its schema is used")]
+#[allow(dead_code, clippy::large_enum_variant, reason = "only its schema is used")]
 enum TranscriptLine {
     Header(TranscriptHeader),
     Record(turn::transcript::Record),
