@@ -58,8 +58,9 @@ impl Writer {
         if catch_unwind(AssertUnwindSafe(|| self.write_all())).is_err() {
             // A filter or a watcher is at fault. What was not durable is not acknowledged by anybody.
             let error = unusable(&path, "the thread that writes it has panicked; close the session and resume it");
-            if catch_unwind(AssertUnwindSafe(|| fail(&shared, error))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| fail(&shared, error.clone()))).is_err() {
                 tracing::error!("the watcher of a transcript has panicked again");
+                stop(&shared, error);
             }
         }
         shared.status.send_modify(|status| status.closed = true);
@@ -123,11 +124,16 @@ impl Writer {
     }
 }
 
-/// From now on nothing is recorded.
+/// From now on nothing is recorded. The watcher first, as with what is durable: when the turn ends for this error, subscribers know it.
 fn fail(shared: &Shared, error: JournalError) {
+    shared.notify(JournalProgress::Failed(error.clone()));
+    stop(shared, error);
+}
+
+/// Whoever waits gets the error. Only then the queue ignores what is added: an event that it ignores is not one to wait for.
+fn stop(shared: &Shared, error: JournalError) {
+    shared.status.send_modify(|status| status.failed = Some(error));
     shared.queue.fail();
-    shared.status.send_modify(|status| status.failed = Some(error.clone()));
-    shared.notify(JournalProgress::Failed(error));
 }
 
 impl LineWriter {

@@ -281,6 +281,38 @@ async fn a_panic_on_the_writers_thread_fails_the_journal() {
     assert_eq!((acknowledged, disk.recorded().len()), (4, 4));
 }
 
+/// A watcher that panics whatever it is notified of: nothing may count as durable for that.
+#[tokio::test]
+async fn a_watcher_that_panics_fails_the_journal() {
+    let disk = Disk::with(|state| state.syncs = 1);
+    let journal = journal(disk, RecordAll);
+    journal.watch(Box::new(|_| panic!("as this test wants")));
+    journal.append(&event(3));
+    let outcome = journal.durable().await;
+    assert!(
+        matches!(&outcome, Err(JournalError::Unusable { reason, .. }) if reason.contains("panicked")),
+        "{outcome:?}"
+    );
+    assert_eq!(journal.close().await, outcome);
+}
+
+/// Who waits learns of a failure after the watcher, which is after the subscribers of a session.
+#[tokio::test]
+async fn a_failure_reaches_the_watcher_before_those_who_wait() {
+    for _ in 0..50 {
+        let journal = journal(Disk::with(|state| state.syncs = 0), RecordAll);
+        let told = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&told);
+        journal.watch(Box::new(move |progress| {
+            std::thread::sleep(Duration::from_millis(1));
+            seen.fetch_add(u64::from(matches!(progress, JournalProgress::Failed(_))), Ordering::SeqCst);
+        }));
+        journal.append(&event(3));
+        journal.durable().await.unwrap_err();
+        assert_eq!(told.load(Ordering::SeqCst), 1);
+    }
+}
+
 #[tokio::test]
 async fn a_new_watcher_learns_how_far_the_journal_is_and_the_old_one_nothing_more() {
     let next = |watcher: &Receiver<_>| watcher.recv_timeout(Duration::from_secs(20)).unwrap();
