@@ -180,8 +180,8 @@ impl Rebuild {
     /// conversation, marked as interrupted; a call without a result is left out.
     pub fn finish(mut self) -> Resumed {
         self.end_answer();
-        self.spending.finish(&mut self.resumed);
         self.leave_out_unpaired();
+        self.spending.finish(&mut self.resumed);
         self.resumed
     }
 

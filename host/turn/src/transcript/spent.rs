@@ -8,7 +8,7 @@ use super::{Body, Record, Resumed};
 use crate::budget::Spent;
 
 /// Counts over the records of a thread.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Spending {
     spent: Spent,
     is_unpriced: bool,
