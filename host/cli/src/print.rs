@@ -136,6 +136,12 @@ impl Printer {
             | EventKind::JournalFailed { message, .. } => {
                 self.line(&format!("{} {message}", err(style::WARNING, "!")))?;
             }
+            EventKind::ChildThreadStarted { child, agent, .. } => {
+                self.line(&err(style::DIM, &format!("  agent {agent} started: session {child}")))?;
+            }
+            EventKind::ChildThreadFailed { child, error } => {
+                self.line(&format!("{} {error}", err(style::WARNING, &format!("! session {child}"))))?;
+            }
             EventKind::ContextCompactionStart { ratio, .. } => {
                 let line = format!(
                     "  the conversation fills {:.0} % of the context: the model summarises its older part",

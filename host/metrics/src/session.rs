@@ -84,6 +84,8 @@ impl SessionMetrics {
             | Kind::HistoryReplaced { .. }
             | Kind::JournalFailed { .. }
             | Kind::SchemaViolation { .. }
+            | Kind::ChildThreadStarted { .. }
+            | Kind::ChildThreadFailed { .. }
             | Kind::ContextCompactionStart { .. }
             | Kind::ContextCompactionEnd { .. }
             | Kind::CognitionIn { .. }

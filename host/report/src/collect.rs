@@ -147,6 +147,13 @@ impl Collector {
             Body::HistoryReplaced(history) => Some(What::HistoryReplaced(history.messages.len() as u64)),
             Body::ContextCompactionStart(start) => Some(What::CompactionStart(start)),
             Body::ContextCompactionEnd(end) => Some(What::CompactionEnd(end)),
+            Body::ChildThreadStarted(child) => notice(
+                "child_thread_started",
+                format!("the agent {} started in the session {}", child.child_directive, child.child_thread_id),
+            ),
+            Body::ChildThreadFailed(child) => {
+                notice("child_thread_failed", format!("the session {} failed: {}", child.child_thread_id, child.error))
+            }
             Body::ExtensionRegistered(one) => {
                 self.extension(&one.extension_id, one.version);
                 None

@@ -9,6 +9,7 @@ mod message;
 mod payload;
 mod rebuild;
 mod spent;
+mod values;
 
 use flow::{Event, EventKind, TurnStatus};
 use serde::de::Error as _;
@@ -178,6 +179,8 @@ bodies! {
     HistoryReplaced(HistoryReplaced) = "history_replaced",
     ContextCompactionStart(ContextCompactionStart) = "context_compaction_start",
     ContextCompactionEnd(ContextCompactionEnd) = "context_compaction_end",
+    ChildThreadStarted(ChildThreadStarted) = "child_thread_started",
+    ChildThreadFailed(ChildThreadFailed) = "child_thread_failed",
     ExtensionRegistered(ExtensionRegistered) = "extension_registered",
     ExtensionUnregistered(ExtensionUnregistered) = "extension_unregistered",
     ExtensionPrompt(ExtensionPrompt) = "extension_prompt",

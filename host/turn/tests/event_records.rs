@@ -58,6 +58,8 @@ const REQUIRED: &[(&str, &[&str])] = &[
     ("rules_reloaded", &["active", "notices"]),
     ("steering_message", &["role", "text"]),
     ("custom_message", &["custom_type", "text", "hidden"]),
+    ("child_thread_started", &["child_thread_id", "child_directive", "parent_thread_id", "call_id"]),
+    ("child_thread_failed", &["child_thread_id", "error"]),
     ("extension_registered", &["extension_id", "version", "callbacks"]),
     ("extension_breaker", &["extension_id", "scope", "state", "reason", "retry_after_ms"]),
     ("extension_withheld", &["extension_id", "callback", "bytes", "reason"]),
@@ -265,6 +267,13 @@ fn samples() -> Vec<EventKind> {
         EventKind::RulesReloaded { active: 2, notices: vec![text.clone()] },
         EventKind::SteeringMessage { role: Role::User, text: text.clone() },
         EventKind::CustomMessage { custom_type: "ttsr-injection".into(), text, hidden: true },
+        EventKind::ChildThreadStarted {
+            child: SessionId::new("c"),
+            agent: "a".into(),
+            parent: SessionId::new("thread-1"),
+            call: CallId::new("c1"),
+        },
+        EventKind::ChildThreadFailed { child: SessionId::new("c"), error: "e".into() },
         EventKind::ExtensionRegistered {
             plugin: plugin(),
             version: "1".into(),

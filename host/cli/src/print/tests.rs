@@ -109,6 +109,13 @@ fn events(text: &str) -> Vec<EventKind> {
         },
         EventKind::Notice { message: string() },
         EventKind::StateLost { message: string() },
+        EventKind::ChildThreadStarted {
+            child: tidegate::SessionId::new(string()),
+            agent: string(),
+            parent: tidegate::SessionId::new("p"),
+            call: call(),
+        },
+        EventKind::ChildThreadFailed { child: tidegate::SessionId::new(string()), error: string() },
         EventKind::TurnFinish { status: TurnStatus::Rejected { by: "p".parse().unwrap(), reason: string() } },
         EventKind::TurnFinish { status: TurnStatus::StoppedByRule { rule: string() } },
         EventKind::TurnFinish { status: TurnStatus::Failed { class: ErrorClass::Permanent, message: string() } },

@@ -90,6 +90,14 @@ impl View {
             Body::Notice(notice) | Body::StateLost(notice) => {
                 writeln!(to, "{} {}", out(style::WARNING, "!"), flat(&notice.message))
             }
+            Body::ChildThreadStarted(child) => {
+                let (agent, id) = (flat(&child.child_directive), flat(&child.child_thread_id));
+                writeln!(to, "{}", dim(format!("  agent {agent} started: session {id}")))
+            }
+            Body::ChildThreadFailed(child) => {
+                let head = out(style::WARNING, &format!("! session {}", flat(&child.child_thread_id)));
+                writeln!(to, "{head} failed: {}", flat(&child.error))
+            }
             Body::ContextCompactionEnd(end) => {
                 let what = match &end.error {
                     None => format!("the conversation was summarised; {} messages stay", end.kept_messages),

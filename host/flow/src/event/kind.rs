@@ -405,6 +405,24 @@ events! {
         /// What they cost; `None` where no price is known, or the provider did not count.
         spend: Option<Spend>,
     } = "context_compaction_end",
+    /// `child_thread_started`: the tool `spawn_agent` opens a session for another agent, which works on a task of its own.
+    ChildThreadStarted {
+        /// The child's session, which has a transcript of its own.
+        child: SessionId,
+        /// The agent's name.
+        agent: String,
+        /// The session that this event is of.
+        parent: SessionId,
+        /// The call of `spawn_agent`, whose result ends the child.
+        call: CallId,
+    } = "child_thread_started",
+    /// `child_thread_failed`: the child did not complete its task. The call of `spawn_agent` has the error as its result.
+    ChildThreadFailed {
+        /// The child's session.
+        child: SessionId,
+        /// Why, for the model and for people.
+        error: String,
+    } = "child_thread_failed",
     /// `extension_registered`: a plugin belongs to the session from now on, in this version.
     ExtensionRegistered {
         /// The extension's id.

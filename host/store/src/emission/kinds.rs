@@ -16,6 +16,7 @@ pub(super) fn reports_error(kind: &EventKind, has_failed: bool) -> bool {
         EventKind::ThreadError { .. }
         | EventKind::ErrorClassified { .. }
         | EventKind::ExtensionWithheld { .. }
+        | EventKind::ChildThreadFailed { .. }
         | EventKind::StateLost { .. }
         | EventKind::SchemaViolation { .. }
         | EventKind::JournalFailed { .. } => true,

@@ -2,12 +2,13 @@
 
 use flow::{
     AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, Confirmation, ErrorMetadata, EventKind,
-    EventView, LimitDecision, Message, Origin, Part, Partial, Preview, Retained, Role, RuleMatch, RuleRecord, Spend,
-    StepEnd, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
+    EventView, LimitDecision, Message, Origin, Part, Partial, Retained, Role, RuleMatch, RuleRecord, Spend, StepEnd,
+    StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::message::{Author, MessageRecord, PartRecord};
+use super::values::{cost, evidence, input, named_call, preview, tokens};
 use super::{Body, payload};
 
 impl Body {
@@ -261,6 +262,18 @@ impl Body {
                     cost: spend.map(Spend::dollars),
                 })
             }
+            Kind::ChildThreadStarted { child, agent, parent, call } => {
+                Self::ChildThreadStarted(payload::ChildThreadStarted {
+                    child_thread_id: child.as_str().to_owned(),
+                    child_directive: agent.clone(),
+                    parent_thread_id: parent.as_str().to_owned(),
+                    call_id: Some(call.as_str().to_owned()),
+                })
+            }
+            Kind::ChildThreadFailed { child, error } => Self::ChildThreadFailed(payload::ChildThreadFailed {
+                child_thread_id: child.as_str().to_owned(),
+                error: error.clone(),
+            }),
             Kind::ExtensionRegistered { plugin, version, action, callbacks } => {
                 let callback = |one: &flow::Registered| payload::RegisteredCallback {
                     callback: one.kind().as_str().to_owned(),
@@ -441,26 +454,6 @@ fn block(block: &AnswerBlock) -> payload::Block {
     }
 }
 
-fn named_call(stream: &StreamKind) -> (Option<String>, Option<String>) {
-    match stream {
-        StreamKind::Tool { call, name } => (Some(call.as_str().to_owned()), Some(name.clone())),
-        StreamKind::Text | StreamKind::Thinking => (None, None),
-    }
-}
-
-fn evidence(found: &flow::Evidence) -> payload::Evidence {
-    payload::Evidence {
-        pattern: found.pattern.clone(),
-        text: found.text.clone(),
-        start: found.start,
-        end: found.end,
-        line: found.line,
-        field: found.field.clone(),
-        path: found.path.clone(),
-        unread: found.unread.then_some(true),
-    }
-}
-
 fn injected(record: &RuleRecord) -> payload::Injected {
     let (call_id, tool) = named_call(&record.stream);
     payload::Injected {
@@ -522,43 +515,5 @@ fn tool(report: &ToolReport) -> payload::ExtensionTool {
         cause,
         frames,
         state_reads: Some(report.state_reads).filter(|reads| *reads > 0),
-    }
-}
-
-fn tokens(usage: &Usage) -> payload::Tokens {
-    payload::Tokens {
-        input_tokens: usage.input,
-        output_tokens: usage.output,
-        cache_read_tokens: usage.cache_read,
-        cache_write_tokens: usage.cache_write,
-    }
-}
-
-fn total(usage: &Usage) -> Option<u64> {
-    match (usage.input, usage.output) {
-        (None, None) => None,
-        (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
-    }
-}
-
-fn cost(turns: u32, usage: &Usage, spend: Option<Spend>, duration_ms: u64) -> payload::Cost {
-    let duration_seconds = duration_ms as f64 / 1000.0;
-    payload::Cost { turns, tokens: total(usage), spend: spend.map(Spend::dollars), duration_seconds }
-}
-
-fn preview(preview: &Preview) -> payload::Preview {
-    let argument = |one: &flow::Argument| payload::Argument { name: one.name.clone(), value: one.value.clone() };
-    payload::Preview {
-        arguments: preview.arguments.iter().map(argument).collect(),
-        diff: preview.diff.clone(),
-        notes: preview.notes.clone(),
-    }
-}
-
-/// Arguments as the object they are; anything else is kept as a string.
-fn input(arguments: &str) -> Value {
-    match serde_json::from_str(arguments) {
-        Ok(Value::Object(object)) => Value::Object(object),
-        _ => json!({"raw": arguments}),
     }
 }

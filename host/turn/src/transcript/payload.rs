@@ -601,6 +601,26 @@ payloads! {
         cost: Option<f64>,
     }
 
+    /// The payload of `child_thread_started`.
+    ChildThreadStarted {
+        /// The child's thread: the id of its session.
+        child_thread_id: String,
+        /// What runs there: the agent's name.
+        child_directive: String,
+        /// The thread that started it.
+        parent_thread_id: String,
+        /// The id of the tool call whose result ends the child.
+        call_id: Option<String>,
+    }
+
+    /// The payload of `child_thread_failed`.
+    ChildThreadFailed {
+        /// The child's thread.
+        child_thread_id: String,
+        /// Why it did not complete its task.
+        error: String,
+    }
+
     /// The payload of `extension_registered`.
     ExtensionRegistered {
         /// The id of the extension.

@@ -247,6 +247,7 @@ fn the_traits_of_types_are_those_of_their_events() {
     let kinds = [
         failed(),
         EventKind::StateLost { message: "m".to_owned() },
+        EventKind::ChildThreadFailed { child: flow::SessionId::new("c"), error: "m".to_owned() },
         EventKind::ThreadError { class: ErrorClass::Permanent, message: "m".to_owned() },
         EventKind::CognitionReasoning { text: String::new(), interrupted: true, retained: false },
         EventKind::ThreadCompleted { turns: 1, usage: Usage::default(), spend: None, duration_ms: 1 },
