@@ -8,6 +8,7 @@
 //! | `thread_events.toml` | `typed::CatalogueFile` | [`events::Catalogue`] |
 //! | `errors.toml` | `typed::ErrorsFile` | [`flow::RetryTable`] |
 //! | `thread_limits.toml` | `typed::ThreadLimitsFile` | [`thread_limits::ThreadLimits`] |
+//! | `agents/NAME.md` | `typed::AgentFile` | [`agents::Agent`] |
 //! | rule files, in [`RuleFolder`]s | `rules::RuleSpec` | `rules::Rule`, kept by [`RuleFiles`] |
 //!
 //! A file goes through three steps: the TOML reader (all its syntax errors), the generated JSON Schema (unknown keys,
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod addition;
+pub mod agents;
 mod check;
 mod diagnostic;
 mod document;
@@ -45,6 +47,7 @@ mod switch;
 pub mod thread_limits;
 mod transcript;
 mod typed;
+mod yaml;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -62,7 +65,7 @@ pub use rule_files::{
     RuleFolder,
 };
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
-pub use schema::{error_schema, event_schema, manifest_schema, operator_schema, thread_limit_schema};
+pub use schema::{agent_schema, error_schema, event_schema, manifest_schema, operator_schema, thread_limit_schema};
 pub use state::{StatePlace, StateSettings};
 pub use switch::{SwitchError, Switched, switch_plugin};
 pub use transcript::TranscriptSettings;

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::typed::{CatalogueFile, ErrorsFile, ManifestFile, OperatorFile, ThreadLimitsFile};
+use crate::typed::{AgentFile, CatalogueFile, ErrorsFile, ManifestFile, OperatorFile, ThreadLimitsFile};
 
 /// The schema of `plugin.toml` as JSON text, with a line end.
 pub fn manifest_schema() -> String {
@@ -33,6 +33,11 @@ pub fn error_schema() -> String {
 /// The schema of `thread_limits.toml` as JSON text, with a line end.
 pub fn thread_limit_schema() -> String {
     text(ThreadLimitsFile::schema())
+}
+
+/// The schema of the front matter of an agent file as JSON text, with a line end.
+pub fn agent_schema() -> String {
+    text(AgentFile::schema())
 }
 
 /// What the whole of a file is read as.
@@ -72,6 +77,13 @@ impl TypedFile for ErrorsFile {
 impl TypedFile for ThreadLimitsFile {
     fn schema() -> &'static Schema {
         static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<ThreadLimitsFile>);
+        &SCHEMA
+    }
+}
+
+impl TypedFile for AgentFile {
+    fn schema() -> &'static Schema {
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(of::<AgentFile>);
         &SCHEMA
     }
 }

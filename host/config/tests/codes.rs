@@ -20,7 +20,8 @@ another.
 This page is generated from `host/flow/src/diagnostic/code.rs` by `TIDEGATE_BLESS=1 cargo test -p tidegate-config --test codes`.
 ";
 
-const SECTIONS: [(&str, &str, &str); 9] = [
+const SECTIONS: [(&str, &str, &str); 10] = [
+    ("agent", "Agent files", "`NAME.md` in a folder of agents."),
     ("config", "Configuration files", "`tidegate.toml` and `plugin.toml`: syntax, keys and values."),
     ("errors", "Tables of error classes", "`errors.toml`."),
     ("events", "Event catalogues", "`thread_events.toml` and `thread_events.yaml`."),
@@ -80,6 +81,7 @@ fn every_code_is_produced_by_a_case_or_a_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut read = Vec::new();
     for folder in [
+        "tests/corpus/agents",
         "tests/corpus/config",
         "tests/corpus/errors",
         "tests/corpus/events",

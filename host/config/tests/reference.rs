@@ -13,6 +13,9 @@ const OPERATOR: &str = "# `tidegate.toml`\n\nEvery key of the operator's file. I
 const MANIFEST: &str = "# `plugin.toml`\n\nEvery key of a plugin's manifest. `tidegate plugin show FOLDER` checks a manifest \
                         and prints what it asks for; [plugins](../../../plugins/README.md) shows how the parts work together.\n";
 
+const AGENT: &str = "# Agent files\n\nEvery key of the front matter of an agent file, `.tidegate/agents/NAME.md`; what follows it is the \
+                     agent's system prompt. [Child agents](../../CHILD_AGENTS.md) shows how agents are used.\n";
+
 /// A page under construction.
 struct Page<'s> {
     definitions: &'s Value,
@@ -129,6 +132,11 @@ fn up_to_date(name: &str, heading: &str, schema: &str) {
 #[test]
 fn the_page_of_the_operators_file_is_up_to_date() {
     up_to_date("tidegate.toml.md", OPERATOR, &tidegate_config::operator_schema());
+}
+
+#[test]
+fn the_page_of_agent_files_is_up_to_date() {
+    up_to_date("agent.md", AGENT, &tidegate_config::agent_schema());
 }
 
 #[test]

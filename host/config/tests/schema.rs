@@ -41,6 +41,11 @@ fn thread_limit_schema_is_up_to_date() {
     up_to_date("thread_limits.schema.json", &tidegate_config::thread_limit_schema());
 }
 
+#[test]
+fn agent_schema_is_up_to_date() {
+    up_to_date("agent.schema.json", &tidegate_config::agent_schema());
+}
+
 /// A key without a description is useless in an editor.
 #[test]
 fn every_key_is_described() {
@@ -51,6 +56,7 @@ fn every_key_is_described() {
         tidegate_config::event_schema(),
         tidegate_config::error_schema(),
         tidegate_config::thread_limit_schema(),
+        tidegate_config::agent_schema(),
     ];
     for schema in schemas {
         let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();

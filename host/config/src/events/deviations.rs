@@ -84,19 +84,19 @@ mod tests {
 
     use serde_json::Value;
 
+    use super::super::Catalogue;
     use super::super::layers::default_value;
-    use super::super::{Catalogue, yaml};
     use super::DEVIATIONS;
     use crate::document::Document;
     use crate::typed::CatalogueFile;
-    use crate::{Code, SourceFile};
+    use crate::{Code, SourceFile, yaml};
 
     fn specification(name: &str) -> (Value, std::sync::Arc<SourceFile>) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/events/specification").join(name);
         let text = std::fs::read_to_string(&path).unwrap();
         let head = if text.contains("schema_version") { "" } else { "schema_version: 1.0.0\n" };
         let source = SourceFile::new(path, format!("{head}{text}"));
-        let tree = yaml::read(&source).unwrap();
+        let tree = yaml::read(&source, Code::EventsYaml).unwrap();
         let (document, _) =
             Document::of_tree::<CatalogueFile>(&source, tree, <CatalogueFile as crate::schema::TypedFile>::schema())
                 .unwrap();

@@ -6,11 +6,11 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::DeTable;
 
-use super::{SCHEMA_VERSION, defaults, yaml};
+use super::{SCHEMA_VERSION, defaults};
 use crate::document::Document;
 use crate::layers::{DefaultLayer, Layered};
 use crate::typed::CatalogueFile;
-use crate::{Code, Diagnostics, SourceFile};
+use crate::{Code, Diagnostics, SourceFile, yaml};
 
 /// All files, and what they say together.
 pub(super) type Layers<'a> = crate::layers::Layers<'a, CatalogueFile>;
@@ -34,7 +34,7 @@ impl Layered for CatalogueFile {
 
     fn tree(source: &Arc<SourceFile>) -> Result<Spanned<DeTable<'_>>, Diagnostics> {
         let is_yaml = source.path.extension().is_some_and(|end| end == "yaml" || end == "yml");
-        if is_yaml { yaml::read(source) } else { Document::tree(source) }
+        if is_yaml { yaml::read(source, Code::EventsYaml) } else { Document::tree(source) }
     }
 }
 

@@ -17,7 +17,6 @@ mod payload;
 mod resolve;
 mod safety;
 mod session;
-mod yaml;
 
 pub use condition::{Condition, ConditionError, GRAMMAR, VARIABLES, Variable, VariableKind, Variables};
 pub use deviations::{DEVIATIONS, Deviation};

@@ -4,6 +4,7 @@
 //! a schema cannot say is checked when these become what is used (`crate::operator`, `crate::manifest`).
 
 mod addition;
+mod agent;
 mod errors;
 mod events;
 mod manifest;
@@ -12,6 +13,7 @@ mod rules;
 mod thread_limits;
 
 pub(crate) use addition::{AdditionFile, ConditionsFile, ContextMatchFile, StateValueFile};
+pub(crate) use agent::{AgentFile, AgentLimitsFile};
 pub(crate) use errors::{
     ClassFile, ErrorsFile, FallbackWord, OneOrMany, PolicyFile, RetryFile, StatusFile, StatusWord,
 };

@@ -1,4 +1,4 @@
-//! Reads a catalogue in YAML as the same tree with source spans that TOML is read as.
+//! Reads a file in YAML, or the front matter of one, as the same tree with source spans that TOML is read as.
 //!
 //! Of YAML only what JSON could express as well is read: mappings with scalar keys, sequences and scalars of the core schema. Anchors,
 //! aliases, tags, merge keys, null and more than one document are errors, so that a file cannot mean more than it shows.
@@ -22,10 +22,10 @@ type Node<'a> = Spanned<DeValue<'a>>;
 /// Reads the only document of the file, which must be a mapping; an empty file is an empty one.
 ///
 /// # Errors
-/// The first syntax error, or the first feature that is not supported.
-pub(super) fn read(source: &Arc<SourceFile>) -> Result<Spanned<DeTable<'_>>, Diagnostics> {
+/// The first syntax error, or with the code `unsupported` the first feature that is not supported.
+pub(crate) fn read(source: &Arc<SourceFile>, unsupported: Code) -> Result<Spanned<DeTable<'_>>, Diagnostics> {
     let offsets = source.text.char_indices().map(|(at, _)| at).chain([source.text.len()]).collect();
-    let mut reader = Reader { source, events: Parser::new_from_str(&source.text), offsets };
+    let mut reader = Reader { source, unsupported, events: Parser::new_from_str(&source.text), offsets };
     let mut root = None;
     loop {
         match reader.next()? {
@@ -44,6 +44,8 @@ pub(super) fn read(source: &Arc<SourceFile>) -> Result<Spanned<DeTable<'_>>, Dia
 
 struct Reader<'a> {
     source: &'a Arc<SourceFile>,
+    /// The code of a feature that is not supported.
+    unsupported: Code,
     events: Parser<'a, StrInput<'a>>,
     /// The byte at which each character begins: the parser counts characters.
     offsets: Vec<usize>,
@@ -70,7 +72,7 @@ impl<'a> Reader<'a> {
 
     fn refuse(&self, at: Range<usize>, what: &str, help: &str) -> Diagnostics {
         let message = format!("{what} is not supported in YAML files");
-        Diagnostic::error(Code::EventsYaml, message).at(Location::new(self.source, self.line(at)), "").help(help).into()
+        Diagnostic::error(self.unsupported, message).at(Location::new(self.source, self.line(at)), "").help(help).into()
     }
 
     fn node(&mut self, event: Event<'a>, at: Range<usize>, depth: usize) -> Result<Node<'a>, Diagnostics> {
