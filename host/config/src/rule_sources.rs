@@ -7,13 +7,11 @@ use std::sync::Arc;
 use flow::Severity;
 use rules::{Bucket, READ_RULE, Requirement, Rule, RuleLayer, RuleSet, RuleState, Scope, Unmet};
 
+use crate::agents::{Agent, MAIN};
 use crate::{Code, Demands, Diagnostic, Location, OnProblem, Operator, RuleFiles, RuleFolder, RuleFolders};
 
 /// Where a project has its rule files.
 pub const PROJECT_FOLDER: &str = ".tidegate/rules";
-
-/// The agent of every session.
-const AGENT: &str = "main";
 
 /// Where the user has rule files: `tidegate/rules` in the configuration folder. `None` where the user has no home.
 pub fn user_folder() -> Option<PathBuf> {
@@ -132,6 +130,8 @@ pub struct Sources {
     workspace: String,
     /// Names of the tools that are always there.
     tools: Vec<String>,
+    /// Names of the agents, `main` first.
+    agents: Vec<String>,
 }
 
 /// Rules that can be used.
@@ -147,12 +147,21 @@ pub struct Built {
     pub idle: Vec<(Rule, String)>,
     /// Names of the tools that are offered.
     pub tools: Vec<String>,
+    /// Names of the agents, `main` first.
+    pub agents: Vec<String>,
     /// Why the host must not run with these rules; empty where it may.
     pub unmet: Vec<Diagnostic>,
 }
 
 impl Sources {
-    pub fn new(operator: &Operator, plugins: &[crate::ConfiguredPlugin], workspace: &Path, tools: Vec<String>) -> Self {
+    /// `tools` are the names of the tools that are always there, `agents` those that can be started.
+    pub fn new(
+        operator: &Operator,
+        plugins: &[crate::ConfiguredPlugin],
+        workspace: &Path,
+        tools: Vec<String>,
+        agents: &[Agent],
+    ) -> Self {
         let (mut fixed, mut found) = rules::builtin();
         let mut unmet = Vec::new();
         for plugin in plugins {
@@ -171,7 +180,8 @@ impl Sources {
         if wanted.on_problem == OnProblem::Refuse {
             unmet = found.iter().filter(|one| one.is_error()).cloned().collect();
         }
-        Self { fixed, found, unmet, wanted, settings, workspace: workspace.display().to_string(), tools }
+        let agents = std::iter::once(MAIN.to_owned()).chain(agents.iter().map(|agent| agent.name.clone())).collect();
+        Self { fixed, found, unmet, wanted, settings, workspace: workspace.display().to_string(), tools, agents }
     }
 
     /// What the operator demands of rule files.
@@ -186,9 +196,11 @@ impl Sources {
         let (set, about_set) = RuleSet::build(all, self.settings.clone(), &self.workspace);
         let tools = self.tools_with(&set);
         let active = set.rules().filter(|info| *info.state == RuleState::Active && info.rule.bucket == Bucket::Stream);
-        let idle = active.filter_map(|info| Some((info.rule.clone(), idle(info.rule, &tools)?))).collect();
+        let idle =
+            active.filter_map(|info| Some((info.rule.clone(), idle(info.rule, &tools, &self.agents)?))).collect();
         let about_files = self.about_files(files, &set);
-        let mut built = Built { set, about_set, about_files, idle, tools, unmet: Vec::new() };
+        let agents = self.agents.clone();
+        let mut built = Built { set, about_set, about_files, idle, tools, agents, unmet: Vec::new() };
         built.unmet = self.unmet(files, &built);
         built
     }
@@ -246,7 +258,7 @@ impl Sources {
     }
 
     fn tools_with(&self, set: &RuleSet) -> Vec<String> {
-        let reads = set.has_rulebook().then(|| READ_RULE.to_owned());
+        let reads = self.agents.iter().any(|agent| set.has_rulebook(agent)).then(|| READ_RULE.to_owned());
         self.tools.iter().cloned().chain(reads).collect()
     }
 
@@ -292,14 +304,17 @@ impl Built {
     }
 }
 
-/// Why an active rule waits for what cannot come here: the tools it watches are not `offered`, or it names other agents.
-pub fn idle(rule: &Rule, offered: &[String]) -> Option<String> {
+/// Why an active rule waits for what cannot come here: the tools it watches are not `offered`, or it names other agents than these.
+pub fn idle(rule: &Rule, offered: &[String], agents: &[String]) -> Option<String> {
     let missing: Option<Vec<&str>> = rule.scopes.iter().map(|scope| missing_tool(scope, offered)).collect();
     if let Some(names) = missing.filter(|names| !names.is_empty()) {
         return Some(format!("it watches the tool {}, but the tools are {}", names.join(", "), offered.join(", ")));
     }
-    let elsewhere = !rule.watches_agent(AGENT);
-    elsewhere.then(|| format!("its `agents` do not include `{AGENT}`, the only agent"))
+    let elsewhere = !agents.iter().any(|agent| rule.watches_agent(agent));
+    elsewhere.then(|| match agents {
+        [only] => format!("its `agents` do not include `{only}`, the only agent"),
+        all => format!("its `agents` include none of the agents: {}", all.join(", ")),
+    })
 }
 
 /// The warning for a rule that waits for what does not exist here, at the value that asks for it; `offered` are the names of

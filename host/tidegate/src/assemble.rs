@@ -182,6 +182,8 @@ pub(crate) fn turn(
         price: None,
         live: true,
         workspace: workspace.display().to_string(),
+        // By the options of the session.
+        agent: config::agents::MAIN.to_owned(),
     }
 }
 

@@ -279,7 +279,8 @@ impl EventSink for Nothing {
 impl SessionView for Nothing {
     fn info(&self) -> SessionInfo {
         let (provider, model, workspace) = (String::new(), String::new(), String::new());
-        SessionInfo { id: SessionId::new("doctor"), place: RunPosition::default(), provider, model, workspace }
+        let agent = config::agents::MAIN.to_owned();
+        SessionInfo { id: SessionId::new("doctor"), place: RunPosition::default(), provider, model, workspace, agent }
     }
 
     fn history_len(&self) -> usize {

@@ -191,7 +191,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn folders_that_do_not_answer_leave_the_rules_as_they_were_and_do_not_pile_up() {
-        let sources = Sources::new(&Operator::default(), &[], "/work".as_ref(), Vec::new());
+        let sources = Sources::new(&Operator::default(), &[], "/work".as_ref(), Vec::new(), &[]);
         let live = LiveRules::open(sources, Vec::new(), None);
         let session = live.session();
         let before = session.current().await.unwrap();

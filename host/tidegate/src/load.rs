@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
+use config::agents::Agents;
 use config::rule_sources::{self, Sources};
 use config::{ConfiguredPlugin, Diagnostics, FileStamp, Guidance, Operator, PluginEntry};
 use flow::{Permission, PluginId, ToolSpec};
@@ -147,11 +148,13 @@ pub(crate) fn workspace(
     let (guidance, found) = Guidance::collect(&plugins, &known);
     warnings.extend(found);
     let names = specs.into_iter().map(|tool| tool.name).collect();
-    let sources = Sources::new(operator, &plugins, &workspace, names);
     let user = basis.user_rules.as_deref();
-    let folders = rule_sources::folders(operator, &wanted.workspace, &workspace, user);
     // The user's other files are next to the folder of rules.
-    let retries = match operator.retry_table(user.and_then(Path::parent), &workspace) {
+    let user_folder = user.and_then(Path::parent);
+    let agents = Agents::load(user_folder, &workspace);
+    let sources = Sources::new(operator, &plugins, &workspace, names, &agents.list);
+    let folders = rule_sources::folders(operator, &wanted.workspace, &workspace, user);
+    let retries = match operator.retry_table(user_folder, &workspace) {
         Ok(retries) => Arc::new(retries),
         Err(found) => {
             faults.take("errors", found)?;

@@ -258,8 +258,12 @@ impl Loaded {
         let (table, decisions) = (Arc::clone(&self.provided), self.decisions.clone());
         let plugins = PluginTools { table, late: Arc::clone(late), decisions: decisions.clone() };
         let toolbox = Toolbox { own: options.tools.clone(), builtin, plugins, decisions };
-        let tools =
-            WithRulebook { tools: Arc::new(toolbox), rules: Arc::clone(rules), permission: self.read_rule.clone() };
+        let tools = WithRulebook {
+            tools: Arc::new(toolbox),
+            rules: Arc::clone(rules),
+            permission: self.read_rule.clone(),
+            agent: options.agent.clone(),
+        };
         Arc::new(Guided { tools: Arc::new(tools), guidance: Arc::clone(&self.guidance) })
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use config::agents::MAIN;
 use flow::{Limits, Message, PluginId, SessionId};
 use turn::ports::{Confirm, Files, Model, RuleRecords, Tools};
 
@@ -31,6 +32,7 @@ pub struct SessionOptions {
     pub(crate) records: Option<Arc<dyn RuleRecords>>,
     pub(crate) accepted_only: bool,
     pub(crate) limits: Option<Limits>,
+    pub(crate) agent: String,
 }
 
 impl std::fmt::Debug for SessionOptions {
@@ -59,7 +61,16 @@ impl SessionOptions {
             records: None,
             accepted_only: false,
             limits: None,
+            agent: MAIN.to_owned(),
         }
+    }
+
+    /// The agent's name, for the rules and the prompt additions of plugins that name agents, and for extensions. Default: `main`. It selects no
+    /// agent file: those declare what the model can start.
+    #[must_use]
+    pub fn agent(mut self, name: impl Into<String>) -> Self {
+        self.agent = name.into();
+        self
     }
 
     /// Its id, which no other open session of the host has. Default: a new one. What plugins keep is found again under the id.

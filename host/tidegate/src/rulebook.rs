@@ -30,12 +30,14 @@ pub(crate) struct WithRulebook {
     pub(crate) tools: Arc<dyn Tools>,
     pub(crate) rules: Arc<SessionRules>,
     pub(crate) permission: Permission,
+    /// The agent of the session.
+    pub(crate) agent: String,
 }
 
 impl Tools for WithRulebook {
     fn specs(&self) -> Vec<ToolSpec> {
         let mut all = self.tools.specs();
-        all.extend(self.rules.set().has_rulebook().then(spec));
+        all.extend(self.rules.set().has_rulebook(&self.agent).then(spec));
         all
     }
 
@@ -48,7 +50,7 @@ impl Tools for WithRulebook {
             return self.tools.prepare(call);
         }
         let name = name_in(&call.arguments);
-        Box::new(ReadRule { name, call, rules: &self.rules, permission: &self.permission })
+        Box::new(ReadRule { name, call, tools: self })
     }
 }
 
@@ -56,13 +58,12 @@ impl Tools for WithRulebook {
 struct ReadRule<'a> {
     name: Result<String, String>,
     call: &'a ToolCall,
-    rules: &'a SessionRules,
-    permission: &'a Permission,
+    tools: &'a WithRulebook,
 }
 
 impl PreparedCall for ReadRule<'_> {
     fn permission(&self) -> Permission {
-        self.permission.clone()
+        self.tools.permission.clone()
     }
 
     fn preview(&mut self) -> BoxFuture<'_, Preview> {
@@ -77,7 +78,8 @@ impl PreparedCall for ReadRule<'_> {
     }
 
     fn run<'a>(&'a mut self, _: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
-        let output = match self.name.clone().and_then(|name| self.rules.set().read(&name)) {
+        let WithRulebook { rules, agent, .. } = self.tools;
+        let output = match self.name.clone().and_then(|name| rules.set().read(&name, agent)) {
             Ok(content) => ToolOutput { content, diff: None, is_error: false },
             Err(content) => ToolOutput { content, diff: None, is_error: true },
         };

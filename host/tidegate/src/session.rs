@@ -153,6 +153,7 @@ impl Session {
             settings: turn::SessionSettings {
                 compaction: assemble::compaction(&loaded.shared.operator, model.name()),
                 price,
+                agent: options.agent.clone(),
                 ..loaded.settings.clone()
             },
         })

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use config::agents::Agents;
 use config::rule_sources::{self, Built, Sources};
 use config::{Diagnostics, Operator, RuleFile, RuleFiles};
 use flow::text::nearest;
@@ -145,12 +146,15 @@ impl Catalogue {
         let specs: Arc<[ToolSpec]> = tools.into();
         let mut tools: Vec<String> = specs.iter().map(|tool| tool.name.clone()).collect();
         let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
-        let folders = rule_sources::folders(operator, workspace, &real, rule_sources::user_folder().as_deref());
-        let sources = Sources::new(operator, &plugins, &real, tools.clone());
+        let user = rule_sources::user_folder();
+        let folders = rule_sources::folders(operator, workspace, &real, user.as_deref());
+        // What is wrong with agents is reported with the host, and not with rules.
+        let agents = Agents::load(user.as_deref().and_then(Path::parent), &real);
+        let sources = Sources::new(operator, &plugins, &real, tools.clone(), &agents.list);
         let mut files = RuleFiles::new(folders, sources.demands());
         files.look();
         let built = sources.build(&files);
-        if built.set.has_rulebook() {
+        if built.agents.iter().any(|agent| built.set.has_rulebook(agent)) {
             tools.push(READ_RULE.to_owned());
         }
         Ok(Self { built, tools, specs })
@@ -267,9 +271,8 @@ impl Catalogue {
             RuleState::Shadowed(by) => RuleStatus::Shadowed(by.clone()),
             RuleState::Unreachable(why) => RuleStatus::Unreachable(why.clone()),
             RuleState::Active if info.rule.bucket != Bucket::Stream => RuleStatus::Active,
-            RuleState::Active => {
-                rule_sources::idle(info.rule, &self.tools).map_or(RuleStatus::Active, RuleStatus::Idle)
-            }
+            RuleState::Active => rule_sources::idle(info.rule, &self.tools, &self.built.agents)
+                .map_or(RuleStatus::Active, RuleStatus::Idle),
         };
         let of_this = |one: &&Diagnostic| one.is_about_rule(&info.rule.name, &info.rule.source);
         let watches = info.rule.bucket == Bucket::Stream;

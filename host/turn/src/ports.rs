@@ -337,6 +337,8 @@ pub struct SessionInfo {
     pub model: String,
     /// The workspace's folder, absolute; empty where there is none.
     pub workspace: String,
+    /// The agent's name: `main`, or the name of a child agent.
+    pub agent: String,
 }
 
 /// The tools of a session.
@@ -380,6 +382,8 @@ pub trait PreparedCall: Send {
 pub struct Question {
     /// The session that asks. A front end with several sessions has to show it.
     pub session: SessionId,
+    /// The agent that makes the call: `main`, or the name of a child agent, whose session is another one than its user's.
+    pub agent: String,
     /// The position in the run: turn, step, attempt.
     pub place: RunPosition,
     /// The call as the model wrote it.

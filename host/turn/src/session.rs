@@ -82,6 +82,8 @@ pub struct SessionSettings {
     pub price: Option<Price>,
     /// The workspace's folder, absolute; empty where there is none.
     pub workspace: String,
+    /// The agent's name, which rules and prompt additions can be limited to: `main`, or the name of a child agent.
+    pub agent: String,
     /// Whether an answer is shown while it streams. An attempt that breaks off after something was seen is not
     /// repeated, because what was shown cannot be retracted.
     pub live: bool,
@@ -98,6 +100,7 @@ impl Default for SessionSettings {
             compaction: None,
             price: None,
             workspace: String::new(),
+            agent: "main".to_owned(),
             live: true,
         }
     }
@@ -201,7 +204,7 @@ impl Session {
         let frame = Frame::new(&parts.settings.system, &parts.settings.additions, parts.settings.max_tokens);
         // None before the first turn asks for them.
         let (none, _) = RuleSet::build(Vec::new(), ::rules::RuleSettings::default(), &parts.settings.workspace);
-        let rules = ::rules::RuleSession::new(none);
+        let rules = ::rules::RuleSession::of_agent(none, &parts.settings.agent);
         let metrics = Metrics::default();
         let records = Arc::new(MemoryRecords::default());
         Ok(Self {

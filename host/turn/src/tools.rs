@@ -23,6 +23,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) confirm: &'a dyn Confirm,
     pub(crate) journal: Option<&'a dyn Journal>,
     pub(crate) session: &'a SessionId,
+    pub(crate) agent: &'a str,
     pub(crate) place: RunPosition,
 }
 
@@ -128,7 +129,8 @@ impl Runner<'_> {
             preview: preview.clone(),
         });
         let session = self.session.clone();
-        let question = Question { session, place: self.place, call: call.clone(), reason, preview };
+        let agent = self.agent.to_owned();
+        let question = Question { session, agent, place: self.place, call: call.clone(), reason, preview };
         let decision = self.confirm.confirm(&question).await;
         self.hub.emit(EventKind::ToolConfirmationResolved { call: call.id.clone(), decision: decision.clone() });
         match decision {

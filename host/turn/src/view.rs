@@ -25,6 +25,7 @@ impl View {
             provider: parts.model.provider().to_owned(),
             model: parts.model.name().to_owned(),
             workspace: parts.settings.workspace.clone(),
+            agent: parts.settings.agent.clone(),
         };
         Self { info, tools: Mutex::new(Arc::clone(&parts.tools)), history, hub }
     }

@@ -63,6 +63,7 @@ impl SessionView for EmptyStage {
             provider: "bench".into(),
             model: "bench".into(),
             workspace: String::new(),
+            agent: "main".into(),
         }
     }
 

@@ -13,7 +13,9 @@ use crate::style::{self, err};
 pub(super) fn lines(question: &Question, columns: usize) -> Vec<String> {
     let columns = text_columns(columns);
     let mut rows = vec![format!("{} {}", err(style::WARNING, "?"), err(style::STRONG, &flat(&question.call.name)))];
-    let origin = format!("session {}, call {}", question.session, question.call.id);
+    // A child agent is named: its session is another one than the one at this terminal.
+    let agent = if question.agent == "main" { String::new() } else { format!("agent {}, ", question.agent) };
+    let origin = format!("{agent}session {}, call {}", question.session, question.call.id);
     for line in [&question.reason, &origin].into_iter().chain(&question.preview.notes) {
         let parts = wrapped(&flat(line), columns);
         rows.extend(
@@ -89,6 +91,7 @@ mod tests {
         let argument = |(name, value): &(&str, &str)| Argument { name: (*name).to_owned(), value: (*value).to_owned() };
         Question {
             session: SessionId::new("s-1"),
+            agent: "main".to_owned(),
             place: RunPosition::default(),
             call: ToolCall { id: CallId::new("c-1"), name: "shell".to_owned(), arguments: String::new() },
             reason: "`shell` asks by default".to_owned(),

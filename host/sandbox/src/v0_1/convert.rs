@@ -19,7 +19,7 @@ const PLUGIN_ATTRIBUTE: &str = "tidegate.plugin";
 const CUT_ATTRIBUTE: &str = "tidegate.cut";
 /// The kind of a part of reasoning that the provider encrypted.
 pub(super) const REDACTED: &str = "redacted-thinking";
-/// The agent of a session. Child agents have sessions of their own.
+/// The agent while registering, when there is no session.
 const AGENT: &str = "main";
 
 /// The kind of a part that the contract has no case for.
@@ -228,7 +228,7 @@ pub(super) fn session_info(extension: String, info: SessionInfo) -> imports::ses
         extension,
         id: info.id.as_str().to_owned(),
         at: moment(info.place),
-        agent: AGENT.to_owned(),
+        agent: info.agent,
         provider: info.provider,
         model: info.model,
         workspace: info.workspace,

@@ -358,7 +358,7 @@ async fn session_tools_and_settings_can_be_seen() {
     };
     let extensions = open(&host(patient(conformance())), "s1", &Arc::new(stage));
     let info = ask(&extensions, "!session").await;
-    for part in ["\"conformance\"", "\"s1\"", "5", "2", "3", "\"recording\"", "\"/w\""] {
+    for part in ["\"conformance\"", "\"s1\"", "5", "2", "3", "\"recording\"", "\"/w\"", "\"helper\""] {
         assert!(info.contains(part), "{part}: {info}");
     }
     let history = ask(&extensions, "!history 298 9").await;

@@ -359,6 +359,7 @@ impl SessionView for Stage {
             provider: "recording".into(),
             model: "m".into(),
             workspace: "/w".into(),
+            agent: "helper".into(),
         }
     }
 

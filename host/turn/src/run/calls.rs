@@ -27,6 +27,7 @@ impl Turn<'_> {
                 confirm: &*session.parts.confirm,
                 journal: session.journal.as_deref(),
                 session: &session.parts.id,
+                agent: session.rules.agent(),
                 place: self.place,
             };
             let effects = CallEffects {

@@ -36,7 +36,7 @@ impl Session {
         (settings.system, settings.additions) = (system, additions);
         self.frame = Frame::new(&settings.system, &settings.additions, settings.max_tokens);
         // Those of the rules are replaced only where the rules differ.
-        self.frame.set_rules(self.rules.rules().system_blocks());
+        self.frame.set_rules(self.rules.rules().system_blocks(self.rules.agent()));
         (self.parts.extensions, self.parts.tools, self.parts.rules) = (host, tools, rules);
         changes.into_iter().for_each(|change| self.emit_change(change));
         Ok(())

@@ -64,7 +64,7 @@ impl Session {
         let RuleUpdate { set, notices } = current.map_err(|why| ModelError::new(ErrorClass::Permanent, why))?;
         let changed = !Arc::ptr_eq(&set, self.rules.rules());
         if changed {
-            self.frame.set_rules(set.system_blocks());
+            self.frame.set_rules(set.system_blocks(self.rules.agent()));
             self.rules.replace_rules(Arc::clone(&set));
             self.asked.trouble = false;
         }
