@@ -69,6 +69,6 @@ pub use redis_store::{RedisOptions, RedisStore};
 pub use transcript::transcript_schema;
 pub use transcript::{
     DroppedLine, Entry, EventFilter, EventPolicy, FileJournal, ForkedFrom, JsonRecord, LastRecord, OpenedTranscript,
-    RecordAll, Records, Repair, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore,
-    TranscriptSummary,
+    RecordAll, Records, Repair, SpawnedBy, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader,
+    TranscriptStore, TranscriptSummary,
 };

@@ -37,7 +37,7 @@ use flow::SessionId;
 use turn::ports::Clock;
 
 pub use error::TranscriptError;
-pub use format::{ForkedFrom, JsonRecord, TranscriptHeader};
+pub use format::{ForkedFrom, JsonRecord, SpawnedBy, TranscriptHeader};
 pub use journal::FileJournal;
 pub use list::{LastRecord, TranscriptList, TranscriptSummary};
 pub use policy::{EventFilter, EventPolicy, RecordAll};
@@ -122,6 +122,19 @@ impl TranscriptStore {
     /// # Errors
     /// Another writer has it, a line is damaged, its version is unknown, or it cannot be read or written.
     pub fn open(&self, id: &SessionId, policy: Arc<dyn EventPolicy>) -> Result<OpenedTranscript, TranscriptError> {
+        self.open_child(id, policy, None)
+    }
+
+    /// Opens a session as [`TranscriptStore::open`] does; one that does not exist is created as that of a child agent.
+    ///
+    /// # Errors
+    /// As for [`TranscriptStore::open`].
+    pub fn open_child(
+        &self,
+        id: &SessionId,
+        policy: Arc<dyn EventPolicy>,
+        spawned_by: Option<SpawnedBy>,
+    ) -> Result<OpenedTranscript, TranscriptError> {
         let folder = self.folder(id);
         let lock = file::lock(&folder, &self.owner)?;
         let found = file::check(&folder, id.as_str())?;
@@ -129,7 +142,9 @@ impl TranscriptStore {
         let checked = match found {
             Some(checked) => checked,
             None => {
-                file::create(&folder, &TranscriptHeader::new(id, self.clock.now_ms(), None))?;
+                let mut header = TranscriptHeader::new(id, self.clock.now_ms(), None);
+                header.spawned_by = spawned_by;
+                file::create(&folder, &header)?;
                 file::check(&folder, id.as_str())?.ok_or_else(|| self.missing(id))?
             }
         };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use flow::{Event, SessionId};
+use flow::{CallId, Event, SessionId};
 use serde::{Deserialize, Serialize};
 use turn::transcript::Body;
 
@@ -33,6 +33,28 @@ pub struct TranscriptHeader {
     /// Where the records before its own are, if it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ForkedFrom>,
+    /// The thread that started it, if it is that of a child agent. Its records are its own: none is shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spawned_by: Option<SpawnedBy>,
+}
+
+/// What started the thread of a child agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SpawnedBy {
+    /// The id of the thread that started it.
+    pub thread_id: String,
+    /// The tool call in that thread whose result ends the child.
+    pub call_id: String,
+    /// The agent's name.
+    pub agent: String,
+}
+
+impl SpawnedBy {
+    /// A call in `thread` that started `agent`.
+    pub fn new(thread: &SessionId, call: &CallId, agent: impl Into<String>) -> Self {
+        Self { thread_id: thread.as_str().to_owned(), call_id: call.as_str().to_owned(), agent: agent.into() }
+    }
 }
 
 /// The records that a fork shares with its parent: those up to the end of a turn.
@@ -72,7 +94,7 @@ struct Preamble<'a> {
 impl TranscriptHeader {
     pub(super) fn new(thread: &SessionId, created_ms: u64, parent: Option<ForkedFrom>) -> Self {
         let (format, thread_id) = (FORMAT.to_owned(), thread.as_str().to_owned());
-        Self { format, version: VERSION, thread_id, created_ms, parent }
+        Self { format, version: VERSION, thread_id, created_ms, parent, spawned_by: None }
     }
 
     /// Reads the first line of the transcript at `path`.

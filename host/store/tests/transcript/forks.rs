@@ -1,8 +1,9 @@
 //! Forks, forks of forks, and what may be removed.
 
 use std::fs;
+use std::sync::Arc;
 
-use tidegate_store::TranscriptError;
+use tidegate_store::{RecordAll, SpawnedBy, TranscriptError};
 use turn::ports::{Journal as _, JournalError};
 
 use crate::{Place, error, id, turn};
@@ -40,6 +41,25 @@ async fn a_fork_shares_the_records_of_its_parents_and_copies_none() {
     place.add_turns("early", 2..=2).await;
     assert_eq!(place.listing("early"), root[..10]);
     assert_eq!(place.records("early")[7]["thread_id"], "early");
+}
+
+/// The thread of a child agent names what started it, from its creation on, and shares no record with it.
+#[tokio::test]
+async fn the_thread_of_a_child_agent_names_its_parent() {
+    let place = family().await;
+    let by = SpawnedBy::new(&id("root"), &flow::CallId::new("call-1"), "helper");
+    let opened = place.store.open_child(&id("spawned"), Arc::new(RecordAll), Some(by.clone())).unwrap();
+    assert_eq!((opened.is_new, opened.next_event, opened.records), (true, 0, 0));
+    opened.journal.close().await.unwrap();
+    place.add_turns("spawned", 1..=1).await;
+    let header = place.store.read(&id("spawned")).unwrap().header().clone();
+    assert_eq!((header.spawned_by.as_ref(), &header.parent), (Some(&by), &None));
+    let listed = place.store.list().unwrap().sessions;
+    assert_eq!(listed.iter().filter(|one| one.header.spawned_by.is_some()).count(), 1);
+    // Of one that exists, nothing changes; and a parent can be removed: nothing of the child is in it.
+    let opened = place.store.open_child(&id("early"), Arc::new(RecordAll), Some(by)).unwrap();
+    assert_eq!(opened.header.spawned_by, None);
+    opened.journal.close().await.unwrap();
 }
 
 #[tokio::test]
