@@ -87,6 +87,14 @@ pub enum HostError {
         /// The session's id.
         id: SessionId,
     },
+    /// The session is that of a child agent, which works on one task.
+    #[error("the session `{id}` belongs to a child agent, and is over")]
+    ChildThread {
+        /// The session's id.
+        id: SessionId,
+        /// The session that started the agent.
+        parent: SessionId,
+    },
     /// State is to be kept in Redis, and the environment variable with its URL is not set.
     #[error("the environment variable `{variable}`, which contains the URL of the state store, is not set")]
     NoStateUrl {
@@ -177,6 +185,9 @@ impl HostError {
             Self::NotRecorded => "set `enabled = true` under `[transcript]` in tidegate.toml".to_owned(),
             Self::NoTranscriptFolder => "set `folder` under `[transcript]` in tidegate.toml".to_owned(),
             Self::HistoryGiven { .. } => "leave the conversation out, or choose another id".to_owned(),
+            Self::ChildThread { id, parent } => {
+                format!("continue `{parent}`, which started it, or a fork of `{id}` (`tidegate session fork {id}`)")
+            }
             Self::NoStateUrl { variable } => format!("set it, for example `{variable}=redis://127.0.0.1:6379`"),
             Self::Config(_)
             | Self::Provider(_)
@@ -210,7 +221,11 @@ impl HostError {
             Self::Transcript(TranscriptError::Journal(JournalError::Locked { .. })) => {
                 Some(DiagnosticCode::HostSessionInUse)
             }
-            Self::Transcript(_) | Self::NoTranscriptFolder | Self::NotRecorded | Self::HistoryGiven { .. } => {
+            Self::Transcript(_)
+            | Self::NoTranscriptFolder
+            | Self::NotRecorded
+            | Self::HistoryGiven { .. }
+            | Self::ChildThread { .. } => {
                 Some(DiagnosticCode::HostTranscriptUnavailable)
             }
             Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),

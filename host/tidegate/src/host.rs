@@ -6,12 +6,13 @@ use std::sync::Arc;
 use config::rule_sources;
 use config::{Operator, PermissionRule};
 use metrics::Metrics;
-use providers::{ProviderConfig, Secret};
+use providers::{HttpConfig, ProviderConfig, Secret};
 use sandbox::EngineOptions;
 use store::TranscriptStore;
 use turn::SystemClock;
 use turn::ports::{Clock, Confirm, Model, StateAdmin, StateStore};
 
+use crate::agents::Children;
 use crate::desired::ReadOperator;
 use crate::live_plugins::LivePlugins;
 use crate::load::{self, Faults, Wanted};
@@ -28,6 +29,8 @@ pub struct Host {
     /// `None`: the operator has chosen no provider, and each session brings its own model.
     pub(crate) provider: Option<ProviderConfig>,
     model: Option<Arc<dyn Model>>,
+    /// The embedder gave the model: it is not the provider's.
+    has_given_model: bool,
     confirm: Arc<dyn Confirm>,
     clock: Arc<dyn Clock>,
     /// Where its sessions are recorded; `None`: nowhere.
@@ -201,13 +204,14 @@ impl HostBuilder {
                 (None, Some(provider)) => Some(providers::connect(provider)?),
                 (None, None) => None,
             };
+            let has_given_model = self.model.is_some();
             let (confirm, clock) = (Arc::clone(&self.confirm), Arc::clone(&self.clock));
             let follow = self.follow.clone();
             let transcripts = self.transcripts()?;
             let shared = load::shared(self, &mut Faults::Refuse)?;
             let (engine, metrics) = (shared.basis.engine.clone(), shared.basis.metrics.clone());
             let live = LivePlugins::new(shared, follow);
-            Ok(Host { live, engine, metrics, provider, model, confirm, clock, transcripts })
+            Ok(Host { live, engine, metrics, provider, model, has_given_model, confirm, clock, transcripts })
         })
         .await
     }
@@ -287,8 +291,29 @@ impl Host {
         let rules = Arc::clone(&loaded.live.built().set);
         drop(tokio::task::spawn_blocking(move || rules.prepare()));
         let confirm = options.confirm.clone().unwrap_or_else(|| Arc::clone(&self.confirm));
-        let plugins = SessionPlugins::new(live, options.clone(), Arc::clone(&loaded));
+        let children = Arc::new(Children::new(self.clone(), &options, (Arc::clone(&model), Arc::clone(&confirm))));
+        let plugins = SessionPlugins::new(live, options.clone(), Arc::clone(&loaded), children);
         Session::open(plugins, options, (model, confirm, Arc::clone(&self.clock)), self.transcripts.clone()).await
+    }
+
+    /// Whether this is the model of the host's provider.
+    pub(crate) fn is_own_model(&self, model: &Arc<dyn Model>) -> bool {
+        self.model.as_ref().is_some_and(|own| Arc::ptr_eq(own, model))
+            && self.provider.is_some()
+            && !self.has_given_model
+    }
+
+    /// Another model of the host's provider; `None` where the host has none. A recording has the answers of all models that were recorded.
+    ///
+    /// What goes over the wire is not recorded: the file belongs to the first model.
+    pub(crate) fn other_model(&self, name: &str) -> Option<Result<Arc<dyn Model>, HostError>> {
+        match self.provider.as_ref()? {
+            ProviderConfig::Http(own) => {
+                let config = HttpConfig { model: name.to_owned(), record: None, ..own.clone() };
+                Some(providers::connect(&ProviderConfig::Http(config)).map_err(HostError::from))
+            }
+            ProviderConfig::Recording(_) => self.model.clone().map(Ok),
+        }
     }
 
     /// Plugins, and the rules of a workspace, as a session of it has them.

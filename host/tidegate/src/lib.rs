@@ -41,6 +41,7 @@
 //! with its cause, never a panic. Sessions need a Tokio runtime.
 #![forbid(unsafe_code)]
 
+mod agents;
 mod approvals;
 mod assemble;
 mod confirm;
@@ -77,6 +78,7 @@ struct OtelPage;
 
 pub use approvals::LimitDecisionError;
 pub use assemble::tool_specs;
+pub use config::agents::{Agent, AgentLayer, AgentLimits, Agents};
 pub use config::errors::defaults as default_errors;
 pub use config::events::defaults as default_thread_events;
 pub use config::thread_limits::defaults as default_thread_limits;
@@ -129,8 +131,9 @@ pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
 pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem};
 pub use session::{Input, Session, TurnRunning};
 pub use store::{
-    DiskStore, DroppedLine, ForkedFrom, LastRecord, MemoryStore, RedisOptions, RedisStore, Repair, StoreOptions,
-    TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore, TranscriptSummary,
+    DiskStore, DroppedLine, ForkedFrom, LastRecord, MemoryStore, RedisOptions, RedisStore, Repair, SpawnedBy,
+    StoreOptions, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore,
+    TranscriptSummary,
 };
 pub use tools::{DiskFiles, ToolsError};
 pub use turn::ports::{

@@ -15,6 +15,7 @@ use sandbox::EngineOptions;
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 use turn::ports::Tools;
 
+use crate::agents::{self, SPAWN_AGENT};
 use crate::host_plugin::{HostPlugin, LoadedPlugin};
 use crate::live::LiveRules;
 use crate::loaded::{Basis, Shared};
@@ -121,11 +122,11 @@ pub(crate) fn workspace(
     let provided = provided.flat_map(|plugin| plugin.tools()).map(|tool| tool.provided.spec.name.clone());
     let foreign: Vec<String> = wanted.own_tools.iter().cloned().chain(provided).collect();
     let mut settings = assemble::tools(operator, &basis.permissions, &configured(&shared.host_plugins));
-    let (decisions, read_rule) = match decide(&mut settings, &foreign) {
+    let (decisions, read_rule, spawn_agent) = match decide(&mut settings, &foreign) {
         Ok(decided) => decided,
         Err(error) => {
             faults.take("tools", error)?;
-            (Decisions::default(), Permission::Allow)
+            (Decisions::default(), Permission::Allow, Decisions::default())
         }
     };
     let mut warnings = match take_absent(&mut settings, &foreign, operator) {
@@ -141,17 +142,20 @@ pub(crate) fn workspace(
     let late = Arc::<LateExtensions>::default();
     let provided = PluginTools { table: Arc::clone(&table), late, decisions: decisions.clone() };
     let listed = wanted.builtin_tools.then(|| Arc::clone(&builtin) as _);
-    let toolbox = Toolbox { own, builtin: listed, plugins: provided, decisions };
+    let toolbox = Toolbox { own, builtin: listed, plugins: provided, decisions, agents: None, role: None };
     let specs = toolbox.specs();
     // The rulebook comes and goes with the rules; a plugin is allowed to name it in any case.
     let known: Vec<ToolSpec> = specs.iter().cloned().chain([rulebook::spec()]).collect();
     let (guidance, found) = Guidance::collect(&plugins, &known);
     warnings.extend(found);
-    let names = specs.into_iter().map(|tool| tool.name).collect();
     let user = basis.user_rules.as_deref();
     // The user's other files are next to the folder of rules.
     let user_folder = user.and_then(Path::parent);
-    let agents = Agents::load(user_folder, &workspace);
+    let agents = Agents::load(user_folder, &wanted.workspace);
+    let spawns = (!agents.list.is_empty()).then(|| SPAWN_AGENT.to_owned());
+    let names: Vec<String> = specs.into_iter().map(|tool| tool.name).chain(spawns).collect();
+    warnings.extend(agents.found.iter().cloned());
+    warnings.extend(agents.list.iter().flat_map(|agent| agent.unknown_tools(&names)));
     let sources = Sources::new(operator, &plugins, &workspace, names, &agents.list);
     let folders = rule_sources::folders(operator, &wanted.workspace, &workspace, user);
     let retries = match operator.retry_table(user_folder, &workspace) {
@@ -183,16 +187,18 @@ pub(crate) fn workspace(
         warnings,
         unread: rule_sources::unread(operator, &wanted.workspace, user),
         read_rule,
+        agents: Arc::new(agents),
+        spawn_agent,
         plugins,
         host_plugins,
         wanted: wanted.clone(),
     })
 }
 
-/// The operator's word on tools that are not built in, and on `read_rule`.
-fn decide(settings: &mut ToolSettings, own: &[String]) -> Result<(Decisions, Permission), HostError> {
+/// The operator's word on tools that are not built in, on `read_rule`, and on `spawn_agent`.
+fn decide(settings: &mut ToolSettings, own: &[String]) -> Result<(Decisions, Permission, Decisions), HostError> {
     let decisions = Decisions::take(settings, own, tools::is_builtin)?;
-    Ok((decisions, rulebook::permission(settings)?))
+    Ok((decisions, rulebook::permission(settings)?, agents::permission(settings)?))
 }
 
 /// The plugins of a session, in the order of the host: the enabled ones that it names and does not do without, and those that the

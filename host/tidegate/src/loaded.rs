@@ -4,15 +4,20 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use config::agents::Agents;
 use config::rule_sources::Built;
 use config::{ConfiguredPlugin, Diagnostics, Guidance, Operator, PermissionRule, PluginLimits};
-use flow::{CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, ProvidedTool, Registered};
+use flow::{
+    BlockOrigin, CallbackKind, Diagnostic, DiagnosticCode as Code, Permission, PluginId, ProvidedTool, Registered,
+    SystemBlock,
+};
 use metrics::Metrics;
 use rules::RuleSet;
 use sandbox::SandboxHost;
 use tools::BuiltinTools;
 use turn::ports::{Clock, ExtensionHost, Tools};
 
+use crate::agents::{AgentTool, Children};
 use crate::guidance::Guided;
 use crate::host_plugin::{HostPlugin, LoadedPlugin};
 use crate::live::{LiveRules, SessionRules};
@@ -143,6 +148,10 @@ pub struct Loaded {
     pub(crate) unread: Vec<(String, String)>,
     /// Who may read rules.
     pub(crate) read_rule: Permission,
+    /// The agents that can be started.
+    pub(crate) agents: Arc<Agents>,
+    /// Who may start them.
+    pub(crate) spawn_agent: Decisions,
     pub(crate) settings: turn::SessionSettings,
     /// What sessions may take.
     pub(crate) limits: Arc<config::thread_limits::ThreadLimits>,
@@ -203,6 +212,12 @@ impl Loaded {
         &self.built.set
     }
 
+    /// The agents that the model can start in sessions of the workspace, and what is wrong with files that declare others. The warnings
+    /// contain that, too.
+    pub fn agents(&self) -> &Agents {
+        &self.agents
+    }
+
     /// What is not as it should be and did not stop the host: rules that were refused or can never fire, and what the
     /// sandbox could not have.
     pub fn warnings(&self) -> Vec<Diagnostic> {
@@ -241,14 +256,21 @@ impl Loaded {
         &self,
         options: &SessionOptions,
         rules: &Arc<SessionRules>,
+        children: &Arc<Children>,
     ) -> (Arc<dyn ExtensionHost>, Arc<dyn Tools>) {
         let late = Arc::<LateExtensions>::default();
         let host = Arc::clone(&self.extensions) as Arc<dyn ExtensionHost>;
-        let tools = self.tools(options, rules, &late);
+        let tools = self.tools(options, rules, &late, children);
         (Arc::new(Binding { host, late }), tools)
     }
 
-    fn tools(&self, options: &SessionOptions, rules: &Arc<SessionRules>, late: &Arc<LateExtensions>) -> Arc<dyn Tools> {
+    fn tools(
+        &self,
+        options: &SessionOptions,
+        rules: &Arc<SessionRules>,
+        late: &Arc<LateExtensions>,
+        children: &Arc<Children>,
+    ) -> Arc<dyn Tools> {
         let builtin = self.builtin.as_ref().map(|tools| -> Arc<dyn Tools> {
             match &options.files {
                 Some(files) => Arc::new(tools.with_files(Arc::clone(files))),
@@ -257,7 +279,14 @@ impl Loaded {
         });
         let (table, decisions) = (Arc::clone(&self.provided), self.decisions.clone());
         let plugins = PluginTools { table, late: Arc::clone(late), decisions: decisions.clone() };
-        let toolbox = Toolbox { own: options.tools.clone(), builtin, plugins, decisions };
+        let agents = (!self.agents.list.is_empty()).then(|| AgentTool {
+            agents: Arc::clone(&self.agents),
+            children: Arc::clone(children),
+            decisions: self.spawn_agent.clone(),
+        });
+        let (own, role) = (options.tools.clone(), options.role.clone());
+        let toolbox = Toolbox { own, builtin, plugins, decisions, agents, role };
+        // An agent that is limited to some tools reads the rules that its prompt lists.
         let tools = WithRulebook {
             tools: Arc::new(toolbox),
             rules: Arc::clone(rules),
@@ -265,6 +294,16 @@ impl Loaded {
             agent: options.agent.clone(),
         };
         Arc::new(Guided { tools: Arc::new(tools), guidance: Arc::clone(&self.guidance) })
+    }
+
+    /// Blocks of the system prompt of a session: that of its agent takes the place of the operator's.
+    pub(crate) fn system(&self, options: &SessionOptions) -> Vec<SystemBlock> {
+        let mut system = self.settings.system.clone();
+        if let Some(role) = &options.role {
+            let prompt = SystemBlock::new(BlockOrigin::Host, role.agent.system.clone());
+            system.splice(..system.len().min(1), [prompt]);
+        }
+        system
     }
 
     /// Components compiled and components found compiled since the engine was started.

@@ -9,6 +9,8 @@ use config::agents::MAIN;
 use flow::{Limits, Message, PluginId, SessionId};
 use turn::ports::{Confirm, Files, Model, RuleRecords, Tools};
 
+use crate::agents::Role;
+
 /// What one session has of its own. Whatever is not set comes from the host.
 ///
 /// ```
@@ -33,6 +35,8 @@ pub struct SessionOptions {
     pub(crate) accepted_only: bool,
     pub(crate) limits: Option<Limits>,
     pub(crate) agent: String,
+    /// It is the session of a child agent.
+    pub(crate) role: Option<Arc<Role>>,
 }
 
 impl std::fmt::Debug for SessionOptions {
@@ -62,6 +66,7 @@ impl SessionOptions {
             accepted_only: false,
             limits: None,
             agent: MAIN.to_owned(),
+            role: None,
         }
     }
 

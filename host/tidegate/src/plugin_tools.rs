@@ -10,6 +10,7 @@ use sandbox::{Plugin, ToolSchema};
 use turn::ports::{BoxFuture, EventSink, ExtensionHost, Extensions, PreparedCall, Progress, SessionView, StateError};
 
 use crate::HostError;
+use crate::agents::SPAWN_AGENT;
 use crate::toolbox::Decisions;
 
 /// The extensions of a session, for its tools, which are made before the session opens them. It keeps nothing alive: the session
@@ -104,7 +105,7 @@ impl ToolTable {
         if let Some(other) = self.entries.get(name) {
             return Some(format!("a tool of the plugin `{}`", other.plugin));
         }
-        if tools::is_builtin(name) || name == rules::READ_RULE {
+        if tools::is_builtin(name) || name == rules::READ_RULE || name == SPAWN_AGENT {
             return Some("a built-in tool".to_owned());
         }
         own.iter().any(|own| own == name).then(|| "a tool of the program that embeds the host".to_owned())

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use config::events::Variables;
 use flow::{LimitDecision, LimitRequest, Message, PluginId, SessionId, TurnStatus};
-use store::TranscriptStore;
+use store::{FileJournal, TranscriptStore};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tracing::{Instrument as _, Span};
-use turn::ports::{Clock, Confirm, Inbox, Model};
+use turn::ports::{Clock, Confirm, Inbox, Journal, Model};
 use turn::{Budget, CancellationToken, Canceller, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
 
 use crate::approvals::{Desk, LimitDecisionError};
@@ -125,7 +125,8 @@ impl Session {
                 // An embedder can have brought another model than the operator's.
                 model.name().clone_into(&mut variables.model);
                 model.provider().clone_into(&mut variables.kind);
-                Some(transcripts::record(store, id.clone(), options.workspace.clone(), variables).await?)
+                let spawned_by = options.role.as_ref().map(|role| role.spawned_by.clone());
+                Some(transcripts::record(store, id.clone(), options.workspace.clone(), variables, spawned_by).await?)
             }
             None => None,
         };
@@ -141,7 +142,9 @@ impl Session {
         let desk = Arc::new(Desk::new(Arc::clone(&clock), loaded.limits.approval_timeout, files));
         let rules = loaded.live.session();
         let inbox = Arc::new(Mailbox::default());
-        let (extensions, tools) = loaded.extensions(&options, &rules);
+        let children = Arc::clone(plugins.children());
+        let (extensions, tools) = loaded.extensions(&options, &rules, &children);
+        let max_steps = options.role.as_ref().and_then(|role| role.agent.limits.turns);
         let session = turn::Session::open(turn::SessionParts {
             id: id.clone(),
             model: Arc::clone(&model),
@@ -153,7 +156,9 @@ impl Session {
             settings: turn::SessionSettings {
                 compaction: assemble::compaction(&loaded.shared.operator, model.name()),
                 price,
+                system: loaded.system(&options),
                 agent: options.agent.clone(),
+                max_steps: max_steps.unwrap_or(loaded.settings.max_steps),
                 ..loaded.settings.clone()
             },
         })
@@ -177,10 +182,13 @@ impl Session {
         if !options.history.is_empty() {
             session.replace_history(options.history);
         }
+        let mut recorder = None;
         if let Some(Recorded { journal, resumed, notices, .. }) = recorded {
+            recorder = Some(Arc::<FileJournal>::clone(&journal) as Arc<dyn Journal>);
             session = session.with_journal(journal, resumed);
             session = session.with_notices(notices);
         }
+        children.bind(&id, session.hub(), recorder.as_ref());
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let canceller = session.canceller();
         let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
@@ -358,6 +366,18 @@ impl Session {
         self.0.released.cancelled().await;
     }
 
+    /// The sessions of the agents that its model has started, as long as they work. Each is reported by
+    /// [`EventKind::ChildThreadStarted`](crate::EventKind::ChildThreadStarted) with its id. Its questions reach the handler of this
+    /// session, and its end is the result of the tool call.
+    pub fn children(&self) -> Vec<Session> {
+        self.0.plugins.children().open()
+    }
+
+    /// Whether it is closed, and its state released.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.released.is_cancelled()
+    }
+
     fn submit(&self, job: Job) {
         let mut state = lock(&self.0.state);
         if state.closed {
@@ -438,10 +458,11 @@ impl Shared {
         }
     }
 
-    /// Closes the session, which may wait for the store of its state.
+    /// Closes the session, which may wait for the store of its state, and for the agents that it has started.
     fn end(&self, session: turn::Session) {
-        let released = self.released.clone();
+        let (released, children) = (self.released.clone(), Arc::clone(self.plugins.children()));
         self.runtime.spawn(async move {
+            children.closed().await;
             session.close().await;
             released.cancel();
         });

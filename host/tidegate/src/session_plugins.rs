@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use flow::{ExtensionPrompt, PluginId};
 use turn::ports::{BoxFuture, ExtensionSet, ExtensionSource, ExtensionUpdate, RuleSource};
 
+use crate::agents::Children;
 use crate::host::blocking;
 use crate::host_plugin::HostPlugin;
 use crate::live_plugins::LivePlugins;
@@ -17,6 +18,8 @@ use crate::{HostError, Loaded, SessionOptions, host_plugin, plugins};
 pub(crate) struct SessionPlugins {
     live: Arc<LivePlugins>,
     options: SessionOptions,
+    /// The agents that the session has started.
+    children: Arc<Children>,
     state: Mutex<State>,
 }
 
@@ -36,13 +39,19 @@ struct State {
 }
 
 impl SessionPlugins {
-    pub(crate) fn new(live: Arc<LivePlugins>, options: SessionOptions, loaded: Arc<Loaded>) -> Self {
+    pub(crate) fn new(
+        live: Arc<LivePlugins>,
+        options: SessionOptions,
+        loaded: Arc<Loaded>,
+        children: Arc<Children>,
+    ) -> Self {
         let (seen, standing) = live.standing();
         // The conversation has its own owner.
         let options = SessionOptions { history: Vec::new(), ..options };
         Self {
             live,
             options,
+            children,
             state: Mutex::new(State { loaded, disabled: BTreeSet::new(), seen, standing, failed: None, begun: false }),
         }
     }
@@ -50,6 +59,11 @@ impl SessionPlugins {
     /// The plugins and rules of the session's current turn, or of its last one.
     pub(crate) fn loaded(&self) -> Arc<Loaded> {
         Arc::clone(&self.state().loaded)
+    }
+
+    /// The agents that the session has started.
+    pub(crate) fn children(&self) -> &Arc<Children> {
+        &self.children
     }
 
     /// Whether the session uses a plugin from its next turn on.
@@ -164,12 +178,12 @@ impl ExtensionSource for SessionPlugins {
                 &loaded.shared.host_plugins,
             );
             let rules = loaded.live.session();
-            let (extensions, tools) = loaded.extensions(&self.options, &rules);
+            let (extensions, tools) = loaded.extensions(&self.options, &rules, &self.children);
             let set = ExtensionSet {
                 extensions,
                 tools,
                 rules: rules as Arc<dyn RuleSource>,
-                system: loaded.settings.system.clone(),
+                system: loaded.system(&self.options),
                 additions: loaded.settings.additions.clone(),
                 changes,
             };

@@ -9,6 +9,7 @@ use tools::{PermissionRule, ToolSettings};
 use turn::ports::{BoxFuture, PreparedCall, Progress, Tools};
 
 use crate::HostError;
+use crate::agents::{AgentTool, Role, SPAWN_AGENT};
 use crate::plugin_tools::PluginTools;
 
 /// What the operator decides about tools that have no permissions of their own kind, by name.
@@ -78,7 +79,7 @@ pub(crate) fn take_absent(
 
 fn absent(rule: &PermissionRule, own: &[String], operator: &Operator) -> Diagnostic {
     let builtin: Vec<&str> = tools::builtin_names().collect();
-    let known = [own.iter().map(String::as_str).collect(), builtin, vec![rules::READ_RULE]].concat();
+    let known = [own.iter().map(String::as_str).collect(), builtin, vec![rules::READ_RULE, SPAWN_AGENT]].concat();
     let message = format!("the permission `{}` is for a tool that is not offered here ({})", rule.tool, rule.origin);
     let found = match nearest(&rule.tool, known.iter().copied()) {
         Some(near) => Diagnostic::error(Code::ConfigUnknownTool, message).help(format!("did you mean `{near}`?")),
@@ -101,6 +102,16 @@ pub(crate) struct Toolbox {
     pub(crate) builtin: Option<Arc<dyn Tools>>,
     pub(crate) plugins: PluginTools,
     pub(crate) decisions: Decisions,
+    /// What starts agents; `None`: there are none.
+    pub(crate) agents: Option<AgentTool>,
+    /// The child agent that has the tools, which can be limited to some of them.
+    pub(crate) role: Option<Arc<Role>>,
+}
+
+impl Toolbox {
+    fn is_permitted(&self, tool: &str) -> bool {
+        self.role.as_ref().is_none_or(|role| role.may_use(tool))
+    }
 }
 
 impl Tools for Toolbox {
@@ -111,6 +122,9 @@ impl Tools for Toolbox {
         let kept: Vec<ToolSpec> = builtin.into_iter().filter(|spec| !replaced(spec)).collect();
         all.extend(kept);
         all.extend(self.plugins.table.specs());
+        let agents = self.agents.as_ref().filter(|_| all.iter().all(|tool| tool.name != SPAWN_AGENT));
+        all.extend(agents.map(AgentTool::spec));
+        all.retain(|tool| self.is_permitted(&tool.name));
         all
     }
 
@@ -125,12 +139,18 @@ impl Tools for Toolbox {
     }
 
     fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
+        if !self.is_permitted(&call.name) {
+            return Box::new(Unknown { call, offered: self.specs() });
+        }
         let has = |tools: &Arc<dyn Tools>| tools.specs().iter().any(|spec| spec.name == call.name);
         if let Some(own) = self.own.as_ref().filter(|own| has(own)) {
             return Box::new(Decided { call: own.prepare(call), name: &call.name, decisions: &self.decisions });
         }
         if let Some(prepared) = self.plugins.call(call) {
             return prepared;
+        }
+        if let Some(agents) = self.agents.as_ref().filter(|_| call.name == SPAWN_AGENT) {
+            return agents.call(call);
         }
         match self.builtin.as_ref().filter(|builtin| has(builtin)) {
             Some(builtin) => builtin.prepare(call),

@@ -8,7 +8,7 @@ use config::TranscriptSettings;
 use config::events::{Catalogue, Variables};
 use flow::SessionId;
 use store::emission::EmissionPolicy;
-use store::{FileJournal, StoreOptions, TranscriptError, TranscriptStore};
+use store::{FileJournal, SpawnedBy, StoreOptions, TranscriptError, TranscriptStore};
 use turn::ports::{Clock, JournalError};
 use turn::transcript::{Rebuild, Record, Resumed};
 
@@ -51,17 +51,22 @@ fn default_folder() -> Option<PathBuf> {
 /// Opens the transcript of a session for writing, and rebuilds what is recorded in it.
 ///
 /// # Errors
-/// The catalogue of events of the workspace is wrong, another process has the transcript, a line is damaged, or the conversation cannot be
+/// The session is that of a child agent and was closed, the catalogue of events of the workspace is wrong, another process has the transcript, a line is damaged, or the conversation cannot be
 /// rebuilt.
 pub(crate) async fn record(
     store: TranscriptStore,
     id: SessionId,
     workspace: PathBuf,
     variables: Variables,
+    spawned_by: Option<SpawnedBy>,
 ) -> Result<Recorded, HostError> {
     blocking(move || {
         let catalogue = Catalogue::load(&workspace)?.for_session(&variables);
-        let opened = store.open(&id, Arc::new(EmissionPolicy::new(catalogue)))?;
+        let opened = store.open_child(&id, Arc::new(EmissionPolicy::new(catalogue)), spawned_by)?;
+        // It would continue with the prompt, the tools and the limits of another agent.
+        if let Some(parent) = opened.header.spawned_by.as_ref().filter(|_| !opened.is_new) {
+            return Err(HostError::ChildThread { id, parent: SessionId::new(parent.thread_id.as_str()) });
+        }
         let cancel_file = store.cancel_file(&id);
         let (approve, deny) = (store.approve_file(&id), store.deny_file(&id));
         let mut notices = Vec::new();

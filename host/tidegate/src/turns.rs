@@ -41,6 +41,11 @@ impl Turn {
     /// Waits for the end of the turn; events that were not read are dropped. The turn fails where the session was closed before
     /// it began.
     pub async fn report(mut self) -> TurnReport {
+        self.ended().await
+    }
+
+    /// Waits for the end of the turn, once.
+    pub(crate) async fn ended(&mut self) -> TurnReport {
         let report = match self.report.take() {
             Some(report) => report.await.ok(),
             None => None,

@@ -149,7 +149,7 @@ impl Catalogue {
         let user = rule_sources::user_folder();
         let folders = rule_sources::folders(operator, workspace, &real, user.as_deref());
         // What is wrong with agents is reported with the host, and not with rules.
-        let agents = Agents::load(user.as_deref().and_then(Path::parent), &real);
+        let agents = Agents::load(user.as_deref().and_then(Path::parent), workspace);
         let sources = Sources::new(operator, &plugins, &real, tools.clone(), &agents.list);
         let mut files = RuleFiles::new(folders, sources.demands());
         files.look();

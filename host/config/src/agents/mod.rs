@@ -132,7 +132,9 @@ impl Agents {
         if let Some(user) = user {
             agents.add(folder::read(&user.join("agents"), None, AgentLayer::User));
         }
-        agents.add(folder::read(&workspace.join(PROJECT_FOLDER), Some(workspace), AgentLayer::Project));
+        // As diagnostics of rule files show theirs.
+        let shown = workspace.strip_prefix(".").unwrap_or(workspace).join(PROJECT_FOLDER);
+        agents.add(folder::read(&shown, Some(workspace), AgentLayer::Project));
         agents.list.sort_by(|one, other| one.name.cmp(&other.name));
         agents
     }
