@@ -86,6 +86,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PluginCommand,
     },
+    /// List the agents that the model can start
+    Agents {
+        #[command(subcommand)]
+        command: AgentsCommand,
+    },
     /// List, check, test and replay stream rules, which watch the model's output
     Rules {
         #[command(subcommand)]
@@ -118,6 +123,16 @@ pub(crate) enum Command {
     Completions {
         /// The shell to print the completion script for
         shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List the agents that files of the workspace and of the user declare
+    List {
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
     },
 }
 

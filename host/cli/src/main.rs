@@ -2,6 +2,7 @@
 //! It decides nothing of its own: all of that is the library's.
 #![forbid(unsafe_code)]
 
+mod agents;
 mod args;
 mod ask;
 mod doctor;
@@ -31,7 +32,7 @@ use clap::Parser;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::args::{Args, Command, ConfigCommand, DefaultFile, PluginCommand};
+use crate::args::{AgentsCommand, Args, Command, ConfigCommand, DefaultFile, PluginCommand};
 use crate::exit::{Exit, Failure};
 use crate::telemetry::Export;
 
@@ -117,6 +118,7 @@ async fn dispatch(args: Args, export: &Export) -> Result<Exit, Failure> {
             std::io::Write::flush(&mut out)?;
             Ok(Exit::Completed)
         }
+        Command::Agents { command: AgentsCommand::List { json } } => agents::list(&args.common, json).await,
         Command::Session { command } => session::run(&args.common, command).await,
         Command::State { command } => state::run(&args.common, command).await,
         Command::Rules { command } => rules::run(&args.common, command).await,

@@ -56,13 +56,14 @@ fn store(mut operator: Operator) -> Result<TranscriptStore, Failure> {
     })
 }
 
-/// The session of this workspace with the latest record.
+/// The session of this workspace with the latest record, those of child agents left out.
 ///
 /// # Errors
 /// There is none.
 pub(crate) fn latest(store: &TranscriptStore, workspace: &Path) -> Result<SessionId, Failure> {
     let sessions = store.list()?.sessions;
-    let here = sessions.into_iter().find(|session| is_in(session, workspace));
+    let is_own = |session: &TranscriptSummary| session.header.spawned_by.is_none();
+    let here = sessions.into_iter().find(|session| is_in(session, workspace) && is_own(session));
     here.map(|session| session.id).ok_or_else(|| {
         Failure::setup(
             "no session of this workspace is recorded; `tidegate run` records each, and `tidegate session list --all` lists those of others",
@@ -88,7 +89,7 @@ fn is_in(session: &TranscriptSummary, workspace: &Path) -> bool {
 }
 
 /// JSON: `{"sessions": [{"session", "title", "workspace", "created_ms", "last_ms", "last_type", "records", "bytes", "open_in",
-/// "parent"}], "problems": ["…"]}`; times are milliseconds since 1970.
+/// "parent", "spawned_by"}], "problems": ["…"]}`; times are milliseconds since 1970.
 fn list(store: &TranscriptStore, workspace: Option<&std::path::PathBuf>, json: bool) -> Result<Exit, Failure> {
     let list = store.list()?;
     let problems: Vec<String> = list.problems.iter().map(ToString::to_string).collect();
@@ -115,6 +116,7 @@ fn summary(one: &TranscriptSummary) -> Value {
         "records": one.records,
         "bytes": one.bytes,
         "open_in": one.owner,
+        "spawned_by": one.header.spawned_by.as_ref().map(|by| json!({"session": by.thread_id, "call": by.call_id, "agent": by.agent})),
         "parent": one.header.parent.as_ref().map(|parent| json!({"session": parent.thread_id, "turn": parent.turn})),
     })
 }
@@ -132,6 +134,7 @@ fn text(sessions: &[&TranscriptSummary], all: usize) -> std::io::Result<()> {
         let title: String = one.title.as_deref().unwrap_or("-").chars().take(TITLE).collect();
         let notes = [
             one.owner.as_ref().map(|owner| format!("open in {owner}")),
+            one.header.spawned_by.as_ref().map(|by| format!("agent {} of {}", by.agent, by.thread_id)),
             one.header.parent.as_ref().map(|parent| format!("fork of {} at turn {}", parent.thread_id, parent.turn)),
         ];
         let notes = notes.into_iter().flatten().collect::<Vec<_>>().join(", ");

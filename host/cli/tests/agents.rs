@@ -1,0 +1,125 @@
+//! Child agents at the terminal: `agents list`, what `run` prints of them, and their sessions in `session`.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use serde_json::Value;
+use support::{Place, Say, Server, code, err, out, recording};
+
+const HELPER: &str = "---\ndescription: Helps with small things.\ntools: [read_file, grep]\nlimits:\n  turns: 3\n  duration: 90s\n---\n\
+                      You are a helper.\n";
+
+fn place(answers: &[&[Say<'_>]]) -> Place {
+    let place = Place::new();
+    place.write("answers.jsonl", &recording(answers));
+    place.write(
+        "tidegate.toml",
+        "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n[rules]\nbuiltin_rules = false\n",
+    );
+    place.write(".tidegate/agents/helper.md", HELPER);
+    place
+}
+
+fn spawn(agent: &str) -> String {
+    format!(r#"{{"agent": "{agent}", "task": "How many?"}}"#)
+}
+
+fn sessions(place: &Place) -> Vec<Value> {
+    place.json(&["session", "list", "--json"])["sessions"].as_array().unwrap().clone()
+}
+
+#[test]
+fn agents_are_listed_with_what_is_wrong_with_others() {
+    let place = place(&[]);
+    place.write("user/tidegate/agents/thinker.md", "---\ndescription: Thinks.\nmodel: large\n---\nYou think.\n");
+    let listed = place.run(&["agents", "list"]);
+    assert_eq!(code(&listed), 0, "{}", err(&listed));
+    let expected = "helper  Helps with small things.\n  tools: read_file, grep\n  limits: 3 turns, 90 s\n  from .tidegate/agents/helper.md \
+                    (project)\nthinker  Thinks.\n  tools: those of the session that starts it; model: large\n";
+    assert!(out(&listed).starts_with(expected), "{}", out(&listed));
+    assert!(out(&listed).contains("user/tidegate/agents/thinker.md (user)"), "{}", out(&listed));
+
+    place.write(".tidegate/agents/broken.md", "---\ndescription: Breaks.\ntool: grep\n---\nYou break.\n");
+    let listed = place.run(&["agents", "list"]);
+    assert_eq!(code(&listed), 1, "{}", err(&listed));
+    assert!(err(&listed).contains("unknown key `tool`") && err(&listed).contains("did you mean `tools`?"));
+    let json = place.run(&["agents", "list", "--json"]);
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["agents"][0]["limits"], serde_json::json!({"turns": 3, "duration_ms": 90000}));
+    assert_eq!(json["agents"][1]["tools"], Value::Null);
+    assert!(json["problems"][0].as_str().unwrap().starts_with("error[config-unknown-key]"));
+    // A host starts all the same.
+    let doctor = place.run(&["doctor"]);
+    assert!([out(&doctor), err(&doctor)].concat().contains("unknown key `tool`"), "{}", out(&doctor));
+}
+
+#[test]
+fn a_child_is_shown_listed_and_not_continued() {
+    let arguments = spawn("helper");
+    let place =
+        place(&[&[Say::Call("spawn_agent", &arguments)], &[Say::Text("Seven.")], &[Say::Text("It says seven.")]]);
+    let run = place.run(&["run", "Ask how many"]);
+    assert_eq!((code(&run), out(&run).as_str()), (0, "It says seven.\n"), "{}", err(&run));
+    let shown = err(&run);
+    assert!(shown.contains("● spawn_agent") && shown.contains("agent helper started: session "), "{shown}");
+    assert!(shown.contains("Seven."), "{shown}");
+
+    let all = sessions(&place);
+    assert_eq!(all.len(), 2);
+    let child = all.iter().find(|one| !one["spawned_by"].is_null()).unwrap();
+    let parent = all.iter().find(|one| one["spawned_by"].is_null()).unwrap();
+    assert_eq!(
+        (&child["spawned_by"]["agent"], &child["spawned_by"]["session"]),
+        (&"helper".into(), &parent["session"])
+    );
+    let id = child["session"].as_str().unwrap();
+    let listed = out(&place.run(&["session", "list"]));
+    assert!(listed.contains(&format!("agent helper of {}", parent["session"].as_str().unwrap())), "{listed}");
+    let shown = out(&place.run(&["session", "show", id]));
+    assert!(shown.contains("How many?") && shown.contains("Seven."), "{shown}");
+    let shown = out(&place.run(&["session", "show", parent["session"].as_str().unwrap()]));
+    assert!(shown.contains(&format!("agent helper started: session {id}")), "{shown}");
+
+    place.write("answers.jsonl", &recording(&[&[Say::Text("Again.")]]));
+    assert_eq!(out(&place.run(&["run", "--continue", "More"])), "Again.\n");
+    assert_eq!(sessions(&place).len(), 2, "the session of the user continues, and not that of the agent");
+    let refused = place.run(&["run", "--resume", id, "More"]);
+    assert!(code(&refused) != 0 && err(&refused).contains("belongs to a child agent"), "{}", err(&refused));
+}
+
+#[test]
+fn an_agent_that_fails_is_a_line() {
+    let arguments = spawn("helper");
+    let list = || [Say::Call("grep", r#"{"pattern": "x"}"#)];
+    let place = place(&[&[Say::Call("spawn_agent", &arguments)], &list(), &list(), &list(), &[Say::Text("Then not.")]]);
+    let run = place.run(&["run", "Ask how many"]);
+    assert_eq!((code(&run), out(&run).as_str()), (0, "Then not.\n"), "{}", err(&run));
+    assert!(err(&run).contains(" it reached its limit of 3 steps"), "{}", err(&run));
+}
+
+/// The provider is asked for the agent's model.
+#[test]
+fn an_agent_has_its_own_model() {
+    let arguments = spawn("thinker");
+    let answers: &[&[Say<'_>]] =
+        &[&[Say::Call("spawn_agent", &arguments)], &[Say::Text("Seven.")], &[Say::Text("It says seven.")]];
+    let server = Server::start(&recording(answers));
+    let place = place(&[]);
+    place.write(
+        "tidegate.toml",
+        &format!(
+            "[provider]\nkind = \"anthropic\"\nmodel = \"small\"\nbase_url = \"{}\"\napi_key_env = \"\"\n",
+            server.url
+        ),
+    );
+    place.write("user/tidegate/agents/thinker.md", "---\ndescription: Thinks.\nmodel: large\n---\nYou think.\n");
+    let run = place.run(&["run", "Ask how many"]);
+    assert_eq!((code(&run), out(&run).as_str()), (0, "It says seven.\n"), "{}", err(&run));
+    for one in sessions(&place) {
+        let id = one["session"].as_str().unwrap();
+        let first = out(&place.run(&["session", "show", id, "--json"]));
+        let first: Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+        let model = if one["spawned_by"].is_null() { "small" } else { "large" };
+        assert_eq!(first["payload"]["model"], model);
+    }
+}
