@@ -472,9 +472,9 @@ pub(crate) struct RulesReplay {
     /// Count every stream in which a rule matches, regardless of earlier reminders; without interrupts and comparison
     #[arg(long)]
     pub(crate) every: bool,
-    /// The name of the agent that the sessions belong to
-    #[arg(long, value_name = "NAME", default_value = "main")]
-    pub(crate) agent: String,
+    /// The name of the agent that the sessions belong to [default: the one that a transcript names, or main]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
     /// The condition for exit code 1
     #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "WHAT")]
     pub(crate) fail_on: FailOn,

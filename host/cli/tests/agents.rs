@@ -123,3 +123,33 @@ fn an_agent_has_its_own_model() {
         assert_eq!(first["payload"]["model"], model);
     }
 }
+
+/// A replay goes by the agent that the transcript names.
+#[test]
+fn rules_of_an_agent_are_replayed_in_its_transcript() {
+    let arguments = spawn("helper");
+    let answers: &[&[Say<'_>]] = &[
+        &[Say::Call("spawn_agent", &arguments)],
+        &[Say::Text("It perhaps is.")],
+        &[Say::Text("It is.")],
+        &[Say::Text("It perhaps is, too.")],
+    ];
+    let place = place(answers);
+    place.write(
+        ".tidegate/rules/no-perhaps.md",
+        "---\ncondition: perhaps\nscope: text\nagents: helper\n---\nDo not say perhaps.\n",
+    );
+    let run = place.run(&["run", "Is it?"]);
+    assert_eq!((code(&run), out(&run).as_str()), (0, "It perhaps is, too.\n"), "{}", err(&run));
+    for one in sessions(&place) {
+        let file = format!("state/tidegate/sessions/{}/transcript.jsonl", one["session"].as_str().unwrap());
+        let report = place.json(&["rules", "replay", &file, "--json"]);
+        let fired = if one["spawned_by"].is_null() { 0 } else { 1 };
+        assert_eq!(report["rules"].as_array().unwrap().len(), fired, "{report:#}");
+        let as_main = place.json(&["rules", "replay", &file, "--agent", "main", "--json"]);
+        assert_eq!(as_main["fires"].as_array().map(Vec::len), Some(0), "{as_main:#}");
+        if fired == 1 {
+            assert_eq!(report["rules"][0]["agreement"], serde_json::json!({"same": 1}));
+        }
+    }
+}

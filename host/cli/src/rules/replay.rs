@@ -39,7 +39,7 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesReplay) -> Result<Exit, Fai
             "--every compares nothing with the session: remove it, or choose another value of --fail-on",
         ));
     }
-    let trial = Trial::new(catalogue, &chosen, &args.agent, args.every);
+    let trial = Trial::new(catalogue, &chosen, args.agent.as_deref(), args.every);
     let report = replay(&trial, &args.files).map_err(Failure::setup)?;
     for note in &report.notes {
         say::note(format_args!("{} {note}", style::err(style::WARNING, "note:")));

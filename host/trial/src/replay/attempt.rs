@@ -7,6 +7,8 @@ use super::report::{Tokens, Where};
 /// The steps of a recorded session.
 #[derive(Debug)]
 pub(super) enum Step {
+    /// The session is that of the agent with this name.
+    Agent(String),
     TurnStart,
     Attempt(Box<Attempt>),
     TurnEnd,

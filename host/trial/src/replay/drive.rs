@@ -17,7 +17,7 @@ use crate::input::stream_words;
 /// The rules of one thread.
 pub(super) struct Driver<'a> {
     trial: &'a Trial,
-    agent: &'a str,
+    agent: String,
     session: RuleSession,
     /// A rule ended the turn, which continued in the recorded session.
     over: bool,
@@ -47,13 +47,20 @@ struct Verdict {
 }
 
 impl<'a> Driver<'a> {
-    pub(super) fn new(trial: &'a Trial, agent: &'a str) -> Self {
-        let session = session(&trial.set, &trial.specs, agent);
+    pub(super) fn new(trial: &'a Trial) -> Self {
+        let agent = trial.agent.clone().unwrap_or_else(|| config::agents::MAIN.to_owned());
+        let session = session(&trial.set, &trial.specs, &agent);
         Self { trial, agent, session, over: false, interrupted: None, turn: 0 }
     }
 
     pub(super) fn take(&mut self, step: Step, report: &mut Replay) {
         match step {
+            Step::Agent(name) => {
+                if self.trial.agent.is_none() {
+                    self.session = session(&self.trial.set, &self.trial.specs, &name);
+                    self.agent = name;
+                }
+            }
             Step::TurnStart => {
                 report.turns += 1;
                 self.over = false;
@@ -78,7 +85,7 @@ impl<'a> Driver<'a> {
             return self.unreached(attempt, report);
         }
         if self.trial.every {
-            self.session = session(&self.trial.set, &self.trial.specs, self.agent);
+            self.session = session(&self.trial.set, &self.trial.specs, &self.agent);
             self.session.begin_turn();
         }
         let mut verdict = self.judge(attempt);

@@ -39,7 +39,8 @@ pub struct Trial {
     partial: bool,
     /// Nothing stops an answer and nothing is used up.
     every: bool,
-    agent: String,
+    /// `None`: as the transcript says.
+    agent: Option<String>,
     specs: Arc<[ToolSpec]>,
     /// By number of the turn, from 1: the rules were edited before it.
     edited: Vec<(u64, Arc<RuleSet>)>,
@@ -69,9 +70,10 @@ pub struct BadLine {
 }
 
 impl Trial {
-    /// All rules of the host, or where there are any only `chosen`, as the agent of this name. `every`: each block in
+    /// All rules of the host, or where there are any only `chosen`, as the agent of this name, or else of the one that a transcript names:
+    /// `main` where it names none. `every`: each block in
     /// which a rule matches counts, whatever was injected before; nothing interrupts.
-    pub fn new(catalogue: &Catalogue, chosen: &[Subject], agent: &str, every: bool) -> Self {
+    pub fn new(catalogue: &Catalogue, chosen: &[Subject], agent: Option<&str>, every: bool) -> Self {
         let partial = !chosen.is_empty();
         let mut settings = catalogue.settings().clone();
         let mut used: Vec<Rule> = if partial {
@@ -94,13 +96,13 @@ impl Trial {
             }
         }
         let (set, _) = RuleSet::build(used, settings, catalogue.set().workspace());
-        Self { set, partial, every, agent: agent.to_owned(), specs: Arc::clone(catalogue.specs()), edited: Vec::new() }
+        let agent = agent.map(str::to_owned);
+        Self { set, partial, every, agent, specs: Arc::clone(catalogue.specs()), edited: Vec::new() }
     }
 
-    /// The rules of a session of the agent `main` as it had them, with the tools that it had.
+    /// The rules of a session as it had them, with the tools that it had.
     pub fn of_session(set: Arc<RuleSet>, specs: Vec<ToolSpec>) -> Self {
-        let agent = "main".to_owned();
-        Self { set, partial: false, every: false, agent, specs: specs.into(), edited: Vec::new() }
+        Self { set, partial: false, every: false, agent: None, specs: specs.into(), edited: Vec::new() }
     }
 
     /// The rules were edited before this turn of the session, counted from 1.
@@ -148,7 +150,7 @@ pub fn replay(trial: &Trial, files: &[PathBuf]) -> Result<Replay, ReplayError> {
 fn one(trial: &Trial, file: &Path, report: &mut Replay) -> Result<(), ReplayError> {
     let mut threads: HashMap<String, Driver<'_>> = HashMap::new();
     let mut take = |thread: &str, step: Step, report: &mut Replay| {
-        let driver = threads.entry(thread.to_owned()).or_insert_with(|| Driver::new(trial, &trial.agent));
+        let driver = threads.entry(thread.to_owned()).or_insert_with(|| Driver::new(trial));
         driver.take(step, report);
     };
     if lines::is_recording(file)? {

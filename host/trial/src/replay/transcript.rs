@@ -109,6 +109,7 @@ impl Thread {
     fn take(&mut self, record: Record, report: &mut Replay, take: &mut Take<'_>) -> Result<(), String> {
         let at = (record.turn, record.step, record.attempt);
         match record.body {
+            Body::ThreadStarted(started) => take(&self.name, Step::Agent(started.directive), report),
             Body::TurnStart(_) => {
                 self.flush(None, report, take);
                 take(&self.name, Step::TurnStart, report);
