@@ -165,3 +165,20 @@ fn tools_that_are_not_there_are_reported() {
         "warning[agent-unknown-tool]: the agent `a` has no tool `raed_file`: there is none here; did you mean `read_file`?"
     );
 }
+
+/// The page for operators shows a file that loads, and names every key.
+#[test]
+fn the_page_is_complete_and_its_example_is_valid() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../CHILD_AGENTS.md")).unwrap();
+    let examples: Vec<&str> = page.split("```markdown\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let [example] = examples[..] else { panic!("{} examples", examples.len()) };
+    if let Err(found) = Agent::of_source(&SourceFile::new("reviewer.md", example), AgentLayer::Project) {
+        panic!("the example is not valid\n{found}");
+    }
+    let schema: serde_json::Value = serde_json::from_str(&tidegate_config::agent_schema()).unwrap();
+    let tables =
+        [&schema, &schema["definitions"]["AgentLimitsFile"]].map(|table| table["properties"].as_object().unwrap());
+    for key in tables.into_iter().flat_map(|table| table.keys()) {
+        assert!(page.contains(&format!("`{key}`")), "the page does not mention the key `{key}`");
+    }
+}
