@@ -85,6 +85,26 @@ fn invalid_files_are_refused_in_these_words() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// Every file of the corpus, cut after each character and without each of its lines: it is read or refused, with places that can be shown.
+#[test]
+fn files_that_are_cut_are_read_or_refused() {
+    let mut read = 0;
+    for file in files("valid").into_iter().chain(files("invalid")) {
+        let text = fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let cut = text.char_indices().map(|(at, _)| text[..at].to_owned());
+        let without = (0..lines.len()).map(|at| [&lines[..at], &lines[at + 1..]].concat().concat());
+        for text in cut.chain(without) {
+            let source = SourceFile::new(file.file_name().unwrap(), text);
+            read += 1;
+            if let Err(found) = Agent::of_source(&source, AgentLayer::User) {
+                assert!(!found.render(false).is_empty());
+            }
+        }
+    }
+    assert!(read > 1_000, "only {read} texts were read");
+}
+
 struct Place(tempfile::TempDir);
 
 impl Place {
