@@ -92,7 +92,7 @@ impl Wanted {
             plugins: options.plugins.clone(),
             own_tools: own.into_iter().map(|tool| tool.name).collect(),
             builtin_tools: options.builtin_tools,
-            without: Vec::new(),
+            without: options.without.iter().cloned().collect(),
         }
     }
 }

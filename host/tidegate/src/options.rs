@@ -1,5 +1,6 @@
 //! What a session is opened with.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +36,8 @@ pub struct SessionOptions {
     pub(crate) accepted_only: bool,
     pub(crate) limits: Option<Limits>,
     pub(crate) agent: String,
+    /// Plugins that it does without from the start.
+    pub(crate) without: BTreeSet<PluginId>,
     /// It is the session of a child agent.
     pub(crate) role: Option<Arc<Role>>,
 }
@@ -66,6 +69,7 @@ impl SessionOptions {
             accepted_only: false,
             limits: None,
             agent: MAIN.to_owned(),
+            without: BTreeSet::new(),
             role: None,
         }
     }

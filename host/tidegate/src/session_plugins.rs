@@ -48,11 +48,13 @@ impl SessionPlugins {
         let (seen, standing) = live.standing();
         // The conversation has its own owner.
         let options = SessionOptions { history: Vec::new(), ..options };
+        let disabled = options.without.clone();
+        children.set_without(&disabled);
         Self {
             live,
             options,
             children,
-            state: Mutex::new(State { loaded, disabled: BTreeSet::new(), seen, standing, failed: None, begun: false }),
+            state: Mutex::new(State { loaded, disabled, seen, standing, failed: None, begun: false }),
         }
     }
 
@@ -79,6 +81,7 @@ impl SessionPlugins {
             plugins::optional(&shared, plugin)?;
             self.state().disabled.insert(plugin.clone());
         }
+        self.children.set_without(&self.state().disabled);
         Ok(())
     }
 

@@ -187,3 +187,24 @@ async fn permissions_decide_about_agents() {
         "{unusable}"
     );
 }
+
+/// A plugin that the session does without is not in its children either.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_has_the_plugins_of_its_parent() {
+    let place = Place::new();
+    place.agent("helper", "description: Helps.", "You are a helper.");
+    let manifest = "id = \"house\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"d\"\n\
+                    capabilities.prompt = \"style\"\n[[rule]]\nname = \"short\"\nalways_apply = true\n\
+                    body = \"Be short.\"\n";
+    place.write("house/plugin.toml", manifest);
+    let answers = || [spawn("1", "helper", "Help."), say("Helped."), say("Done.")];
+    let model = ScriptedModel::new(answers().into_iter().chain(answers()));
+    let host = place.host_with(&model, "[[plugin]]\npath = \"house\"\ngrants = [\"prompt\"]").await;
+    let session = place.session(&host).await;
+    place.turn(&session, "Ask.").await;
+    session.disable_plugin(&"house".parse().unwrap()).unwrap();
+    place.turn(&session, "Ask again.").await;
+    let prompts = model.prompts.lock().unwrap();
+    let has_rule = |at: usize| prompts[at].system.iter().any(|block| block.text.contains("Be short."));
+    assert_eq!([0, 1, 2, 3, 4, 5].map(has_rule), [true, true, true, false, false, false]);
+}

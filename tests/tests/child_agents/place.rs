@@ -78,12 +78,12 @@ impl Place {
         self.host_with(model, "").await
     }
 
-    /// A host with these permissions.
-    pub(crate) async fn host_with(&self, model: &Arc<ScriptedModel>, permissions: &str) -> Host {
+    /// A host with these permissions, and other settings after them.
+    pub(crate) async fn host_with(&self, model: &Arc<ScriptedModel>, settings: &str) -> Host {
         self.write("keep", "");
         let text = format!(
             "[rules]\nbuiltin_rules = false\n[transcript]\nenabled = true\nfolder = \"../sessions\"\n[turn]\nmax_retries = 0\n\
-             [tools.permission]\n{permissions}\n"
+             [tools.permission]\n{settings}\n"
         );
         let path = self.folder.path().join("work/tidegate.toml");
         fs::write(&path, text).unwrap();

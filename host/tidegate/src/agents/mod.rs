@@ -8,11 +8,12 @@ mod running;
 mod spawns;
 mod tool;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use config::agents::Agent;
-use flow::{CallId, EventKind, SessionId};
+use flow::{CallId, EventKind, PluginId, SessionId};
 use store::SpawnedBy;
 use turn::Hub;
 use turn::ports::{Confirm, EventSink as _, Journal, JournalError, Model};
@@ -62,6 +63,8 @@ pub(crate) struct Children {
     /// The session, once it is open.
     parent: OnceLock<Parent>,
     open: Mutex<Vec<Session>>,
+    /// Plugins that the session does without.
+    without: Mutex<BTreeSet<PluginId>>,
 }
 
 /// The session that starts agents. It owns all of this: its tools must not keep it alive.
@@ -90,6 +93,7 @@ impl Children {
             confirm,
             parent: OnceLock::new(),
             open: Mutex::default(),
+            without: Mutex::default(),
         }
     }
 
@@ -98,6 +102,11 @@ impl Children {
         let (hub, journal) = (Arc::downgrade(hub), journal.map(Arc::downgrade));
         // It is opened once.
         let _ = self.parent.set(Parent { id: id.clone(), hub, journal });
+    }
+
+    /// The session does without these plugins: so do agents that it starts from now on.
+    pub(crate) fn set_without(&self, plugins: &BTreeSet<PluginId>) {
+        plugins.clone_into(&mut self.without.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// The sessions that are open.
@@ -150,6 +159,7 @@ impl Children {
             model: Some(model),
             confirm: Some(Arc::clone(&self.confirm)),
             agent: agent.name.clone(),
+            without: self.without.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             role: Some(Arc::new(role)),
             ..self.options.clone()
         })
