@@ -1,0 +1,107 @@
+//! What a front end's driver is to do: the primitives decide, and the driver calls the session.
+
+use serde::{Deserialize, Serialize};
+
+use crate::attachments::Attachment;
+use crate::message::ChildThread;
+use crate::question::QuestionId;
+use crate::text::Str;
+
+/// Something to do with the session. A primitive collects commands, and its `take_commands` gives them in order; a driver carries each
+/// out once, and reports back what did not work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Command {
+    /// Start a turn with these messages as one input.
+    Prompt {
+        /// At least one message.
+        messages: Vec<Outgoing>,
+    },
+    /// Give the running turn a message, before its next request. If the turn ends first, the message starts the next one.
+    Steer {
+        /// The message.
+        message: Outgoing,
+    },
+    /// Abort the running attempt, whose text is kept, and give the model a message then.
+    Interrupt {
+        /// The message.
+        message: Outgoing,
+    },
+    /// Replace the text of a message that was handed over, unless it was delivered.
+    Edit {
+        /// The message with its new text.
+        message: Outgoing,
+    },
+    /// Take back a message that was handed over, unless it was delivered.
+    Remove {
+        /// Which message.
+        id: OutgoingId,
+    },
+    /// Answer a question about a tool call.
+    Answer {
+        /// Which question.
+        question: QuestionId,
+        /// The id of the call.
+        call: Str,
+        /// The child agent that asks; absent for the session itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        child: Option<ChildThread>,
+        /// The decision.
+        answer: Answer,
+    },
+}
+
+/// A decision about a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Answer {
+    /// The call runs with the arguments that were shown.
+    Approve,
+    /// The call runs with these arguments instead; the host checks them first.
+    ApproveEdited {
+        /// The arguments as JSON.
+        arguments: Str,
+    },
+    /// The call runs, and calls like it need no answer for the rest of the session.
+    ApproveAlways,
+    /// The call does not run.
+    Deny {
+        /// The user's reason, for the model.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<Str>,
+    },
+}
+
+impl Answer {
+    /// A denial with a reason that the model reads.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::Deny { reason: Some(Str::from(reason.into())) }
+    }
+}
+
+/// Names a message of the user from before it is sent. Unique in a session if each front end has a name of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OutgoingId(pub(crate) Str);
+
+impl OutgoingId {
+    /// The id as text: the front end's name and a number.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A message of the user on its way to the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Outgoing {
+    /// Names it in receipts.
+    pub id: OutgoingId,
+    /// What the user wrote.
+    pub text: Str,
+    /// What goes with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+}

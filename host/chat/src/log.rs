@@ -1,0 +1,264 @@
+//! The messages of a thread, as a front end shows them, from events alone.
+
+mod calls;
+mod edit;
+mod state;
+
+use std::fmt;
+use std::sync::Arc;
+
+use flow::Event;
+use serde::{Deserialize, Serialize, Serializer};
+
+use self::state::{Effect, Thread};
+use crate::list::{List, Shared};
+use crate::message::{Block, Changed, ChatMessage, ChildThread, MessageId};
+
+/// When a message becomes visible.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RenderMode {
+    /// When its turn has ended.
+    AtEnd,
+    /// When it is complete; its tool calls change afterwards.
+    Message,
+    /// Block by block, each when it is complete.
+    Block,
+    /// With every delta.
+    #[default]
+    Streaming,
+}
+
+impl RenderMode {
+    /// Whether a change of this size changes what is visible.
+    fn sees(self, effect: Effect) -> bool {
+        match effect {
+            Effect::Nothing => false,
+            Effect::Delta => self == Self::Streaming,
+            Effect::Block => matches!(self, Self::Streaming | Self::Block),
+            Effect::Message => self != Self::AtEnd,
+            Effect::Settled => self == Self::AtEnd,
+            Effect::Turn => true,
+        }
+    }
+}
+
+/// Makes the message that is shown of the one that events gave; `None` leaves it out. It is called when messages are read, and must give
+/// the same result for the same message.
+pub type Transform = Arc<dyn Fn(&ChatMessage) -> Option<ChatMessage> + Send + Sync>;
+
+/// Settings of a [`MessageLog`].
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct LogOptions {
+    /// When a message becomes visible.
+    pub render_mode: RenderMode,
+    /// Replaces the default, which shows each message as it is.
+    pub transform: Option<Transform>,
+    /// Messages from before the first event, such as those of a stored session. Events about a message with one of their ids replace it.
+    pub initial_messages: Vec<ChatMessage>,
+}
+
+impl LogOptions {
+    /// Sets when a message becomes visible.
+    #[must_use]
+    pub fn render_mode(mut self, mode: RenderMode) -> Self {
+        self.render_mode = mode;
+        self
+    }
+
+    /// Sets what is shown of a message.
+    #[must_use]
+    pub fn transform(
+        mut self,
+        transform: impl Fn(&ChatMessage) -> Option<ChatMessage> + Send + Sync + 'static,
+    ) -> Self {
+        self.transform = Some(Arc::new(transform));
+        self
+    }
+
+    /// Sets the messages from before the first event.
+    #[must_use]
+    pub fn initial_messages(mut self, messages: impl IntoIterator<Item = ChatMessage>) -> Self {
+        self.initial_messages = messages.into_iter().collect();
+        self
+    }
+}
+
+impl fmt::Debug for LogOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogOptions").field("render_mode", &self.render_mode).finish_non_exhaustive()
+    }
+}
+
+/// The messages of a thread and of its children, from their events.
+///
+/// Every delta costs the same, however long the conversation is; a snapshot shares everything with the log.
+#[derive(Clone, Default)]
+pub struct MessageLog {
+    state: LogState,
+    render_mode: RenderMode,
+    transform: Option<Transform>,
+}
+
+/// What a log has learnt from events, whatever its options are: what a front end that reconnects is sent, as JSON or in memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogState {
+    own: Thread,
+    children: List<Shared<Child>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Child {
+    thread: ChildThread,
+    log: Thread,
+}
+
+impl MessageLog {
+    /// A log with these settings.
+    pub fn new(options: LogOptions) -> Self {
+        let LogOptions { render_mode, transform, initial_messages } = options;
+        let own = Thread::with_messages(initial_messages);
+        Self { state: LogState { own, children: List::default() }, render_mode, transform }
+    }
+
+    /// Takes the next event of the thread. An event that the log has had already changes nothing.
+    pub fn process(&mut self, event: &Event) -> Changed {
+        self.render_mode.sees(self.state.own.process(event)).into()
+    }
+
+    /// Takes the next event of a child of the thread. It changes the child's messages, and nothing of the thread's own.
+    pub fn process_child(&mut self, child: &ChildThread, event: &Event) -> Changed {
+        let children = &mut self.state.children;
+        let known = children.iter().position(|one| one.thread.id == child.id);
+        let index = known.unwrap_or_else(|| {
+            children.push(Shared::new(Child { thread: child.clone(), log: Thread::default() }));
+            children.len() - 1
+        });
+        let Some(found) = children.get_mut(index) else { return Changed::No };
+        let effect = found.make_mut().log.process(event);
+        Changed::from(known.is_none() || self.render_mode.sees(effect))
+    }
+
+    /// Removes all messages. Events about a message that was removed and is not complete start it again.
+    pub fn clear(&mut self) -> Changed {
+        let before = self.state.own.messages.len() + self.state.children.len();
+        self.state.own.clear();
+        self.state.children = List::default();
+        Changed::from(before > 0)
+    }
+
+    /// Takes a snapshot, in constant time.
+    pub fn snapshot(&self) -> LogSnapshot {
+        LogSnapshot(self.clone())
+    }
+
+    /// What the log has learnt, to continue from in another one.
+    pub fn state(&self) -> &LogState {
+        &self.state
+    }
+
+    /// Continues from what another log has learnt, with the settings of this one.
+    pub fn restore(&mut self, state: LogState) -> Changed {
+        let changed = self.state != state;
+        self.state = state;
+        changed.into()
+    }
+
+    /// The number of the next event of the thread that is not in the log: where a front end that reconnects continues.
+    pub fn next_seq(&self) -> u64 {
+        self.state.own.next_seq
+    }
+
+    /// Whether a message is visible, or was removed from the log.
+    pub(crate) fn has_passed(&self, id: &MessageId) -> bool {
+        let own = &self.state.own;
+        let index =
+            (0..own.messages.len()).rev().find(|index| own.messages.get(*index).is_some_and(|one| one.id == *id));
+        index.is_none_or(|index| self.render_mode != RenderMode::AtEnd || index < own.settled)
+    }
+
+    /// Messages of the user from the event `seq` on, each with the number of its event.
+    pub(crate) fn inputs_since(&self, seq: u64) -> Vec<(u64, Shared<ChatMessage>)> {
+        let number = |message: &ChatMessage| message.id.as_str().strip_prefix("in-")?.parse::<u64>().ok();
+        let numbered = self.state.own.messages.iter().rev().filter_map(|message| Some((number(message)?, message)));
+        let mut inputs: Vec<_> = numbered.take_while(|(number, _)| *number >= seq).collect();
+        inputs.reverse();
+        inputs.into_iter().map(|(number, message)| (number, message.clone())).collect()
+    }
+
+    fn visible<'l>(&'l self, thread: &'l Thread) -> impl DoubleEndedIterator<Item = Shared<ChatMessage>> + 'l {
+        thread.messages.iter().enumerate().filter_map(|(index, message)| {
+            let message = self.part(message, index < thread.settled)?;
+            match &self.transform {
+                None => Some(message),
+                Some(transform) => transform(&message).map(Shared::new),
+            }
+        })
+    }
+
+    /// What is visible of a message.
+    fn part(&self, message: &Shared<ChatMessage>, settled: bool) -> Option<Shared<ChatMessage>> {
+        match self.render_mode {
+            RenderMode::AtEnd => settled.then(|| message.clone()),
+            RenderMode::Streaming => Some(message.clone()),
+            _ if message.complete || settled => Some(message.clone()),
+            RenderMode::Message => None,
+            RenderMode::Block => {
+                let blocks: List<Block> = message.blocks.iter().filter(|block| block.complete).cloned().collect();
+                let part = ChatMessage { blocks, ..ChatMessage::clone(message) };
+                Some(Shared::new(part)).filter(|part| !part.blocks.is_empty())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for MessageLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MessageLog").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// The messages at one moment. A clone takes constant time. As JSON it is the list of its messages.
+#[derive(Clone, Debug, Default)]
+pub struct LogSnapshot(MessageLog);
+
+impl LogSnapshot {
+    /// The visible messages, the oldest first; reversed, the latest.
+    pub fn messages(&self) -> impl DoubleEndedIterator<Item = Shared<ChatMessage>> + '_ {
+        self.0.visible(&self.0.state.own)
+    }
+
+    /// The visible message with an id.
+    pub fn get(&self, id: &MessageId) -> Option<Shared<ChatMessage>> {
+        self.messages().rev().find(|message| message.id == *id)
+    }
+
+    /// The children, in the order of their first events.
+    pub fn children(&self) -> impl Iterator<Item = &ChildThread> {
+        self.0.state.children.iter().map(|child| &child.thread)
+    }
+
+    /// The visible messages of a child; none where it is not known.
+    pub fn child_messages(&self, id: &str) -> impl DoubleEndedIterator<Item = Shared<ChatMessage>> + '_ {
+        let child = self.0.state.children.iter().find(|child| &*child.thread.id == id);
+        child.into_iter().flat_map(|child| self.0.visible(&child.log))
+    }
+}
+
+impl PartialEq for LogSnapshot {
+    fn eq(&self, other: &Self) -> bool {
+        let children = |one: &Self| one.children().cloned().collect::<Vec<_>>();
+        self.messages().eq(other.messages())
+            && children(self) == children(other)
+            && self.children().all(|child| self.child_messages(&child.id).eq(other.child_messages(&child.id)))
+    }
+}
+
+impl Serialize for LogSnapshot {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.messages())
+    }
+}
