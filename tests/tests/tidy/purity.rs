@@ -1,11 +1,11 @@
-//! `flow` and `rules` do no I/O and know no clock. (That they compile for a target without either is another check; this one
+//! `flow`, `rules` and `chat` do no I/O and know no clock. (That they compile for a target without either is another check; this one
 //! names the line.)
 
 use crate::imports::{is_within, paths};
 use crate::tree::{File, files};
 use crate::{bites, hold};
 
-const PURE: [&str; 2] = ["host/flow/src/", "rules/src/"];
+const PURE: [&str; 3] = ["host/flow/src/", "rules/src/", "host/chat/src/"];
 
 const FORBIDDEN: [&str; 12] = [
     "std::fs",
