@@ -107,7 +107,7 @@ impl ToolConfirmations {
     }
 
     /// Continues from the questions of another front end's state. The policy decides about each that this one has not answered.
-    pub fn restore(&mut self, state: ConfirmationsState) -> Changed {
+    pub fn restore(&mut self, state: &ConfirmationsState) -> Changed {
         let before =
             std::mem::replace(&mut self.state, ConfirmationsState { questions: Few::default(), ..state.clone() });
         for question in state.questions.iter() {

@@ -21,8 +21,8 @@ pub enum Line {
     Event {
         /// The id of the thread: of the session, or of a child.
         thread: String,
-        /// The event.
-        event: Event,
+        /// What happened.
+        event: Box<Event>,
     },
 }
 
@@ -81,6 +81,6 @@ pub fn read_value(value: Value) -> Result<Line, RecordError> {
     let kind =
         payload::kind(&r#type, payload).map_err(|problem| RecordError::Payload { seq, kind: r#type, problem })?;
     let place = RunPosition { turn, step, attempt };
-    let event = |kind: EventKind| Event::new(event.unwrap_or(seq), ts, place, kind);
+    let event = |kind: EventKind| Box::new(Event::new(event.unwrap_or(seq), ts, place, kind));
     Ok(kind.map_or(Line::Other, |kind| Line::Event { thread: thread_id, event: event(kind) }))
 }

@@ -293,7 +293,7 @@ impl<M> ChatSession<M> {
     pub fn restore(&mut self, saved: SavedChat) -> Changed {
         let missed = self.next_seq;
         let SavedChat { log, confirmations, progress, streaming, error, next_seq } = saved;
-        let changed = self.log.restore(log).or(self.confirmations.restore(confirmations));
+        let changed = self.log.restore(log).or(self.confirmations.restore(&confirmations));
         let changed = changed.or(self.steering.restore(progress));
         let same = self.streaming == streaming && self.error == error;
         (self.streaming, self.error, self.next_seq) = (streaming, error, next_seq);

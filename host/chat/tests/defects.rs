@@ -386,3 +386,99 @@ fn a_message_that_is_removed_while_it_is_delivered_has_one_receipt() {
         assert!(steering.edit(&id, "Slower").is_err() && steering.remove(&id).is_err());
     }
 }
+
+#[test]
+fn the_end_of_a_turn_ends_the_questions_of_its_children_and_a_child_only_its_own() {
+    let child = |id: &str| ChildThread::new(id, "helper");
+    let mut confirmations = ToolConfirmations::default();
+    let _changed = confirmations.process(&event(0, requested("a")));
+    for id in ["one", "two"] {
+        assert!(confirmations.process_child(&child(id), &event(0, requested("a"))).is_yes());
+        assert_eq!(confirmations.process_child(&child(id), &event(0, requested("a"))), Changed::No, "taken already");
+    }
+    let count = |confirmations: &ToolConfirmations| confirmations.state().pending().count();
+    let end = |seq| event(seq, finish(TurnStatus::Completed));
+    assert!(confirmations.process_child(&child("one"), &end(1)).is_yes());
+    assert_eq!(count(&confirmations), 2);
+    assert!(confirmations.process(&end(1)).is_yes());
+    assert_eq!(count(&confirmations), 0);
+}
+
+#[test]
+fn the_queue_waits_for_what_was_sent_and_for_a_front_end_that_sends_it_itself() {
+    let run = |options: SteeringOptions, steered: bool| {
+        let mut steering = MessageSteering::new(options);
+        let _changed = steering.process(&event(0, EventKind::TurnStart));
+        steering.queue("Later");
+        if steered {
+            // It was too late for this turn, and starts the next.
+            steering.steer("Now", Vec::new());
+        }
+        let _commands = steering.take_commands();
+        let _changed = steering.process(&event(1, finish(TurnStatus::Completed)));
+        (steering.take_commands().len(), steering.state().queued().len())
+    };
+    assert_eq!(run(SteeringOptions::default(), false), (1, 0));
+    assert_eq!(run(SteeringOptions::default(), true), (0, 1));
+    assert_eq!(run(SteeringOptions::default().auto_flush(false), false), (0, 1));
+}
+
+#[test]
+fn prompts_that_a_cancel_drops_return_to_the_queue_and_are_not_sent_twice() {
+    let mut chat = ChatSession::default();
+    let id = chat.submit("Mine");
+    assert_eq!(commands(&mut chat)[0]["command"], "prompt");
+    // Another front end's turn was first, and is cancelled: the prompts that wait for it are, too.
+    let _changed = feed(&mut chat, [EventKind::TurnStart, input("Theirs")]);
+    let interrupt = chat.interrupt("Stop");
+    let _changed = feed(&mut chat, [finish(TurnStatus::Cancelled)]);
+    let receipt = |chat: &ChatSession, id: &tidegate_chat::OutgoingId| chat.snapshot().steering.receipt(id);
+    assert_eq!(receipt(&chat, &id), Some(Receipt::Queued));
+    assert_eq!(receipt(&chat, &interrupt), Some(Receipt::Sent), "an interrupt is what cancelled it");
+    assert_eq!(chat.snapshot().last_submitted.map(|last| last.id), Some(interrupt));
+    // The session had it all the same.
+    let _changed = feed(&mut chat, [EventKind::TurnStart, input("Mine")]);
+    assert!(matches!(receipt(&chat, &id), Some(Receipt::Delivered { turn: 1, .. })));
+    assert!(chat.snapshot().steering.queued().is_empty());
+}
+
+#[test]
+fn what_was_delivered_while_the_front_end_was_away_has_its_receipt() {
+    let mut server = ChatSession::default();
+    let mut chat = ChatSession::default();
+    let first = [EventKind::TurnStart, input("Same"), finish(TurnStatus::Completed)];
+    let _changed = feed(&mut server, first.clone()).or(feed(&mut chat, first));
+    let id = chat.submit("Same");
+    let edited = chat.steer("Old");
+    chat.edit(&edited, "New").unwrap();
+    let steered = EventKind::SteeringMessage { role: flow::Role::User, text: "New".into() };
+    let _changed = feed(&mut server, [EventKind::TurnStart, input("Same"), steered]);
+    assert!(chat.restore(server.save()).is_yes());
+    let state = chat.snapshot();
+    assert_eq!(state.steering.receipt(&id), Some(Receipt::Delivered { turn: 1, step: 1, seq: 4 }));
+    assert!(matches!(state.steering.receipt(&edited), Some(Receipt::Delivered { seq: 5, .. })));
+    assert_eq!((state.last_submitted, state.steering.sent().len()), (None, 0));
+    assert!(state.steering.is_executing());
+}
+
+#[test]
+fn a_message_is_shown_as_submitted_until_the_mode_shows_it() {
+    let mut chat = ChatSession::new(ChatOptions::default().log(LogOptions::default().render_mode(RenderMode::AtEnd)));
+    chat.submit("Go");
+    let _changed = feed(&mut chat, [EventKind::TurnStart, input("Go")]);
+    assert!(chat.snapshot().last_submitted.is_some() && texts(&chat).is_empty());
+    let _changed = feed(&mut chat, [finish(TurnStatus::Completed)]);
+    assert!(chat.snapshot().last_submitted.is_none() && texts(&chat) == ["Go"]);
+}
+
+#[test]
+fn attachments_have_limits_that_are_errors() {
+    let mut attachments = tidegate_chat::Attachments::new(1, &["image/png"]);
+    let image = |name: &str| tidegate_chat::Attachment::new(name, "image/png", "https://example.com/a.png");
+    attachments.add(image("a")).unwrap();
+    let error = attachments.add(image("b")).unwrap_err().to_string();
+    assert_eq!(error, "cannot attach `b`: a message has at most 1 attachments; send it or remove one");
+    let error = attachments.add(tidegate_chat::Attachment::new("c", "text/x", "YQ==")).unwrap_err().to_string();
+    assert_eq!(error, "cannot attach `c`: its type `text/x` is none of image/png");
+    assert!(attachments.list()[0].is_address() && attachments.take().len() == 1 && attachments.take().is_empty());
+}

@@ -101,9 +101,9 @@ impl Thread {
     }
 }
 
-/// The index of a call, the latest where several have the id.
+/// The index of a call.
 fn find(message: &ChatMessage, call: &str) -> Option<usize> {
-    message.calls.iter().rposition(|entry| &*entry.call == call)
+    message.calls.iter().position(|entry| &*entry.call == call)
 }
 
 /// Whether both are the same JSON, however it is written.

@@ -51,7 +51,7 @@ impl Case {
         for (number, line) in (1..).zip(text.lines()) {
             let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{name}:{number}: {error}"));
             let event = |value: Value| match records::read_value(value) {
-                Ok(Line::Event { event, .. }) => Some(event),
+                Ok(Line::Event { event, .. }) => Some(*event),
                 Ok(_) => None,
                 Err(error) => panic!("{name}:{number}: {error}"),
             };
@@ -209,9 +209,8 @@ fn messages(before: &Value, after: &Value) -> Value {
 /// Every line of a case that changed something, with the commands that it gave.
 pub(crate) fn states(name: &str, case: &Case) -> Vec<Value> {
     let mut chat = case.chat();
-    let mut before = Value::Null;
-    let mut all = vec![json!({"line": 0, "state": state(&chat.snapshot())})];
-    std::mem::swap(&mut before, &mut all[0]["state"].clone());
+    let mut before = state(&chat.snapshot());
+    let mut all = vec![json!({"line": 0, "state": before})];
     for (number, input) in &case.lines {
         let (changed, error) = take(&mut chat, &case.options, input);
         let after = state(&chat.snapshot());

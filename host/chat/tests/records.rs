@@ -1,0 +1,117 @@
+//! The reader of records against their writer: both ways from an event to a state give the same.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+#[path = "support/random.rs"]
+mod random;
+mod support;
+
+use flow::{Event, EventKind};
+use proptest::prelude::*;
+use random::session;
+use support::{files, state};
+use tidegate_chat::ChatSession;
+use tidegate_chat::records::{Line, RecordError, read};
+use turn::transcript::record;
+
+/// The event as a front end in another process gets it.
+fn through_record(event: &Event) -> Option<Event> {
+    match read(&record(event, "thread").to_string()).unwrap() {
+        Line::Event { thread, event } => {
+            assert_eq!(thread, "thread");
+            Some(*event)
+        }
+        _ => None,
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_session_is_the_same_through_records(events in session()) {
+        let (mut direct, mut read) = (ChatSession::default(), ChatSession::default());
+        for event in &events {
+            let _changed = direct.process(event);
+            if let Some(same) = through_record(event) {
+                prop_assert_eq!((same.seq, same.at_ms, same.place), (event.seq, event.at_ms, event.place));
+                let _changed = read.process(&same);
+            }
+            prop_assert_eq!(state(&direct.snapshot()), state(&read.snapshot()), "{:?}", event);
+        }
+    }
+}
+
+/// Every type that a primitive uses is read, and no other.
+#[test]
+fn the_types_that_have_an_event_are_those_of_the_guide() {
+    let text = files("transcripts", ".jsonl")["every-type"].clone();
+    let used: Vec<String> = text
+        .lines()
+        .filter_map(|line| match read(line).unwrap() {
+            Line::Event { event, .. } => Some(event.kind.name().to_owned()),
+            _ => None,
+        })
+        .collect();
+    let guide = include_str!("../README.md");
+    let named = |row: &str| -> Vec<String> {
+        row.split('`').skip(1).step_by(2).filter(|name| EventKind::NAMES.contains(name)).map(str::to_owned).collect()
+    };
+    let (mut listed, mut without) = (Vec::new(), Vec::new());
+    for line in guide.lines().filter(|line| line.starts_with("| `")) {
+        let (events, effect) = line.split_once(" | ").unwrap();
+        if effect.starts_with("nothing") { &mut without } else { &mut listed }.extend(named(events));
+    }
+    for name in EventKind::NAMES {
+        let name = (*name).to_owned();
+        assert!(listed.contains(&name) != without.contains(&name), "{name} has no row of its own in the guide");
+        assert_eq!(used.contains(&name), listed.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn what_is_not_a_record_is_an_error_that_says_where() {
+    assert_eq!(read(r#"{"format":"tidegate-transcript","version":1}"#).unwrap(), Line::Header);
+    assert!(matches!(read("{"), Err(RecordError::Line(_))));
+    assert!(matches!(read(r#"{"seq":1}"#), Err(RecordError::Line(_))));
+    let line = |kind: &str, payload: &str| {
+        let line = format!(r#"{{"seq":7,"turn":1,"step":1,"attempt":1,"type":"{kind}","payload":{payload}}}"#);
+        read(&line).map_err(|error| error.to_string())
+    };
+    assert_eq!(line("a_later_type", "{}"), Ok(Line::Other));
+    for (kind, payload, problem) in [
+        ("input_received", "{}", "missing field `text`"),
+        ("input_received", r#"{"text":"a","role":"nobody"}"#, "`nobody` is no role"),
+        ("cognition_out", r#"{"text":"a","author":{"extension":"a b"}}"#, "`a b`: a plugin id"),
+        ("cognition_out", r#"{"text":"a","retained":"start"}"#, "`retained_bytes` is missing"),
+        ("cognition_out", r#"{"text":"a","blocks":[{"stream":"tool","complete":true}]}"#, "`call_id` is missing"),
+        ("cognition_out", r#"{"text":"a","blocks":[{"stream":"smell","complete":true}]}"#, "`smell` is no stream"),
+    ] {
+        let error = line(kind, payload).unwrap_err();
+        assert!(error.starts_with(&format!("record 7: the payload of `{kind}`")), "{error}");
+        assert!(error.contains(problem), "{error}");
+    }
+    // A status of a later version ends the turn all the same.
+    let Ok(Line::Event { event, .. }) = line("turn_finish", r#"{"status":"paused"}"#) else { panic!("an event") };
+    let mut chat = ChatSession::default();
+    let _changed = chat.process(&event);
+    assert_eq!(&*chat.snapshot().error.unwrap().message, "the turn ended as `paused`");
+}
+
+/// Nothing in a state is what an extension kept from the user, and no hidden message is.
+#[test]
+fn a_state_contains_neither_originals_nor_hidden_messages() {
+    let mut read = 0;
+    for folder in ["chat", "chat/transcripts"] {
+        let states = if folder == "chat" { files(folder, ".states.jsonl") } else { files(folder, ".json") };
+        for (name, text) in states {
+            read += 1;
+            for secret in ["sk-", "utilise", "secret instruction", "hidden reminder", "system-interrupt"] {
+                assert!(!text.contains(secret), "{name} contains {secret}");
+            }
+        }
+    }
+    assert!(read > 25, "{read} files");
+    let sources: String =
+        [files("chat", ".jsonl"), files("transcripts", ".jsonl")].into_iter().flatten().map(|(_, text)| text).collect();
+    for secret in ["sk-", "utilise", "secret instruction", "hidden reminder", "system-interrupt"] {
+        assert!(sources.contains(secret), "no session contains {secret}");
+    }
+}
