@@ -23,7 +23,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
             let text = streaming.text();
             if text.len() < drawn {
                 // Shown text became void, or another answer begins.
-                write!(out, "\n")?;
+                writeln!(out)?;
                 drawn = 0;
             }
             for chunk in text.chunks_from(drawn) {

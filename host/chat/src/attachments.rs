@@ -40,7 +40,7 @@ pub enum AttachmentError {
     TooMany {
         /// The attachment that was refused.
         name: Str,
-        /// The limit.
+        /// The most attachments that a message can have.
         most: usize,
     },
     /// Its media type is not one of those that are allowed.

@@ -20,12 +20,12 @@ pub enum Command {
     },
     /// Give the running turn a message, before its next request. If the turn ends first, the message starts the next one.
     Steer {
-        /// The message.
+        /// The message, which was sent as nothing else before.
         message: Outgoing,
     },
     /// Abort the running attempt, whose text is kept, and give the model a message then.
     Interrupt {
-        /// The message.
+        /// The message that the model reads next.
         message: Outgoing,
     },
     /// Replace the text of a message that was handed over, unless it was delivered.
@@ -35,19 +35,19 @@ pub enum Command {
     },
     /// Take back a message that was handed over, unless it was delivered.
     Remove {
-        /// Which message.
+        /// The id that the message was handed over with.
         id: OutgoingId,
     },
     /// Answer a question about a tool call.
     Answer {
-        /// Which question.
+        /// The id of the question, as the state has it.
         question: QuestionId,
         /// The id of the call.
         call: Str,
         /// The child agent that asks; absent for the session itself.
         #[serde(skip_serializing_if = "Option::is_none")]
         child: Option<ChildThread>,
-        /// The decision.
+        /// The decision of the person or of the policy.
         answer: Answer,
     },
 }

@@ -145,9 +145,9 @@ pub enum ToolStatus {
     Proposed,
     /// A person is asked about it.
     Asking,
-    /// It runs.
+    /// It runs now, with all permission that it needs.
     Running,
-    /// It ran.
+    /// It ran, and its result is no error.
     Done,
     /// It ran and failed.
     Failed,

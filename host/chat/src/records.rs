@@ -21,7 +21,7 @@ pub enum Line {
     Event {
         /// The id of the thread: of the session, or of a child.
         thread: String,
-        /// What happened.
+        /// What happened, as far as the primitives use it.
         event: Box<Event>,
     },
 }
@@ -38,7 +38,7 @@ pub enum RecordError {
     Payload {
         /// The number of the record.
         seq: u64,
-        /// Its type.
+        /// The type of the record.
         kind: String,
         /// What is wrong.
         problem: String,

@@ -23,7 +23,7 @@ use crate::text::Str;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChatMode {
-    /// Nothing runs.
+    /// No turn runs, and nobody is asked.
     #[default]
     Idle,
     /// A turn runs.
@@ -145,7 +145,7 @@ pub struct ChatSession<M = ChatMode> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct LastSubmitted {
-    /// Names it.
+    /// The id in receipts.
     pub id: OutgoingId,
     /// What the user wrote.
     pub text: Str,
@@ -159,7 +159,7 @@ pub struct ChatState<M = ChatMode> {
     pub messages: LogSnapshot,
     /// What the chat is doing.
     pub mode: M,
-    /// The questions.
+    /// The questions that are not resolved.
     #[serde(serialize_with = "questions")]
     pub questions: ConfirmationsState,
     /// The user's messages that wait or are on their way, and whether a turn runs.

@@ -1,5 +1,6 @@
 //! The examples of the guide run, and print what they say.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
+#![allow(clippy::duplicate_mod, reason = "each example is a program of its own and has the events")]
 
 #[path = "../examples/level_0.rs"]
 mod level_0;
