@@ -1,129 +1,24 @@
 //! A whole chat: one subscription that drives each primitive once per event.
 
+mod options;
+mod state;
+
 use std::fmt;
 use std::sync::Arc;
 
 use flow::{Event, EventKind, RunPosition};
-use serde::{Deserialize, Serialize, Serializer};
 
 use crate::attachments::{Attachment, AttachmentError, Attachments};
 use crate::command::{Answer, Command, Outgoing, OutgoingId};
-use crate::confirmations::{AnswerError, ConfirmationPolicy, ConfirmationsState, Policy, ToolConfirmations};
-use crate::log::{LogOptions, LogSnapshot, LogState, MessageLog};
+use crate::confirmations::{AnswerError, ToolConfirmations};
+use crate::log::MessageLog;
 use crate::message::{Changed, ChildThread, MessageId, TurnError};
-use crate::question::{Question, QuestionId};
-use crate::steering::{
-    MessageSteering, NotWaiting, Receipt, SteeringMode, SteeringOptions, SteeringProgress, SteeringState,
-};
+use crate::question::QuestionId;
+use crate::steering::{MessageSteering, NotWaiting, Receipt, SteeringMode};
 use crate::streaming::StreamingText;
-use crate::text::Str;
 
-/// What a chat is doing, unless a front end derives modes of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ChatMode {
-    /// No turn runs, and nobody is asked.
-    #[default]
-    Idle,
-    /// A turn runs.
-    Streaming,
-    /// A person is asked about a tool call.
-    ConfirmingTool,
-}
-
-/// What a mode is derived from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ModeInput {
-    /// A turn runs.
-    pub executing: bool,
-    /// A question waits for the person.
-    pub confirming: bool,
-    /// The last turn did not complete.
-    pub failed: bool,
-}
-
-/// Questions come before a running turn, and that before idle.
-pub fn default_mode(input: ModeInput) -> ChatMode {
-    match input {
-        ModeInput { confirming: true, .. } => ChatMode::ConfirmingTool,
-        ModeInput { executing: true, .. } => ChatMode::Streaming,
-        ModeInput { .. } => ChatMode::Idle,
-    }
-}
-
-/// Derives a front end's mode.
-pub type ModeDeriver<M> = Arc<dyn Fn(ModeInput) -> M + Send + Sync>;
-
-/// Settings of a [`ChatSession`].
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct ChatOptions<M = ChatMode> {
-    /// What is shown of messages, and when.
-    pub log: LogOptions,
-    /// What is sent when.
-    pub steering: SteeringOptions,
-    /// Decides about questions before they are shown; without it all are shown.
-    pub policy: Option<ConfirmationPolicy>,
-    /// Derives the mode.
-    pub derive_mode: ModeDeriver<M>,
-    /// What the user is allowed to attach.
-    pub attachments: Attachments,
-}
-
-impl Default for ChatOptions {
-    fn default() -> Self {
-        Self::with_mode(default_mode)
-    }
-}
-
-impl<M> ChatOptions<M> {
-    /// The default settings, with modes of the front end's own.
-    pub fn with_mode(derive_mode: impl Fn(ModeInput) -> M + Send + Sync + 'static) -> Self {
-        Self {
-            log: LogOptions::default(),
-            steering: SteeringOptions::default(),
-            policy: None,
-            derive_mode: Arc::new(derive_mode),
-            attachments: Attachments::default(),
-        }
-    }
-
-    /// Sets what is shown of messages, and when.
-    #[must_use]
-    pub fn log(mut self, log: LogOptions) -> Self {
-        self.log = log;
-        self
-    }
-
-    /// Sets what is sent when.
-    #[must_use]
-    pub fn steering(mut self, steering: SteeringOptions) -> Self {
-        self.steering = steering;
-        self
-    }
-
-    /// Sets what decides about questions before they are shown.
-    #[must_use]
-    pub fn policy(mut self, policy: impl Fn(&Question) -> Policy + Send + Sync + 'static) -> Self {
-        self.policy = Some(Arc::new(policy));
-        self
-    }
-
-    /// Sets what the user is allowed to attach.
-    #[must_use]
-    pub fn attachments(mut self, attachments: Attachments) -> Self {
-        self.attachments = attachments;
-        self
-    }
-}
-
-impl<M> fmt::Debug for ChatOptions<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatOptions").field("log", &self.log).field("steering", &self.steering).finish_non_exhaustive()
-    }
-}
+pub use options::{ChatMode, ChatOptions, ModeDeriver, ModeInput, default_mode};
+pub use state::{ChatState, LastSubmitted, SavedChat};
 
 /// A chat with one session: messages, questions, the user's messages, and the mode.
 ///
@@ -139,61 +34,6 @@ pub struct ChatSession<M = ChatMode> {
     error: Option<TurnError>,
     last_submitted: Option<LastSubmitted>,
     next_seq: u64,
-}
-
-/// The message that was sent last, until it is in the log.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct LastSubmitted {
-    /// The id in receipts.
-    pub id: OutgoingId,
-    /// What the user wrote.
-    pub text: Str,
-}
-
-/// What a front end shows at one moment. A clone shares everything.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct ChatState<M = ChatMode> {
-    /// The visible messages.
-    pub messages: LogSnapshot,
-    /// What the chat is doing.
-    pub mode: M,
-    /// The questions that are not resolved.
-    #[serde(serialize_with = "questions")]
-    pub questions: ConfirmationsState,
-    /// The user's messages that wait or are on their way, and whether a turn runs.
-    #[serde(serialize_with = "waiting")]
-    pub steering: SteeringState,
-    /// The text of the current answer.
-    #[serde(serialize_with = "streamed")]
-    pub streaming: StreamingText,
-    /// The message that was sent last, until it is in the log. What waits in the queue is there.
-    pub last_submitted: Option<LastSubmitted>,
-    /// Why the last turn did not complete.
-    pub error: Option<TurnError>,
-    /// The attachments of the next message.
-    #[serde(serialize_with = "attached")]
-    pub attachments: Arc<Vec<Attachment>>,
-}
-
-/// What a chat has learnt from events, and nothing of its front end: what a front end that reconnects is sent if it has missed too much.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SavedChat {
-    log: LogState,
-    confirmations: ConfirmationsState,
-    progress: SteeringProgress,
-    streaming: StreamingText,
-    error: Option<TurnError>,
-    next_seq: u64,
-}
-
-impl SavedChat {
-    /// The number of the first event that is not in it.
-    pub fn next_seq(&self) -> u64 {
-        self.next_seq
-    }
 }
 
 impl Default for ChatSession {
@@ -456,34 +296,4 @@ impl<M> ChatSession<M> {
         }
         changed
     }
-}
-
-fn questions<S: Serializer>(state: &ConfirmationsState, to: S) -> Result<S::Ok, S::Error> {
-    state.questions().serialize(to)
-}
-
-fn attached<S: Serializer>(attachments: &Arc<Vec<Attachment>>, to: S) -> Result<S::Ok, S::Error> {
-    attachments.as_slice().serialize(to)
-}
-
-fn waiting<S: Serializer>(state: &SteeringState, to: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Waiting<'s> {
-        executing: bool,
-        mode: SteeringMode,
-        queued: &'s [Outgoing],
-        sent: &'s [crate::steering::Sent],
-    }
-    let (queued, sent) = (state.queued(), state.sent());
-    Waiting { executing: state.is_executing(), mode: state.mode(), queued, sent }.serialize(to)
-}
-
-fn streamed<S: Serializer>(state: &StreamingText, to: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Streamed<'s> {
-        active: bool,
-        text: &'s crate::Text,
-        reasoning: &'s crate::Text,
-    }
-    Streamed { active: state.is_active(), text: state.text(), reasoning: state.reasoning() }.serialize(to)
 }

@@ -482,3 +482,14 @@ fn attachments_have_limits_that_are_errors() {
     assert_eq!(error, "cannot attach `c`: its type `text/x` is none of image/png");
     assert!(attachments.list()[0].is_address() && attachments.take().len() == 1 && attachments.take().is_empty());
 }
+
+#[test]
+fn states_go_to_other_threads() {
+    fn goes<T: Send + Sync + Clone + 'static>(_: &T) {}
+    let mut chat = ChatSession::default();
+    goes(&chat.snapshot());
+    goes(&chat.save());
+    goes(&MessageLog::default());
+    let handle = std::thread::spawn(move || chat.submit("Hello"));
+    assert_eq!(handle.join().unwrap().as_str(), "user-1");
+}

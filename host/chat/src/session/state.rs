@@ -1,0 +1,100 @@
+//! What a chat shows at one moment, and what of it can be sent to another front end.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::ChatMode;
+use crate::attachments::Attachment;
+use crate::command::{Outgoing, OutgoingId};
+use crate::confirmations::ConfirmationsState;
+use crate::log::{LogSnapshot, LogState};
+use crate::message::TurnError;
+use crate::steering::{Sent, SteeringMode, SteeringProgress, SteeringState};
+use crate::streaming::StreamingText;
+use crate::text::{Str, Text};
+
+/// The message that was sent last, until it is in the log.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LastSubmitted {
+    /// The id in receipts.
+    pub id: OutgoingId,
+    /// What the user wrote.
+    pub text: Str,
+}
+
+/// What a front end shows at one moment. A clone shares everything.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ChatState<M = ChatMode> {
+    /// The visible messages.
+    pub messages: LogSnapshot,
+    /// What the chat is doing.
+    pub mode: M,
+    /// The questions that are not resolved.
+    #[serde(serialize_with = "questions")]
+    pub questions: ConfirmationsState,
+    /// The user's messages that wait or are on their way, and whether a turn runs.
+    #[serde(serialize_with = "waiting")]
+    pub steering: SteeringState,
+    /// The text of the current answer.
+    #[serde(serialize_with = "streamed")]
+    pub streaming: StreamingText,
+    /// The message that was sent last, until it is in the log. What waits in the queue is there.
+    pub last_submitted: Option<LastSubmitted>,
+    /// Why the last turn did not complete.
+    pub error: Option<TurnError>,
+    /// The attachments of the next message.
+    #[serde(serialize_with = "attached")]
+    pub attachments: Arc<Vec<Attachment>>,
+}
+
+/// What a chat has learnt from events, and nothing of its front end: what a front end that reconnects is sent if it has missed too much.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SavedChat {
+    pub(super) log: LogState,
+    pub(super) confirmations: ConfirmationsState,
+    pub(super) progress: SteeringProgress,
+    pub(super) streaming: StreamingText,
+    pub(super) error: Option<TurnError>,
+    pub(super) next_seq: u64,
+}
+
+impl SavedChat {
+    /// The number of the first event that is not in it.
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+}
+
+fn questions<S: Serializer>(state: &ConfirmationsState, to: S) -> Result<S::Ok, S::Error> {
+    state.questions().serialize(to)
+}
+
+fn attached<S: Serializer>(attachments: &Arc<Vec<Attachment>>, to: S) -> Result<S::Ok, S::Error> {
+    attachments.as_slice().serialize(to)
+}
+
+fn waiting<S: Serializer>(state: &SteeringState, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Waiting<'s> {
+        executing: bool,
+        mode: SteeringMode,
+        queued: &'s [Outgoing],
+        sent: &'s [Sent],
+    }
+    let (queued, sent) = (state.queued(), state.sent());
+    Waiting { executing: state.is_executing(), mode: state.mode(), queued, sent }.serialize(to)
+}
+
+fn streamed<S: Serializer>(state: &StreamingText, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Streamed<'s> {
+        active: bool,
+        text: &'s Text,
+        reasoning: &'s Text,
+    }
+    Streamed { active: state.is_active(), text: state.text(), reasoning: state.reasoning() }.serialize(to)
+}
