@@ -86,7 +86,8 @@ impl fmt::Debug for ToolConfirmations {
 }
 
 impl ToolConfirmations {
-    /// No questions, and a policy that decides about those that come. A policy that panics prompts, and the question says so.
+    /// No questions, and a policy that decides about those that come. A policy that panics prompts, and the question says so; where a
+    /// panic ends the program, as in WebAssembly, it does so here.
     pub fn with_policy(policy: impl Fn(&Question) -> Policy + Send + Sync + 'static) -> Self {
         Self { policy: Some(Arc::new(policy)), ..Self::default() }
     }

@@ -51,10 +51,7 @@ impl StreamingText {
         self.next_seq = event.seq.saturating_add(1);
         match &event.kind {
             EventKind::TurnStart => self.restart(event.place),
-            EventKind::TurnFinish { .. } | EventKind::ThreadResumed { .. } => {
-                self.over = true;
-                std::mem::take(&mut self.active).into()
-            }
+            EventKind::TurnFinish { .. } | EventKind::ThreadResumed { .. } => std::mem::take(&mut self.active).into(),
             EventKind::StepStart { .. } => self.restart(event.place),
             EventKind::CognitionOutDelta { text, .. } if !text.is_empty() => {
                 self.begin(event.place);

@@ -493,3 +493,45 @@ fn states_go_to_other_threads() {
     let handle = std::thread::spawn(move || chat.submit("Hello"));
     assert_eq!(handle.join().unwrap().as_str(), "user-1");
 }
+
+#[test]
+fn a_late_resolution_changes_nothing_of_a_call_that_runs() {
+    let mut log = MessageLog::default();
+    let status = |log: &MessageLog| log.snapshot().messages().next_back().unwrap().calls.get(0).map(|call| call.status);
+    for (seq, kind, wanted) in [
+        (0, requested("a"), ToolStatus::Asking),
+        (1, resolved("a"), ToolStatus::Proposed),
+        (2, started("a"), ToolStatus::Running),
+        (3, resolved("a"), ToolStatus::Running),
+        (4, result("a", Some(1)), ToolStatus::Done),
+        (5, resolved("a"), ToolStatus::Done),
+    ] {
+        let _changed = log.process(&event(seq, kind));
+        assert_eq!(status(&log), Some(wanted), "after event {seq}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_on_its_way_survives_a_reconnect() {
+    let (mut server, mut chat) = (ChatSession::default(), ChatSession::default());
+    let _changed = feed(&mut server, [requested("a"), requested("b")]);
+    let _changed = chat.restore(server.save());
+    chat.respond(&id(&chat, "a"), Answer::Approve).unwrap();
+    let _changed = chat.restore(server.save());
+    assert_eq!(pending(&chat), ["b"]);
+    assert!(chat.respond(&id(&chat, "a"), Answer::Approve).is_err(), "it is not sent twice");
+    assert_eq!(commands(&mut chat).as_array().unwrap().len(), 1);
+    // Another front end that gets the same state has not answered.
+    let mut other = ChatSession::default();
+    let _changed = other.restore(chat.save());
+    assert_eq!(pending(&other), ["a", "b"]);
+}
+
+#[test]
+fn a_message_that_could_not_be_handed_over_returns_as_it_was_edited() {
+    let mut steering = MessageSteering::default();
+    let id = steering.submit("Old", Vec::new());
+    steering.edit(&id, "New").unwrap();
+    assert!(steering.acknowledge(&id, Receipt::Queued).is_yes());
+    assert_eq!(&*steering.state().queued()[0].text, "New");
+}
