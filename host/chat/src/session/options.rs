@@ -49,7 +49,7 @@ pub fn default_mode(input: ModeInput) -> ChatMode {
 /// Derives a front end's mode.
 pub type ModeDeriver<M> = Arc<dyn Fn(ModeInput) -> M + Send + Sync>;
 
-/// Settings of a [`ChatSession`].
+/// Settings of a [`ChatSession`](super::ChatSession).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ChatOptions<M = ChatMode> {
