@@ -15,7 +15,7 @@ use crate::{open, print, screen, style};
 /// JSON is one object; a limit that is not set is left out:
 /// ```json
 /// {"agents": [{"name": "reviewer", "description": "…", "layer": "project", "file": ".tidegate/agents/reviewer.md", "model": "small",
-///    "tools": ["read_file"], "limits": {"turns": 12, "tokens": 200000, "spend": 0.5, "spawns": 2, "depth": 1, "duration_ms": 600000}}],
+///    "tools": ["read_file"], "limits": {"steps": 12, "tokens": 200000, "spend": 0.5, "spawns": 2, "depth": 1, "duration_ms": 600000}}],
 ///  "problems": ["…"]}
 /// ```
 pub(crate) async fn list(common: &Common, json: bool) -> Result<Exit, Failure> {
@@ -35,11 +35,11 @@ pub(crate) async fn list(common: &Common, json: bool) -> Result<Exit, Failure> {
 }
 
 fn as_json(agent: &Agent) -> Value {
-    let limits = agent.limits;
+    let limits = &agent.limits;
     let known = [
-        ("turns", limits.turns.map(Value::from)),
+        ("steps", limits.steps.map(Value::from)),
         ("tokens", limits.tokens.map(Value::from)),
-        ("spend", limits.spend.map(Value::from)),
+        ("spend", limits.spend.map(|most| most.dollars().into())),
         ("spawns", limits.spawns.map(Value::from)),
         ("depth", limits.depth.map(Value::from)),
         ("duration_ms", limits.duration.map(|time| Value::from(time.as_millis() as u64))),
@@ -82,11 +82,11 @@ fn text(host: &Loaded) -> std::io::Result<()> {
 }
 
 fn limits(agent: &Agent) -> Vec<String> {
-    let limits = agent.limits;
+    let limits = &agent.limits;
     let known = [
-        limits.turns.map(|most| format!("{most} turns")),
+        limits.steps.map(|most| format!("{most} steps")),
         limits.tokens.map(|most| format!("{most} tokens")),
-        limits.spend.map(|most| format!("{most} US dollars")),
+        limits.spend.map(|most| format!("{} US dollars", most.dollars())),
         limits.spawns.map(|most| format!("{most} agents")),
         limits.depth.map(|most| format!("{most} levels of agents")),
         limits.duration.map(|most| format!("{} s", most.as_secs_f64())),

@@ -1,5 +1,5 @@
-//! Asks at the terminal whether a tool is allowed to run, and whether a limit may be exceeded. Without a terminal no question is asked: the answer is no,
-//! with the reason.
+//! Asks at the terminal whether a tool is allowed to run, and whether a limit may be exceeded. Without a terminal no question is asked: a tool
+//! does not run, with the reason, and a limit waits for a decision from elsewhere.
 
 mod page;
 
@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tidegate::{BoxFuture, Confirm, Confirmation, EventKind, LimitDecision, LimitRequest, Nobody, Question, Session};
+use tidegate::{
+    BoxFuture, Confirm, Confirmation, EventKind, LimitDecision, LimitDecisionError, LimitRequest, Nobody, Question,
+    Session, Subscription,
+};
 use tokio::sync::{oneshot, watch};
 
 use crate::screen::{self, terminal};
@@ -48,38 +51,52 @@ impl Confirm for Terminal {
 }
 
 /// Asks at the terminal about each request for a higher limit, until the session is closed. Another process can decide, too: the question
-/// stays on the screen then, and its answer is ignored.
-pub(crate) async fn limits(session: Session) {
+/// stays on the screen then, and its answer is ignored. Without a terminal nobody is asked here.
+pub(crate) async fn limits(session: Session, mut events: Subscription) {
     if !terminal::is_interactive() {
         return;
     }
-    let mut events = session.subscribe();
     while let Some(event) = events.next().await {
         let EventKind::LimitEscalationRequested(request) = event.kind else { continue };
         let session = session.clone();
         // Reading a line cannot be cancelled, and the program does not wait for it at its end.
         let _ = std::thread::Builder::new().spawn(move || {
-            let decision = match put_limit(&request) {
-                Some(answer) if answer == "y" || answer == "yes" => LimitDecision::Approved { max: request.proposed },
-                Some(answer) if !matches!(answer.as_str(), "" | "n" | "no") => match answer.parse() {
-                    Ok(max) => LimitDecision::Approved { max },
-                    Err(_) => LimitDecision::Denied { reason: answer },
-                },
-                _ => LimitDecision::Denied { reason: String::new() },
-            };
-            if let Err(error) = session.decide_limit(&request.id, decision, "the terminal") {
-                screen::note(format_args!("{error}"));
+            loop {
+                let Some(decision) = decision(&request) else {
+                    screen::note("that is not a number");
+                    continue;
+                };
+                match session.decide_limit(&request.id, decision, "the terminal") {
+                    // A limit that is not above the present one is asked for again.
+                    Err(error @ LimitDecisionError::NotRaised { .. }) => screen::note(error),
+                    Err(error) => return screen::note(error),
+                    Ok(()) => return,
+                }
             }
         });
     }
+}
+
+/// `None`: the answer begins like a number and is none.
+fn decision(request: &LimitRequest) -> Option<LimitDecision> {
+    Some(match put_limit(request) {
+        Some(answer) if answer == "y" || answer == "yes" => LimitDecision::Approved { max: request.proposed },
+        Some(answer) if !matches!(answer.as_str(), "" | "n" | "no") => {
+            match answer.trim_start_matches('$').replace('_', "").parse() {
+                Ok(max) => LimitDecision::Approved { max },
+                Err(_) if answer.starts_with(|first: char| first == '$' || first.is_ascii_digit()) => return None,
+                Err(_) => LimitDecision::Denied { reason: answer },
+            }
+        }
+        _ => LimitDecision::Denied { reason: String::new() },
+    })
 }
 
 /// Asks about a limit. `None`: there is no answer, which is a no.
 fn put_limit(request: &LimitRequest) -> Option<String> {
     let _asking = ASKING.lock().unwrap_or_else(PoisonError::into_inner);
     terminal::forget_input();
-    let unit = request.limit.unit();
-    let question = format!("Raise the limit to {} {unit}?", request.proposed);
+    let question = format!("Raise the limit `{}` to {}?", request.limit, request.limit.amount(request.proposed));
     screen::prompt(format_args!(
         "{} [y: yes, a number: to that, n: no, or the reason for no] ",
         style::err(style::STRONG, &question)

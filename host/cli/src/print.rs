@@ -28,13 +28,16 @@ pub(crate) struct Printer {
     troubles: Troubles,
     /// The tool call that was announced last.
     called: Option<CallId>,
+    /// The id of the session, where it is recorded.
+    session: Option<String>,
 }
 
 impl Printer {
-    pub(crate) fn new(echo: bool) -> Self {
+    /// `session`: its id, where it is recorded, for commands about it.
+    pub(crate) fn new(echo: bool, session: Option<String>) -> Self {
         screen::share();
         let (live, answer) = (screen::is_live(), Answer::new());
-        Self { live, echo, shown: Shown::default(), answer, troubles: Troubles::default(), called: None }
+        Self { live, echo, shown: Shown::default(), answer, troubles: Troubles::default(), called: None, session }
     }
 
     /// Prints one event; most say nothing to a person.
@@ -118,11 +121,13 @@ impl Printer {
             }
             EventKind::LimitEscalationRequested(request) => {
                 self.line(&format!("{} {}", err(style::WARNING, "! limit"), request.message))?;
-                let how = "`tidegate session approve` or `deny` decides from elsewhere";
-                self.line(&err(style::DIM, &format!("    waiting for a decision; {how}")))?;
+                let how = self.session.as_deref().map(flat).map(|id| {
+                    format!("; `tidegate session approve {id}` or `tidegate session deny {id}` decides from elsewhere")
+                });
+                self.line(&err(style::DIM, &format!("    waiting for a decision{}", how.unwrap_or_default())))?;
             }
             EventKind::LimitEscalationResolved { decision: LimitDecision::Approved { max }, limit, by, .. } => {
-                let line = format!("    approved by {}: up to {max} {}", flat(by), limit.unit());
+                let line = format!("    approved by {}: up to {}", flat(by), limit.amount(*max));
                 self.line(&err(style::DIM, &line))?;
             }
             EventKind::RetryScheduled { retry, max_retries, delay_ms, asked } => {
@@ -241,7 +246,11 @@ impl Printer {
             TurnStatus::Failed { message, .. } => self.line(&format!("{} {message}", err(style::BAD, "failed:"))),
             TurnStatus::Suspended { message, .. } => {
                 self.line(&format!("{} {message}", err(style::WARNING, "suspended:")))?;
-                self.line(&err(style::DIM, "    continue with `tidegate run --continue`, which asks again"))
+                let next = match self.session.as_deref().map(flat) {
+                    Some(id) => format!("    continue with `tidegate run --resume {id}`"),
+                    None => "    the session is not recorded and cannot be continued".to_owned(),
+                };
+                self.line(&err(style::DIM, &next))
             }
             TurnStatus::StepLimit { steps } => {
                 let help = "raise `max_steps` under `[turn]` in tidegate.toml to allow more";

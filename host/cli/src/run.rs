@@ -56,7 +56,7 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
     }
     let session = host.session(options).await?;
     print::warnings(&session.loaded());
-    let ended = turns(&session, prompts, args.output, args.summary, calls).await;
+    let ended = turns(&session, prompts, args.output, args.summary, (calls, host.transcripts().is_some())).await;
     // Last: looking at all sessions must not delay an answer, and the one that was continued is not old any more.
     if let Err(error) = host.remove_expired_sessions() {
         say::note(format_args!("warning: old sessions cannot be removed: {error}"));
@@ -106,15 +106,15 @@ async fn turns(
     prompts: Vec<Option<String>>,
     output: Output,
     summarize: bool,
-    calls: watch::Sender<BTreeSet<String>>,
+    (calls, recorded): (watch::Sender<BTreeSet<String>>, bool),
 ) -> Result<Exit, Failure> {
     let id = session.id().as_str().to_owned();
     let events = session.subscribe();
     let cancel = cancel_on_signal();
     let (finished, turns) = mpsc::unbounded_channel();
-    let show = Show { output, thread: id, echo: prompts.len() > 1, calls, cancel: cancel.clone(), turns };
+    let show = Show { output, thread: id, recorded, echo: prompts.len() > 1, calls, cancel: cancel.clone(), turns };
     let printing = tokio::spawn(show.all(events));
-    let asking = tokio::spawn(ask::limits(session.clone()));
+    let asking = tokio::spawn(ask::limits(session.clone(), session.subscribe()));
     let mut reports = Vec::new();
     for prompt in prompts {
         let report = turn(session, prompt, &cancel).await;
@@ -173,6 +173,8 @@ struct Show {
     output: Output,
     /// The thread's id in records.
     thread: String,
+    /// The session is recorded.
+    recorded: bool,
     /// Input is repeated.
     echo: bool,
     /// Told which tool calls are printed.
@@ -193,7 +195,8 @@ impl Show {
     /// Prints events until the session is closed, and counts them. Where nothing can be printed any more, the turn is
     /// cancelled: its effects would be invisible.
     async fn all(mut self, mut events: Subscription) -> std::io::Result<Summary> {
-        let mut printer = Printer::new(self.echo && self.output == Output::Text);
+        let mut printer =
+            Printer::new(self.echo && self.output == Output::Text, self.recorded.then(|| self.thread.clone()));
         let (mut summary, mut shown, mut is_over) = (Summary::default(), Shown::default(), false);
         while let Some(event) = events.next().await {
             summary.take(&event);

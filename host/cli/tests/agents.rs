@@ -6,7 +6,7 @@ mod support;
 use serde_json::Value;
 use support::{Place, Say, Server, code, err, out, recording};
 
-const HELPER: &str = "---\ndescription: Helps with small things.\ntools: [read_file, grep]\nlimits:\n  turns: 3\n  duration: 90s\n---\n\
+const HELPER: &str = "---\ndescription: Helps with small things.\ntools: [read_file, grep]\nlimits:\n  steps: 3\n  duration: 90s\n---\n\
                       You are a helper.\n";
 
 fn place(answers: &[&[Say<'_>]]) -> Place {
@@ -34,7 +34,7 @@ fn agents_are_listed_with_what_is_wrong_with_others() {
     place.write("user/tidegate/agents/thinker.md", "---\ndescription: Thinks.\nmodel: large\n---\nYou think.\n");
     let listed = place.run(&["agents", "list"]);
     assert_eq!(code(&listed), 0, "{}", err(&listed));
-    let expected = "helper  Helps with small things.\n  tools: read_file, grep\n  limits: 3 turns, 90 s\n  from .tidegate/agents/helper.md \
+    let expected = "helper  Helps with small things.\n  tools: read_file, grep\n  limits: 3 steps, 90 s\n  from .tidegate/agents/helper.md \
                     (project)\nthinker  Thinks.\n  tools: those of the session that starts it; model: large\n";
     assert!(out(&listed).starts_with(expected), "{}", out(&listed));
     assert!(out(&listed).contains("user/tidegate/agents/thinker.md (user)"), "{}", out(&listed));
@@ -45,7 +45,7 @@ fn agents_are_listed_with_what_is_wrong_with_others() {
     assert!(err(&listed).contains("unknown key `tool`") && err(&listed).contains("did you mean `tools`?"));
     let json = place.run(&["agents", "list", "--json"]);
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
-    assert_eq!(json["agents"][0]["limits"], serde_json::json!({"turns": 3, "duration_ms": 90000}));
+    assert_eq!(json["agents"][0]["limits"], serde_json::json!({"steps": 3, "duration_ms": 90000}));
     assert_eq!(json["agents"][1]["tools"], Value::Null);
     assert!(json["problems"][0].as_str().unwrap().starts_with("error[config-unknown-key]"));
     // A host starts all the same.
@@ -94,7 +94,7 @@ fn an_agent_that_fails_is_a_line() {
     let place = place(&[&[Say::Call("spawn_agent", &arguments)], &list(), &list(), &list(), &[Say::Text("Then not.")]]);
     let run = place.run(&["run", "Ask how many"]);
     assert_eq!((code(&run), out(&run).as_str()), (0, "Then not.\n"), "{}", err(&run));
-    assert!(err(&run).contains(" it reached its limit of 3 steps"), "{}", err(&run));
+    assert!(err(&run).contains("has reached its limit `steps` of 3"), "{}", err(&run));
 }
 
 /// The provider is asked for the agent's model.

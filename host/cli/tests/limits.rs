@@ -40,7 +40,7 @@ fn a_suspended_session_is_approved_and_continues_in_another_process() {
     let place = place(&STEPS, "1s");
     let first = place.run(&["run", "Write"]);
     assert_eq!(code(&first), 6, "{}", err(&first));
-    for part in ["2 steps are spent", "waiting for a decision", "suspended:", "nobody has decided in time"] {
+    for part in ["`steps` of 2: 2 spent", "waiting for a decision", "suspended:", "nobody has decided in time"] {
         assert!(err(&first).contains(part), "{part}: {}", err(&first));
     }
     assert!(!place.path("c.txt").exists());
@@ -72,7 +72,7 @@ fn a_suspended_session_is_approved_and_continues_in_another_process() {
 #[test]
 fn another_process_decides_while_the_session_waits() {
     for (arguments, exit, said) in [
-        (&["approve", "--max", "5"][..], 0, "approved by tidegate session: up to 5 steps"),
+        (&["approve", "--max", "5"][..], 0, "approved by tidegate session: up to 5"),
         (&["deny", "--reason", "enough"][..], 6, "it was denied: enough"),
     ] {
         let place = place(&STEPS, "5m");
@@ -83,7 +83,7 @@ fn another_process_decides_while_the_session_waits() {
         let id = session(&place);
         let decide = [&["session", arguments[0], &id], &arguments[1..]].concat();
         let decided = place.run(&decide);
-        assert!(err(&decided).contains("takes the decision now"), "{}", err(&decided));
+        assert!(err(&decided).contains("it takes the decision now"), "{}", err(&decided));
         let rest: Vec<String> = lines.collect();
         assert!(rest.iter().any(|line| line.contains(said)), "{rest:#?}");
         assert_eq!(running.wait().unwrap().code(), Some(exit));

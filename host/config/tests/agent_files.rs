@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use flow::SourceFile;
+use flow::{SourceFile, Spend};
 use tidegate_config::Diagnostics;
 use tidegate_config::agents::{Agent, AgentLayer, Agents, MAX_AGENT_BYTES, MAX_AGENTS};
 
@@ -44,8 +44,8 @@ fn every_key_has_an_effect() {
         "You review changes. Read the files; change nothing.\n\n---\nSay what is wrong, most important first."
     );
     assert_eq!(reviewer.model.as_deref(), Some("small-model"));
-    let limits = reviewer.limits;
-    assert_eq!((limits.turns, limits.tokens, limits.spend), (Some(12), Some(200_000), Some(0.5)));
+    let limits = reviewer.limits.clone();
+    assert_eq!((limits.steps, limits.tokens, limits.spend), (Some(12), Some(200_000), Some(Spend::of_dollars(0.5))));
     assert_eq!((limits.spawns, limits.depth, limits.duration), (Some(2), Some(1), Some(Duration::from_secs(600))));
     let used = |agent: &Agent| ["read_file", "write_file", "grep", "find", "shell"].map(|tool| agent.may_use(tool));
     assert_eq!(used(&reviewer), [true, false, true, true, false]);

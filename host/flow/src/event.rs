@@ -74,7 +74,7 @@ pub enum TurnStatus {
     },
     /// The thread is suspended: it can be continued without another input.
     Suspended {
-        /// Why.
+        /// Why it is suspended.
         reason: SuspendReason,
         /// The cause in one sentence.
         message: String,

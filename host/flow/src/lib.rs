@@ -47,7 +47,7 @@ pub use extension::{
     TextStream, TextUnit,
 };
 pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
-pub use limit::{LimitDecision, LimitRequest, Limits, Price, Spend};
+pub use limit::{Charged, LimitDecision, LimitRequest, Limits, Price, Spend};
 pub use message::{Message, Origin, Part, Role};
 pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
 pub use preview::{Ambiguous, Argument, Preview};

@@ -9,13 +9,13 @@ use crate::{Limit, Usage};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Turns.
+    /// Turns, however they end.
     pub turns: Option<u64>,
     /// Steps of all turns.
     pub steps: Option<u64>,
     /// Tokens of prompts and answers, of all attempts, as far as the provider counts them.
     pub tokens: Option<u64>,
-    /// Money.
+    /// Money for requests to models.
     pub spend: Option<Spend>,
     /// Child threads that it starts.
     pub spawns: Option<u64>,
@@ -50,7 +50,7 @@ impl Limits {
             Limit::Spawns => self.spawns = Some(whole),
             Limit::Depth => self.depth = Some(whole),
             Limit::Duration => {
-                self.duration = Some(Duration::try_from_secs_f64(value.max(0.0)).unwrap_or(Duration::MAX))
+                self.duration = Some(Duration::try_from_secs_f64(value.max(0.0)).unwrap_or(Duration::MAX));
             }
         }
     }
@@ -107,6 +107,19 @@ impl fmt::Display for Spend {
     }
 }
 
+/// What counts for the limits of a thread so far, in all its processes, that of its children included; estimated where a provider did not
+/// count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Charged {
+    /// Tokens of prompts and answers.
+    pub tokens: u64,
+    /// Money for them, as far as prices are known.
+    pub spend: Spend,
+    /// Child threads that were started.
+    pub spawns: u64,
+}
+
 /// The prices of a model, in US dollars for a million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -157,11 +170,11 @@ impl Price {
 pub struct LimitRequest {
     /// Its id, unique in the thread.
     pub id: String,
-    /// Which limit.
+    /// Which limit it is about.
     pub limit: Limit,
     /// What is spent: a count, US dollars or seconds.
     pub current: f64,
-    /// The limit.
+    /// The limit so far.
     pub max: f64,
     /// The limit that an approval without another one sets.
     pub proposed: f64,
@@ -172,21 +185,12 @@ pub struct LimitRequest {
 impl LimitRequest {
     /// The request number `number` of a thread.
     pub fn new(number: u64, limit: Limit, current: f64, max: f64, proposed: f64) -> Self {
-        let (id, unit) = (format!("limit-{number}"), limit.unit());
-        let [now, most, next] = [current, max, proposed].map(|value| amount(limit, value));
+        let id = format!("limit-{number}");
+        let [now, most, next] = [current, max, proposed].map(|value| limit.amount(value));
         let message = format!(
-            "the session would exceed its limit of {most} {unit}: {now} {unit} are spent; an approval raises the limit to {next} {unit}"
+            "the session would exceed its limit `{limit}` of {most}: {now} spent; an approval raises it to {next}"
         );
         Self { id, limit, current, max, proposed, message }
-    }
-}
-
-/// A value as people read it.
-fn amount(limit: Limit, value: f64) -> String {
-    match limit {
-        Limit::Spend => format!("{value:.4}"),
-        Limit::Duration => format!("{value:.0}"),
-        Limit::Turns | Limit::Steps | Limit::Tokens | Limit::Spawns | Limit::Depth => format!("{value}"),
     }
 }
 

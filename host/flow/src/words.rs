@@ -386,16 +386,13 @@ impl Limit {
         Self::ALL.iter().copied().find(|one| one.code() == code)
     }
 
-    /// What it is counted in.
-    pub fn unit(self) -> &'static str {
+    /// A value of it as people read it.
+    pub fn amount(self, value: f64) -> String {
         match self {
-            Self::Turns => "turns",
-            Self::Steps => "steps",
-            Self::Tokens => "tokens",
-            Self::Spend => "USD",
-            Self::Spawns => "child threads",
-            Self::Depth => "levels of child threads",
-            Self::Duration => "seconds",
+            Self::Spend => format!("{value:.4} USD"),
+            Self::Duration if value < 10.0 => format!("{value} s"),
+            Self::Duration => format!("{value:.0} s"),
+            Self::Turns | Self::Steps | Self::Tokens | Self::Spawns | Self::Depth => format!("{value}"),
         }
     }
 

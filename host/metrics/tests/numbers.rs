@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use expect_test::expect_file;
 use flow::{
-    Action, BreakerScope, BreakerState, CallbackOutcome, ErrorClass, EventKind, RegistrationAction, StepEnd,
+    Action, BreakerScope, BreakerState, CallbackOutcome, Charged, ErrorClass, EventKind, RegistrationAction, StepEnd,
     ToolOutcome, TurnStatus,
 };
 use support::*;
@@ -63,7 +63,13 @@ fn each_attempt_is_a_request_however_many_events_it_has() {
 fn tokens_are_counted_of_every_step() {
     let metrics = Metrics::new();
     let mut session = metrics.session();
-    let failed = EventKind::StepFinish { usage: usage(30, 0), spend: None, end: StepEnd::Failed, context_tokens: None };
+    let failed = EventKind::StepFinish {
+        usage: usage(30, 0),
+        spend: None,
+        charged: Charged::default(),
+        end: StepEnd::Failed,
+        context_tokens: None,
+    };
     observe(&mut session, 1, [started("m"), step(usage(100, 10)), step(usage(50, 5)), failed]);
     assert_value(&metrics, "model_tokens_total{type=\"input\",model=\"m\"}", "180");
     assert_value(&metrics, "model_tokens_total{type=\"output\",model=\"m\"}", "15");

@@ -6,14 +6,15 @@ mod support;
 use std::sync::Arc;
 
 use flow::{
-    Annotation, Callback, Delta, ErrorClass, InputAnswer, LimitDecision, LimitRequest, Limits, Message, ModelError,
-    OutputAnswer, OutputMode, StopReason, StreamKind, TagAnswer, TagPattern, TextAnswer, TextUnit, TurnStatus, Usage,
+    Annotation, Callback, Delta, ErrorClass, InputAnswer, LimitDecision, Limits, Message, ModelError, OutputAnswer,
+    OutputMode, StopReason, StreamKind, TagAnswer, TagPattern, TextAnswer, TextUnit, Usage,
 };
 use rules::{ContextMode, RuleSet};
 use serde_json::json;
-use tidegate_kit::{Plugin, Scene, Script, ScriptedModel, blocks, calls, drain, pieces, rule_set, say, tool};
+use tidegate_kit::{
+    Decisions, Plugin, Scene, Script, ScriptedModel, blocks, calls, drain, pieces, rule_set, say, tool,
+};
 use turn::Budget;
-use turn::ports::{Approvals, BoxFuture, LimitAnswer};
 
 /// An answer whose chunks take time, with the tokens that the provider counts.
 fn slowly(parts: &[(StreamKind, &str)], reason: StopReason) -> Script {
@@ -173,30 +174,18 @@ async fn errors() {
     recorded("errors", scene).await;
 }
 
-/// Approves a higher limit, and then nobody is there.
-struct Once(std::sync::atomic::AtomicBool);
-
-impl Approvals for Once {
-    fn decide<'a>(&'a self, request: &'a LimitRequest) -> BoxFuture<'a, LimitAnswer> {
-        let was_asked = self.0.swap(true, std::sync::atomic::Ordering::SeqCst);
-        let max = request.max + 1.0;
-        let decision = if was_asked { LimitDecision::TimedOut } else { LimitDecision::Approved { max } };
-        Box::pin(std::future::ready(LimitAnswer { decision, by: "ada".into() }))
-    }
-}
-
-/// A limit is raised once; where nobody decides, the session is suspended.
+/// A limit is raised, nobody decides about the next request, and the thread continues with another input.
 #[tokio::test(start_paused = true)]
 async fn limits() {
-    let read = |id: &str| calls(&[(id, "read", "{\"path\":\"src/lib.rs\"}")], 9);
-    let model = ScriptedModel::new([read("a"), read("b")]);
-    let session = tidegate_kit::session(&model, vec![], rule_set(&[], |_| {}));
+    let call = |id: &str| calls(&[(id, "read", "{}")], 50);
+    let mut scene = Scene::new([call("1"), call("2"), call("3"), answer("Done.")], vec![], rule_set(&[], |_| {}));
     let mut limits = Limits::default();
     limits.steps = Some(1);
-    let session = session.with_budget(Budget::new(limits, None), Some(Arc::new(Once(false.into()))));
-    let events = session.subscribe();
-    let mut scene = Scene { model, session, events, past: Vec::new() };
-    let (report, _) = scene.turn("Read it twice, and say what it is").await;
-    assert!(matches!(report.status, TurnStatus::Suspended { .. }), "{:?}", report.status);
+    let decisions =
+        [LimitDecision::Approved { max: 2.0 }, LimitDecision::TimedOut, LimitDecision::Approved { max: 9.0 }];
+    let session = scene.session.with_budget(Budget::new(limits, None), Some(Decisions::new(decisions)));
+    scene.session = session;
+    scene.turn("Look at all of it").await;
+    scene.turn("Go on").await;
     recorded("limits", scene).await;
 }

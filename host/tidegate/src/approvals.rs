@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use flow::{LimitDecision, LimitRequest};
+use flow::{Limit, LimitDecision, LimitRequest};
 use serde::Deserialize;
 use tokio::sync::oneshot;
 use turn::ports::{Approvals, BoxFuture, Clock, LimitAnswer};
 
 /// How often a session that waits for a decision looks for one of another process.
 const POLL: Duration = Duration::from_millis(200);
+
+/// Bytes of a file that decides.
+const MAX_FILE: u64 = 64 << 10;
 
 /// Who has decided where a file does not say it.
 const FILE: &str = "a file";
@@ -35,7 +38,7 @@ struct Open {
 pub(crate) struct DecisionFiles {
     pub(crate) approve: PathBuf,
     pub(crate) deny: PathBuf,
-    /// The request of an earlier process about which they may have decided already.
+    /// The request of an earlier process about which they may have decided already, also without naming it.
     pub(crate) resumed: Option<String>,
 }
 
@@ -49,7 +52,7 @@ struct DecisionFile {
     max: Option<f64>,
     /// Why it is denied.
     reason: Option<String>,
-    /// Who decides.
+    /// Who decides, for the record.
     by: Option<String>,
 }
 
@@ -73,6 +76,22 @@ pub enum LimitDecisionError {
     },
 }
 
+impl DecisionFiles {
+    /// Removes decisions from before a request, but for those that name it: they were about an earlier one.
+    fn forget_others(&self, request: &str) {
+        for file in [&self.approve, &self.deny] {
+            let short = file.symlink_metadata().is_ok_and(|about| about.is_file() && about.len() <= MAX_FILE);
+            let named = short
+                .then(|| std::fs::read_to_string(file).ok())
+                .flatten()
+                .and_then(|text| toml::from_str::<DecisionFile>(&text).ok());
+            if named.and_then(|file| file.request).as_deref() != Some(request) {
+                taken(file);
+            }
+        }
+    }
+}
+
 impl Desk {
     pub(crate) fn new(clock: Arc<dyn Clock>, timeout: Duration, files: Option<DecisionFiles>) -> Self {
         Self { clock, timeout, files, open: Mutex::default() }
@@ -81,6 +100,11 @@ impl Desk {
     /// The request that nobody has decided about.
     pub(crate) fn pending(&self) -> Option<LimitRequest> {
         self.open().as_ref().map(|open| open.request.clone())
+    }
+
+    /// Whether another process has left an approval.
+    pub(crate) fn has_approval(&self) -> bool {
+        self.files.as_ref().is_some_and(|files| files.approve.is_file())
     }
 
     /// Decides about a request. The first decision counts.
@@ -100,8 +124,15 @@ impl Desk {
     /// Takes decisions of files until it is dropped.
     async fn watch(&self, request: &LimitRequest) -> Infallible {
         let Some(files) = &self.files else { return std::future::pending().await };
+        let mut was_empty = false;
         loop {
-            for (file, approves) in [(&files.approve, true), (&files.deny, false)] {
+            // A denial counts more.
+            for (file, approves) in [(&files.deny, false), (&files.approve, true)] {
+                let is_empty = file.metadata().is_ok_and(|file| file.is_file() && file.len() == 0);
+                // Somebody may be writing it.
+                if is_empty && !std::mem::replace(&mut was_empty, true) {
+                    continue;
+                }
                 if let Some(text) = taken(file) {
                     self.decide_by_file(file, &text, approves, request);
                 }
@@ -115,7 +146,7 @@ impl Desk {
         let given: DecisionFile = match toml::from_str(text) {
             Ok(given) => given,
             Err(error) => {
-                tracing::warn!(file = %file.display(), "a decision about a limit cannot be read and is left out: {error}");
+                tracing::error!(file = %file.display(), "a decision about a limit cannot be read and is left out: {error}");
                 return;
             }
         };
@@ -126,7 +157,7 @@ impl Desk {
             LimitDecision::Denied { reason: given.reason.unwrap_or_default() }
         };
         if let Err(error) = self.answer(id, decision, given.by.as_deref().unwrap_or(FILE)) {
-            tracing::warn!(file = %file.display(), "a decision about a limit is left out: {error}");
+            tracing::error!(file = %file.display(), "a decision about a limit is left out: {error}");
         }
     }
 }
@@ -138,8 +169,7 @@ impl Approvals for Desk {
             if let Some(files) = &self.files
                 && files.resumed.as_ref() != Some(&request.id)
             {
-                // They were about an earlier request.
-                [&files.approve, &files.deny].into_iter().for_each(|file| drop(taken(file)));
+                files.forget_others(&request.id);
             }
             *self.open() = Some(Open { request: request.clone(), answer });
             let withdrawn = Withdrawn(self);
@@ -165,34 +195,49 @@ impl Drop for Withdrawn<'_> {
     }
 }
 
+/// What a limit can be raised to: things are counted in whole numbers.
+fn whole(limit: Limit, max: f64) -> f64 {
+    match limit {
+        Limit::Spend | Limit::Duration => max,
+        Limit::Turns | Limit::Steps | Limit::Tokens | Limit::Spawns | Limit::Depth => max.floor(),
+    }
+}
+
 fn check(request: &LimitRequest, decision: &LimitDecision) -> Result<(), LimitDecisionError> {
     match decision {
-        LimitDecision::Approved { max } if !max.is_finite() || *max <= request.max => {
+        LimitDecision::Approved { max } if !max.is_finite() || whole(request.limit, *max) <= request.max => {
             Err(LimitDecisionError::NotRaised { max: *max, current: request.max })
         }
         LimitDecision::Approved { .. } | LimitDecision::Denied { .. } | LimitDecision::TimedOut => Ok(()),
     }
 }
 
-/// The content of a file, which is removed; `None`: there is none.
+/// The content of a file, which is removed; `None`: there is none. Only a short regular file is read: opening anything else could wait
+/// for ever.
 fn taken(file: &Path) -> Option<String> {
-    let text = match std::fs::read_to_string(file) {
-        Ok(text) => text,
+    let about = match file.symlink_metadata() {
+        Ok(about) => about,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
-        // It is removed below: what cannot be read decides nothing.
-        Err(error) => format!("# {error}\nunreadable = true"),
+        Err(error) => {
+            tracing::error!(file = %file.display(), "a decision about a limit cannot be read: {error}");
+            return None;
+        }
     };
-    if let Err(error) = std::fs::remove_file(file) {
-        tracing::warn!(file = %file.display(), "a decision about a limit cannot be removed: {error}");
+    let text = if about.is_file() && about.len() <= MAX_FILE { std::fs::read_to_string(file).ok() } else { None };
+    let removed = if about.is_dir() { std::fs::remove_dir(file) } else { std::fs::remove_file(file) };
+    if let Err(error) = removed {
+        tracing::error!(file = %file.display(), "a decision about a limit cannot be removed, and decides nothing: {error}");
         return None;
     }
-    Some(text)
+    if text.is_none() {
+        tracing::error!(file = %file.display(), "what is not a short text file decides nothing about a limit, and is removed");
+    }
+    text
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use flow::Limit;
     use turn::SystemClock;
 
     use super::*;

@@ -78,6 +78,12 @@ pub enum HostError {
     /// Sessions are to be recorded, and the user has no home folder to keep the transcripts in.
     #[error("there is no folder to keep transcripts in")]
     NoTranscriptFolder,
+    /// Money is limited by an embedder or an agent's file, and the price of the model is not known, so the limit could not be kept.
+    #[error("the price of the model `{model}` is not known, so `spend` cannot be limited")]
+    UnknownPrice {
+        /// The model's name.
+        model: String,
+    },
     /// A recorded session was asked for, and sessions are not recorded.
     #[error("sessions are not recorded")]
     NotRecorded,
@@ -182,6 +188,11 @@ impl HostError {
             Self::NoRuntime => "call it from a task of a Tokio runtime".to_owned(),
             Self::State(StateError::Leased { .. }) => "to use both, open this one under another id".to_owned(),
             Self::NoStateFolder => "set `folder` under `[state]` in tidegate.toml".to_owned(),
+            Self::UnknownPrice { model } => {
+                format!(
+                    "add `[[price]]` with `id = \"{model}\"` to .tidegate/thread_limits.toml, or limit tokens instead"
+                )
+            }
             Self::NotRecorded => "set `enabled = true` under `[transcript]` in tidegate.toml".to_owned(),
             Self::NoTranscriptFolder => "set `folder` under `[transcript]` in tidegate.toml".to_owned(),
             Self::HistoryGiven { .. } => "leave the conversation out, or choose another id".to_owned(),
@@ -221,13 +232,12 @@ impl HostError {
             Self::Transcript(TranscriptError::Journal(JournalError::Locked { .. })) => {
                 Some(DiagnosticCode::HostSessionInUse)
             }
+            Self::UnknownPrice { .. } => Some(DiagnosticCode::LimitsUnknownPrice),
             Self::Transcript(_)
             | Self::NoTranscriptFolder
             | Self::NotRecorded
             | Self::HistoryGiven { .. }
-            | Self::ChildThread { .. } => {
-                Some(DiagnosticCode::HostTranscriptUnavailable)
-            }
+            | Self::ChildThread { .. } => Some(DiagnosticCode::HostTranscriptUnavailable),
             Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),
             Self::Plugin(_) => Some(DiagnosticCode::PluginComponentRefused),
             Self::DuplicatePlugin(_) | Self::PluginRegistered { .. } => Some(DiagnosticCode::PluginDuplicateId),

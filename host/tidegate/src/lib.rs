@@ -78,7 +78,7 @@ struct OtelPage;
 
 pub use approvals::LimitDecisionError;
 pub use assemble::tool_specs;
-pub use config::agents::{Agent, AgentLayer, AgentLimits, Agents};
+pub use config::agents::{Agent, AgentLayer, Agents};
 pub use config::errors::defaults as default_errors;
 pub use config::events::defaults as default_thread_events;
 pub use config::thread_limits::defaults as default_thread_limits;

@@ -119,6 +119,15 @@ impl Session {
     ) -> Result<Self, HostError> {
         let runtime = Handle::try_current().map_err(|_| HostError::NoRuntime)?;
         let id = options.id.clone().unwrap_or_else(new_session_id);
+        let limits = Arc::clone(&plugins.loaded().limits);
+        let budget = match &options.role {
+            Some(role) => role.budget.clone(),
+            None => Budget::new(options.limits.clone().unwrap_or_else(|| limits.limits.clone()), None),
+        };
+        let price = if budget.limits_spend() { limits.price_for(model.name())? } else { limits.price(model.name()) };
+        if budget.limits_spend() && price.is_none() {
+            return Err(HostError::UnknownPrice { model: model.name().to_owned() });
+        }
         let recorded = match transcripts {
             Some(store) => {
                 let mut variables = Variables::of(&plugins.loaded().shared.operator);
@@ -136,15 +145,12 @@ impl Session {
             return Err(HostError::HistoryGiven { id });
         }
         let loaded = plugins.loaded();
-        let price = loaded.limits.price_for(model.name())?;
-        let budget = Budget::new(options.limits.clone().unwrap_or_else(|| loaded.limits.limits.clone()), None);
         let files = recorded.as_ref().map(|recorded| recorded.decisions.clone());
-        let desk = Arc::new(Desk::new(Arc::clone(&clock), loaded.limits.approval_timeout, files));
+        let desk = Arc::new(Desk::new(Arc::clone(&clock), limits.approval_timeout, files));
         let rules = loaded.live.session();
         let inbox = Arc::new(Mailbox::default());
         let children = Arc::clone(plugins.children());
         let (extensions, tools) = loaded.extensions(&options, &rules, &children);
-        let max_steps = options.role.as_ref().and_then(|role| role.agent.limits.turns);
         let session = turn::Session::open(turn::SessionParts {
             id: id.clone(),
             model: Arc::clone(&model),
@@ -158,7 +164,6 @@ impl Session {
                 price,
                 system: loaded.system(&options),
                 agent: options.agent.clone(),
-                max_steps: max_steps.unwrap_or(loaded.settings.max_steps),
                 ..loaded.settings.clone()
             },
         })
@@ -172,7 +177,9 @@ impl Session {
         let plugins = Arc::new(plugins);
         let source = Arc::<SessionPlugins>::clone(&plugins);
         let mut session = session.with_inbox(Arc::<Mailbox>::clone(&inbox)).with_extension_source(source);
-        session = session.with_budget(budget.clone(), Some(Arc::<Desk>::clone(&desk)));
+        // A child asks nobody: its parent does.
+        let approvals = options.role.is_none().then(|| Arc::<Desk>::clone(&desk));
+        session = session.with_budget(budget.clone(), approvals.clone().map(|desk| desk as _));
         if let Some(records) = options.records {
             session = session.with_records(records);
         }
@@ -188,7 +195,7 @@ impl Session {
             session = session.with_journal(journal, resumed);
             session = session.with_notices(notices);
         }
-        children.bind(&id, session.hub(), recorder.as_ref());
+        children.bind(&id, session.hub(), recorder.as_ref(), (budget.clone(), approvals));
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let canceller = session.canceller();
         let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
@@ -486,7 +493,10 @@ impl Runner {
             let turn = async {
                 match job.input {
                     Some(input) => session.run(input, &job.cancel).await,
-                    None => session.resume(&job.cancel).await,
+                    None => {
+                        let by = if self.shared.desk.has_approval() { "approval" } else { "continue" };
+                        session.resume(by, &job.cancel).await
+                    }
                 }
             };
             let report = tokio::select! {

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use flow::{Limit, Limits, Spend};
+use flow::{Charged, Limit, Limits, Spend};
 
 /// The budget of a thread. A clone is the same one.
 #[derive(Clone, Debug, Default)]
@@ -24,13 +24,15 @@ struct State {
     /// The limits as they were configured: an approval adds one of them.
     configured: Limits,
     spent: Spent,
+    /// The time of the turn under way.
+    running: Duration,
 }
 
 /// What a thread has spent, in all its processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spent {
-    /// Turns that are over.
+    /// Turns that are over and have asked the model.
     pub turns: u64,
     /// Steps that are over.
     pub steps: u64,
@@ -72,7 +74,7 @@ pub(crate) struct Exceeded {
 impl Budget {
     /// A budget with these limits. `parent`: that of the thread that starts this one as its child.
     pub fn new(limits: Limits, parent: Option<Self>) -> Self {
-        let state = State { configured: limits.clone(), limits, spent: Spent::default() };
+        let state = State { configured: limits.clone(), limits, ..State::default() };
         Self(Arc::new(Shared { parent, state: Mutex::new(state) }))
     }
 
@@ -94,7 +96,7 @@ impl Budget {
         let state = self.state();
         let mut left = Limits::default();
         left.steps = state.limits.steps.map(|steps| steps.saturating_sub(state.spent.steps));
-        left.duration = state.limits.duration.map(|most| most.saturating_sub(state.spent.duration));
+        left.duration = state.limits.duration.map(|most| most.saturating_sub(state.spent.duration + state.running));
         left.spawns = state.limits.spawns.map(|spawns| spawns.saturating_sub(state.spent.spawns));
         left.depth = state.limits.depth.map(|depth| depth.saturating_sub(1));
         drop(state);
@@ -102,20 +104,38 @@ impl Budget {
         Self::new(limits, Some(self.clone()))
     }
 
-    /// Counts a child thread, unless there may be no more; `Err`: the limit that forbids it.
+    /// Counts a child thread, for this thread and its parents, unless there may be no more.
     ///
     /// # Errors
-    /// [`Limit::Depth`] or [`Limit::Spawns`], with the limit.
+    /// [`Limit::Depth`] or [`Limit::Spawns`], and the limit. Nothing is counted then.
     pub fn spawn(&self) -> Result<(), (Limit, u64)> {
-        let mut state = self.state();
-        match (state.limits.depth, state.limits.spawns) {
-            (Some(0), _) => Err((Limit::Depth, 0)),
-            (_, Some(most)) if state.spent.spawns >= most => Err((Limit::Spawns, most)),
-            _ => {
-                state.spent.spawns += 1;
-                Ok(())
-            }
+        if self.limits().depth == Some(0) {
+            return Err((Limit::Depth, 0));
         }
+        let mut state = self.state();
+        if let Some(most) = state.limits.spawns.filter(|most| state.spent.spawns >= *most) {
+            return Err((Limit::Spawns, most));
+        }
+        // From the child to its parents, always: there is no order in which two of them wait for each other.
+        self.0.parent.as_ref().map_or(Ok(()), Self::spawn_below)?;
+        state.spent.spawns += 1;
+        Ok(())
+    }
+
+    /// Counts a child thread of a child.
+    fn spawn_below(&self) -> Result<(), (Limit, u64)> {
+        let mut state = self.state();
+        if let Some(most) = state.limits.spawns.filter(|most| state.spent.spawns >= *most) {
+            return Err((Limit::Spawns, most));
+        }
+        self.0.parent.as_ref().map_or(Ok(()), Self::spawn_below)?;
+        state.spent.spawns += 1;
+        Ok(())
+    }
+
+    /// Whether money is limited, here or in a parent.
+    pub fn limits_spend(&self) -> bool {
+        self.state().limits.spend.is_some() || self.0.parent.as_ref().is_some_and(Self::limits_spend)
     }
 
     /// Sets a limit.
@@ -123,12 +143,12 @@ impl Budget {
         self.state().limits.set(limit, max);
     }
 
-    /// Takes up what was spent before.
+    /// Restores what earlier processes have spent, and the limits that were raised then.
     pub(crate) fn restore(&self, spent: Spent, raised: &[(Limit, f64)]) {
         let mut state = self.state();
         state.spent = spent;
         for (limit, max) in raised {
-            // Who has removed or raised the limit in the meantime has decided later.
+            // A configuration that has since raised the limit further, or removed it, takes precedence.
             if state.limits.value(*limit).is_some_and(|now| now < *max) {
                 state.limits.set(*limit, *max);
             }
@@ -148,10 +168,25 @@ impl Budget {
         self.state().spent.steps += 1;
     }
 
-    pub(crate) fn end_turn(&self, took: Duration) {
+    /// The turn under way has taken this so far.
+    pub(crate) fn set_running(&self, running: Duration) {
+        self.state().running = running;
+    }
+
+    /// A turn is over. `has_asked`: it has asked the model.
+    pub(crate) fn end_turn(&self, has_asked: bool, took: Duration) {
         let mut state = self.state();
-        state.spent.turns += 1;
+        state.running = Duration::ZERO;
+        state.spent.turns += u64::from(has_asked);
         state.spent.duration = state.spent.duration.saturating_add(took);
+    }
+
+    /// What is recorded of what is spent.
+    pub(crate) fn charged(&self) -> Charged {
+        let Spent { tokens, spend, spawns, .. } = self.spent();
+        let mut charged = Charged::default();
+        (charged.tokens, charged.spend, charged.spawns) = (tokens, spend, spawns);
+        charged
     }
 
     /// The first limit that the next request would exceed: of this thread, and then of its parents.
@@ -255,6 +290,17 @@ mod tests {
         let child = budget.for_child(&Limits::default());
         assert_eq!(child.spawn(), Err((Limit::Depth, 0)));
         assert_eq!([budget.spawn(), budget.spawn(), budget.spawn()], [Ok(()), Ok(()), Err((Limit::Spawns, 2))]);
+    }
+
+    #[test]
+    fn what_children_start_is_counted_for_all_above_them() {
+        let mut limits = Limits::default();
+        (limits.spawns, limits.depth) = (Some(3), Some(2));
+        let budget = Budget::new(limits, None);
+        let children = [budget.for_child(&Limits::default()), budget.for_child(&Limits::default())];
+        assert_eq!([budget.spawn(), children[0].spawn(), children[0].spawn()], [Ok(()); 3]);
+        assert_eq!(children[1].spawn(), Err((Limit::Spawns, 3)));
+        assert_eq!((budget.spent().spawns, children[0].spent().spawns, children[1].spent().spawns), (3, 2, 0));
     }
 
     #[test]

@@ -9,14 +9,15 @@ mod interrupt;
 mod limits;
 mod spending;
 mod steer;
+mod stop;
 mod traced;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{
-    CallFailure, CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, PluginId, Retained, Role, RuleMatch,
-    RunPosition, StepEnd, StopReason, SuspendReason, ToolResult, TurnStatus, Usage,
+    CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, PluginId, Retained, Role, RuleMatch, RunPosition,
+    StepEnd, StopReason, ToolResult, TurnStatus, Usage,
 };
 use rules::Judgement;
 use tokio::task::JoinSet;
@@ -25,12 +26,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
 use self::spending::Spending;
+use self::stop::Stop;
 use crate::attempt::{Answer, Attempt, Effect};
 use crate::beginning::Beginning;
 use crate::chain::Caller;
 use crate::input::{self, Input};
 use crate::output;
-use crate::ports::{AttemptEnd, EventSink, JournalError, StateError, TtsrEvent};
+use crate::ports::{AttemptEnd, EventSink, TtsrEvent};
 use crate::reasoning::Reasoning;
 use crate::retry::{self, Retry};
 use crate::segments::Segments;
@@ -84,28 +86,6 @@ enum Phase {
     },
     /// The end of the turn was emitted.
     Ended,
-}
-
-/// Why a turn ends before the model is done.
-enum Stop {
-    /// The session's state belongs to somebody else, or can no longer be kept.
-    State(StateError),
-    /// The transcript cannot be written.
-    Journal(JournalError),
-    /// A limit would be exceeded, and nobody permits it.
-    Limit {
-        reason: SuspendReason,
-        message: String,
-    },
-    Model(ModelError),
-    Required(CallFailure),
-    Rule(String),
-}
-
-impl From<CallFailure> for Stop {
-    fn from(failure: CallFailure) -> Self {
-        Self::Required(failure)
-    }
 }
 
 impl<'a> Turn<'a> {
@@ -239,7 +219,7 @@ impl<'a> Turn<'a> {
             let end = if status == TurnStatus::Cancelled { StepEnd::Cancelled } else { StepEnd::Failed };
             self.finish_step(end);
         }
-        self.session.budget.end_turn(self.duration());
+        self.session.budget.end_turn(self.place.step > 0, self.duration());
         self.session.caller.end_turn();
         self.session.thread.usage.add(self.report.usage);
         self.session.thread.ended(&status);
@@ -255,7 +235,8 @@ impl<'a> Turn<'a> {
     fn finish_step(&self, end: StepEnd) {
         let (usage, spend, context_tokens) =
             (self.spending.step, self.spending.step_spend(), self.session.thread.context);
-        self.session.hub.emit(EventKind::StepFinish { usage, spend, end, context_tokens });
+        let charged = self.session.budget.charged();
+        self.session.hub.emit(EventKind::StepFinish { usage, spend, charged, end, context_tokens });
     }
 
     /// An incomplete answer: its text is kept, with a note that it was interrupted.
@@ -322,9 +303,10 @@ impl<'a> Turn<'a> {
             if self.place.step == self.session.parts.settings.max_steps {
                 return Ok(TurnStatus::StepLimit { steps: self.place.step });
             }
-            self.within_limits().await?;
             checkpoint(self.cancel).await;
             self.steer().await?;
+            self.within_limits().await?;
+            checkpoint(self.cancel).await;
             self.compact().await?;
             if !self.step().await? && !self.steer().await? {
                 return Ok(TurnStatus::Completed);
@@ -527,22 +509,6 @@ impl<'a> Turn<'a> {
         self.discard_attempt();
         self.session.parts.clock.sleep(delay).await;
         Ok(())
-    }
-}
-
-impl Stop {
-    /// How the turn ends.
-    fn into_status(self) -> TurnStatus {
-        match self {
-            Self::Rule(rule) => TurnStatus::StoppedByRule { rule },
-            Self::Limit { reason, message } => TurnStatus::Suspended { reason, message },
-            Self::Model(error) => {
-                TurnStatus::Failed { class: error.class.unwrap_or(ErrorClass::Permanent), message: error.message }
-            }
-            Self::State(error) => TurnStatus::failed(error.to_string()),
-            Self::Journal(error) => TurnStatus::failed(error.to_string()),
-            Self::Required(failure) => TurnStatus::failed(format!("a required extension failed: {failure}")),
-        }
     }
 }
 

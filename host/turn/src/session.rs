@@ -308,18 +308,24 @@ impl Session {
     /// or failed the session continues: what was accepted remains in the history, and so does the text of an
     /// incomplete answer. Dropping the future cancels the turn.
     pub async fn run(&mut self, input: Vec<Message>, cancel: &CancellationToken) -> TurnReport {
-        self.start(Some(input), cancel).await
+        self.start(Some(input), "input", cancel).await
     }
 
-    async fn start(&mut self, input: Option<Vec<Message>>, cancel: &CancellationToken) -> TurnReport {
+    async fn start(&mut self, input: Option<Vec<Message>>, by: &str, cancel: &CancellationToken) -> TurnReport {
         self.thread.turns += 1;
         let span = spans::turn(&self.parts, self.thread.turns);
-        self.run_in(span.clone(), input, cancel).instrument(span).await
+        self.run_in(span.clone(), input, by, cancel).instrument(span).await
     }
 
     /// Runs one turn inside of its span.
-    async fn run_in(&mut self, span: Span, input: Option<Vec<Message>>, cancel: &CancellationToken) -> TurnReport {
-        self.begin_thread(limits::resumed_by(input.is_some(), self.thread.open_request.is_some()));
+    async fn run_in(
+        &mut self,
+        span: Span,
+        input: Option<Vec<Message>>,
+        by: &str,
+        cancel: &CancellationToken,
+    ) -> TurnReport {
+        self.begin_thread(by);
         let place = RunPosition { turn: self.thread.turns, step: 0, attempt: 0 };
         self.set_place(place);
         self.hub.emit(EventKind::TurnStart);

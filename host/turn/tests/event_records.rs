@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flow::{
     Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallFailure, CallId, Callback, CallbackKind,
-    CallbackOutcome, CallbackReport, Confirmation, ErrorClass, Event, EventKind, Evidence, ExtensionPrompt,
+    CallbackOutcome, CallbackReport, Charged, Confirmation, ErrorClass, Event, EventKind, Evidence, ExtensionPrompt,
     FailureCause, HoldOutcome, Limit, LimitDecision, LimitRequest, Message, Origin, Part, Partial, PluginId, Preview,
     PromptText, RegistrationAction, Retained, Role, RuleMatch, RuleRecord, RunPosition, SessionId, Spend, StepEnd,
     StopReason, StreamKind, SuspendReason, ToolCall, ToolOutcome, ToolReport, ToolResult, TurnStatus, Usage,
@@ -185,10 +185,17 @@ fn samples() -> Vec<EventKind> {
         EventKind::StepFinish {
             usage: Usage::default(),
             spend: Some(Spend::of_dollars(0.25)),
+            charged: Charged::default(),
             end: StepEnd::Answered(StopReason::Other("odd".into())),
             context_tokens: Some(7),
         },
-        EventKind::StepFinish { usage: Usage::default(), spend: None, end: StepEnd::Cancelled, context_tokens: None },
+        EventKind::StepFinish {
+            usage: Usage::default(),
+            spend: None,
+            charged: Charged::default(),
+            end: StepEnd::Cancelled,
+            context_tokens: None,
+        },
         EventKind::InputReceived { message: Arc::new(Message::user("words")) },
         EventKind::CognitionIn { message: Arc::new(Message::user("words")) },
         EventKind::CognitionIn { message: Arc::new(system()) },
@@ -329,6 +336,7 @@ fn samples() -> Vec<EventKind> {
             error: Some("e".into()),
             usage: Usage::default(),
             spend: None,
+            charged: Charged::default(),
         },
         EventKind::SchemaViolation { event_type: "notice".into(), problems: vec![("/message".into(), "no".into())] },
         EventKind::JournalFailed { message: message.clone(), recorded: Some(3) },

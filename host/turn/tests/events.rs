@@ -99,13 +99,13 @@ async fn a_turn_tells_its_story_in_order() {
         1.1.1 tool_call_progress call_id="2" message="one"
         1.1.1 tool_call_progress call_id="2" message="two"
         1.1.1 tool_call_result call_id="2" duration_ms="_" output="steps done: {}" tool="steps"
-        1.1.1 step_finish finish_reason="tool_use" stop_reason="tool_use" tokens={}
+        1.1.1 step_finish charged={"spawns":0,"spend":0.0,"tokens":30} finish_reason="tool_use" stop_reason="tool_use" tokens={}
         1.2.0 step_start turn_number=2
         1.2.1 cognition_reasoning_delta text="Hm."
         1.2.1 cognition_out_delta chunk_index=0 text="Yes."
         1.2.1 cognition_reasoning is_partial=false retained=true text="Hm." was_interrupted=false
         1.2.1 cognition_out author="model" blocks=[{"bytes":3,"complete":true,"stream":"thinking","text_before":0},{"bytes":4,"complete":true,"stream":"text"}] is_partial=false retained="answer" text="Yes." truncated=false
-        1.2.1 step_finish finish_reason="end_turn" stop_reason="end_turn" tokens={}
+        1.2.1 step_finish charged={"spawns":0,"spend":0.0,"tokens":79} finish_reason="end_turn" stop_reason="end_turn" tokens={}
         1.2.1 turn_finish status="completed"
         1.2.1 thread_completed cost={"duration_seconds":"_","turns":1} tokens={}
     "#]].assert_eq(&listing(&all));
@@ -145,12 +145,12 @@ async fn an_interrupted_turn_tells_its_story_in_order() {
         1.1.2 cognition_out_delta chunk_index=1 text="FINE"
         1.1.2 cognition_out author="model" blocks=[{"bytes":8,"complete":true,"stream":"text"},{"arguments":"{}","call_id":"1","complete":true,"stream":"tool","tool":"locked"}] is_partial=false retained="answer" shown="ONE\nFINE" text="one\nfine" truncated=false
         1.1.2 tool_call_result call_id="1" error="locked is set to deny" output="locked is set to deny" tool="locked"
-        1.1.2 step_finish finish_reason="tool_use" stop_reason="tool_use" tokens={}
+        1.1.2 step_finish charged={"spawns":0,"spend":0.0,"tokens":162} finish_reason="tool_use" stop_reason="tool_use" tokens={}
         1.2.0 step_start turn_number=2
         1.2.1 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
         1.2.1 cognition_out_delta chunk_index=0 text="DONE"
         1.2.1 cognition_out author="model" blocks=[{"bytes":4,"complete":true,"stream":"text"}] is_partial=false retained="answer" shown="DONE" text="done" truncated=false
-        1.2.1 step_finish finish_reason="end_turn" stop_reason="end_turn" tokens={}
+        1.2.1 step_finish charged={"spawns":0,"spend":0.0,"tokens":300} finish_reason="end_turn" stop_reason="end_turn" tokens={}
         1.2.1 turn_finish status="completed"
     "#]].assert_eq(&listing(&events));
 }

@@ -168,8 +168,8 @@ fn said(events: &[Event], from_turn: u32) -> Vec<Value> {
             continue;
         }
         let payload = record["payload"].as_object_mut().unwrap();
-        // Numbers in the thread, and turns that have finished, which one whose process ended has not.
-        ["duration_ms", "waited_ms", "turn_number"].iter().for_each(|key| drop(payload.remove(*key)));
+        // Numbers in the thread, what a killed process has spent, and turns that have finished, which its last one has not.
+        ["duration_ms", "waited_ms", "turn_number", "charged"].iter().for_each(|key| drop(payload.remove(*key)));
         let rule_records = payload.get_mut("records").and_then(Value::as_array_mut);
         rule_records.into_iter().flatten().for_each(|one| one["turn"] = 0.into());
         all.push(json!([place.turn, place.step, place.attempt, record["type"], record["payload"]]));

@@ -10,6 +10,7 @@
     reason = "a test fails by panicking; closures have no debug form"
 )]
 
+mod approvals;
 mod clock;
 mod events;
 mod journal;
@@ -20,6 +21,7 @@ mod ready;
 mod scene;
 mod tools;
 
+pub use approvals::Decisions;
 pub use clock::{Leaping, Still, TokioClock};
 pub use events::{assert_rebuilt, assert_valid, drain, kept_on_screen, listing, reports, said, shown};
 pub use journal::AtOnce;

@@ -1,6 +1,6 @@
 //! How many agents can be started, how deep, and how long they work.
 
-use flow::EventKind;
+use flow::{EventKind, LimitDecision};
 use tidegate_kit::{ScriptedModel, calls, say};
 
 use super::place::{Place, kinds, spawn};
@@ -17,10 +17,18 @@ fn last_of(model: &ScriptedModel, request: usize) -> String {
     model.request(request).pop().unwrap().1
 }
 
+fn limits(place: &Place, limits: &str) {
+    place.write(
+        ".tidegate/thread_limits.toml",
+        &format!("schema_version = \"1.0.0\"\n[approval]\ntimeout = \"1s\"\n[limits]\n{limits}\n"),
+    );
+}
+
 /// The agent on the last level cannot start another one.
 #[tokio::test(flavor = "multi_thread")]
-async fn agents_are_two_levels_deep() {
+async fn agents_are_as_deep_as_the_limit() {
     let place = Place::new();
+    limits(&place, "depth = 2");
     place.agent("helper", "description: Helps.", "You are a helper.");
     let model = ScriptedModel::new([
         spawn("1", "helper", "Level one."),
@@ -35,7 +43,7 @@ async fn agents_are_two_levels_deep() {
     assert_eq!(report.text, "Done.");
     assert_eq!(results(&events), ["Two levels."]);
     let refused = last_of(&model, 3);
-    assert!(refused.contains("the limit of agents that start agents is reached"), "{refused}");
+    assert!(refused.contains("agents are not allowed to start agents at this depth"), "{refused}");
     let one = place.child_of(&events);
     let records = place.records(&one);
     let two = records.iter().find(|record| record["type"] == "child_thread_started").unwrap();
@@ -48,6 +56,7 @@ async fn agents_are_two_levels_deep() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_is_limited_by_its_file_and_by_those_above_it() {
     let place = Place::new();
+    limits(&place, "depth = 3");
     place.agent("leaf", "description: d\nlimits: {depth: 0}", "You are a leaf.");
     place.agent("reader", "description: d\ntools: read_file, spawn_agent", "You read.");
     place.agent("writer", "description: d\ntools: \"*_file\"", "You write.");
@@ -66,7 +75,7 @@ async fn an_agent_is_limited_by_its_file_and_by_those_above_it() {
     let (_, events) = place.turn(&session, "Go.").await;
     assert_eq!(results(&events), ["I cannot.", "It cannot."]);
     let refused = last_of(&model, 2);
-    assert!(refused.contains("the limit of agents that start agents is reached"), "{refused}");
+    assert!(refused.contains("agents are not allowed to start agents at this depth"), "{refused}");
     let tools = |at: usize| {
         let prompts = model.prompts.lock().unwrap();
         prompts[at].tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>()
@@ -77,32 +86,112 @@ async fn an_agent_is_limited_by_its_file_and_by_those_above_it() {
     assert!(refused.contains("there is no tool `write_file`; the tools are `read_file`"), "{refused}");
 }
 
+/// By default, the agents of a session start none.
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_agents_are_started_in_a_session() {
+async fn agents_are_one_level_deep_by_default() {
     let place = Place::new();
     place.agent("helper", "description: Helps.", "You are a helper.");
-    let mut scripts = Vec::new();
-    (0..10).for_each(|at| scripts.extend([spawn(&at.to_string(), "helper", "Help."), say("Helped.")]));
-    scripts.extend([spawn("10", "helper", "Help."), say("Done."), spawn("11", "helper", "Help."), say("Done again.")]);
-    let model = ScriptedModel::new(scripts);
+    let model = ScriptedModel::new([
+        spawn("1", "helper", "Level one."),
+        spawn("2", "helper", "Level two."),
+        say("No further."),
+        say("Done."),
+    ]);
     let session = place.open(&model).await;
-    let (_, events) = place.turn(&session, "Go.").await;
-    let refused = "no agent was started: the limit of 10 agents in a session is reached. Do the task yourself.";
-    let expected: Vec<&str> = std::iter::repeat_n("Helped.", 10).chain([refused]).collect();
-    assert_eq!(results(&events), expected);
-    assert_eq!(place.children_of(&events).len(), 10);
-    let (_, events) = place.turn(&session, "Once more.").await;
-    assert_eq!(results(&events), [refused], "it is a limit of the session and not of a turn");
+    let (_, events) = place.turn(&session, "Go down.").await;
+    assert_eq!(results(&events), ["No further."]);
+    assert!(last_of(&model, 2).contains("agents are not allowed to start agents at this depth"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_turns_of_an_agent_are_its_steps() {
+async fn agents_of_a_session_are_counted_over_its_turns_and_processes() {
     let place = Place::new();
-    place.agent("helper", "description: Helps.\nlimits:\n  turns: 2", "You are a helper.");
-    let list = || calls(&[("a", "list_dir", "{}")], usize::MAX);
-    let model = ScriptedModel::new([spawn("1", "helper", "Help."), list(), list(), say("Done.")]);
+    limits(&place, "spawns = 2");
+    place.agent("helper", "description: Helps.", "You are a helper.");
+    let start = |at: &str| spawn(at, "helper", "Help.");
+    let model = ScriptedModel::new([
+        start("1"),
+        say("Helped."),
+        say("One."),
+        start("2"),
+        say("Helped."),
+        start("3"),
+        say("Two."),
+        start("4"),
+        say("None."),
+    ]);
+    let host = place.host(&model).await;
+    let session = place.session(&host).await;
+    let (_, first) = place.turn(&session, "Go.").await;
+    place.close(session).await;
+    let session = place.session(&host).await;
+    let (_, second) = place.turn(&session, "Once more.").await;
+    let (_, third) = place.turn(&session, "Again.").await;
+    let refused = "no agent was started: the limit of 2 agents in a session is reached. Do the task yourself.";
+    assert_eq!([results(&first), results(&second), results(&third)].concat(), ["Helped.", "Helped.", refused, refused]);
+    assert_eq!((place.children_of(&second).len(), place.children_of(&third).len()), (1, 0));
+}
+
+/// More agents than the limit are started where somebody approves.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_can_approve_more_agents() {
+    let place = Place::new();
+    place.write(".tidegate/thread_limits.toml", "schema_version = \"1.0.0\"\n[limits]\nspawns = 0\n");
+    place.agent("helper", "description: Helps.", "You are a helper.");
+    let model = ScriptedModel::new([spawn("1", "helper", "Help."), say("Helped."), say("Done.")]);
     let session = place.open(&model).await;
-    let (report, events) = place.turn(&session, "Go.").await;
-    assert_eq!(report.text, "Done.");
-    assert_eq!(results(&events), ["The agent `helper` did not complete the task: it reached its limit of 2 steps"]);
+    let asked = session.clone();
+    let approving = tokio::spawn(async move {
+        loop {
+            if let Some(request) = asked.pending_limit() {
+                let decision = LimitDecision::Approved { max: request.proposed };
+                return asked.decide_limit(&request.id, decision, "the test");
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    });
+    let (_, events) = place.turn(&session, "Go.").await;
+    assert_eq!(results(&events), ["Helped."]);
+    assert_eq!(approving.await.unwrap(), Ok(()));
+    let names: Vec<_> = events.iter().map(|event| event.kind.name()).collect();
+    let at = |name: &str| names.iter().position(|kind| *kind == name).unwrap();
+    assert!(at("limit_escalation_requested") < at("limit_escalation_resolved"));
+    assert!(at("limit_escalation_resolved") < at("child_thread_started"));
+    assert_eq!(session.budget().limits().spawns, Some(1));
+}
+
+/// What an agent reaches a limit with is the result; the session that started it continues, and has spent what its agents have.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_ends_at_the_limits_of_its_file() {
+    let list = || calls(&[("a", "list_dir", "{}")], usize::MAX);
+    for (limit, answers, error) in [
+        ("steps: 2", vec![list(), list()], "the session has reached its limit `steps` of 2"),
+        ("tokens: 1", vec![], "the session has reached its limit `tokens` of 1"),
+        ("spend: 0.5", vec![], "the price of the model `script-1` is not known, so `spend` cannot be limited"),
+    ] {
+        let place = Place::new();
+        place.agent("helper", &format!("description: Helps.\nlimits:\n  {limit}"), "You are a helper.");
+        let scripts = [spawn("1", "helper", "Help.")].into_iter().chain(answers).chain([say("Done.")]);
+        let model = ScriptedModel::new(scripts);
+        let session = place.open(&model).await;
+        let (report, events) = place.turn(&session, "Go.").await;
+        assert_eq!(report.text, "Done.");
+        assert!(results(&events)[0].contains(error), "{limit}: {:?}", results(&events));
+        let failed = |event: &flow::Event| matches!(event.kind, EventKind::ChildThreadFailed { .. });
+        assert_eq!(events.iter().filter(|event| failed(event)).count(), 1);
+    }
+}
+
+/// What an agent spends, its parent spends too.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_agent_spends_counts_for_its_parent() {
+    let place = Place::new();
+    place.agent("helper", "description: Helps.", &"You are a helper. ".repeat(1_000));
+    let model = ScriptedModel::new([spawn("1", "helper", "Help."), say("Helped."), say("Done.")]);
+    let session = place.open(&model).await;
+    place.turn(&session, "Go.").await;
+    let spent = session.budget().spent();
+    // A quarter of the bytes of the agent's prompt, where nobody counts.
+    assert!(spent.tokens > 4_000, "{spent:?}");
+    assert_eq!((spent.spawns, spent.steps), (1, 2));
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use flow::{
-    AdditionId, Annotation, AnswerBlock, Argument, CallId, Confirmation, ErrorClass, EventKind, Message, Origin, Part,
-    Partial, PluginId, Preview, Retained, Role, StepEnd, StopReason, StreamKind, ToolCall, ToolResult, TurnStatus,
-    Usage,
+    AdditionId, Annotation, AnswerBlock, Argument, CallId, Charged, Confirmation, ErrorClass, EventKind, Message,
+    Origin, Part, Partial, PluginId, Preview, Retained, Role, StepEnd, StopReason, StreamKind, SuspendReason, ToolCall,
+    ToolResult, TurnStatus, Usage,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -18,7 +18,9 @@ pub(super) fn kind(name: &str, payload: Value) -> Read<Option<EventKind>> {
     let kind = match name {
         "turn_start" => EventKind::TurnStart,
         "thread_resumed" => resumed(payload)?,
-        "thread_completed" => EventKind::ThreadCompleted { turns: 0, usage: Usage::default(), duration_ms: 0 },
+        "thread_completed" => {
+            EventKind::ThreadCompleted { turns: 0, usage: Usage::default(), spend: None, duration_ms: 0 }
+        }
         "thread_error" => {
             let Failure { category, error } = read(payload)?;
             EventKind::ThreadError { class: class(&category), message: error }
@@ -98,7 +100,7 @@ fn plugin(id: &str) -> Read<PluginId> {
 
 fn resumed(payload: Value) -> Read<EventKind> {
     let Resume { resumed_by, provider, model } = read(payload)?;
-    Ok(EventKind::ThreadResumed { by: resumed_by, provider, model })
+    Ok(EventKind::ThreadResumed { by: resumed_by, suspended: None, provider, model })
 }
 
 fn step_finish(finish: &StepFinish) -> EventKind {
@@ -107,7 +109,13 @@ fn step_finish(finish: &StepFinish) -> EventKind {
         "error" => StepEnd::Failed,
         other => StepEnd::Answered(StopReason::Other(other.to_owned())),
     };
-    EventKind::StepFinish { usage: Usage::default(), end, context_tokens: None }
+    EventKind::StepFinish {
+        usage: Usage::default(),
+        spend: None,
+        charged: Charged::default(),
+        end,
+        context_tokens: None,
+    }
 }
 
 #[derive(Deserialize)]
@@ -162,6 +170,10 @@ impl Finish {
             "step_limit" => TurnStatus::StepLimit { steps: self.steps.unwrap_or_default() },
             "failed" => TurnStatus::Failed {
                 class: class(&self.category.unwrap_or_default()),
+                message: self.error.unwrap_or_default(),
+            },
+            "suspended" => TurnStatus::Suspended {
+                reason: SuspendReason::from_word(&self.reason.unwrap_or_default()).unwrap_or(SuspendReason::Limit),
                 message: self.error.unwrap_or_default(),
             },
             // A status of a later version: the turn is over, and did not complete.

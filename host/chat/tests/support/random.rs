@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flow::{
-    AnswerBlock, CallId, Confirmation, Event, EventKind, Message, Origin, Partial, Preview, Retained, Role,
+    AnswerBlock, CallId, Charged, Confirmation, Event, EventKind, Message, Origin, Partial, Preview, Retained, Role,
     RunPosition, StepEnd, StreamKind, TurnStatus, Usage,
 };
 use proptest::prelude::*;
@@ -83,8 +83,15 @@ fn kind() -> impl Strategy<Value = EventKind> {
         TurnStatus::failed("failed"),
         TurnStatus::StepLimit { steps: 1 },
     ]);
-    let step_finish = EventKind::StepFinish { usage: Usage::default(), end: StepEnd::Failed, context_tokens: None };
-    let resumed = EventKind::ThreadResumed { by: "input".into(), provider: String::new(), model: String::new() };
+    let step_finish = EventKind::StepFinish {
+        usage: Usage::default(),
+        spend: None,
+        charged: Charged::default(),
+        end: StepEnd::Failed,
+        context_tokens: None,
+    };
+    let resumed =
+        EventKind::ThreadResumed { by: "input".into(), suspended: None, provider: String::new(), model: String::new() };
     let history = |text: String| EventKind::HistoryReplaced { messages: vec![Arc::new(Message::user(text))] };
     prop_oneof![
         6 => text().prop_map(|text| EventKind::CognitionOutDelta { text, index: 0 }),

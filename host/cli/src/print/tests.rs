@@ -124,7 +124,7 @@ fn events(text: &str) -> Vec<EventKind> {
 
 /// What is printed of an event, to standard output and to standard error.
 fn printed(kind: EventKind) -> (String, String) {
-    let mut printer = Printer::new(true);
+    let mut printer = Printer::new(true, None);
     printer.event(&Event::new(0, 0, RunPosition::default(), kind)).unwrap();
     printer.answer.finish().unwrap();
     written()
@@ -174,7 +174,7 @@ fn a_further_violation_of_a_rule_that_is_used_up_is_a_line() {
 #[test]
 fn an_escape_that_is_cut_in_two_is_written_out() {
     style::choose(ColorWhen::Never);
-    let mut printer = Printer::new(false);
+    let mut printer = Printer::new(false, None);
     for text in ["a\u{1b}", "[2Jb\r", "c\r", "\nd\r"] {
         let kind = EventKind::CognitionOutDelta { text: text.into(), index: 0 };
         printer.event(&Event::new(0, 0, RunPosition::default(), kind)).unwrap();

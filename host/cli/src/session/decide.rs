@@ -1,7 +1,7 @@
 //! `tidegate session approve` and `deny`: decisions about the limits of a session, for the process that has it open, or for the next one.
 
 use serde_json::Value;
-use tidegate::{SessionId, TranscriptStore, transcript};
+use tidegate::{Limit, SessionId, TranscriptStore, transcript};
 
 use crate::exit::{Exit, Failure};
 use crate::say;
@@ -27,16 +27,28 @@ fn decide(
 ) -> Result<Exit, Failure> {
     let name = flat(id.as_str());
     let (request, is_open) = open_request(store, id)?;
-    if let Some(max) = max.filter(|max| !max.is_finite() || *max <= request.current_max) {
+    let is_count = !matches!(Limit::from_code(&request.limit_code), Some(Limit::Spend | Limit::Duration));
+    let is_wrong = |max: &f64| !max.is_finite() || *max <= request.current_max || (is_count && max.fract() != 0.0);
+    if let Some(max) = max.filter(is_wrong) {
         let current = request.current_max;
         return Err(Failure::setup(format_args!(
             "{max} does not raise the limit of the session `{name}`, which is {current}"
         )));
     }
     let mut decision = toml_line("request", &request.approval_request_id) + &toml_line("by", "tidegate session");
-    decision.extend(max.map(|max| format!("max = {max:?}\n")));
+    if approves {
+        // What was shown is what is approved, also where the session would propose another limit by then.
+        decision.push_str(&format!("max = {:?}\n", max.unwrap_or(request.proposed_max)));
+    }
     decision.extend(reason.map(|reason| toml_line("reason", &reason)));
-    let file = if approves { store.approve_file(id) } else { store.deny_file(id) };
+    let (file, other) = (store.approve_file(id), store.deny_file(id));
+    let (file, other) = if approves { (file, other) } else { (other, file) };
+    // The later decision replaces an earlier one that nobody has taken.
+    if let Err(error) = std::fs::remove_file(&other)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(Failure::late(format_args!("{}: {error}", flat(&other.display().to_string()))));
+    }
     // Whole or not at all: the session looks for it all the time.
     let written = std::fs::write(file.with_extension("new"), decision);
     written
@@ -44,11 +56,17 @@ fn decide(
         .map_err(|error| Failure::late(format_args!("{}: {error}", flat(&file.display().to_string()))))?;
     let what = if approves { "approved" } else { "denied" };
     let next = match (is_open, approves) {
-        (true, _) => "the session is open and takes the decision now".to_owned(),
+        (true, _) => "the session is open: it takes the decision now, or when it continues".to_owned(),
         (false, true) => format!("continue with `tidegate run --resume {name}`"),
         (false, false) => "the session stays suspended".to_owned(),
     };
-    say::note(format_args!("{what}: {}; {next}", flat(&request.message)));
+    let limit = Limit::from_code(&request.limit_code);
+    let about = limit.map(|limit| {
+        let value = if approves { max.unwrap_or(request.proposed_max) } else { request.current_max };
+        let (verb, value) = (if approves { "up to" } else { "it stays" }, limit.amount(value));
+        format!("`{limit}`, {verb} {value}")
+    });
+    say::note(format_args!("{what}: {}; {next}", about.unwrap_or_else(|| flat(&request.message))));
     Ok(Exit::Completed)
 }
 
@@ -61,7 +79,13 @@ fn open_request(
     for entry in store.read(id)?.records::<transcript::Record>() {
         match entry?.record.body {
             transcript::Body::LimitEscalationRequested(request) => open = Some(request),
-            transcript::Body::LimitEscalationResolved(resolved) if resolved.decision != "timed_out" => open = None,
+            // It has continued without an answer.
+            transcript::Body::StepStart(_) => open = None,
+            transcript::Body::LimitEscalationResolved(resolved)
+                if resolved.decision != "timed_out" || resolved.limit_code == Limit::Spawns.code() =>
+            {
+                open = None;
+            }
             _ => {}
         }
     }

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use flow::Location;
+use flow::{Limits, Location, Spend};
 use rules::Glob;
 
-use super::{Agent, AgentLayer, AgentLimits, MAIN};
+use super::{Agent, AgentLayer, MAIN};
 use crate::document::{Document, Step, steps};
 use crate::schema::TypedFile as _;
 use crate::typed::{AgentFile, AgentLimitsFile, OneOrMany};
@@ -198,8 +198,8 @@ impl Reader<'_> {
         globs
     }
 
-    fn limits(&mut self, typed: AgentLimitsFile) -> AgentLimits {
-        let AgentLimitsFile { turns, tokens, spend, spawns, depth, duration } = typed;
+    fn limits(&mut self, typed: AgentLimitsFile) -> Limits {
+        let AgentLimitsFile { steps, tokens, spend, spawns, depth, duration } = typed;
         let duration = duration.and_then(|text| {
             let parsed = duration::parse(&text).filter(|time| !time.is_zero());
             if parsed.is_none() {
@@ -209,6 +209,9 @@ impl Reader<'_> {
             }
             parsed
         });
-        AgentLimits { turns, tokens, spend, spawns, depth, duration }
+        let mut limits = Limits::default();
+        (limits.steps, limits.tokens, limits.spend) = (steps, tokens, spend.map(Spend::of_dollars));
+        (limits.spawns, limits.depth, limits.duration) = (spawns, depth, duration);
+        limits
     }
 }

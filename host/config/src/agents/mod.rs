@@ -8,8 +8,8 @@ mod file;
 mod folder;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use flow::Limits;
 use rules::Glob;
 
 use crate::Diagnostic;
@@ -49,30 +49,12 @@ pub struct Agent {
     pub tools: Option<Vec<(Glob, flow::Location)>>,
     /// The model that answers; `None`: that of the session that starts it.
     pub model: Option<String>,
-    /// How much it can use.
-    pub limits: AgentLimits,
+    /// How much it can use for one task. What is `None` is limited only by the session that starts it.
+    pub limits: Limits,
     /// Whose file it is.
     pub layer: AgentLayer,
     /// The file that declares it.
     pub path: PathBuf,
-}
-
-/// How much an agent can use for one task. What is `None` is limited only by the session that starts it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct AgentLimits {
-    /// Accepted answers of its model.
-    pub turns: Option<u32>,
-    /// Tokens of its requests and answers.
-    pub tokens: Option<u64>,
-    /// Cost in US dollars.
-    pub spend: Option<f64>,
-    /// Agents that it can start, those that they start included.
-    pub spawns: Option<u32>,
-    /// Levels of agents below it.
-    pub depth: Option<u32>,
-    /// The time that it can take.
-    pub duration: Option<Duration>,
 }
 
 /// Whose file declares an agent.

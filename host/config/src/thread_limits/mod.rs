@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use flow::{Limits, Price, Spend};
+use serde_json::Value;
 
 use crate::document::{Step, steps};
 use crate::layers::{DefaultLayer, Layered};
@@ -65,6 +66,13 @@ pub fn load(user: Option<&Path>, workspace: &Path) -> Result<ThreadLimits, Diagn
 /// Something in a file is wrong; all that is wrong is reported together.
 pub fn of_sources(files: &[Arc<SourceFile>]) -> Result<ThreadLimits, Diagnostics> {
     let mut layers = Layers::read(files)?;
+    for place in not_finite(&layers) {
+        let help = "write a number of US dollars; for no limit, `\"unlimited\"`";
+        layers.error_at(Code::LimitsInvalidAmount, place, "this is not an amount of money", help);
+    }
+    if !layers.found.is_empty() {
+        return Err(Diagnostics(layers.found));
+    }
     let limits = limits(&mut layers);
     let timeout = std::mem::take(&mut layers.merged.approval).timeout;
     let approval_timeout = timeout.and_then(|text| time(&mut layers, &steps!["approval", "timeout"], &text));
@@ -173,6 +181,23 @@ fn price(layers: &mut Layers<'_>, entry: &PriceFile) -> Option<(String, Price)> 
     price.cache_read = entry.cache_read.unwrap_or(input);
     price.cache_write = entry.cache_write.unwrap_or(input);
     Some((entry.id.clone(), price))
+}
+
+/// Where files have `nan` or `inf` as an amount: what they are merged as has no such numbers.
+fn not_finite(layers: &Layers<'_>) -> Vec<Location> {
+    let mut found = Vec::new();
+    for (document, value) in layers.highest_first() {
+        if value.pointer("/limits/spend").is_some_and(Value::is_null) {
+            found.push(document.place(&steps!["limits", "spend"]));
+        }
+        let entries = value.get("price").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        for (at, entry) in entries.iter().enumerate() {
+            let wrong = |key: &&&str| entry.get(**key).is_some_and(Value::is_null);
+            let keys = ["input", "output", "cache_read", "cache_write"];
+            found.extend(keys.iter().filter(wrong).map(|key| document.place(&steps!["price", at, *key])));
+        }
+    }
+    found
 }
 
 /// The id of an entry in the highest layer that has it.

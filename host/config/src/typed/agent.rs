@@ -30,21 +30,21 @@ pub(crate) struct AgentFile {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AgentLimitsFile {
-    /// The most accepted answers of its model, as `max_steps` under `[turn]`, which is the default.
+    /// The most accepted answers of its model.
     #[schemars(range(min = 1, max = 10_000))]
-    pub(crate) turns: Option<u32>,
+    pub(crate) steps: Option<u64>,
     /// The most tokens of its requests and answers.
     #[schemars(range(min = 1))]
     pub(crate) tokens: Option<u64>,
-    /// The most that it can cost, in US dollars.
+    /// The most that it can cost, in US dollars. The price of its model must be known.
     #[schemars(range(min = 0.0))]
     pub(crate) spend: Option<f64>,
-    /// The most agents that it can start, those that they start included. Default: 10.
+    /// The most agents that it can start.
     #[schemars(range(max = 1_000))]
-    pub(crate) spawns: Option<u32>,
-    /// How many levels of agents there can be below it; 0: it starts none. Default: as many as are left to the session that starts it.
+    pub(crate) spawns: Option<u64>,
+    /// How many levels of agents there can be below it; 0: it starts none.
     #[schemars(range(max = 16))]
-    pub(crate) depth: Option<u32>,
+    pub(crate) depth: Option<u64>,
     /// The longest that it can work, such as `90s` or `10m`.
     pub(crate) duration: Option<String>,
 }

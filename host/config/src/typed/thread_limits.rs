@@ -25,13 +25,13 @@ pub(crate) struct ThreadLimitsFile {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionLimitsFile {
-    /// Turns.
+    /// Turns, however they end.
     pub(crate) turns: Option<CountFile>,
     /// Steps of all turns: answers of the model.
     pub(crate) steps: Option<CountFile>,
     /// Tokens of prompts and answers, as the provider counts them; where it does not, a quarter of their bytes.
     pub(crate) tokens: Option<CountFile>,
-    /// US dollars.
+    /// Money, in US dollars.
     pub(crate) spend: Option<AmountFile>,
     /// Child threads that the session starts.
     pub(crate) spawns: Option<CountFile>,
@@ -47,7 +47,7 @@ pub(crate) struct SessionLimitsFile {
 pub(crate) enum CountFile {
     /// At most so many.
     Number(u64),
-    /// Any number.
+    /// There is no limit.
     Word(Unlimited),
 }
 
@@ -57,14 +57,14 @@ pub(crate) enum CountFile {
 pub(crate) enum AmountFile {
     /// At most so much.
     Number(#[schemars(range(min = 0))] f64),
-    /// Any amount.
+    /// There is no limit.
     Word(Unlimited),
 }
 
-/// No limit.
+/// The word for no limit.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 pub(crate) enum Unlimited {
-    /// No limit.
+    /// There is no limit.
     #[serde(rename = "unlimited")]
     Unlimited,
 }

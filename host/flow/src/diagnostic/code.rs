@@ -112,6 +112,8 @@ codes! {
         "The limits of sessions have a `schema_version` that this host does not read."
     LimitsInvalidDuration "limits-invalid-duration"
         "A duration in the limits of sessions is not a number with a unit, or is 0."
+    LimitsInvalidAmount "limits-invalid-amount"
+        "An amount of money in the limits of sessions is not a finite number."
     LimitsIncomplete "limits-incomplete"
         "A price has no `input` or no `output`."
     LimitsUnknownPrice "limits-unknown-price"

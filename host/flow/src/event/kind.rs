@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, Retained, StepEnd, TurnStatus};
 use crate::{
-    Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Confirmation, ErrorClass,
+    Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Charged, Confirmation, ErrorClass,
     ErrorMetadata, ExtensionPrompt, Limit, LimitDecision, LimitRequest, Message, Origin, PluginId, Preview, Registered,
     RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, Spend, StreamKind, SuspendReason, ToolReport, Usage,
 };
@@ -74,7 +74,7 @@ events! {
     } = "thread_started",
     /// `thread_resumed`: the thread continues in another process, or with another handle, than the one that had it before.
     ThreadResumed {
-        /// What resumed it: `input`, `approval` of a request to exceed a limit, or `continue`, which is neither.
+        /// What it continues with: `input`; without one, `approval` where a higher limit was approved, and `continue` otherwise.
         by: String,
         /// Why it was suspended, if it was.
         suspended: Option<SuspendReason>,
@@ -85,7 +85,7 @@ events! {
     } = "thread_resumed",
     /// `thread_suspended`: nothing of the thread continues on its own, and it can be continued, also by another process.
     ThreadSuspended {
-        /// Why.
+        /// Why it is suspended.
         reason: SuspendReason,
         /// The cause in one sentence.
         message: String,
@@ -144,6 +144,8 @@ events! {
         usage: Usage,
         /// What they cost; `None` where no price is known, or the provider did not count.
         spend: Option<Spend>,
+        /// What counts for the limits of the thread so far.
+        charged: Charged,
         /// How it ended.
         end: StepEnd,
         /// Tokens of the context that the last request and its answer have filled; `None` where the provider did not count them.
@@ -294,9 +296,9 @@ events! {
     LimitEscalationResolved {
         /// The id of the request.
         request: String,
-        /// Which limit.
+        /// Which limit it is about.
         limit: Limit,
-        /// The decision.
+        /// What was decided.
         decision: LimitDecision,
         /// Who has decided; empty where nobody has.
         by: String,
@@ -404,6 +406,8 @@ events! {
         usage: Usage,
         /// What they cost; `None` where no price is known, or the provider did not count.
         spend: Option<Spend>,
+        /// What counts for the limits of the thread so far.
+        charged: Charged,
     } = "context_compaction_end",
     /// `child_thread_started`: the tool `spawn_agent` opens a session for another agent, which works on a task of its own.
     ChildThreadStarted {

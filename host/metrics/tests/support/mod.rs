@@ -3,8 +3,9 @@
 
 use flow::{
     Action, BreakerScope, BreakerState, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Called,
-    ErrorClass, ErrorMetadata, Event, EventKind, Evidence, FailureCause, PluginId, RegistrationAction, RuleMatch,
-    RuleRecord, RunPosition, SessionId, StepEnd, StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
+    Charged, ErrorClass, ErrorMetadata, Event, EventKind, Evidence, FailureCause, PluginId, RegistrationAction,
+    RuleMatch, RuleRecord, RunPosition, SessionId, StepEnd, StopReason, StreamKind, ToolOutcome, ToolReport,
+    TurnStatus, Usage,
 };
 use tidegate_metrics::SessionMetrics;
 
@@ -140,7 +141,13 @@ pub(crate) fn usage(input: u64, output: u64) -> Usage {
 }
 
 pub(crate) fn step(usage: Usage) -> EventKind {
-    EventKind::StepFinish { usage, spend: None, end: StepEnd::Answered(StopReason::EndTurn), context_tokens: None }
+    EventKind::StepFinish {
+        usage,
+        spend: None,
+        charged: Charged::default(),
+        end: StepEnd::Answered(StopReason::EndTurn),
+        context_tokens: None,
+    }
 }
 
 pub(crate) fn error(class: ErrorClass) -> EventKind {

@@ -40,6 +40,7 @@ pub struct TranscriptHeader {
 
 /// What started the thread of a child agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SpawnedBy {
     /// The id of the thread that started it.

@@ -33,7 +33,7 @@ impl Answer {
             TurnStatus::Rejected { by, reason } => format!("the extension `{by}` rejected the task: {reason}"),
             TurnStatus::StoppedByRule { rule } => format!("the rule `{rule}` ended its turn"),
             TurnStatus::Cancelled => "it was cancelled".to_owned(),
-            TurnStatus::Failed { message, .. } => message,
+            TurnStatus::Failed { message, .. } | TurnStatus::Suspended { message, .. } => message,
             TurnStatus::StepLimit { steps } => format!("it reached its limit of {steps} steps"),
         };
         let mut text = format!("The agent `{agent}` did not complete the task: {error}");
@@ -86,6 +86,10 @@ mod tests {
         let cases = [
             (TurnStatus::failed("the disk is full"), "the disk is full"),
             (TurnStatus::Cancelled, "it was cancelled"),
+            (
+                TurnStatus::Suspended { reason: flow::SuspendReason::Limit, message: "it has had its time".into() },
+                "it has had its time",
+            ),
             (TurnStatus::StepLimit { steps: 3 }, "it reached its limit of 3 steps"),
             (TurnStatus::StoppedByRule { rule: "r".into() }, "the rule `r` ended its turn"),
             (TurnStatus::Rejected { by: by(), reason: "no".into() }, "the extension `guard` rejected the task: no"),

@@ -5,7 +5,6 @@
 
 mod answer;
 mod running;
-mod spawns;
 mod tool;
 
 use std::collections::BTreeSet;
@@ -13,17 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use config::agents::Agent;
-use flow::{CallId, EventKind, PluginId, SessionId};
+use flow::{CallId, EventKind, Limit, LimitDecision, LimitRequest, PluginId, SessionId};
 use store::SpawnedBy;
-use turn::Hub;
-use turn::ports::{Confirm, EventSink as _, Journal, JournalError, Model};
+use turn::ports::{Approvals as _, Confirm, EventSink as _, Journal, JournalError, LimitAnswer, Model};
+use turn::{Budget, Hub};
 
-use self::spawns::Spawns;
 pub(crate) use self::tool::{AgentTool, SPAWN_AGENT, permission};
-use crate::{Host, Session, SessionOptions};
-
-/// How many levels of agents there can be below a session that no agent has started.
-const LEVELS: u32 = 2;
+use crate::approvals::Desk;
+use crate::{Host, Session, SessionOptions, new_session_id};
 
 /// How long the end of a session waits for that of an agent that it has started.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -36,9 +32,8 @@ pub(crate) struct Role {
     pub(crate) spawned_by: SpawnedBy,
     /// The agents above it: it has no tool that one of them does not have.
     above: Vec<Arc<Agent>>,
-    /// Levels of agents that there can be below it.
-    levels: u32,
-    spawns: Arc<Spawns>,
+    /// What it can use, inside of what its parent can.
+    pub(crate) budget: Budget,
     is_of_provider: bool,
 }
 
@@ -58,8 +53,6 @@ pub(crate) struct Children {
     /// The model is the host's, so that others of its provider can be asked.
     is_of_provider: bool,
     confirm: Arc<dyn Confirm>,
-    levels: u32,
-    spawns: Arc<Spawns>,
     /// The session, once it is open.
     parent: OnceLock<Parent>,
     open: Mutex<Vec<Session>>,
@@ -72,6 +65,9 @@ struct Parent {
     id: SessionId,
     hub: Weak<Hub>,
     journal: Option<Weak<dyn Journal>>,
+    budget: Budget,
+    /// Who decides about more agents; `None`: nobody.
+    desk: Option<Arc<Desk>>,
 }
 
 impl Children {
@@ -84,10 +80,8 @@ impl Children {
         let role = options.role.as_deref();
         Self {
             is_of_provider: role.map_or_else(|| host.is_own_model(&model), |role| role.is_of_provider),
-            levels: role.map_or(LEVELS, |role| role.levels),
-            spawns: role.map_or_else(Arc::default, |role| Arc::clone(&role.spawns)),
-            // A conversation and an id belong to one session.
-            options: SessionOptions { history: Vec::new(), id: None, ..options.clone() },
+            // A conversation, an id and limits belong to one session.
+            options: SessionOptions { history: Vec::new(), id: None, limits: None, ..options.clone() },
             host,
             model,
             confirm,
@@ -98,10 +92,16 @@ impl Children {
     }
 
     /// The session is open: calls of the tool can start agents from now on.
-    pub(crate) fn bind(&self, id: &SessionId, hub: &Arc<Hub>, journal: Option<&Arc<dyn Journal>>) {
+    pub(crate) fn bind(
+        &self,
+        id: &SessionId,
+        hub: &Arc<Hub>,
+        journal: Option<&Arc<dyn Journal>>,
+        (budget, desk): (Budget, Option<Arc<Desk>>),
+    ) {
         let (hub, journal) = (Arc::downgrade(hub), journal.map(Arc::downgrade));
         // It is opened once.
-        let _ = self.parent.set(Parent { id: id.clone(), hub, journal });
+        let _ = self.parent.set(Parent { id: id.clone(), hub, journal, budget, desk });
     }
 
     /// The session does without these plugins: so do agents that it starts from now on.
@@ -145,15 +145,8 @@ impl Children {
         };
         let role = self.options.role.as_deref();
         let above = role.map(|role| role.above.iter().chain([&role.agent]).cloned().collect()).unwrap_or_default();
-        let most = |levels: u32| agent.limits.depth.map_or(levels, |depth| depth.min(levels));
-        let role = Role {
-            agent: Arc::clone(agent),
-            spawned_by,
-            above,
-            levels: most(self.levels.saturating_sub(1)),
-            spawns: Arc::new(Spawns::below(&self.spawns, agent.limits.spawns)),
-            is_of_provider: self.is_of_provider,
-        };
+        let budget = self.parent.get().map(|parent| parent.budget.for_child(&agent.limits)).unwrap_or_default();
+        let role = Role { agent: Arc::clone(agent), spawned_by, above, budget, is_of_provider: self.is_of_provider };
         Ok(SessionOptions {
             id: Some(id.clone()),
             model: Some(model),
@@ -174,6 +167,43 @@ impl Children {
             )
         })?;
         model.map_err(|error| format!("its model `{name}` cannot be used: {}", error.with_hint()))
+    }
+
+    /// Counts an agent that is to be started. Where there may be no more, somebody is asked.
+    ///
+    /// # Errors
+    /// Why there may be no more, for the model.
+    async fn count(&self) -> Result<(), String> {
+        let parent = self.parent.get().ok_or("no agent was started: the session is closed")?;
+        while let Err((limit, most)) = parent.budget.spawn() {
+            let refused = || running::refused(limit, most);
+            let own = parent.budget.limits().spawns == Some(most) && limit == Limit::Spawns;
+            let desk = parent.desk.as_ref().filter(|_| own).ok_or_else(refused)?;
+            let (current, max) = (parent.budget.spent().spawns as f64, most as f64);
+            let mut request = LimitRequest::new(0, limit, current, max, max * 2.0 + 1.0);
+            // Ids of calls can repeat in a thread.
+            request.id = format!("limit-{}", new_session_id().as_str());
+            self.emit(EventKind::LimitEscalationRequested(request.clone()));
+            if let Some(journal) = parent.journal.as_ref().and_then(Weak::upgrade) {
+                journal.durable().await.map_err(|error| error.to_string())?;
+            }
+            let LimitAnswer { decision, by } = desk.decide(&request).await;
+            let (request, decided) = (request.id, decision.clone());
+            self.emit(EventKind::LimitEscalationResolved { request, limit, decision: decided, by });
+            match decision {
+                LimitDecision::Approved { max } => parent.budget.set(limit, max),
+                LimitDecision::Denied { reason } if !reason.trim().is_empty() => {
+                    return Err(format!("{} A person denied more: {reason}", refused()));
+                }
+                LimitDecision::Denied { .. } | LimitDecision::TimedOut => return Err(refused()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the session can have no agents, because it is nested too deep.
+    fn is_too_deep(&self) -> bool {
+        self.parent.get().is_some_and(|parent| parent.budget.limits().depth == Some(0))
     }
 
     fn emit(&self, kind: EventKind) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use config::agents::Agent;
-use flow::{CallId, EventKind, Message, Origin, Role, SessionId};
+use flow::{CallId, EventKind, Limit, Message, Origin, Role, SessionId};
 use turn::ports::Progress;
 
 use super::answer::Answer;
@@ -16,10 +16,7 @@ const PARENT: &str = "the session that started it";
 impl Children {
     /// Why no agent can be started now; the sentence is for the model.
     pub(super) fn refusal(&self) -> Option<String> {
-        (self.levels == 0).then(|| {
-            let depth = "no agent was started: the limit of agents that start agents is reached. Do the task yourself.";
-            depth.to_owned()
-        })
+        self.is_too_deep().then(|| refused(Limit::Depth, 0))
     }
 
     /// Starts an agent, and waits until it has done its task.
@@ -36,9 +33,7 @@ impl Children {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
         }
-        self.spawns.take().map_err(|most| {
-            format!("no agent was started: the limit of {most} agents in a session is reached. Do the task yourself.")
-        })?;
+        self.count().await?;
         let child = new_session_id();
         let spawned_by = self.started(&child, &agent.name, call).await;
         let mut running = Running { children: self, child: child.clone(), at_work: None, has_ended: false };
@@ -60,6 +55,15 @@ impl Children {
             text
         })
     }
+}
+
+/// What the model reads where a limit forbids another agent.
+pub(super) fn refused(limit: Limit, most: u64) -> String {
+    let reached = match limit {
+        Limit::Spawns => format!("the limit of {most} agents in a session is reached"),
+        _ => "agents are not allowed to start agents at this depth".to_owned(),
+    };
+    format!("no agent was started: {reached}. Do the task yourself.")
 }
 
 /// A child that was started. Dropping it before its end cancels the child.

@@ -56,7 +56,8 @@ impl<'a> Driver<'a> {
     pub(super) fn take(&mut self, step: Step, report: &mut Replay) {
         match step {
             Step::Agent(name) => {
-                if self.trial.agent.is_none() {
+                // A thread that was started again is the same agent's, with what its rules did before.
+                if self.trial.agent.is_none() && self.agent != name {
                     self.session = session(&self.trial.set, &self.trial.specs, &name);
                     self.agent = name;
                 }

@@ -14,7 +14,7 @@ pub trait Approvals: Send + Sync {
 /// A decision, and whose it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LimitAnswer {
-    /// The decision.
+    /// What was decided.
     pub decision: LimitDecision,
     /// Who has decided, such as `the terminal`; empty where nobody has.
     pub by: String,

@@ -58,7 +58,10 @@ impl Turn<'_> {
         let mut usage = Usage::default();
         let summary = self.summarise(&messages[..cut], &mut usage).await;
         self.report.usage.add(usage);
-        let spend = self.session.spend(usage, 0);
+        // A request that was refused is not billed.
+        let is_billed = usage != Usage::default() || summary.is_ok();
+        let bytes = summary.as_ref().map_or(0, String::len) as u64;
+        let spend = if is_billed { self.session.spend(usage, bytes) } else { None };
         let kept = (messages.len() - cut) as u64;
         self.session.thread.compaction_failed = summary.is_err().then_some(used);
         let (summary, error) = match summary {
@@ -72,6 +75,7 @@ impl Turn<'_> {
             error,
             usage,
             spend,
+            charged: self.session.budget.charged(),
         });
         if let Some(summary) = summary {
             let mut left = vec![Arc::new(summary_message(&summary))];

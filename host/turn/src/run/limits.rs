@@ -13,14 +13,17 @@ use crate::ports::{EventSink, LimitAnswer};
 impl Turn<'_> {
     /// Returns when the next request exceeds no limit.
     pub(super) async fn within_limits(&mut self) -> Result<(), Stop> {
+        self.session.budget.set_running(self.duration());
         while let Some(exceeded) = self.session.budget.exceeded(&self.next_request()) {
             self.escalate(exceeded).await?;
         }
+        // A limit that was raised elsewhere needs no decision any more.
+        self.session.thread.open_request = None;
         Ok(())
     }
 
     fn next_request(&self) -> Next {
-        let tokens = self.session.context_used();
+        let tokens = self.session.next_prompt();
         let price = self.session.parts.settings.price;
         Next {
             is_first: self.place.step == 0,
@@ -46,19 +49,24 @@ impl Turn<'_> {
         let suspended = |why: String| Stop::Limit { reason: limit.suspends_for(), message: why };
         let Some(approvals) = approvals else {
             let whose = if is_inherited { "the session that started this one" } else { "the session" };
-            let (max, unit) = (max, limit.unit());
-            return Err(suspended(format!("{whose} has reached its limit of {max} {unit}")));
+            let max = limit.amount(max);
+            return Err(suspended(format!("{whose} has reached its limit `{limit}` of {max}")));
         };
         match self.session.thread.open_request.take() {
             // The question of an earlier process is asked again.
             Some((id, of)) if of == limit => request.id = id,
             _ => self.session.thread.limit_requests += 1,
         }
+        // It stays open where the turn is cancelled now.
+        self.session.thread.open_request = Some((request.id.clone(), limit));
         self.session.hub.emit(EventKind::LimitEscalationRequested(request.clone()));
         self.recorded().await?;
-        let asked_ms = self.session.parts.clock.now_ms();
+        self.spending.begin_wait(self.session.parts.clock.now_ms());
         let LimitAnswer { decision, by } = approvals.decide(&request).await;
-        self.spending.waited(self.session.parts.clock.now_ms().saturating_sub(asked_ms));
+        self.spending.end_wait(self.session.parts.clock.now_ms());
+        if decision != LimitDecision::TimedOut {
+            self.session.thread.open_request = None;
+        }
         let resolved =
             EventKind::LimitEscalationResolved { request: request.id.clone(), limit, decision: decision.clone(), by };
         self.session.hub.emit(resolved);
@@ -71,10 +79,7 @@ impl Turn<'_> {
                 Err(suspended(format!("{}; it was denied", request.message)))
             }
             LimitDecision::Denied { reason } => Err(suspended(format!("{}; it was denied: {reason}", request.message))),
-            LimitDecision::TimedOut => {
-                self.session.thread.open_request = Some((request.id, limit));
-                Err(suspended(format!("{}; nobody has decided in time", request.message)))
-            }
+            LimitDecision::TimedOut => Err(suspended(format!("{}; nobody has decided in time", request.message))),
         }
     }
 }

@@ -13,8 +13,10 @@ pub(super) struct Spending {
     is_unpriced: bool,
     /// When the turn began, by the clock of the session.
     turn_began_ms: u64,
-    /// Milliseconds of the turn in which a decision about a limit was waited for.
+    /// Milliseconds of the turn in which decisions about limits were waited for.
     waited_ms: u64,
+    /// Since when one is waited for.
+    waiting_since_ms: Option<u64>,
     /// When the last attempt began, by the clock of the session.
     began_ms: u64,
     /// The tokens of the last attempt are not counted yet.
@@ -33,12 +35,18 @@ impl Spending {
 
     /// Milliseconds of the turn until this time of the clock, without waiting for decisions.
     pub(super) fn turn_ms(&self, now_ms: u64) -> u64 {
-        now_ms.saturating_sub(self.turn_began_ms).saturating_sub(self.waited_ms)
+        let waiting = self.waiting_since_ms.map_or(0, |since| now_ms.saturating_sub(since));
+        now_ms.saturating_sub(self.turn_began_ms).saturating_sub(self.waited_ms + waiting)
     }
 
-    /// A decision was waited for.
-    pub(super) fn waited(&mut self, ms: u64) {
-        self.waited_ms += ms;
+    /// A decision is waited for from now on. Where the turn is dropped meanwhile, it has waited until then.
+    pub(super) fn begin_wait(&mut self, now_ms: u64) {
+        self.waiting_since_ms = Some(now_ms);
+    }
+
+    /// There is a decision.
+    pub(super) fn end_wait(&mut self, now_ms: u64) {
+        self.waited_ms += self.waiting_since_ms.take().map_or(0, |since| now_ms.saturating_sub(since));
     }
 
     /// What the step costs; `None` where that is not known of all of it.

@@ -26,10 +26,10 @@ impl Session {
         &self.budget
     }
 
-    /// Runs a turn without an input: the conversation continues where it was suspended, cancelled or interrupted. The turn fails where
+    /// Runs a turn without an input, reported as resumed by `by`, such as `continue`: the conversation continues where it was suspended, cancelled or interrupted. The turn fails where
     /// there is nothing to continue, because the last answer is complete.
-    pub async fn resume(&mut self, cancel: &CancellationToken) -> TurnReport {
-        self.start(None, cancel).await
+    pub async fn resume(&mut self, by: &str, cancel: &CancellationToken) -> TurnReport {
+        self.start(None, by, cancel).await
     }
 
     /// Counts what a request took, and returns its cost as far as that is known. `bytes`: of the answer, by which its tokens are
@@ -37,7 +37,9 @@ impl Session {
     pub(crate) fn spend(&mut self, usage: Usage, bytes: u64) -> Option<Spend> {
         let (uncached, price) = (self.parts.model.uncached_tokens(usage), self.parts.settings.price);
         let spend = price.and_then(|price| price.of(uncached, usage));
-        let prompt = usage.input.unwrap_or_else(|| self.context_used());
+        // With what came from the provider's cache, however it counts that.
+        let prompt = self.parts.model.context_tokens(Usage { output: None, ..usage });
+        let prompt = prompt.unwrap_or_else(|| self.next_prompt());
         let answer = usage.output.unwrap_or(bytes / 4);
         let estimated = || {
             let counted = Usage { output: Some(answer), ..usage };
@@ -46,6 +48,19 @@ impl Session {
         self.budget.add(prompt.saturating_add(answer), spend.unwrap_or_else(estimated));
         self.thread.spent(spend);
         spend
+    }
+
+    /// Tokens of the next prompt: what the last request and its answer had, by the count of the provider, and a quarter of the bytes
+    /// that have joined the conversation since.
+    pub(crate) fn next_prompt(&self) -> u64 {
+        let counted = self.context_used();
+        if self.thread.context.is_none() {
+            // All of it is estimated already.
+            return counted;
+        }
+        let messages = self.history.messages();
+        let new = messages.iter().rev().take_while(|message| message.role != Role::Assistant);
+        counted.saturating_add(new.map(|message| message.bytes()).sum::<usize>() as u64 / 4)
     }
 
     /// Prepares the conversation to continue without an input. Returns why that is not possible.
@@ -68,15 +83,6 @@ impl Session {
         let Some(TurnStatus::Suspended { reason, message }) = self.thread.last_status() else { return };
         let suspended = self.thread.suspend(*reason, message.clone(), self.parts.clock.now_ms());
         self.hub.emit(suspended);
-    }
-}
-
-/// What a thread continues with.
-pub(super) fn resumed_by(has_input: bool, has_request: bool) -> &'static str {
-    match (has_input, has_request) {
-        (true, _) => "input",
-        (false, true) => "approval",
-        (false, false) => "continue",
     }
 }
 

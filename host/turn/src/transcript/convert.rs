@@ -8,7 +8,7 @@ use flow::{
 use serde_json::Value;
 
 use super::message::{Author, MessageRecord, PartRecord};
-use super::values::{cost, evidence, input, named_call, preview, tokens};
+use super::values::{charged as values_charged, cost, evidence, input, named_call, preview, tokens};
 use super::{Body, payload};
 
 impl Body {
@@ -54,8 +54,9 @@ impl Body {
             Kind::InputReceived { message } => Self::InputReceived(message_payload(message)),
             Kind::TurnFinish { status } => Self::TurnFinish(finished(status)),
             Kind::StepStart { number } => Self::StepStart(payload::StepStart { turn_number: *number }),
-            Kind::StepFinish { usage, spend, end, context_tokens } => Self::StepFinish(payload::StepFinish {
+            Kind::StepFinish { usage, spend, charged, end, context_tokens } => Self::StepFinish(payload::StepFinish {
                 context_tokens: *context_tokens,
+                charged: Some(values_charged(*charged)),
                 // An unknown cost is absent, which is not the same as nothing.
                 cost: spend.map(Spend::dollars),
                 tokens: tokens(usage),
@@ -252,7 +253,7 @@ impl Body {
                     used_tokens: *used_tokens,
                 })
             }
-            Kind::ContextCompactionEnd { summary, prune_before_turn, kept, error, usage, spend } => {
+            Kind::ContextCompactionEnd { summary, prune_before_turn, kept, error, usage, spend, charged } => {
                 Self::ContextCompactionEnd(payload::ContextCompactionEnd {
                     summary: summary.clone(),
                     prune_before_turn: *prune_before_turn,
@@ -260,6 +261,7 @@ impl Body {
                     error: error.clone(),
                     tokens: (*usage != Usage::default()).then(|| tokens(usage)),
                     cost: spend.map(Spend::dollars),
+                    charged: Some(values_charged(*charged)),
                 })
             }
             Kind::ChildThreadStarted { child, agent, parent, call } => {

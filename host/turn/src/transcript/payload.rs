@@ -172,6 +172,18 @@ payloads! {
         stop_reason: Option<String>,
         /// Tokens of the context that the last request and its answer have filled.
         context_tokens: Option<u64>,
+        /// What counts for the limits of the thread so far.
+        charged: Option<Charged>,
+    }
+
+    /// What counts for the limits of a thread so far: that of its children included, estimated where a provider did not count.
+    Charged {
+        /// Tokens of prompts and answers.
+        tokens: u64,
+        /// US dollars, as far as prices are known.
+        spend: f64,
+        /// Child threads that were started.
+        spawns: u64,
     }
 
     /// The payload of `input_received`, `cognition_in` and `steering_message`.
@@ -397,7 +409,7 @@ payloads! {
         limit_code: String,
         /// What is spent: a count, US dollars or seconds.
         current_value: f64,
-        /// The limit.
+        /// The limit so far.
         current_max: f64,
         /// The limit that an approval sets, unless it sets another one.
         proposed_max: f64,
@@ -599,6 +611,8 @@ payloads! {
         tokens: Option<Tokens>,
         /// What it cost, in US dollars; absent where that is not known.
         cost: Option<f64>,
+        /// What counts for the limits of the thread so far.
+        charged: Option<Charged>,
     }
 
     /// The payload of `child_thread_started`.

@@ -11,7 +11,11 @@ use crate::budget::Spent;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spending {
     spent: Spent,
+    /// What the requests of the thread itself have cost, as far as it is known.
+    spend: Spend,
     is_unpriced: bool,
+    /// The turn under way has asked the model.
+    has_asked: bool,
     raised: Vec<(Limit, f64)>,
     requests: u64,
     open: Option<(String, Limit)>,
@@ -28,20 +32,29 @@ pub(super) struct Spending {
 
 impl Spending {
     pub(super) fn take(&mut self, record: &Record) {
+        // A turn without an end was over when its process ended, and not when the next one began.
+        if matches!(record.body, Body::ThreadStarted(_) | Body::ThreadResumed(_) | Body::TurnStart(_)) {
+            self.end_turn();
+        }
         self.last = record.ts;
         match &record.body {
             Body::TurnStart(_) => {
-                self.end_turn();
                 (self.turn_began, self.waited, self.asked) = (Some(record.ts), 0, None);
+                self.has_asked = false;
+            }
+            Body::StepStart(_) => {
+                // It continues without an answer to an open request: nobody needs one any more.
+                (self.has_asked, self.open) = (true, None);
             }
             Body::TurnFinish(_) => self.end_turn(),
             Body::StepFinish(finish) => {
                 self.spent.steps += u64::from(finish.stop_reason.is_some());
-                self.add(&finish.tokens, finish.cost);
+                self.add(&finish.tokens, finish.cost, finish.charged.as_ref());
             }
+            Body::ChildThreadStarted(_) => self.spent.spawns += 1,
             Body::ContextCompactionEnd(end) => {
                 if let Some(tokens) = &end.tokens {
-                    self.add(tokens, end.cost);
+                    self.add(tokens, end.cost, end.charged.as_ref());
                 }
             }
             Body::LimitEscalationRequested(request) => {
@@ -57,7 +70,8 @@ impl Spending {
                 if let (Some(limit), Some(max)) = (limit, resolved.new_max) {
                     self.raised.push((limit, max));
                 }
-                if resolved.decision != "timed_out" {
+                // A call that wanted to start an agent has failed then: nobody asks again.
+                if resolved.decision != "timed_out" || limit == Some(Limit::Spawns) {
                     self.open = None;
                 }
             }
@@ -73,7 +87,7 @@ impl Spending {
     pub(super) fn finish(mut self, resumed: &mut Resumed) {
         // The process ended in the middle of a turn.
         self.end_turn();
-        resumed.spend = (!self.is_unpriced).then_some(self.spent.spend);
+        resumed.spend = (!self.is_unpriced).then_some(self.spend);
         resumed.spent = self.spent;
         resumed.raised = self.raised;
         resumed.limit_requests = self.requests;
@@ -81,11 +95,19 @@ impl Spending {
         resumed.suspended = self.suspended;
     }
 
-    fn add(&mut self, tokens: &super::Tokens, cost: Option<f64>) {
+    /// `charged`: what counts for the limits by then, in which everything before is contained. Without it, it is what was counted.
+    fn add(&mut self, tokens: &super::Tokens, cost: Option<f64>, charged: Option<&super::Charged>) {
+        self.spend = self.spend.plus(cost.map(Spend::of_dollars).unwrap_or_default());
+        self.is_unpriced |= cost.is_none();
+        if let Some(charged) = charged {
+            self.spent.tokens = charged.tokens;
+            self.spent.spend = Spend::of_dollars(charged.spend);
+            self.spent.spawns = charged.spawns;
+            return;
+        }
         let sum = tokens.input_tokens.unwrap_or(0).saturating_add(tokens.output_tokens.unwrap_or(0));
         self.spent.tokens = self.spent.tokens.saturating_add(sum);
         self.spent.spend = self.spent.spend.plus(cost.map(Spend::of_dollars).unwrap_or_default());
-        self.is_unpriced |= cost.is_none();
     }
 
     fn end_wait(&mut self) {
@@ -98,7 +120,7 @@ impl Spending {
         self.end_wait();
         if let Some(began) = self.turn_began.take() {
             let took = self.last.saturating_sub(began).saturating_sub(self.waited);
-            self.spent.turns += 1;
+            self.spent.turns += u64::from(self.has_asked);
             self.spent.duration = self.spent.duration.saturating_add(Duration::from_millis(took));
         }
     }

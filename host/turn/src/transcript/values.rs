@@ -1,6 +1,6 @@
 //! Values that several records have: tokens and cost, evidence, the preview of a question, the arguments of a call.
 
-use flow::{Preview, Spend, StreamKind, Usage};
+use flow::{Charged, Preview, Spend, StreamKind, Usage};
 use serde_json::{Value, json};
 
 use super::payload;
@@ -44,6 +44,10 @@ pub(super) fn total(usage: &Usage) -> Option<u64> {
 pub(super) fn cost(turns: u32, usage: &Usage, spend: Option<Spend>, duration_ms: u64) -> payload::Cost {
     let duration_seconds = duration_ms as f64 / 1000.0;
     payload::Cost { turns, tokens: total(usage), spend: spend.map(Spend::dollars), duration_seconds }
+}
+
+pub(super) fn charged(charged: Charged) -> payload::Charged {
+    payload::Charged { tokens: charged.tokens, spend: charged.spend.dollars(), spawns: charged.spawns }
 }
 
 pub(super) fn preview(preview: &Preview) -> payload::Preview {

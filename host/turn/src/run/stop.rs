@@ -1,0 +1,43 @@
+//! Why a turn ends before the model is done, and how that is reported.
+
+use flow::{CallFailure, ErrorClass, ModelError, SuspendReason, TurnStatus};
+
+use crate::ports::{JournalError, StateError};
+
+/// Why a turn ends before the model is done.
+pub(super) enum Stop {
+    /// The session's state belongs to somebody else, or can no longer be kept.
+    State(StateError),
+    /// The transcript cannot be written.
+    Journal(JournalError),
+    /// A limit would be exceeded, and nobody permits it.
+    Limit {
+        reason: SuspendReason,
+        message: String,
+    },
+    Model(ModelError),
+    Required(CallFailure),
+    Rule(String),
+}
+
+impl From<CallFailure> for Stop {
+    fn from(failure: CallFailure) -> Self {
+        Self::Required(failure)
+    }
+}
+
+impl Stop {
+    /// How the turn ends.
+    pub(super) fn into_status(self) -> TurnStatus {
+        match self {
+            Self::Rule(rule) => TurnStatus::StoppedByRule { rule },
+            Self::Limit { reason, message } => TurnStatus::Suspended { reason, message },
+            Self::Model(error) => {
+                TurnStatus::Failed { class: error.class.unwrap_or(ErrorClass::Permanent), message: error.message }
+            }
+            Self::State(error) => TurnStatus::failed(error.to_string()),
+            Self::Journal(error) => TurnStatus::failed(error.to_string()),
+            Self::Required(failure) => TurnStatus::failed(format!("a required extension failed: {failure}")),
+        }
+    }
+}
