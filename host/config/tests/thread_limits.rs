@@ -2,27 +2,17 @@
 //! prices mean.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod support;
+
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{SourceFile, Spend, Usage};
-use tidegate_config::Diagnostics;
+use support::Corpus;
 use tidegate_config::thread_limits::{FILE, ThreadLimits, defaults, load, of_sources};
 
-fn files(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/thread_limits").join(folder);
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut found: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
-    found.sort();
-    found
-}
-
-fn read(file: &Path) -> Result<ThreadLimits, Diagnostics> {
-    let shown = Path::new("thread_limits").join(file.file_name().unwrap());
-    of_sources(&[SourceFile::new(shown, fs::read_to_string(file).unwrap())])
-}
+const CORPUS: Corpus<ThreadLimits> = Corpus { name: "thread_limits", read: |sources| of_sources(sources) };
 
 fn layer(text: &str) -> Arc<SourceFile> {
     SourceFile::new(FILE, format!("schema_version = \"1.0.0\"\n{text}"))
@@ -30,32 +20,12 @@ fn layer(text: &str) -> Arc<SourceFile> {
 
 #[test]
 fn valid_files_load() {
-    for file in files("valid") {
-        read(&file).unwrap_or_else(|found| panic!("{} was refused:\n{found}", file.display()));
-    }
+    CORPUS.assert_valid(3);
 }
 
 #[test]
 fn invalid_files_are_refused_in_these_words() {
-    let files = files("invalid");
-    assert!(files.len() >= 10, "only {} files read", files.len());
-    let mut wrong = String::new();
-    for file in files {
-        let Err(found) = read(&file) else {
-            wrong.push_str(&format!("== {} was accepted\n", file.display()));
-            continue;
-        };
-        let expected = file.with_added_extension("stderr");
-        let found = format!("{}\n", found.render(false));
-        if std::env::var_os("TIDEGATE_BLESS").is_some() {
-            fs::write(&expected, &found).unwrap();
-        }
-        let wanted = fs::read_to_string(&expected).unwrap_or_default();
-        if wanted != found {
-            wrong.push_str(&format!("== {}\n-- expected\n{wanted}\n-- found\n{found}\n", expected.display()));
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
+    CORPUS.assert_invalid(14);
 }
 
 /// `config show --defaults` prints the default, and its output is what people begin with.

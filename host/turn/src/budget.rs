@@ -96,7 +96,8 @@ impl Budget {
         let state = self.state();
         let mut left = Limits::default();
         left.steps = state.limits.steps.map(|steps| steps.saturating_sub(state.spent.steps));
-        left.duration = state.limits.duration.map(|most| most.saturating_sub(state.spent.duration + state.running));
+        left.duration =
+            state.limits.duration.map(|most| most.saturating_sub(state.spent.duration.saturating_add(state.running)));
         left.spawns = state.limits.spawns.map(|spawns| spawns.saturating_sub(state.spent.spawns));
         left.depth = state.limits.depth.map(|depth| depth.saturating_sub(1));
         drop(state);
@@ -112,23 +113,17 @@ impl Budget {
         if self.limits().depth == Some(0) {
             return Err((Limit::Depth, 0));
         }
+        self.count_spawn()
+    }
+
+    /// Counts a child thread here and above.
+    fn count_spawn(&self) -> Result<(), (Limit, u64)> {
         let mut state = self.state();
         if let Some(most) = state.limits.spawns.filter(|most| state.spent.spawns >= *most) {
             return Err((Limit::Spawns, most));
         }
         // From the child to its parents, always: there is no order in which two of them wait for each other.
-        self.0.parent.as_ref().map_or(Ok(()), Self::spawn_below)?;
-        state.spent.spawns += 1;
-        Ok(())
-    }
-
-    /// Counts a child thread of a child.
-    fn spawn_below(&self) -> Result<(), (Limit, u64)> {
-        let mut state = self.state();
-        if let Some(most) = state.limits.spawns.filter(|most| state.spent.spawns >= *most) {
-            return Err((Limit::Spawns, most));
-        }
-        self.0.parent.as_ref().map_or(Ok(()), Self::spawn_below)?;
+        self.0.parent.as_ref().map_or(Ok(()), Self::count_spawn)?;
         state.spent.spawns += 1;
         Ok(())
     }
