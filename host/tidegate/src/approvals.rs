@@ -1,6 +1,7 @@
 //! Decisions about limits: from front ends, from another process through a file in the session's folder, or from the clock.
 
 use std::convert::Infallible;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -80,12 +81,10 @@ impl DecisionFiles {
     /// Removes decisions from before a request, but for those that name it: they were about an earlier one.
     fn forget_others(&self, request: &str) {
         for file in [&self.approve, &self.deny] {
-            let short = file.symlink_metadata().is_ok_and(|about| about.is_file() && about.len() <= MAX_FILE);
-            let named = short
-                .then(|| std::fs::read_to_string(file).ok())
-                .flatten()
-                .and_then(|text| toml::from_str::<DecisionFile>(&text).ok());
-            if named.and_then(|file| file.request).as_deref() != Some(request) {
+            let about = file.symlink_metadata().ok();
+            let given = about.and_then(|about| read(file, &about));
+            let given = given.and_then(|text| toml::from_str::<DecisionFile>(&text).ok());
+            if given.and_then(|given| given.request).as_deref() != Some(request) {
                 taken(file);
             }
         }
@@ -124,14 +123,14 @@ impl Desk {
     /// Takes decisions of files until it is dropped.
     async fn watch(&self, request: &LimitRequest) -> Infallible {
         let Some(files) = &self.files else { return std::future::pending().await };
-        let mut was_empty = false;
+        let mut was_empty = [false; 2];
         loop {
-            // A denial counts more.
-            for (file, approves) in [(&files.deny, false), (&files.approve, true)] {
-                let is_empty = file.metadata().is_ok_and(|file| file.is_file() && file.len() == 0);
-                // Somebody may be writing it.
-                if is_empty && !std::mem::replace(&mut was_empty, true) {
-                    continue;
+            // A denial counts more, also one that somebody is still writing: the approval waits for it.
+            let both = [(&files.deny, false), (&files.approve, true)];
+            for ((file, approves), was_empty) in both.into_iter().zip(&mut was_empty) {
+                let is_empty = file.symlink_metadata().is_ok_and(|about| about.is_file() && about.len() == 0);
+                if is_empty && !std::mem::replace(was_empty, true) {
+                    break;
                 }
                 if let Some(text) = taken(file) {
                     self.decide_by_file(file, &text, approves, request);
@@ -212,8 +211,13 @@ fn check(request: &LimitRequest, decision: &LimitDecision) -> Result<(), LimitDe
     }
 }
 
-/// The content of a file, which is removed; `None`: there is none. Only a short regular file is read: opening anything else could wait
-/// for ever.
+/// The text of a short regular file; `None` for anything else, because opening it could wait for ever.
+fn read(file: &Path, about: &Metadata) -> Option<String> {
+    let is_short = about.is_file() && about.len() <= MAX_FILE;
+    is_short.then(|| std::fs::read_to_string(file).ok()).flatten()
+}
+
+/// The content of a file, which is removed; `None`: there is none, or it cannot be used.
 fn taken(file: &Path) -> Option<String> {
     let about = match file.symlink_metadata() {
         Ok(about) => about,
@@ -223,7 +227,7 @@ fn taken(file: &Path) -> Option<String> {
             return None;
         }
     };
-    let text = if about.is_file() && about.len() <= MAX_FILE { std::fs::read_to_string(file).ok() } else { None };
+    let text = read(file, &about);
     let removed = if about.is_dir() { std::fs::remove_dir(file) } else { std::fs::remove_file(file) };
     if let Err(error) = removed {
         tracing::error!(file = %file.display(), "a decision about a limit cannot be removed, and decides nothing: {error}");
@@ -287,6 +291,19 @@ mod tests {
             let desk = desk(desk_folder.path(), Some("limit-1"));
             std::fs::write(desk_folder.path().join("approve"), text).unwrap();
             assert_eq!(desk.decide(&request(1)).await.decision, LimitDecision::TimedOut, "{text}");
+        }
+    }
+
+    /// Both are created at once, as by two people: neither order of looking at them may turn the denial into an approval.
+    #[tokio::test(start_paused = true)]
+    async fn a_denial_counts_more_than_an_approval() {
+        for [deny, approve] in [["", ""], ["", "max = 9"], ["reason = \"\"", ""], ["reason = \"\"", "max = 9"]] {
+            let folder = tempfile::tempdir().unwrap();
+            let desk = desk(folder.path(), Some("limit-1"));
+            std::fs::write(folder.path().join("deny"), deny).unwrap();
+            std::fs::write(folder.path().join("approve"), approve).unwrap();
+            let denied = LimitDecision::Denied { reason: String::new() };
+            assert_eq!(desk.decide(&request(1)).await.decision, denied, "{deny:?} {approve:?}");
         }
     }
 
