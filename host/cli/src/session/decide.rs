@@ -31,8 +31,9 @@ fn decide(
     let is_wrong = |max: &f64| !max.is_finite() || *max <= request.current_max || (is_count && max.fract() != 0.0);
     if let Some(max) = max.filter(is_wrong) {
         let current = request.current_max;
+        let what = if is_count { "a whole number" } else { "a number" };
         return Err(Failure::setup(format_args!(
-            "{max} does not raise the limit of the session `{name}`, which is {current}"
+            "{max} does not raise the limit of the session `{name}`, which is {current}: give {what} above it"
         )));
     }
     let mut decision = toml_line("request", &request.approval_request_id) + &toml_line("by", "tidegate session");
@@ -89,7 +90,7 @@ fn open_request(
             _ => {}
         }
     }
-    let is_open = store.list()?.sessions.into_iter().any(|one| one.id == *id && one.owner.is_some());
+    let is_open = store.summary(id)?.owner.is_some();
     let none =
         || Failure::late(format_args!("the session `{}` has no open request for a higher limit", flat(id.as_str())));
     Ok((open.ok_or_else(none)?, is_open))

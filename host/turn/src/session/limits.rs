@@ -26,8 +26,8 @@ impl Session {
         &self.budget
     }
 
-    /// Runs a turn without an input, reported as resumed by `by`, such as `continue`: the conversation continues where it was suspended, cancelled or interrupted. The turn fails where
-    /// there is nothing to continue, because the last answer is complete.
+    /// Runs a turn without an input: the conversation continues where it was suspended, cancelled or interrupted. `by`: what resumes it,
+    /// for the record, such as `continue`. The turn fails where there is nothing to continue, because the last answer is complete.
     pub async fn resume(&mut self, by: &str, cancel: &CancellationToken) -> TurnReport {
         self.start(None, by, cancel).await
     }
