@@ -96,6 +96,11 @@ impl Desk {
         Self { clock, timeout, files, open: Mutex::default() }
     }
 
+    /// Milliseconds since 1970, by the clock of the session.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
+    }
+
     /// The request that nobody has decided about.
     pub(crate) fn pending(&self) -> Option<LimitRequest> {
         self.open().as_ref().map(|open| open.request.clone())

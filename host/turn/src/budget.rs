@@ -26,6 +26,8 @@ struct State {
     spent: Spent,
     /// The time of the turn under way.
     running: Duration,
+    /// Of that turn, the time in which tools have waited for approvals.
+    waited: Duration,
 }
 
 /// What a thread has spent, in all its processes.
@@ -168,10 +170,21 @@ impl Budget {
         self.state().running = running;
     }
 
+    /// A tool has waited for an approval: the time does not count for the turn under way.
+    pub fn add_wait(&self, waited: Duration) {
+        let mut state = self.state();
+        state.waited = state.waited.saturating_add(waited);
+    }
+
+    /// The time that does not count for the turn under way, because tools have waited for approvals.
+    pub(crate) fn waited(&self) -> Duration {
+        self.state().waited
+    }
+
     /// A turn is over. `has_asked`: it has asked the model.
     pub(crate) fn end_turn(&self, has_asked: bool, took: Duration) {
         let mut state = self.state();
-        state.running = Duration::ZERO;
+        (state.running, state.waited) = (Duration::ZERO, Duration::ZERO);
         state.spent.turns += u64::from(has_asked);
         state.spent.duration = state.spent.duration.saturating_add(took);
     }
@@ -296,6 +309,16 @@ mod tests {
         assert_eq!([budget.spawn(), children[0].spawn(), children[0].spawn()], [Ok(()); 3]);
         assert_eq!(children[1].spawn(), Err((Limit::Spawns, 3)));
         assert_eq!((budget.spent().spawns, children[0].spent().spawns, children[1].spent().spawns), (3, 2, 0));
+    }
+
+    #[test]
+    fn waiting_for_an_approval_counts_for_no_turn() {
+        let budget = Budget::default();
+        budget.add_wait(Duration::from_secs(60));
+        budget.add_wait(Duration::from_secs(30));
+        assert_eq!(budget.waited(), Duration::from_secs(90));
+        budget.end_turn(true, Duration::from_secs(5));
+        assert_eq!((budget.waited(), budget.spent().duration), (Duration::ZERO, Duration::from_secs(5)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! How many agents can be started, how deep, and how long they work.
 
+use std::time::{Duration, Instant};
+
 use flow::{EventKind, LimitDecision};
 use tidegate_kit::{ScriptedModel, calls, say};
 
@@ -144,15 +146,24 @@ async fn a_person_can_approve_more_agents() {
     let approving = tokio::spawn(async move {
         loop {
             if let Some(request) = asked.pending_limit() {
+                let since = Instant::now();
+                tokio::time::sleep(Duration::from_millis(200)).await;
                 let decision = LimitDecision::Approved { max: request.proposed };
-                return asked.decide_limit(&request.id, decision, "the test");
+                let waited = since.elapsed();
+                return (asked.decide_limit(&request.id, decision, "the test"), waited);
             }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
+    let began = Instant::now();
     let (_, events) = place.turn(&session, "Go.").await;
+    let took = began.elapsed();
     assert_eq!(results(&events), ["Helped."]);
-    assert_eq!(approving.await.unwrap(), Ok(()));
+    let (decided, waited) = approving.await.unwrap();
+    assert_eq!(decided, Ok(()));
+    // What the approval took is no time of the turn; the clock of the session counts whole milliseconds.
+    let counted = session.budget().spent().duration;
+    assert!(counted <= took - waited + Duration::from_millis(5), "{counted:?} of {took:?}, {waited:?} waited");
     let names: Vec<_> = events.iter().map(|event| event.kind.name()).collect();
     let at = |name: &str| names.iter().position(|kind| *kind == name).unwrap();
     assert!(at("limit_escalation_requested") < at("limit_escalation_resolved"));

@@ -187,7 +187,9 @@ impl Children {
             if let Some(journal) = parent.journal.as_ref().and_then(Weak::upgrade) {
                 journal.durable().await.map_err(|error| error.to_string())?;
             }
+            let asked_ms = desk.now_ms();
             let LimitAnswer { decision, by } = desk.decide(&request).await;
+            parent.budget.add_wait(Duration::from_millis(desk.now_ms().saturating_sub(asked_ms)));
             let (request, decided) = (request.id, decision.clone());
             self.emit(EventKind::LimitEscalationResolved { request, limit, decision: decided, by });
             match decision {

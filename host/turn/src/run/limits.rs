@@ -33,9 +33,10 @@ impl Turn<'_> {
         }
     }
 
-    /// The time of the turn so far, without that in which a decision was waited for.
+    /// The time of the turn so far, without that in which decisions about limits were waited for.
     pub(super) fn duration(&self) -> Duration {
-        Duration::from_millis(self.spending.turn_ms(self.session.parts.clock.now_ms()))
+        let turn = Duration::from_millis(self.spending.turn_ms(self.session.parts.clock.now_ms()));
+        turn.saturating_sub(self.session.budget.waited())
     }
 
     /// Asks for a higher limit.
