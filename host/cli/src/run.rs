@@ -222,7 +222,7 @@ impl Show {
             {
                 is_over = true;
                 let problems: Vec<&String> = rules.iter().chain(summary.problems(event.place.turn)).collect();
-                let object = as_json(&report, &shown.rest(), &problems);
+                let object = as_json(&self.thread, &report, &shown.rest(), &problems);
                 screen::json(&object).inspect_err(|_| self.cancel.cancel())?;
             }
         }
@@ -250,8 +250,9 @@ impl Show {
 
 /// A turn as one object. `partial`: what was shown of an answer that did not come to its end. `problems`: what went wrong in
 /// addition to the turn's status, such as a plugin that failed or a rule that cannot be used as written, a line each.
-fn as_json(report: &TurnReport, partial: &str, problems: &[&String]) -> serde_json::Value {
+fn as_json(session: &str, report: &TurnReport, partial: &str, problems: &[&String]) -> serde_json::Value {
     json!({
+        "session": session,
         "status": transcript::status(&report.status),
         "text": report.text,
         "partial_text": (!partial.is_empty()).then_some(partial),

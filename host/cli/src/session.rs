@@ -121,6 +121,16 @@ fn summary(one: &TranscriptSummary) -> Value {
     })
 }
 
+/// What a session waits for, by its last record.
+fn waits_for(one: &TranscriptSummary) -> Option<&'static str> {
+    match one.last.as_ref()?.kind.as_str() {
+        "thread_suspended" if one.owner.is_none() => Some("suspended"),
+        "limit_escalation_requested" => Some("waits for a decision about a limit"),
+        "tool_confirmation_requested" => Some("waits for an answer about a call"),
+        _ => None,
+    }
+}
+
 fn text(sessions: &[&TranscriptSummary], all: usize) -> std::io::Result<()> {
     let mut out = screen::out();
     if sessions.is_empty() {
@@ -134,6 +144,7 @@ fn text(sessions: &[&TranscriptSummary], all: usize) -> std::io::Result<()> {
         let title: String = one.title.as_deref().unwrap_or("-").chars().take(TITLE).collect();
         let notes = [
             one.owner.as_ref().map(|owner| format!("open in {owner}")),
+            waits_for(one).map(str::to_owned),
             one.header.spawned_by.as_ref().map(|by| format!("agent {} of {}", by.agent, by.thread_id)),
             one.header.parent.as_ref().map(|parent| format!("fork of {} at turn {}", parent.thread_id, parent.turn)),
         ];

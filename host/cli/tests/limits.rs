@@ -46,6 +46,7 @@ fn a_suspended_session_is_approved_and_continues_in_another_process() {
     assert!(!place.path("c.txt").exists());
     assert_eq!(records(&place, "thread_suspended")[0]["suspend_reason"], "limit");
 
+    assert!(out(&place.run(&["session", "list"])).contains("suspended"));
     let id = session(&place);
     let low = place.run(&["session", "approve", &id, "--max", "2"]);
     assert!(code(&low) == 2 && err(&low).contains("does not raise the limit"), "{}", err(&low));
@@ -80,6 +81,7 @@ fn another_process_decides_while_the_session_waits() {
             place.command(&["run", "Write"]).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map(|line| line.unwrap());
         assert!(lines.any(|line| line.contains("waiting for a decision")));
+        assert!(out(&place.run(&["session", "list"])).contains("waits for a decision about a limit"));
         let id = session(&place);
         let decide = [&["session", arguments[0], &id], &arguments[1..]].concat();
         let decided = place.run(&decide);

@@ -43,7 +43,18 @@ fn screen(place: &Place, arguments: &[&str]) -> String {
     }
     let text = format!("{text}exit code {}\n", code(&output));
     let root = place.path("").canonicalize().unwrap();
-    text.replace(root.to_str().unwrap().trim_end_matches('/'), "$WORKSPACE")
+    without_id(text.replace(root.to_str().unwrap().trim_end_matches('/'), "$WORKSPACE"))
+}
+
+/// A session's id is another one in every run.
+fn without_id(mut text: String) -> String {
+    let key = "\"session\":\"";
+    if let Some(start) = text.find(key).map(|at| at + key.len())
+        && let Some(length) = text[start..].find('"')
+    {
+        text.replace_range(start..start + length, "$SESSION");
+    }
+    text
 }
 
 fn check(place: &Place, name: &str, arguments: &[&str]) {
