@@ -44,7 +44,7 @@ fn push<'a>(turn: &Exchange<'a>, input: &mut Vec<Item<'a>>) {
             }
             if !texts.is_empty() {
                 let content = texts.iter().map(|text| Content::Input { text }).collect();
-                input.push(Item::Message { role: "user", content });
+                input.push(Item::Message { role: "user", content: MessageContent::Parts(content) });
             }
         }
         Exchange::Assistant { parts } => {
@@ -56,7 +56,7 @@ fn push<'a>(turn: &Exchange<'a>, input: &mut Vec<Item<'a>>) {
 fn assistant_item(part: &Part) -> Option<Item<'_>> {
     match part {
         Part::Text(text) if is_blank(text) => None,
-        Part::Text(text) => Some(Item::Message { role: "assistant", content: vec![Content::Output { text }] }),
+        Part::Text(text) => Some(Item::Message { role: "assistant", content: MessageContent::Text(text) }),
         // Reasoning goes back only with its signature; that of another provider is not JSON and is not sent.
         Part::Thinking { text, signature, .. } => {
             let sealed: Sealed = serde_json::from_str(signature.as_deref()?).ok()?;
@@ -105,10 +105,19 @@ struct Request<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Item<'a> {
-    Message { role: &'static str, content: Vec<Content<'a>> },
+    Message { role: &'static str, content: MessageContent<'a> },
     Reasoning { id: String, summary: Vec<Content<'a>>, encrypted_content: String },
     FunctionCall { call_id: &'a str, name: &'a str, arguments: String },
     FunctionCallOutput { call_id: &'a str, output: String },
+}
+
+/// Parts of type `output_text` belong to messages with an id and a status, which nothing is kept under; a message of the assistant
+/// without them is a string.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum MessageContent<'a> {
+    Parts(Vec<Content<'a>>),
+    Text(&'a str),
 }
 
 #[derive(Serialize)]
@@ -116,8 +125,6 @@ enum Item<'a> {
 enum Content<'a> {
     #[serde(rename = "input_text")]
     Input { text: &'a str },
-    #[serde(rename = "output_text")]
-    Output { text: &'a str },
     #[serde(rename = "summary_text")]
     Summary { text: &'a str },
 }
