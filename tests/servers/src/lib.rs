@@ -10,6 +10,7 @@ mod aimock;
 mod apt;
 mod http;
 mod install;
+mod judge;
 mod llmock;
 mod model;
 mod oteltap;
@@ -21,9 +22,10 @@ mod redis;
 pub use aimock::Aimock;
 pub use http::{Response, get, post};
 pub use install::{
-    ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_otel, ensure_python,
-    extism_library, tombi,
+    ensure_componentize_js, ensure_componentize_py, ensure_judge, ensure_model, ensure_node, ensure_otel,
+    ensure_python, extism_library, tombi,
 };
+pub use judge::Judge;
 pub use llmock::Llmock;
 pub use model::RealModel;
 pub use oteltap::{OtelTap, Received};

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidegate_servers::{Aimock, Llmock, RealModel, get, post, tombi};
+use tidegate_servers::{Aimock, Judge, Llmock, RealModel, get, post, tombi};
 
 /// One question in each wire format: below which path, and the body.
 fn questions(prefix: &str, text: &str) -> [(String, Value); 3] {
@@ -111,4 +111,24 @@ fn a_dropped_server_is_gone_at_once() {
     assert_eq!(get(&base, "/health").unwrap().status, 200);
     drop(llmock);
     assert!(get(&base, "/health").is_err());
+}
+
+#[test]
+fn the_judge_knows_what_an_sdk_would_not_send() {
+    let mut judge = Judge::start().unwrap();
+    let bodies = questions("", "hello").map(|(_, mut body)| {
+        body["stream"] = json!(true);
+        body
+    });
+    for (wire, body) in ["anthropic", "openai-chat", "openai-responses"].into_iter().zip(bodies) {
+        assert_eq!(judge.problems(wire, &body).unwrap(), Vec::<String>::new(), "{wire}");
+        for (key, value) in [("model", json!(null)), ("stream", json!(false)), ("no_such_key", json!(1))] {
+            let mut wrong = body.clone();
+            wrong[key] = value;
+            assert!(!judge.problems(wire, &wrong).unwrap().is_empty(), "{wire}: {wrong}");
+        }
+    }
+    let call = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "read"}]});
+    let body = json!({"model": "m", "max_tokens": 1, "stream": true, "messages": [call]});
+    assert!(!judge.problems("anthropic", &body).unwrap().is_empty(), "a call without an input");
 }

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use tidegate_servers::{
-    ensure_componentize_js, ensure_componentize_py, ensure_model, ensure_node, ensure_otel, ensure_prometheus,
-    ensure_python, ensure_redis,
+    ensure_componentize_js, ensure_componentize_py, ensure_judge, ensure_model, ensure_node, ensure_otel,
+    ensure_prometheus, ensure_python, ensure_redis,
 };
 
 use crate::{guests, run};
@@ -60,6 +60,7 @@ fn prepare() -> Result<()> {
     ensure_node()?;
     ensure_python()?;
     ensure_model()?;
+    ensure_judge()?;
     ensure_otel()?;
     ensure_componentize_js()?;
     ensure_componentize_py()?;
