@@ -155,10 +155,14 @@ Messages in <system-interrupt> and <system-reminder> come from the host, which e
 /// When conversations are summarised. Where the context of the model is not known: never.
 pub(crate) fn compaction(operator: &Operator, model: &str) -> Option<turn::Compaction> {
     let settings = operator.compaction;
-    let context_tokens =
-        settings.context_tokens.or_else(|| providers::context_tokens(model)).filter(|_| settings.enabled)?;
+    let context_tokens = context_tokens(operator, model).filter(|_| settings.enabled)?;
     let at = f64::from(settings.at_percent) / 100.0;
     Some(turn::Compaction { context_tokens, at, keep_turns: settings.keep_turns })
+}
+
+/// The tokens that a model takes, where that is known.
+pub(crate) fn context_tokens(operator: &Operator, model: &str) -> Option<u64> {
+    operator.compaction.context_tokens.or_else(|| providers::context_tokens(model))
 }
 
 /// What a turn is given. What rules add to the system prompt comes from the rules, at the start of each turn.

@@ -303,10 +303,14 @@ impl Host {
             && !self.has_given_model
     }
 
-    /// Another model of the host's provider; `None` where the host has none. A recording has the answers of all models that were recorded.
+    /// Another model of the host's provider, for [`SessionOptions::model`]; `None` where the host has no provider. A recording has the
+    /// answers of all models that were recorded.
     ///
     /// What goes over the wire is not recorded: the file belongs to the first model.
-    pub(crate) fn other_model(&self, name: &str) -> Option<Result<Arc<dyn Model>, HostError>> {
+    ///
+    /// # Errors
+    /// The provider cannot be connected.
+    pub fn other_model(&self, name: &str) -> Option<Result<Arc<dyn Model>, HostError>> {
         match self.provider.as_ref()? {
             ProviderConfig::Http(own) => {
                 let config = HttpConfig { model: name.to_owned(), record: None, ..own.clone() };

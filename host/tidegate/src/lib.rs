@@ -33,6 +33,7 @@
 //! | limit what a session takes, and decide about more | [`SessionOptions::limits`], [`Session::decide_limit`] |
 //! | continue a session that was suspended | [`Session::resume`] |
 //! | watch a session from several places | [`Session::subscribe`] |
+//! | show a chat, also after a connection was lost | [`chat`], [`Session::subscribe_from`] |
 //! | change plugins while sessions are open | [`Host::plugins`], [`Session::disable_plugin`], [`HostBuilder::follow`] |
 //! | count what all sessions do, for Prometheus | [`HostBuilder::metrics`] |
 //! | export traces and metrics to OpenTelemetry | `Telemetry`, with the feature `otel` |
@@ -60,6 +61,7 @@ mod loaded;
 mod options;
 mod plugin_tools;
 mod plugins;
+mod recent;
 mod rule_checks;
 mod rulebook;
 mod session;
@@ -78,6 +80,8 @@ struct OtelPage;
 
 pub use approvals::LimitDecisionError;
 pub use assemble::tool_specs;
+/// Primitives for front ends: what a chat shows of a session, made of its events by pure state machines.
+pub use chat;
 pub use config::agents::{Agent, AgentLayer, Agents};
 pub use config::errors::defaults as default_errors;
 pub use config::events::defaults as default_thread_events;
@@ -118,6 +122,7 @@ pub use options::{SessionOptions, new_session_id};
 pub use otel::{LostTelemetry, OtelError, Telemetry};
 pub use plugins::Plugins;
 pub use providers::{ProviderError, RecordingError};
+pub use recent::{Backlog, NoBacklog, Reconnection, Snapshot};
 pub use rules::engine::{
     Context as PatternContext, EngineStats as RuleEngineStats, Next as PatternNext, Pattern as RulePattern,
     PatternError,

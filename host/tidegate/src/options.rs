@@ -10,6 +10,7 @@ use config::agents::MAIN;
 use flow::{Limits, Message, PluginId, SessionId};
 use turn::ports::{Confirm, Files, Model, RuleRecords, Tools};
 
+use crate::Backlog;
 use crate::agents::Role;
 
 /// What one session has of its own. Whatever is not set comes from the host.
@@ -35,6 +36,7 @@ pub struct SessionOptions {
     pub(crate) records: Option<Arc<dyn RuleRecords>>,
     pub(crate) accepted_only: bool,
     pub(crate) limits: Option<Limits>,
+    pub(crate) backlog: Option<Backlog>,
     pub(crate) agent: String,
     /// Plugins that it does without from the start.
     pub(crate) without: BTreeSet<PluginId>,
@@ -68,6 +70,7 @@ impl SessionOptions {
             records: None,
             accepted_only: false,
             limits: None,
+            backlog: None,
             agent: MAIN.to_owned(),
             without: BTreeSet::new(),
             role: None,
@@ -139,6 +142,14 @@ impl SessionOptions {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
+        self
+    }
+
+    /// Keeps the last events, and a chat of all events, in memory, so that front ends can reconnect with
+    /// [`Session::subscribe_from`](crate::Session::subscribe_from). Default: nothing is kept. Sessions of child agents keep as much.
+    #[must_use]
+    pub fn backlog(mut self, backlog: Backlog) -> Self {
+        self.backlog = Some(backlog);
         self
     }
 

@@ -23,6 +23,7 @@ use turn::{Budget, CancellationToken, Canceller, Feed, History, Hub, RuleMetrics
 use crate::approvals::{Desk, LimitDecisionError};
 use crate::assemble;
 use crate::options::new_session_id;
+use crate::recent::{NoBacklog, Recent, Reconnection};
 use crate::session_plugins::SessionPlugins;
 use crate::transcripts::{self, Recorded};
 use crate::turns::Turn;
@@ -47,6 +48,8 @@ struct Shared {
     model: Arc<dyn Model>,
     plugins: Arc<SessionPlugins>,
     hub: Arc<Hub>,
+    /// What front ends that reconnect have missed; `None`: nothing is kept.
+    recent: Option<Arc<Recent>>,
     history: History,
     inbox: Arc<Mailbox>,
     runtime: Handle,
@@ -135,7 +138,8 @@ impl Session {
                 model.name().clone_into(&mut variables.model);
                 model.provider().clone_into(&mut variables.kind);
                 let spawned_by = options.role.as_ref().map(|role| role.spawned_by.clone());
-                Some(transcripts::record(store, id.clone(), options.workspace.clone(), variables, spawned_by).await?)
+                let more = (spawned_by, options.backlog.is_some());
+                Some(transcripts::record(store, id.clone(), options.workspace.clone(), variables, more).await?)
             }
             None => None,
         };
@@ -189,14 +193,16 @@ impl Session {
         if !options.history.is_empty() {
             session.replace_history(options.history);
         }
-        let mut recorder = None;
-        if let Some(Recorded { journal, resumed, notices, .. }) = recorded {
+        let (mut recorder, mut before) = (None, None);
+        if let Some(Recorded { journal, resumed, notices, chat, .. }) = recorded {
+            before = chat;
             recorder = Some(Arc::<FileJournal>::clone(&journal) as Arc<dyn Journal>);
             session = session.with_journal(journal, resumed);
             session = session.with_notices(notices);
         }
         children.bind(&id, session.hub(), recorder.as_ref(), (budget.clone(), approvals));
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
+        let recent = options.backlog.map(|backlog| Recent::follow(&hub, backlog, before));
         let canceller = session.canceller();
         let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
         let released = CancellationToken::new();
@@ -205,6 +211,7 @@ impl Session {
             model,
             plugins,
             hub,
+            recent,
             history,
             inbox,
             runtime,
@@ -321,6 +328,12 @@ impl Session {
         &self.0.budget
     }
 
+    /// The tokens that its model takes, prompt and answer together, where the operator or the table of models says it.
+    pub fn context_tokens(&self) -> Option<u64> {
+        let loaded = self.loaded();
+        assemble::context_tokens(&loaded.shared.operator, self.0.model.name())
+    }
+
     /// Whether a turn runs.
     pub fn is_running(&self) -> bool {
         lock(&self.0.state).running.is_some()
@@ -348,6 +361,20 @@ impl Session {
     /// Subscribes to everything that happens from now on, in all turns. Any number of subscribers; none can slow a turn down.
     pub fn subscribe(&self) -> Subscription {
         self.0.hub.subscribe()
+    }
+
+    /// Subscribes from the event `seq` on, the first that a front end does not have, such as [`ChatSession::next_seq`]: the events that it
+    /// missed, or a snapshot where they are not kept any more, and then everything that happens. Nothing is left out and nothing
+    /// comes twice, also while a turn runs. Numbers count within one process: what was shown and is not in the transcript when a process
+    /// ends is gone, and its numbers are given again. A front end of an earlier process subscribes from 0.
+    ///
+    /// # Errors
+    /// The session was opened without [`SessionOptions::backlog`].
+    ///
+    /// [`ChatSession::next_seq`]: chat::ChatSession::next_seq
+    pub fn subscribe_from(&self, seq: u64) -> Result<Reconnection, NoBacklog> {
+        let recent = self.0.recent.as_ref().ok_or(NoBacklog)?;
+        Ok(recent.subscribe(&self.0.hub, seq))
     }
 
     /// What each rule did in this session by the end of its last turn, by name. Rules that never did anything are not there.

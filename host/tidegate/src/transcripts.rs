@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use chat::records::Line;
+use chat::{ChatSession, SavedChat};
 use config::TranscriptSettings;
 use config::events::{Catalogue, Variables};
 use flow::SessionId;
@@ -27,6 +29,8 @@ pub(crate) struct Recorded {
     pub(crate) resumed: Option<Resumed>,
     /// What is to be reported, a sentence each.
     pub(crate) notices: Vec<String>,
+    /// What a chat knows of the records, where it was asked for.
+    pub(crate) chat: Option<SavedChat>,
 }
 
 /// Opens the store as the operator's file says; `None`: sessions are not recorded.
@@ -58,7 +62,7 @@ pub(crate) async fn record(
     id: SessionId,
     workspace: PathBuf,
     variables: Variables,
-    spawned_by: Option<SpawnedBy>,
+    (spawned_by, has_backlog): (Option<SpawnedBy>, bool),
 ) -> Result<Recorded, HostError> {
     blocking(move || {
         let catalogue = Catalogue::load(&workspace)?.for_session(&variables);
@@ -76,7 +80,7 @@ pub(crate) async fn record(
                 opened.torn_bytes
             ));
         }
-        let mut resumed = None;
+        let (mut resumed, mut chat) = (None, None);
         if opened.records > 0 {
             let mut rebuilt = rebuild(&store, &id)?;
             rebuilt.next_event = opened.next_event;
@@ -88,10 +92,11 @@ pub(crate) async fn record(
             }
             notices.append(&mut rebuilt.problems);
             resumed = Some(rebuilt);
+            chat = has_backlog.then(|| chat_of(&store, &id)).transpose()?;
         }
         let open = resumed.as_ref().and_then(|resumed| resumed.open_request.as_ref());
         let decisions = DecisionFiles { approve, deny, resumed: open.map(|(id, _)| id.clone()) };
-        Ok(Recorded { journal: Arc::new(opened.journal), cancel_file, decisions, resumed, notices })
+        Ok(Recorded { journal: Arc::new(opened.journal), cancel_file, decisions, resumed, notices, chat })
     })
     .await
 }
@@ -108,6 +113,23 @@ fn rebuild(store: &TranscriptStore, id: &SessionId) -> Result<Resumed, Transcrip
         })?;
     }
     Ok(rebuild.finish())
+}
+
+/// What a chat shows of the records.
+fn chat_of(store: &TranscriptStore, id: &SessionId) -> Result<SavedChat, TranscriptError> {
+    let mut chat = ChatSession::default();
+    for entry in store.read(id)?.records::<serde_json::Value>() {
+        let entry = entry?;
+        let line = chat::records::read_value(entry.record).map_err(|error| JournalError::Invalid {
+            path: entry.path.display().to_string(),
+            line: entry.line,
+            reason: error.to_string(),
+        })?;
+        if let Line::Event { event, .. } = line {
+            let _changed = chat.process(&event);
+        }
+    }
+    Ok(chat.save())
 }
 
 /// Removes the sessions whose last record is older than the operator wants. One that is open, or that a fork continues, stays.

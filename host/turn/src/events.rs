@@ -2,7 +2,8 @@
 //!
 //! Emitting never waits and loses nothing: each subscriber has a queue of its own. While one lags, adjacent chunks of
 //! the same text are joined in its queue, so the queue is bounded by the length of the text and not by the number of
-//! chunks. An observer has no queue: it is called with each event where the event is emitted, which suits counting.
+//! chunks. An observer has no queue: it is called with each event where the event is emitted, which suits counting. A follower is
+//! called with each event when subscribers get it, which suits keeping what a subscriber misses.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -44,6 +45,7 @@ struct State {
     /// Each with the number of the first event that it gets.
     subscribers: Vec<(Weak<Queue>, u64)>,
     observers: Vec<Observer>,
+    followers: Vec<Observer>,
     journal: Option<Arc<dyn Journal>>,
     /// Events that wait for the disk, each with whether it is critical.
     held: VecDeque<(Event, Durability)>,
@@ -118,7 +120,7 @@ impl Hub {
 
     fn add(&self, queue: &Arc<Queue>) {
         let mut state = self.0.lock();
-        if state.closed && state.held.is_empty() {
+        if state.is_over() {
             drop(state);
             queue.close();
             return;
@@ -136,6 +138,34 @@ impl Hub {
             state.observers.push(Box::new(observer));
             self.0.listeners.store(state.listeners(), Ordering::SeqCst);
         }
+    }
+
+    /// Calls `follower` with every event from the next on, each when subscribers get it, under the lock that orders events: it must be
+    /// quick, and must not use this hub. It is dropped when subscribers have got the last event. Returns the number of its first event.
+    pub fn follow(&self, follower: impl FnMut(&Event) + Send + 'static) -> u64 {
+        let mut state = self.0.lock();
+        if !state.is_over() {
+            state.followers.push(Box::new(follower));
+            self.0.listeners.store(state.listeners(), Ordering::SeqCst);
+        }
+        self.0.next(&state)
+    }
+
+    /// Subscribes to the events that `missed` returns and to all that subscribers get from now on. `missed` is called under the lock that
+    /// orders events, with the number of the next one that subscribers get: what it returns ends right before that.
+    pub fn subscribe_after(&self, missed: impl FnOnce(u64) -> Vec<Event>) -> Subscription {
+        let subscription = Subscription(Arc::default());
+        let mut state = self.0.lock();
+        let next = self.0.next(&state);
+        lock(&subscription.0.0).events = missed(next).into();
+        if state.is_over() {
+            subscription.0.close();
+        } else {
+            state.subscribers.push((Arc::downgrade(&subscription.0), next));
+            self.0.listeners.store(state.listeners(), Ordering::SeqCst);
+        }
+        drop(state);
+        subscription
     }
 
     /// Numbers the events from `next` on, where a thread continues.
@@ -168,14 +198,12 @@ impl Hub {
     pub fn close(&self) {
         let mut state = self.0.lock();
         state.closed = true;
-        if state.held.is_empty() {
-            state.end();
-        }
+        let followers = if state.is_over() { state.end() } else { Vec::new() };
         let observers = std::mem::take(&mut state.observers);
         let journal = state.journal.take();
         drop(state);
         // What they do when they are dropped is not the hub's.
-        drop((observers, journal));
+        drop((observers, followers, journal));
     }
 }
 
@@ -213,28 +241,42 @@ impl Shared {
                 }
             }
         }
-        if state.closed && state.held.is_empty() {
-            state.end();
-        }
+        let followers = if state.is_over() { state.end() } else { Vec::new() };
         self.listeners.store(state.listeners(), Ordering::SeqCst);
+        drop(state);
+        drop(followers);
+    }
+
+    /// The number of the next event that subscribers get.
+    fn next(&self, state: &State) -> u64 {
+        state.held.front().map_or_else(|| self.seq.load(Ordering::SeqCst), |(event, _)| event.seq)
     }
 }
 
 impl State {
     /// Those who get the next event.
     fn listeners(&self) -> usize {
-        self.subscribers.len() + self.observers.len() + usize::from(self.journal.is_some())
+        let called = self.observers.len() + self.followers.len();
+        self.subscribers.len() + called + usize::from(self.journal.is_some())
+    }
+
+    /// Whether subscribers have got the last event.
+    fn is_over(&self) -> bool {
+        self.closed && self.held.is_empty()
     }
 
     fn deliver(&mut self, event: &Event) {
+        self.followers.iter_mut().for_each(|follower| follower(event));
         self.subscribers
             .retain(|(queue, from)| queue.upgrade().is_some_and(|queue| event.seq < *from || queue.push(event)));
     }
 
-    fn end(&mut self) {
+    /// Ends all subscriptions. The followers are returned, to be dropped without the lock.
+    fn end(&mut self) -> Vec<Observer> {
         for queue in self.subscribers.drain(..).filter_map(|(queue, _)| queue.upgrade()) {
             queue.close();
         }
+        std::mem::take(&mut self.followers)
     }
 }
 

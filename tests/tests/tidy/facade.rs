@@ -9,11 +9,12 @@ use crate::tree::{File, files};
 use crate::{bites, hold};
 
 /// The crates whose types the facade exports, by the name that code uses, and where their sources are.
-const CRATES: [(&str, &str); 10] = [
+const CRATES: [(&str, &str); 11] = [
     ("tidegate", "host/tidegate/src/"),
     ("flow", "host/flow/src/"),
     ("rules", "rules/src/"),
     ("turn", "host/turn/src/"),
+    ("chat", "host/chat/src/"),
     ("config", "host/config/src/"),
     ("sandbox", "host/sandbox/src/"),
     ("tools", "host/tools/src/"),
@@ -119,6 +120,9 @@ impl Surface {
                 }
             }
         }
+        // A crate that is exported as a module is exported with all that its root exports.
+        let modules: Vec<_> = surface.exports.iter().filter_map(|(_, name)| crate_of(name)).collect();
+        surface.exports.extend(renamed.keys().filter(|(own, _)| modules.contains(&own.as_str())).cloned());
         // A crate can export a type under another name, or that of a crate below it.
         let meant = |name: &Name| renamed.get(name).unwrap_or(name).clone();
         surface.exports = surface.exports.iter().map(meant).collect();
@@ -232,6 +236,10 @@ fn a_type_that_cannot_be_named_is_found() {
     let module = File::sample("host/turn/src/lib.rs", "mod flow; pub use flow::{Other, T};");
     let both = [lib("pub use turn::{T, Other};"), event_of(&place), event_of(&method), module];
     bites(&facade(&both).1, "turn::T shows flow::Other");
+    let turn = File::sample("host/turn/src/lib.rs", "pub use a::T;");
+    let whole = |exports| [lib(exports), event_of(&place), event_of(&method), event_of(&turn)];
+    bites(&facade(&whole("pub use turn;")).1, "turn::T shows flow::Other");
+    assert!(facade(&whole("pub use turn; pub use flow::Other;")).1.is_empty());
     let own = File::sample("host/tidegate/src/host.rs", "use flow::Place; pub struct Host { pub at: Place }");
     bites(
         &facade(&[lib("mod host; pub use host::Host;"), own, event_of(&place)]).1,

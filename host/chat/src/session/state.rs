@@ -67,6 +67,13 @@ impl SavedChat {
     pub fn next_seq(&self) -> u64 {
         self.next_seq
     }
+
+    /// The same state where the thread is at event `next_seq`: the events before it that are not in the state are of kinds that no primitive
+    /// uses.
+    #[must_use]
+    pub fn at(self, next_seq: u64) -> Self {
+        Self { next_seq, ..self }
+    }
 }
 
 fn questions<S: Serializer>(state: &ConfirmationsState, to: S) -> Result<S::Ok, S::Error> {

@@ -1,0 +1,220 @@
+//! What a session keeps for front ends that reconnect: its last events, and a chat that stands for all events before them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chat::{ChatSession, SavedChat};
+use flow::{Event, EventKind};
+use turn::{Hub, Subscription};
+
+/// How much a session keeps in memory for front ends that reconnect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Backlog {
+    /// The most events. Default: 1024.
+    pub events: usize,
+    /// The most bytes of their texts, and of what each event takes besides. Default: 1 MiB. A longer event is not kept.
+    pub bytes: usize,
+}
+
+impl Default for Backlog {
+    fn default() -> Self {
+        Self { events: 1024, bytes: 1 << 20 }
+    }
+}
+
+impl Backlog {
+    /// Sets the most events; with 0, who reconnects gets a snapshot whenever it has missed an event.
+    #[must_use]
+    pub fn events(self, events: usize) -> Self {
+        Self { events, ..self }
+    }
+
+    /// Sets the most bytes.
+    #[must_use]
+    pub fn bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+}
+
+/// The session keeps nothing for front ends that reconnect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the session keeps no events: open it with `SessionOptions::backlog`")]
+pub struct NoBacklog;
+
+/// A subscription from an event on.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Reconnection {
+    /// Replaces everything that the front end has learnt from events, where not all that it has missed are kept. `None`: all follow.
+    pub snapshot: Option<Snapshot>,
+    /// The missed events, or those after the snapshot, and then all that happens, with no gap and no repetition.
+    pub events: Subscription,
+}
+
+/// The state of a chat in the place of events.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// What a chat has learnt from all events until now, for [`ChatSession::restore`](chat::ChatSession::restore).
+    pub chat: SavedChat,
+    /// How many events the front end did not get, those of kinds that a chat does not show included.
+    pub omitted: u64,
+}
+
+/// The last events of a session and its chat. All access is under the lock of the session's [`Hub`].
+#[derive(Debug)]
+pub(crate) struct Recent(Mutex<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    limits: Backlog,
+    /// Each with its size.
+    events: VecDeque<(Event, usize)>,
+    /// The sum of the sizes.
+    bytes: usize,
+    /// The number of the first event that is kept, or else of the next.
+    first: u64,
+    chat: ChatSession,
+}
+
+impl Recent {
+    /// Follows the events of a session from its next on. `before`: what a chat knows of those before it.
+    pub(crate) fn follow(hub: &Hub, limits: Backlog, before: Option<SavedChat>) -> Arc<Self> {
+        let mut chat = ChatSession::default();
+        if let Some(before) = before {
+            let _changed = chat.restore(before);
+        }
+        let kept = Kept { limits, events: VecDeque::new(), bytes: 0, first: 0, chat };
+        let recent = Arc::new(Self(Mutex::new(kept)));
+        let follower = Arc::clone(&recent);
+        let first = hub.follow(move |event| follower.lock().take(event));
+        // Nothing is emitted before the session is open.
+        recent.lock().first = first;
+        recent
+    }
+
+    /// Subscribes to the events from `seq` on.
+    pub(crate) fn subscribe(&self, hub: &Hub, seq: u64) -> Reconnection {
+        let mut snapshot = None;
+        let events = hub.subscribe_after(|next| {
+            let kept = self.lock();
+            if (kept.first..=next).contains(&seq) {
+                return kept.from(seq);
+            }
+            snapshot = Some(Snapshot { chat: kept.chat.save().at(next), omitted: next.saturating_sub(seq) });
+            Vec::new()
+        });
+        Reconnection { snapshot, events }
+    }
+
+    /// The data are valid after every statement, so a panic elsewhere does not matter.
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn take(&mut self, event: &Event) {
+        let _changed = self.chat.process(event);
+        let size = size_of::<Event>() + text_of(&event.kind);
+        self.bytes += size;
+        self.events.push_back((event.clone(), size));
+        while self.events.len() > self.limits.events || self.bytes > self.limits.bytes {
+            let Some((event, size)) = self.events.pop_front() else { break };
+            self.bytes -= size;
+            self.first = event.seq + 1;
+        }
+    }
+
+    fn from(&self, seq: u64) -> Vec<Event> {
+        let start = self.events.partition_point(|(event, _)| event.seq < seq);
+        self.events.range(start..).map(|(event, _)| event.clone()).collect()
+    }
+}
+
+/// Bytes of the texts of an event, where they can be long. Messages are shared with the conversation.
+fn text_of(kind: &EventKind) -> usize {
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    match kind {
+        EventKind::CognitionOutDelta { text, .. }
+        | EventKind::CognitionReasoningDelta { text }
+        | EventKind::CognitionReasoning { text, .. }
+        | EventKind::CustomMessage { text, .. }
+        | EventKind::SteeringMessage { text, .. } => text.len(),
+        EventKind::CognitionOut { text, shown, rewrites, blocks, .. } => {
+            let rewrites: usize = rewrites.iter().map(|(_, text)| text.len()).sum();
+            // The blocks have the text a second time.
+            text.len() * (1 + usize::from(!blocks.is_empty())) + optional(shown) + rewrites
+        }
+        EventKind::ToolCallStart { arguments, .. } => arguments.len(),
+        EventKind::ToolConfirmationRequested { arguments, preview, .. } => {
+            arguments.len() * 2 + optional(&preview.diff)
+        }
+        EventKind::ToolCallResult { output, diff, .. } => output.len() + optional(diff),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::RunPosition;
+    use turn::SystemClock;
+    use turn::ports::EventSink as _;
+
+    use super::*;
+
+    fn say(hub: &Hub, texts: &[&str]) {
+        for text in texts {
+            hub.emit(EventKind::CognitionOutDelta { text: (*text).to_owned(), index: 0 });
+        }
+    }
+
+    fn texts(events: &mut Subscription) -> String {
+        std::iter::from_fn(|| events.try_next())
+            .map(|event| match event.kind {
+                EventKind::CognitionOutDelta { text, .. } => text,
+                other => other.name().to_owned(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn missed_events_follow_while_they_are_kept_and_a_snapshot_after_that() {
+        let hub = Hub::new(Arc::new(SystemClock));
+        hub.set_place(RunPosition { turn: 1, step: 1, attempt: 1 });
+        let recent = Recent::follow(&hub, Backlog::default().events(3), None);
+        say(&hub, &["a", "b", "c", "d", "e"]);
+        for (seq, kept) in [(2, "cde"), (3, "de"), (4, "e"), (5, "")] {
+            let mut again = recent.subscribe(&hub, seq);
+            assert_eq!((again.snapshot.is_none(), texts(&mut again.events)), (true, kept.to_owned()), "{seq}");
+        }
+        // Not kept any more, or from another process.
+        for (seq, omitted) in [(0, 5), (1, 4), (6, 0)] {
+            let snapshot = recent.subscribe(&hub, seq).snapshot;
+            let snapshot = snapshot.unwrap_or_else(|| panic!("no snapshot from {seq}"));
+            assert_eq!((snapshot.omitted, snapshot.chat.next_seq()), (omitted, 5), "{seq}");
+            let mut chat = ChatSession::default();
+            let _changed = chat.restore(snapshot.chat);
+            assert_eq!(chat.snapshot().streaming.text().to_string(), "abcde");
+        }
+        let mut again = recent.subscribe(&hub, 0);
+        say(&hub, &["f"]);
+        assert_eq!(texts(&mut again.events), "f");
+        hub.close();
+        assert_eq!(texts(&mut recent.subscribe(&hub, 4).events), "ef", "also after the end");
+    }
+
+    #[test]
+    fn the_bytes_of_the_backlog_are_limited_and_a_longer_event_is_not_kept() {
+        let hub = Hub::new(Arc::new(SystemClock));
+        let recent = Recent::follow(&hub, Backlog::default().bytes(20 * size_of::<Event>()), None);
+        say(&hub, &["a"; 100]);
+        let kept = recent.lock();
+        assert!((10..=20).contains(&kept.events.len()) && kept.bytes <= kept.limits.bytes, "{}", kept.events.len());
+        drop(kept);
+        say(&hub, &["long".repeat(100_000).as_str()]);
+        let kept = recent.lock();
+        assert_eq!((kept.events.len(), kept.bytes, kept.first), (0, 0, 101));
+    }
+}
