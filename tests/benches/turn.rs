@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use flow::{
-    Confirmation, Delta, Message, ModelError, Permission, Preview, Prompt, SessionId, ToolCall, ToolOutput, ToolSpec,
+    Answer, Delta, Message, ModelError, Permission, Preview, Prompt, SessionId, ToolCall, ToolOutput, ToolSpec,
     TurnStatus,
 };
 use providers::{AnswerDecoder, Wire};
@@ -222,8 +222,8 @@ impl PreparedCall for Nothing {
 }
 
 impl Confirm for Nothing {
-    fn confirm<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Confirmation> {
-        Box::pin(async { Confirmation::Approved })
+    fn confirm<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::Approve })
     }
 }
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tempfile::TempDir;
 use tidegate::{
-    BoxFuture, CallId, Confirm, Confirmation, Delta, Event, EventKind, Health, Host, HostError, Model, ModelError,
+    Answer, BoxFuture, CallId, Confirm, Delta, Event, EventKind, Health, Host, HostError, Model, ModelError,
     ModelStream, Operator, Part, Permission, PreparedCall, Preview, Progress, Prompt, Question, Session,
     SessionOptions, SourceFile, StopReason, StreamKind, ToolCall, ToolOutcome, ToolOutput, ToolSpec, Tools, TurnStatus,
 };
@@ -48,7 +48,7 @@ async fn open(toml: &str) -> Result<Host, HostError> {
 /// Calls a tool in each of its first answers, with these arguments, and then says that it is done.
 struct Calls(Mutex<VecDeque<(&'static str, String)>>);
 
-struct Answer(VecDeque<Delta>);
+struct Streamed(VecDeque<Delta>);
 
 impl Model for Calls {
     fn provider(&self) -> &str {
@@ -73,21 +73,21 @@ impl Model for Calls {
             Delta::BlockEnd { block: 0 },
             Delta::Stop { reason },
         ];
-        Box::pin(async move { Ok(Box::new(Answer(deltas.into())) as Box<dyn ModelStream>) })
+        Box::pin(async move { Ok(Box::new(Streamed(deltas.into())) as Box<dyn ModelStream>) })
     }
 }
 
-impl ModelStream for Answer {
+impl ModelStream for Streamed {
     fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>> {
         Poll::Ready(self.0.pop_front().map(Ok))
     }
 }
 
 /// Answers every question the same way, and keeps the questions.
-struct Person(Confirmation, Mutex<Vec<Question>>);
+struct Person(Answer, Mutex<Vec<Question>>);
 
 impl Person {
-    fn who(answer: Confirmation) -> Arc<Self> {
+    fn who(answer: Answer) -> Arc<Self> {
         Arc::new(Self(answer, Mutex::default()))
     }
 
@@ -97,7 +97,7 @@ impl Person {
 }
 
 impl Confirm for Person {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         self.1.lock().unwrap().push(question.clone());
         Box::pin(std::future::ready(self.0.clone()))
     }
@@ -141,7 +141,7 @@ fn outcomes(events: &[Event]) -> Vec<&ToolOutcome> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_is_asked_and_what_was_shown_is_what_runs() {
-    let person = Person::who(Confirmation::Approved);
+    let person = Person::who(Answer::Approve);
     let (session, _folder) = session("", vec![script("!progress half\n!replace done")], &person).await;
     let (events, results) = turn(&session).await;
     assert_eq!(results, ["done"]);
@@ -161,7 +161,7 @@ async fn a_person_is_asked_and_what_was_shown_is_what_runs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denial_a_permission_and_the_absence_of_a_person_decide() {
-    let no = Confirmation::Denied { reason: "not today".to_owned() };
+    let no = Answer::Deny { reason: "not today".to_owned() };
     let (asking, person) = ("", Person::who(no));
     let (opened, _folder) = session(asking, vec![script("!state-must-set k v")], &person).await;
     let (events, results) = turn(&opened).await;
@@ -173,7 +173,7 @@ async fn a_denial_a_permission_and_the_absence_of_a_person_decide() {
         ("[tools.permission]\nrun = \"ask\"\n\"*\" = \"allow\"\n", "done", 1),
         ("[tools.permission]\nrun = \"deny\"\n", "`run` is denied here by the permission `run`", 0),
     ] {
-        let person = Person::who(Confirmation::Approved);
+        let person = Person::who(Answer::Approve);
         let (session, _folder) = session(toml, vec![script("!replace done")], &person).await;
         let (_, results) = turn(&session).await;
         assert!(results[0].contains(expected), "{toml}: {results:?}");
@@ -184,7 +184,7 @@ async fn a_denial_a_permission_and_the_absence_of_a_person_decide() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn arguments_that_violate_the_schema_reach_neither_the_person_nor_the_plugin() {
-    let person = Person::who(Confirmation::Approved);
+    let person = Person::who(Answer::Approve);
     let wrong = vec![
         ("run", "{\"script\": 3}".to_owned()),
         ("run", "{}".to_owned()),
@@ -202,7 +202,7 @@ async fn arguments_that_violate_the_schema_reach_neither_the_person_nor_the_plug
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failure_is_the_result_of_the_call_and_the_turn_continues_also_where_the_plugin_is_required() {
-    let person = Person::who(Confirmation::Approved);
+    let person = Person::who(Answer::Approve);
     let calls = vec![script("!state-must-set k v\n!panic on purpose"), script("!reject no"), script("!state-get k")];
     let (session, _folder) = session("required = true\n[tools.permission]\nrun = \"allow\"\n", calls, &person).await;
     let (events, results) = turn(&session).await;
@@ -221,7 +221,7 @@ async fn a_failure_is_the_result_of_the_call_and_the_turn_continues_also_where_t
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelling_stops_a_call_and_undoes_its_writes() {
-    let person = Person::who(Confirmation::Approved);
+    let person = Person::who(Answer::Approve);
     let calls = vec![script("!state-must-set k v\n!progress started\n!loop"), script("!state-get k")];
     let (session, _folder) = session("[tools.permission]\nrun = \"allow\"\n", calls, &person).await;
     let mut running = session.prompt("go");
@@ -352,7 +352,7 @@ async fn a_recorded_model_keeps_lists_and_misuses_the_notes_of_a_plugin() {
         folder.display().to_string()
     );
     let host = open(&toml).await.unwrap();
-    let person = Person::who(Confirmation::Approved);
+    let person = Person::who(Answer::Approve);
     let workspace = tempfile::tempdir().unwrap();
     let options = SessionOptions::new(workspace.path()).confirm(Arc::clone(&person) as Arc<dyn Confirm>);
     let session = host.session(options).await.unwrap();

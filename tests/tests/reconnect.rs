@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 use tidegate::chat::{ChatSession, SavedChat};
 use tidegate::{
-    Backlog, BoxFuture, Confirm, Confirmation, Event, Host, Model, NoBacklog, Operator, Question, Session, SessionId,
+    Answer, Backlog, BoxFuture, Confirm, Event, Host, Model, NoBacklog, Operator, Question, Session, SessionId,
     SessionOptions, Subscription, TurnStatus,
 };
 use tidegate_kit::{Random, Script, ScriptedModel, calls, live, text};
@@ -17,10 +17,10 @@ use tidegate_kit::{Random, Script, ScriptedModel, calls, live, text};
 struct Careful;
 
 impl Confirm for Careful {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         let answer = match question.call.name.as_str() {
-            "shell" => Confirmation::Denied { reason: "not now".into() },
-            _ => Confirmation::Approved,
+            "shell" => Answer::Deny { reason: "not now".into() },
+            _ => Answer::Approve,
         };
         Box::pin(async move { answer })
     }

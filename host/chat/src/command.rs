@@ -60,18 +60,31 @@ pub enum Answer {
     /// The call runs with the arguments that were shown.
     Approve,
     /// The call runs with these arguments instead; the host checks them first.
-    ApproveEdited {
+    Edit {
         /// The arguments as JSON.
         arguments: Str,
     },
-    /// The call runs, and calls like it need no answer for the rest of the session.
-    ApproveAlways,
+    /// The call runs, and later calls that [`Question::always`](crate::Question::always) covers need no answer in this session.
+    Always,
     /// The call does not run.
     Deny {
         /// The user's reason, for the model.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<Str>,
     },
+}
+
+impl From<Answer> for flow::Answer {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Approve => Self::Approve,
+            Answer::Edit { arguments } => Self::Edit { arguments: arguments.to_string() },
+            Answer::Always => Self::Always,
+            Answer::Deny { reason } => {
+                Self::Deny { reason: reason.map(|reason| reason.to_string()).unwrap_or_default() }
+            }
+        }
+    }
 }
 
 impl Answer {

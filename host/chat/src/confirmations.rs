@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use flow::{CallId, Event, EventKind, RunPosition};
+use flow::{Event, EventKind, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Answer, Command};
@@ -171,14 +171,25 @@ impl ToolConfirmations {
 
     fn take(&mut self, child: Option<&ChildThread>, event: &Event) -> Changed {
         match &event.kind {
-            EventKind::ToolConfirmationRequested { call, tool, arguments, reason, preview } => {
-                let id = question_id(child, event.place, call);
+            EventKind::ToolConfirmationRequested {
+                question,
+                call,
+                tool,
+                arguments,
+                reason,
+                preview,
+                always,
+                timeout_ms,
+            } => {
+                let id = question_id(child, question);
                 self.ask(Question {
                     id,
                     call: call.as_str().into(),
                     tool: tool.into(),
                     arguments: arguments.into(),
                     reason: reason.into(),
+                    always: always.as_ref().map(Into::into),
+                    expires_ms: timeout_ms.map(|ms| event.at_ms.saturating_add(ms)),
                     preview: PreviewState::of(preview),
                     turn: event.place.turn,
                     step: event.place.step,
@@ -190,12 +201,15 @@ impl ToolConfirmations {
                 });
                 Changed::Yes
             }
-            // A call that runs or is over has its answer, also where the event about that was lost.
-            EventKind::ToolConfirmationResolved { call, .. }
-            | EventKind::ToolCallStart { call, .. }
-            | EventKind::ToolCallResult { call, .. } => {
-                let id = question_id(child, event.place, call);
+            EventKind::ToolConfirmationResolved { question, .. } => {
+                let id = question_id(child, question);
                 self.remove(|question| question.id == id)
+            }
+            // A call that runs or is over has its answer, also where the event about that was lost. Ids of calls are unique within an
+            // answer, and the calls of one answer at a time are asked about.
+            EventKind::ToolCallStart { call, .. } | EventKind::ToolCallResult { call, .. } => {
+                let child = child.map(|child| &child.id);
+                self.remove(|one| *one.call == *call.as_str() && one.child.as_ref().map(|one| &one.id) == child)
             }
             // What a child asks is asked in a turn of the session: that turn ends it too. The turn of a child ends nothing else.
             EventKind::TurnStart
@@ -242,8 +256,8 @@ impl ToolConfirmations {
     }
 }
 
-/// Events name calls, whose ids are unique only within one answer.
-fn question_id(child: Option<&ChildThread>, place: RunPosition, call: &CallId) -> QuestionId {
-    let own = format!("{}.{}/{call}", place.turn, place.step);
-    QuestionId::new(child.map_or(own.clone(), |child| format!("{}/{own}", child.id)))
+/// The id by which the session of the front end knows a question.
+fn question_id(child: Option<&ChildThread>, own: &flow::QuestionId) -> QuestionId {
+    let id = child.map_or_else(|| own.clone(), |child| own.of_child(&SessionId::new(&*child.id)));
+    QuestionId::new(id.as_str().to_owned())
 }

@@ -7,7 +7,8 @@ use crate::command::{Answer, Command};
 use crate::message::ChildThread;
 use crate::text::Str;
 
-/// Names a question, also where several are open: the place of the call in the run, and its id.
+/// Names a question, as the session does that answers it: [`flow::QuestionId`]. The id of a child's question begins with the
+/// child's thread, which is how the session of its parent names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct QuestionId(Str);
@@ -20,6 +21,12 @@ impl QuestionId {
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<&QuestionId> for flow::QuestionId {
+    fn from(id: &QuestionId) -> Self {
+        Self::new(id.as_str())
     }
 }
 
@@ -37,6 +44,12 @@ pub struct Question {
     pub arguments: Str,
     /// Which setting asks.
     pub reason: Str,
+    /// What the answer `always` would allow; absent where each such call is asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<Str>,
+    /// When the question is answered by itself, in milliseconds since 1970-01-01 UTC; absent where it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_ms: Option<u64>,
     /// What the person is shown of the call. The strings are exact: a front end escapes what its surface would hide or act on.
     pub preview: PreviewState,
     /// The turn, from 1.

@@ -20,11 +20,25 @@ use tidegate_chat::{
 fn requested(call: &str) -> EventKind {
     let preview = Preview { notes: vec![format!("about {call}")], ..Preview::default() };
     let (tool, reason) = ("shell".to_owned(), "shell is set to ask".to_owned());
-    EventKind::ToolConfirmationRequested { call: CallId::new(call), tool, arguments: "{}".into(), reason, preview }
+    EventKind::ToolConfirmationRequested {
+        question: flow::QuestionId::new(format!("question-{call}")),
+        call: CallId::new(call),
+        tool,
+        arguments: "{}".into(),
+        reason,
+        preview,
+        always: None,
+        timeout_ms: None,
+    }
 }
 
 fn resolved(call: &str) -> EventKind {
-    EventKind::ToolConfirmationResolved { call: CallId::new(call), decision: Confirmation::Approved }
+    decided(call, Confirmation::Approved)
+}
+
+fn decided(call: &str, decision: Confirmation) -> EventKind {
+    let question = flow::QuestionId::new(format!("question-{call}"));
+    EventKind::ToolConfirmationResolved { question, call: CallId::new(call), decision, by: "Ada".into() }
 }
 
 fn started(call: &str) -> EventKind {
@@ -112,11 +126,11 @@ fn the_reason_of_a_denial_is_in_the_answer() {
 fn edited_arguments_and_always_are_in_the_answer() {
     let mut chat = ChatSession::default();
     let _changed = feed(&mut chat, [requested("a"), requested("b")]);
-    chat.respond(&id(&chat, "a"), Answer::ApproveEdited { arguments: "{\"path\":\"b\"}".into() }).unwrap();
-    chat.respond(&id(&chat, "b"), Answer::ApproveAlways).unwrap();
+    chat.respond(&id(&chat, "a"), Answer::Edit { arguments: "{\"path\":\"b\"}".into() }).unwrap();
+    chat.respond(&id(&chat, "b"), Answer::Always).unwrap();
     let commands = commands(&mut chat);
     assert_eq!(commands[0]["answer"]["arguments"], "{\"path\":\"b\"}");
-    assert_eq!(commands[1]["answer"]["decision"], "approve_always");
+    assert_eq!(commands[1]["answer"]["decision"], "always");
 }
 
 #[test]
@@ -289,8 +303,7 @@ fn no_question_waits_for_another() {
     chat.respond(&id(&chat, "b"), Answer::deny("no")).unwrap();
     assert_eq!(pending(&chat), ["a", "c"]);
     // The time of one is over: the session answers it.
-    let denied = Confirmation::Denied { reason: "nobody answered".into() };
-    let _changed = feed(&mut chat, [EventKind::ToolConfirmationResolved { call: CallId::new("a"), decision: denied }]);
+    let _changed = feed(&mut chat, [decided("a", Confirmation::TimedOut { approved: false })]);
     assert_eq!(pending(&chat), ["c"]);
     chat.respond(&id(&chat, "c"), Answer::Approve).unwrap();
     let _changed = feed(&mut chat, [resolved("b"), resolved("c")]);

@@ -1,23 +1,27 @@
 //! Asks at the terminal whether a tool is allowed to run, and whether a limit may be exceeded. Without a terminal no question is asked: a tool
 //! does not run, with the reason, and a limit waits for a decision from elsewhere.
 
+mod edit;
 mod page;
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use tidegate::{
-    BoxFuture, Confirm, Confirmation, EventKind, LimitDecision, LimitDecisionError, LimitRequest, Nobody, Question,
-    Session, Subscription,
+    Answer, BoxFuture, Confirm, EventKind, LimitDecision, LimitDecisionError, LimitRequest, Nobody, Question, Session,
+    Subscription,
 };
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Mutex, oneshot, watch};
 
 use crate::screen::{self, terminal};
 use crate::style;
 
 /// How long a question waits for the call to be printed: what comes before it is printed by another task.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long the next question waits for the session to take an answer, which can answer that question, too.
+const TAKING: Duration = Duration::from_millis(50);
 
 /// Rows of the terminal that a page leaves free: the line of its prompt, and what is typed there.
 const RESERVED_ROWS: usize = 2;
@@ -30,7 +34,11 @@ pub(crate) struct Terminal {
 }
 
 impl Confirm for Terminal {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+    fn name(&self) -> &str {
+        if terminal::is_interactive() { "the terminal" } else { Nobody.name() }
+    }
+
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         if !terminal::is_interactive() {
             return Nobody.confirm(question);
         }
@@ -39,13 +47,7 @@ impl Confirm for Terminal {
             // Where printing has ended or is late, the question is asked all the same.
             let shown = printed.wait_for(|ids| ids.contains(question.call.id.as_str()));
             let _late = tokio::time::timeout(PATIENCE, shown).await.is_err();
-            match ask(question).await {
-                Some(answer) if answer == "y" || answer == "yes" => Confirmation::Approved,
-                Some(answer) if !matches!(answer.as_str(), "" | "n" | "no") => {
-                    Confirmation::Denied { reason: format!("not run: the user denied this call: {answer}") }
-                }
-                _ => Confirmation::Denied { reason: "not run: the user denied this call".into() },
-            }
+            ask(question).await.unwrap_or(Answer::Deny { reason: String::new() })
         })
     }
 }
@@ -94,7 +96,7 @@ fn decision(request: &LimitRequest) -> Option<LimitDecision> {
 
 /// Asks about a limit. `None`: there is no answer, which is a no.
 fn put_limit(request: &LimitRequest) -> Option<String> {
-    let _asking = ASKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _asking = ASKING.blocking_lock();
     terminal::forget_input();
     let question = format!("Raise the limit `{}` to {}?", request.limit, request.limit.amount(request.proposed));
     screen::prompt(format_args!(
@@ -104,22 +106,27 @@ fn put_limit(request: &LimitRequest) -> Option<String> {
     terminal::read_line()
 }
 
-/// One question at a time has the terminal.
-static ASKING: Mutex<()> = Mutex::new(());
+/// One question at a time has the terminal, in the order in which they are asked.
+static ASKING: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
 
 /// Reading a line cannot be cancelled. It waits on a thread of its own, which the program does not wait for at its end.
-async fn ask(question: &Question) -> Option<String> {
+async fn ask(question: &Question) -> Option<Answer> {
     let (answer, asked) = oneshot::channel();
     let question = question.clone();
+    // A question that is answered elsewhere while it waits for the terminal is not shown.
+    let asking = Arc::clone(&ASKING).lock_owned().await;
     // An answer after a cancel is ignored.
-    let reader = std::thread::Builder::new().spawn(move || drop(answer.send(put(&question))));
+    let reader = std::thread::Builder::new().spawn(move || {
+        drop(answer.send(put(&question)));
+        std::thread::sleep(TAKING);
+        drop(asking);
+    });
     // Nobody could be asked, or the reader is gone: that is a no.
     if reader.is_err() { None } else { asked.await.ok().flatten() }
 }
 
 /// Shows the question, page by page where it is long, and reads the answer. `None`: there is none, which is a no.
-fn put(question: &Question) -> Option<String> {
-    let _asking = ASKING.lock().unwrap_or_else(PoisonError::into_inner);
+fn put(question: &Question) -> Option<Answer> {
     let (columns, rows) = terminal::size();
     let lines = page::lines(question, columns);
     let page = rows.saturating_sub(RESERVED_ROWS).max(1);
@@ -130,15 +137,34 @@ fn put(question: &Question) -> Option<String> {
             screen::prompt(format_args!("-- {shown} of {} lines; Enter: more, n: do not run it -- ", lines.len()));
             match terminal::read_line()?.as_str() {
                 "" => {}
-                other => return Some(no(other)),
+                other => return Some(denied(no(other))),
             }
         }
         lines_of_page.iter().for_each(screen::note);
         shown += lines_of_page.len();
     }
-    terminal::forget_input();
-    screen::prompt(format_args!("{} [y: yes, n: no, or the reason for no] ", style::err(style::STRONG, "Run it?")));
-    terminal::read_line()
+    let always = if question.always.is_some() { "a: always, " } else { "" };
+    loop {
+        terminal::forget_input();
+        let keys = format!("[y: yes, {always}e: edit, n: no, or the reason for no]");
+        screen::prompt(format_args!("{} {keys} ", style::err(style::STRONG, "Run it?")));
+        let typed = terminal::read_line()?;
+        match typed.as_str() {
+            "y" | "yes" => return Some(Answer::Approve),
+            "a" | "always" if question.always.is_some() => return Some(Answer::Always),
+            "e" | "edit" => match edit::edited(&question.call.arguments) {
+                Ok(Some(arguments)) => return Some(Answer::Edit { arguments }),
+                Ok(None) => screen::note("nothing was changed"),
+                Err(error) => screen::note(error),
+            },
+            _ => return Some(denied(typed)),
+        }
+    }
+}
+
+fn denied(typed: String) -> Answer {
+    let is_plain = matches!(typed.as_str(), "" | "n" | "no" | "a" | "always" | "e" | "edit");
+    Answer::Deny { reason: if is_plain { String::new() } else { typed } }
 }
 
 /// An answer that was given before the whole call was shown cannot be a yes.

@@ -180,3 +180,41 @@ fn a_reason_reaches_the_model() {
     assert!(!place.path("made").exists());
     assert!(printed.contains("the user denied this call: use the other tool"), "{printed}");
 }
+
+/// The answers of a model that calls `shell` with each of these commands in one message.
+fn asks_about(commands: &[&str]) -> Place {
+    let place = asks(commands[0]);
+    let all: Vec<String> = commands.iter().map(|command| json!({ "command": command }).to_string()).collect();
+    let calls: Vec<Say<'_>> = all.iter().map(|arguments| Say::Call("shell", arguments)).collect();
+    place.write("answers.jsonl", &recording(&[&calls, &[Say::Text("Done.")]]));
+    place
+}
+
+#[test]
+fn a_person_can_allow_a_command_for_the_rest_of_the_session() {
+    let place = asks_about(&["echo x >> made", "echo x >> made", "echo y >> made"]);
+    let mut asked = Vec::new();
+    let printed = place.at_terminal(&["run", "go"], &mut |question| {
+        asked.push(plain(question));
+        if asked.len() == 1 { "a\n" } else { "n\n" }
+    });
+    assert_eq!(std::fs::read_to_string(place.path("made")).unwrap(), "x\nx\n", "{printed}");
+    assert_eq!(asked.len(), 2, "{printed}");
+    assert!(asked[0].contains("always: allows `shell(echo x >> made)` for the rest"), "{}", asked[0]);
+    assert!(asked[1].contains("echo y >> made"), "questions come in the order of the calls: {}", asked[1]);
+}
+
+#[test]
+fn a_person_can_edit_the_arguments_and_what_they_write_is_checked() {
+    let place = asks("touch made");
+    // The first edit is no JSON, and is refused; the second is what runs.
+    place.write("editor", "test -e tried && sed -i s/made/edited/ \"$1\" || { touch tried; echo '{' > \"$1\"; }\n");
+    let mut asked = Vec::new();
+    let printed = place.at_terminal(&["run", "go"], &mut |question| {
+        asked.push(plain(question));
+        "e\n"
+    });
+    assert!(place.path("edited").exists() && !place.path("made").exists(), "{printed}");
+    assert_eq!(asked.len(), 2, "{printed}");
+    assert!(asked[1].contains("your last answer was refused"), "{}", asked[1]);
+}

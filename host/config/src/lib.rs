@@ -69,6 +69,7 @@ pub use schema::{agent_schema, error_schema, event_schema, manifest_schema, oper
 pub use state::{StatePlace, StateSettings};
 pub use switch::{SwitchError, Switched, switch_plugin};
 pub use transcript::TranscriptSettings;
+pub use typed::OnTimeout;
 
 /// The name of the operator's file in a workspace.
 pub const OPERATOR_FILE: &str = "tidegate.toml";

@@ -16,7 +16,7 @@ use crate::typed::{
     self, CompactionFile, LimitsFile, LimitsRequest, OnFailureWord, OperatorFile, PluginFile, PriorityFile,
     ProviderFile,
 };
-use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Location, PermissionRule, SourceFile};
+use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Location, OnTimeout, PermissionRule, SourceFile};
 
 /// All that an operator decides. `Operator::default()` is what holds without a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,6 +125,10 @@ pub struct ToolSettings {
     pub shell_timeout: Duration,
     /// Bytes of a command's output that are kept.
     pub shell_output_bytes: usize,
+    /// How long a question about a call waits; `None`: without a limit.
+    pub question_timeout: Option<Duration>,
+    /// What becomes of a call whose question is not answered in time.
+    pub on_question_timeout: OnTimeout,
 }
 
 /// What one plugin may take.
@@ -188,7 +192,7 @@ impl Default for Operator {
             disabled: Vec::new(),
             rules: typed.rules.settings,
             rule_folders: RuleFolders::default(),
-            tools: ToolSettings::of(&typed.tools.shell, Vec::new()),
+            tools: ToolSettings::of(&typed.tools, Vec::new()),
             limits: PluginLimits::of(&typed.limits),
             state: StateSettings::of(&typed.state, Path::new("")),
             transcript: TranscriptSettings::of(&typed.transcript, Path::new("")),
@@ -235,7 +239,7 @@ impl Operator {
             disabled: entries(off),
             rules: typed.rules.settings,
             rule_folders,
-            tools: ToolSettings::of(&typed.tools.shell, permissions),
+            tools: ToolSettings::of(&typed.tools, permissions),
             limits: PluginLimits::of(&typed.limits),
             state: StateSettings::of(&typed.state, folder),
             transcript: TranscriptSettings::of(&typed.transcript, folder),
@@ -435,11 +439,14 @@ impl Provider {
 }
 
 impl ToolSettings {
-    fn of(shell: &typed::ShellFile, permissions: Vec<PermissionRule>) -> Self {
+    fn of(typed: &typed::ToolsFile, permissions: Vec<PermissionRule>) -> Self {
+        let typed::ToolsFile { shell, question, .. } = typed;
         Self {
             permissions,
             shell_timeout: Duration::from_millis(shell.timeout_ms),
             shell_output_bytes: usize::try_from(shell.output_kib * 1024).unwrap_or(usize::MAX),
+            question_timeout: question.timeout_ms.map(Duration::from_millis),
+            on_question_timeout: question.on_timeout,
         }
     }
 }

@@ -9,7 +9,9 @@ use flow::{
     Condition, ContextMatch, KeySource, PermissionMode, Power, ProviderKind, SettingValue, SourceFile, StateTest,
     StateValue, TagPattern,
 };
-use tidegate_config::{LimitRequests, MAX_PROMPT_BYTES, Manifest, Operator, PermissionRule, PluginLimits, StatePlace};
+use tidegate_config::{
+    LimitRequests, MAX_PROMPT_BYTES, Manifest, OnTimeout, Operator, PermissionRule, PluginLimits, StatePlace,
+};
 
 fn full() -> Operator {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/config/operator/valid/full.toml");
@@ -53,6 +55,8 @@ fn every_value_arrives() {
     assert_eq!(paths, [Path::new("folder/../team/rules"), Path::new("folder/.cursor/rules")]);
     assert_eq!(folders.more[1].typed, ".cursor/rules");
     assert_eq!(operator.tools.shell_output_bytes, 8192);
+    assert_eq!(operator.tools.question_timeout, Some(Duration::from_secs(60)));
+    assert_eq!(operator.tools.on_question_timeout, OnTimeout::Allow);
     assert_eq!(operator.tools.permissions.len(), 5);
     assert_eq!(operator.state.place, StatePlace::Disk(Some("folder/state".into())));
     assert_eq!(operator.state.session_ttl, Duration::from_secs(48 * 60 * 60));

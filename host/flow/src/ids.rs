@@ -1,4 +1,4 @@
-//! Names of things: sessions, plugins, tool calls.
+//! Names of things: sessions, plugins, tool calls, questions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -43,6 +43,41 @@ impl CallId {
 }
 
 impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Names a question about a tool call: `question-1` for the first of a session. For the session's parent, a question of a child has
+/// the child's session before it: `<session>/question-1`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct QuestionId(Arc<str>);
+
+impl QuestionId {
+    /// Wraps `id` as it is.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The id of a question of this session, as the session's parent has it.
+    ///
+    /// ```
+    /// use tidegate_flow::{QuestionId, SessionId};
+    /// let own = QuestionId::new("question-1");
+    /// assert_eq!(own.of_child(&SessionId::new("7f")).as_str(), "7f/question-1");
+    /// ```
+    #[must_use]
+    pub fn of_child(&self, child: &SessionId) -> Self {
+        Self::new(format!("{child}/{self}"))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for QuestionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

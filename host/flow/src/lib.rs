@@ -7,6 +7,7 @@
 
 mod catalogue;
 mod condition;
+mod confirmation;
 mod declared;
 mod delta;
 mod diagnostic;
@@ -34,6 +35,7 @@ mod words;
 
 pub use catalogue::{Aggregate, EventCatalogue, EventTraits, EventType};
 pub use condition::{Condition, ContextMatch, InvalidTurnRange, StateTest, StateValue, TurnRange};
+pub use confirmation::{Answer, Confirmation};
 pub use delta::{BlockId, Delta, StopReason, Usage};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Label, Location, Severity, SourceFile, Subject};
 pub use error::{ErrorFacts, ErrorMetadata, ModelError};
@@ -46,7 +48,7 @@ pub use extension::{
     NoAnswer, OutputAnswer, OutputMode, Registration, TagAnswer, TagPlace, TextAnswer, TextOptions, TextPlace,
     TextStream, TextUnit,
 };
-pub use ids::{CallId, InvalidPluginId, PluginId, SessionId};
+pub use ids::{CallId, InvalidPluginId, PluginId, QuestionId, SessionId};
 pub use limit::{Charged, LimitDecision, LimitRequest, Limits, Price, Spend};
 pub use message::{Message, Origin, Part, Role};
 pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};
@@ -58,7 +60,7 @@ pub use rule_origin::{RuleLayer, RuleOrigin};
 pub use segment::{Segment, Tag};
 pub use stream::StreamKind;
 pub use tag_pattern::{InvalidTagPattern, TagPattern};
-pub use tool::{Confirmation, Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
+pub use tool::{Permission, ToolCall, ToolOutput, ToolResult, ToolSpec};
 pub use verdict::{Evidence, RuleMatch, RuleRecord};
 pub use words::{
     Action, BreakerScope, BreakerState, ErrorClass, FailureKind, KeySource, Limit, NotAVariable, PermissionMode,

@@ -62,15 +62,3 @@ pub enum Permission {
         reason: String,
     },
 }
-
-/// The answer to a [`Permission::Ask`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Confirmation {
-    /// The call runs with the arguments that were shown.
-    Approved,
-    /// Do not; the reason goes to the model.
-    Denied {
-        /// Whose decision and why.
-        reason: String,
-    },
-}

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    CallbackKind, CallbackOutcome, Confirmation, Delta, EventKind, Message, ModelError, Prompt, SessionId, StopReason,
+    Answer, CallbackKind, CallbackOutcome, Delta, EventKind, Message, ModelError, Prompt, SessionId, StopReason,
     StreamKind, ToolCall, ToolSpec, TurnStatus,
 };
 use serde::Deserialize;
@@ -126,7 +126,7 @@ impl Tools for NoTools {
 }
 
 impl Confirm for NoTools {
-    fn confirm<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Confirmation> {
+    fn confirm<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Answer> {
         unreachable!("no tool is offered")
     }
 }

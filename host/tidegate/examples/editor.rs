@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tidegate::{
-    BoxFuture, Confirm, Confirmation, DiskFiles, EventKind, FileStatus, Files, Host, Operator, Permission,
-    PreparedCall, Preview, Progress, Question, SessionOptions, ToolCall, ToolOutput, ToolSpec, Tools,
+    BoxFuture, Confirm, DiskFiles, EventKind, FileStatus, Files, Host, Operator, Permission, PreparedCall, Preview,
+    Progress, Question, SessionOptions, ToolCall, ToolOutput, ToolSpec, Tools,
 };
 
 use support::{Answer, Prepared};
@@ -102,14 +102,14 @@ impl PreparedCall for List {
 struct Dialog(Mutex<Box<dyn Write + Send>>);
 
 impl Confirm for Dialog {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, tidegate::Answer> {
         Box::pin(async move {
             let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let diff = question.preview.diff.as_deref().unwrap_or("(no diff)");
             // A dialog that cannot be shown is not an agreement.
             match write!(out, "? {} in session {}:\n{diff}", question.call.name, question.session) {
-                Ok(()) if diff.contains("main.rs") => Confirmation::Approved,
-                _ => Confirmation::Denied { reason: "the user denied the change".to_owned() },
+                Ok(()) if diff.contains("main.rs") => tidegate::Answer::Approve,
+                _ => tidegate::Answer::Deny { reason: "I did not expect this change".to_owned() },
             }
         })
     }

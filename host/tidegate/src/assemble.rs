@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{Operator, Provider};
+use config::{OnTimeout, Operator, Provider};
 use flow::{BlockOrigin, CallbackKind, KeySource, Power, ProviderKind, RetryTable, SystemBlock, ToolSpec};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret, Wire};
 use sandbox::{ComponentSource, PluginSource};
@@ -185,10 +185,22 @@ pub(crate) fn turn(
         compaction: None,
         price: None,
         live: true,
+        questions: questions(operator),
         workspace: workspace.display().to_string(),
         // By the options of the session.
         agent: config::agents::MAIN.to_owned(),
     }
+}
+
+/// How long questions about tool calls wait.
+fn questions(operator: &Operator) -> turn::QuestionSettings {
+    let mut settings = turn::QuestionSettings::default();
+    settings.timeout = operator.tools.question_timeout;
+    settings.approve_on_timeout = match operator.tools.on_question_timeout {
+        OnTimeout::Allow => true,
+        OnTimeout::Deny => false,
+    };
+    settings
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The default handler of questions, when a tool's permission is `ask` and the embedder has set none.
 
-use flow::Confirmation;
+use flow::Answer;
 use turn::ports::{BoxFuture, Confirm, Question};
 
 /// No user is available: every question is denied, and the model gets that as the result.
@@ -8,11 +8,15 @@ use turn::ports::{BoxFuture, Confirm, Question};
 pub struct Nobody;
 
 impl Confirm for Nobody {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+    fn name(&self) -> &str {
+        ""
+    }
+
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         let (tool, why) = (&question.call.name, &question.reason);
         let reason = format!(
             "not run: {why}, and there is nobody to ask (no terminal). Continue without it, or ask the user to allow `{tool}`"
         );
-        Box::pin(async move { Confirmation::Denied { reason } })
+        Box::pin(async move { Answer::Unavailable { reason } })
     }
 }

@@ -32,6 +32,7 @@
 //! | send input while a turn runs | [`Session::steer`], [`Session::cancel`] |
 //! | limit what a session takes, and decide about more | [`SessionOptions::limits`], [`Session::decide_limit`] |
 //! | continue a session that was suspended | [`Session::resume`] |
+//! | answer questions about tool calls, of child agents too | [`SessionOptions::confirm`], [`Session::pending_questions`], [`Session::answer`] |
 //! | watch a session from several places | [`Session::subscribe`] |
 //! | show a chat, also after a connection was lost | [`chat`], [`Session::subscribe_from`] |
 //! | change plugins while sessions are open | [`Host::plugins`], [`Session::disable_plugin`], [`HostBuilder::follow`] |
@@ -61,6 +62,7 @@ mod loaded;
 mod options;
 mod plugin_tools;
 mod plugins;
+mod questions;
 mod recent;
 mod rule_checks;
 mod rulebook;
@@ -88,8 +90,8 @@ pub use config::events::defaults as default_thread_events;
 pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
     BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE,
-    Manifest, NamedFolder, OPERATOR_FILE, OnProblem, Operator, PermissionRule, PluginEntry, PluginLimits, Provider,
-    RuleFolders, SettingDecl, StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings,
+    Manifest, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, Operator, PermissionRule, PluginEntry, PluginLimits,
+    Provider, RuleFolders, SettingDecl, StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings,
     TranscriptSettings, TurnSettings, render as render_diagnostic, switch_plugin,
 };
 pub use confirm::Nobody;
@@ -98,18 +100,18 @@ pub use engine::Engine;
 pub use error::HostError;
 pub use flow::text::normal_path;
 pub use flow::{
-    Action, AdditionId, Ambiguous, Annotation, AnswerBlock, Argument, BlockId, BlockOrigin, BreakerScope, BreakerState,
-    CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Called, Classified, Condition,
-    Confirmation, ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, ErrorFacts, ErrorMetadata,
-    ErrorPattern, Event, EventKind, Evidence, ExtensionPrompt, FailureCause, FailureKind, HoldOutcome,
+    Action, AdditionId, Ambiguous, Annotation, Answer, AnswerBlock, Argument, BlockId, BlockOrigin, BreakerScope,
+    BreakerState, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Called, Classified,
+    Condition, Confirmation, ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, ErrorFacts,
+    ErrorMetadata, ErrorPattern, Event, EventKind, Evidence, ExtensionPrompt, FailureCause, FailureKind, HoldOutcome,
     InvalidMessagePattern, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label, Limit,
     LimitDecision, LimitRequest, Limits, Location, Message, MessagePattern, ModelError, NotAVariable, OnFailure,
     Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power, Preview, Prompt,
-    PromptAddition, PromptText, ProvidedTool, ProviderKind, Registered, Registration, RegistrationAction, Retained,
-    RetryHeader, RetryPolicy, RetryTable, RetryWait, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord,
-    RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, Spend, StateTest, StateValue, StepEnd,
-    StopReason, StreamKind, Subject, SuspendReason, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit,
-    ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
+    PromptAddition, PromptText, ProvidedTool, ProviderKind, QuestionId, Registered, Registration, RegistrationAction,
+    Retained, RetryHeader, RetryPolicy, RetryTable, RetryWait, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource,
+    RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, Spend, StateTest, StateValue,
+    StepEnd, StopReason, StreamKind, Subject, SuspendReason, SystemBlock, TagPattern, TextOptions, TextStream,
+    TextUnit, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
 };
 pub use fork::ForkedState;
 pub use host::{Host, HostBuilder};
@@ -142,13 +144,13 @@ pub use store::{
 };
 pub use tools::{DiskFiles, ToolsError};
 pub use turn::ports::{
-    AnswerLog, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, JournalError, KeptRules, Model, ModelStream,
-    PluginSummary, PreparedCall, Progress, Question, RuleRecords, SessionList, SessionState, SessionSummary,
-    ShownSession, StateAdmin, StateBatch, StateChange, StateEntry, StateError, StateLifetime, StateStore, StoredState,
-    Tools,
+    AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, JournalError, KeptRules,
+    Model, ModelStream, PluginSummary, PreparedCall, Progress, Question, RuleRecords, SessionList, SessionState,
+    SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry, StateError, StateLifetime,
+    StateStore, StoredState, Tools,
 };
 pub use turn::{
-    Budget, CancellationToken, Compaction, MemoryRecords, RuleMetrics, SPANS, Spent, Subscription, SystemClock,
-    TurnReport, transcript,
+    AnswerError, Budget, CancellationToken, Compaction, EditError, MemoryRecords, RuleMetrics, SPANS, Spent,
+    Subscription, SystemClock, TurnReport, transcript,
 };
 pub use turns::Turn;

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use config::agents::MAIN;
 use flow::{Limits, Message, PluginId, SessionId};
-use turn::ports::{Confirm, Files, Model, RuleRecords, Tools};
+use turn::ports::{AnsweredElsewhere, Confirm, Files, Model, RuleRecords, Tools};
 
 use crate::Backlog;
 use crate::agents::Role;
@@ -130,11 +130,18 @@ impl SessionOptions {
         self
     }
 
-    /// The handler of questions where a tool's permission is `ask`, instead of the host's handler.
+    /// The handler of questions where a tool's permission is `ask`, instead of the host's handler. Front ends can answer with
+    /// [`Session::answer`](crate::Session::answer) as well: the first answer counts.
     #[must_use]
     pub fn confirm(mut self, confirm: Arc<dyn Confirm>) -> Self {
         self.confirm = Some(confirm);
         self
+    }
+
+    /// Questions have no handler: they wait for [`Session::answer`](crate::Session::answer), until the operator's time-out.
+    #[must_use]
+    pub fn questions_wait(self) -> Self {
+        self.confirm(Arc::new(AnsweredElsewhere))
     }
 
     /// What the session may take, instead of what `thread_limits.toml` says. Before a request that would exceed a limit the session asks

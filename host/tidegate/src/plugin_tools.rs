@@ -201,6 +201,11 @@ impl PreparedCall for PluginCall<'_> {
         Box::pin(std::future::ready(preview))
     }
 
+    /// The plugin alone knows what an argument means: what can be allowed is the tool.
+    fn always(&self) -> Option<String> {
+        Some(self.call.name.clone())
+    }
+
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             // A turn does not run what is denied; whoever does gets the same words.

@@ -18,7 +18,9 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tracing::{Instrument as _, Span};
 use turn::ports::{Clock, Confirm, Inbox, Journal, Model};
-use turn::{Budget, CancellationToken, Canceller, Feed, History, Hub, RuleMetrics, Subscription, TurnReport};
+use turn::{
+    Budget, CancellationToken, Canceller, Feed, History, Hub, Questions, RuleMetrics, Subscription, TurnReport,
+};
 
 use crate::approvals::{Desk, LimitDecisionError};
 use crate::assemble;
@@ -58,6 +60,8 @@ struct Shared {
     canceller: Canceller,
     /// Where decisions about limits arrive.
     desk: Arc<Desk>,
+    /// Where questions about tool calls are answered.
+    questions: Questions,
     budget: Budget,
     /// Where another process can ask for a cancel; `None`: nowhere, because the session is not recorded.
     cancel_file: Option<PathBuf>,
@@ -203,7 +207,7 @@ impl Session {
         children.bind(&id, session.hub(), recorder.as_ref(), (budget.clone(), approvals));
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let recent = options.backlog.map(|backlog| Recent::follow(&hub, backlog, before));
-        let canceller = session.canceller();
+        let (canceller, questions) = (session.canceller(), session.questions());
         let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
         let released = CancellationToken::new();
         Ok(Self(Arc::new(Shared {
@@ -218,6 +222,7 @@ impl Session {
             clock,
             canceller,
             desk,
+            questions,
             budget,
             cancel_file,
             released,
@@ -410,6 +415,11 @@ impl Session {
     /// Whether it is closed, and its state released.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.released.is_cancelled()
+    }
+
+    /// Its own questions about tool calls.
+    pub(crate) fn questions(&self) -> &Questions {
+        &self.0.questions
     }
 
     fn submit(&self, job: Job) {

@@ -175,6 +175,10 @@ impl PreparedCall for Decided<'_> {
         self.call.preview()
     }
 
+    fn always(&self) -> Option<String> {
+        self.call.always()
+    }
+
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
         self.call.run(progress)
     }

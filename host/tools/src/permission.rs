@@ -46,6 +46,9 @@ impl PermissionRule {
     }
 }
 
+/// Bytes of a path or command that a person can allow for the rest of a session: longer ones are not read to their end.
+const MAX_ALWAYS: usize = 300;
+
 /// All entries, ready to decide.
 #[derive(Debug)]
 pub(crate) struct Policy {
@@ -81,6 +84,19 @@ impl Policy {
     /// Whether a call is allowed to run. Looks at the disk to see where a path really leads; never fails.
     pub(crate) fn decide(&self, workspace: &Workspace, tool: Builtin, subject: &Subject) -> Permission {
         self.permission(tool, &forms(workspace, subject))
+    }
+
+    /// What a person can allow for the rest of a session when they are asked about a call: calls of the tool about exactly this file
+    /// or command. `None`: each such call is asked about, because other programs trust the path, or the pattern could not be shown
+    /// as what it is.
+    pub(crate) fn always(&self, workspace: &Workspace, tool: Builtin, subject: &Subject) -> Option<String> {
+        let exact = match subject {
+            Subject::Command(command) => command.clone(),
+            Subject::Path(path) => workspace.resolve(path).ok()?.relative,
+        };
+        let is_guarded = tool.writes() && forms(workspace, subject).guarded(&self.guards).is_some();
+        let is_plain = exact.len() <= MAX_ALWAYS && !exact.trim().is_empty() && !exact.chars().any(is_invisible);
+        (is_plain && !is_guarded).then(|| format!("{}({})", tool.name(), globset::escape(&exact)))
     }
 
     /// The permission of a call that no tool could decode. It fails before it does anything, so no question is needed.

@@ -75,6 +75,11 @@ impl PreparedCall for Prepared<'_> {
         Box::pin(self.preview_of())
     }
 
+    fn always(&self) -> Option<String> {
+        let (tool, decoded) = self.decoded.as_ref().ok()?;
+        self.shared.policy.always(&self.shared.workspace, *tool, &decoded.subject())
+    }
+
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             match self.run_it(progress).await {

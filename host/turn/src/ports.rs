@@ -1,6 +1,7 @@
 //! What a turn needs from outside, as traits, which other crates implement.
 
 mod approvals;
+mod confirm;
 mod files;
 mod journal;
 mod source;
@@ -14,12 +15,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    Action, Confirmation, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer,
-    Permission, PluginId, Preview, Prompt, Registration, RuleMatch, RuleRecord, RunPosition, SessionId, Tag, TagAnswer,
-    TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec, Usage,
+    Action, Delta, EventKind, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer, Permission,
+    PluginId, Preview, Prompt, Registration, RuleMatch, RuleRecord, RunPosition, SessionId, Tag, TagAnswer, TagPlace,
+    TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec, Usage,
 };
 
 pub use approvals::{Approvals, LimitAnswer};
+pub use confirm::{AnsweredElsewhere, Confirm, Question};
 pub use files::{FileKind, FileStatus, Files};
 pub use journal::{Durability, Journal, JournalError, JournalProgress};
 pub use source::{ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate};
@@ -364,41 +366,25 @@ pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
 ///
 /// A turn asks for the permission, for a preview only where that is [`Permission::Ask`], and then runs the call at most
 /// once. If the world changes between the preview and the run so that the preview is no longer true, the run must fail
-/// and do nothing.
+/// and do nothing. Where another call of the same message has run in between, the turn prepares the call again: if its permission
+/// or its preview is another one, the person is asked again.
 pub trait PreparedCall: Send {
     /// Whether the call is allowed to run.
     fn permission(&self) -> Permission;
 
-    /// What a question about the call shows.
+    /// What a question about the call shows. Two previews are equal only if the same happens.
     fn preview(&mut self) -> BoxFuture<'_, Preview>;
+
+    /// What a person can allow for the rest of the session when they are asked about this call: `TOOL`, or `TOOL(GLOB)`, as they
+    /// would write it into the operator's file. It covers each later call with the same value, where its permission is
+    /// [`Permission::Ask`]. By default `None`: a person is asked about each call.
+    fn always(&self) -> Option<String> {
+        None
+    }
 
     /// Runs the call. Never fails as a future: a failing tool reports the failure in its output. Dropping the future
     /// stops the tool and everything it started.
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput>;
-}
-
-/// A question: is this call allowed to run?
-#[derive(Clone, Debug, PartialEq)]
-pub struct Question {
-    /// The session that asks. A front end with several sessions has to show it.
-    pub session: SessionId,
-    /// The agent that makes the call: `main`, or the name of a child agent, whose session is another one than its user's.
-    pub agent: String,
-    /// The position in the run: turn, step, attempt.
-    pub place: RunPosition,
-    /// The call as the model wrote it.
-    pub call: ToolCall,
-    /// Which setting requires the question, and why.
-    pub reason: String,
-    /// What to show: the decoded arguments, and for file tools the change. The same value runs if the answer is yes.
-    pub preview: Preview,
-}
-
-/// Asks the user whether a call is allowed to run.
-pub trait Confirm: Send + Sync {
-    /// Asks. Where no user is available, the answer is a denial with that reason. Several questions can be pending at
-    /// once.
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation>;
 }
 
 /// Messages that arrive for a session while a turn runs.

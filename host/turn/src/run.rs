@@ -7,6 +7,7 @@ mod calls;
 pub(crate) mod compact;
 mod interrupt;
 mod limits;
+mod reopened;
 mod spending;
 mod steer;
 mod stop;
@@ -38,6 +39,7 @@ use crate::retry::{self, Retry};
 use crate::segments::Segments;
 use crate::session::{Session, TurnReport};
 use crate::stream::{Driver, End, shown};
+use crate::transcript::OpenCalls;
 
 /// How long the end of a turn waits for a store that does not answer.
 const SAVING: Duration = Duration::from_secs(5);
@@ -62,6 +64,8 @@ pub(crate) struct Turn<'a> {
     first_chunk: Option<Duration>,
     /// A summary was asked for in this turn.
     tried_compaction: bool,
+    /// Calls of an earlier process, until they run.
+    reopened: Option<OpenCalls>,
 }
 
 /// What the turn is doing, and with it what is to be settled when it ends now.
@@ -105,6 +109,7 @@ impl<'a> Turn<'a> {
             span,
             first_chunk: None,
             tried_compaction: false,
+            reopened: None,
         }
     }
 
@@ -275,6 +280,9 @@ impl<'a> Turn<'a> {
         self.settled().await?;
         let caller = Arc::clone(&self.session.caller);
         let Some(input) = input else {
+            if self.reopen().await? {
+                return self.all_steps().await;
+            }
             if let Some(why) = self.session.continue_history() {
                 return Ok(TurnStatus::failed(why));
             }
@@ -330,7 +338,7 @@ impl<'a> Turn<'a> {
         } else {
             self.barrier().await?;
         }
-        self.run_calls(&calls).await?;
+        self.run_calls(&calls, Vec::new()).await?;
         self.attempt.answer = Answer::default();
         let reminded = self.remind().await;
         self.report.stop = Some(stop.clone());

@@ -31,10 +31,11 @@ use crate::ports::{
     RuleSource, StateError, Tools,
 };
 use crate::prompt::Frame;
+use crate::questions::{QuestionSettings, Questions};
 use crate::records::MemoryRecords;
 use crate::run::Turn;
 use crate::spans;
-use crate::transcript::Resumed;
+use crate::transcript::{OpenCalls, Resumed};
 use crate::view::View;
 
 /// What a session is made of.
@@ -87,6 +88,8 @@ pub struct SessionSettings {
     /// Whether an answer is shown while it streams. An attempt that breaks off after something was seen is not
     /// repeated, because what was shown cannot be retracted.
     pub live: bool,
+    /// How long questions about tool calls wait.
+    pub questions: QuestionSettings,
 }
 
 impl Default for SessionSettings {
@@ -102,6 +105,7 @@ impl Default for SessionSettings {
             workspace: String::new(),
             agent: "main".to_owned(),
             live: true,
+            questions: QuestionSettings::default(),
         }
     }
 }
@@ -179,6 +183,10 @@ pub struct Session {
     /// What its first turn reports.
     notices: Vec<String>,
     asked: Asked,
+    /// Where questions about tool calls are answered.
+    pub(crate) questions: Questions,
+    /// The calls of an answer whose process ended, until the next turn.
+    pub(crate) open_calls: Option<OpenCalls>,
 }
 
 impl std::fmt::Debug for Session {
@@ -206,6 +214,7 @@ impl Session {
         let (none, _) = RuleSet::build(Vec::new(), ::rules::RuleSettings::default(), &parts.settings.workspace);
         let rules = ::rules::RuleSession::of_agent(none, &parts.settings.agent);
         let metrics = Metrics::default();
+        let questions = Questions::new(Arc::clone(&hub));
         let records = Arc::new(MemoryRecords::default());
         Ok(Self {
             metrics,
@@ -226,6 +235,8 @@ impl Session {
             approvals: None,
             notices: Vec::new(),
             asked: Asked::default(),
+            questions,
+            open_calls: None,
         })
     }
 
@@ -249,7 +260,9 @@ impl Session {
     /// before. Before the first turn only.
     #[must_use]
     pub fn with_journal(mut self, journal: Arc<dyn Journal>, resumed: Option<Resumed>) -> Self {
-        if let Some(resumed) = resumed {
+        if let Some(mut resumed) = resumed {
+            self.questions.restore(resumed.questions, std::mem::take(&mut resumed.always));
+            self.open_calls = resumed.open_calls.take();
             self.hub.continue_at(resumed.next_event);
             self.hub.set_place(RunPosition { turn: resumed.turns, step: 0, attempt: 0 });
             self.history.restore(&resumed.history, &resumed.history_turns);
@@ -297,6 +310,11 @@ impl Session {
         self.thread.canceller.clone()
     }
 
+    /// Its questions about tool calls, which front ends answer while a turn runs.
+    pub fn questions(&self) -> Questions {
+        self.questions.clone()
+    }
+
     /// Where its events are emitted. Subscribers can join while a turn runs.
     pub fn hub(&self) -> &Arc<Hub> {
         &self.hub
@@ -341,6 +359,8 @@ impl Session {
         self.caller.begin_turn();
         self.caller.extensions.begin_turn();
         let mut turn = Turn::new(self, cancel, place, span);
+        // However the turn ends: they are calls of an earlier one no more.
+        turn.take_open_calls(input.is_some());
         let status = if let Err(message) = renewed {
             TurnStatus::failed(message)
         } else if input.as_ref().is_some_and(Vec::is_empty) {

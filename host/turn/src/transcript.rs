@@ -6,6 +6,7 @@
 mod convert;
 mod kept_rules;
 mod message;
+mod open_calls;
 mod payload;
 mod rebuild;
 mod spent;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 pub use self::kept_rules::kept_rules;
 pub use self::message::{Author, MessageRecord, PartRecord};
+pub use self::open_calls::OpenCalls;
 pub use self::payload::*;
 pub use self::rebuild::{Rebuild, RebuildError, Resumed};
 

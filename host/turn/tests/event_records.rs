@@ -8,8 +8,8 @@ use flow::{
     Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallFailure, CallId, Callback, CallbackKind,
     CallbackOutcome, CallbackReport, Charged, Confirmation, ErrorClass, Event, EventKind, Evidence, ExtensionPrompt,
     FailureCause, HoldOutcome, Limit, LimitDecision, LimitRequest, Message, Origin, Part, Partial, PluginId, Preview,
-    PromptText, RegistrationAction, Retained, Role, RuleMatch, RuleRecord, RunPosition, SessionId, Spend, StepEnd,
-    StopReason, StreamKind, SuspendReason, ToolCall, ToolOutcome, ToolReport, ToolResult, TurnStatus, Usage,
+    PromptText, QuestionId, RegistrationAction, Retained, Role, RuleMatch, RuleRecord, RunPosition, SessionId, Spend,
+    StepEnd, StopReason, StreamKind, SuspendReason, ToolCall, ToolOutcome, ToolReport, ToolResult, TurnStatus, Usage,
 };
 use serde_json::Value;
 use tidegate_turn as turn;
@@ -131,8 +131,15 @@ fn everything() -> Message {
     Message { role: Role::Assistant, origin: Origin::Addition(addition), parts, hidden: false }
 }
 
+/// A question that was answered.
+fn answered(decision: Confirmation, by: &str) -> EventKind {
+    let (question, call) = (QuestionId::new("question-1"), CallId::new("1"));
+    EventKind::ToolConfirmationResolved { question, call, decision, by: by.to_owned() }
+}
+
 fn samples() -> Vec<EventKind> {
     let (call, text, message) = (CallId::new("1"), "words".to_owned(), "words".to_owned());
+    let question = QuestionId::new("question-1");
     let failure = CallFailure {
         plugin: plugin(),
         called: CallbackKind::Tag.into(),
@@ -238,6 +245,7 @@ fn samples() -> Vec<EventKind> {
             waited_ms: Some(1),
         },
         EventKind::ToolConfirmationRequested {
+            question: question.clone(),
             call: call.clone(),
             tool: "t".into(),
             arguments: "{}".into(),
@@ -247,9 +255,16 @@ fn samples() -> Vec<EventKind> {
                 diff: Some("d".into()),
                 notes: vec!["n".into()],
             },
+            always: Some("t(b)".into()),
+            timeout_ms: Some(5),
         },
-        EventKind::ToolConfirmationResolved { call: call.clone(), decision: Confirmation::Approved },
-        EventKind::ToolConfirmationResolved { call, decision: Confirmation::Denied { reason: "r".into() } },
+        answered(Confirmation::Approved, "Ada"),
+        answered(Confirmation::Always { pattern: "t(b)".into() }, "Ada"),
+        answered(Confirmation::Edited { arguments: "{ }".into() }, "Ada"),
+        answered(Confirmation::Denied { reason: "r".into() }, "Ada"),
+        answered(Confirmation::Unavailable { reason: "u".into() }, ""),
+        answered(Confirmation::TimedOut { approved: true }, ""),
+        answered(Confirmation::Cancelled, ""),
         EventKind::ErrorClassified {
             class: ErrorClass::RateLimited,
             code: "429".into(),
@@ -399,7 +414,15 @@ fn records_say_what_their_event_says() {
     assert_eq!(of("extension_callback", "duration_us")[0], 1.5);
     assert_eq!(of("cognition_out", "is_partial"), [true, false]);
     assert_eq!(of("cognition_out", "error"), [Value::from("gone"), Value::Null]);
-    assert_eq!(of("tool_confirmation_resolved", "approved"), [true, false]);
+    assert_eq!(of("tool_confirmation_resolved", "approved"), [true, true, true, false, false, true, false]);
+    assert_eq!(
+        of("tool_confirmation_resolved", "decision"),
+        ["approved", "always", "edited", "denied", "unavailable", "timed_out", "cancelled"]
+    );
+    assert_eq!(of("tool_confirmation_resolved", "pattern")[1], "t(b)");
+    assert_eq!(of("tool_confirmation_resolved", "arguments")[2], "{ }");
+    assert_eq!(of("tool_confirmation_resolved", "reason")[3..5], ["r", "u"]);
+    assert_eq!(of("tool_confirmation_resolved", "decided_by")[3..5], [Value::from("Ada"), Value::Null]);
     assert_eq!(of("tool_call_start", "input")[0]["raw"], "no json");
     assert_eq!(of("tool_call_result", "error")[0], "o");
     assert_eq!(of("rule_fired", "call_id")[0], "1");

@@ -92,8 +92,8 @@ async fn a_turn_tells_its_story_in_order() {
         1.0.0 cognition_in hidden=false role="user" text="go"
         1.1.0 step_start turn_number=1
         1.1.1 cognition_out author="model" blocks=[{"arguments":"{}","call_id":"1","complete":true,"stream":"tool","tool":"shell"},{"arguments":"{}","call_id":"2","complete":true,"stream":"tool","tool":"steps"}] is_partial=false retained="answer" text="" truncated=false
-        1.1.1 tool_confirmation_requested call_id="1" input={} preview={"arguments":[],"notes":[]} reason="shell is set to ask" tool="shell"
-        1.1.1 tool_confirmation_resolved approved=false call_id="1" reason="shell is set to ask, and nobody can be asked"
+        1.1.1 tool_confirmation_requested call_id="1" input={} preview={"arguments":[],"notes":[]} question_id="question-1" reason="shell is set to ask" tool="shell"
+        1.1.1 tool_confirmation_resolved approved=false call_id="1" decided_by="the confirmation handler" decision="unavailable" question_id="question-1" reason="shell is set to ask, and nobody can be asked"
         1.1.1 tool_call_result call_id="1" error="shell is set to ask, and nobody can be asked" output="shell is set to ask, and nobody can be asked" tool="shell" waited_ms="_"
         1.1.1 tool_call_start call_id="2" input={} tool="steps"
         1.1.1 tool_call_progress call_id="2" message="one"

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flow::{Confirmation, ErrorClass, Event, EventKind, Message, RunPosition, TurnStatus};
+use flow::{Answer, ErrorClass, Event, EventKind, Message, RunPosition, TurnStatus};
 use tidegate_kit::{Scene, Script, calls, rule_set, text};
 use tidegate_turn as turn;
 use turn::ports::{BoxFuture, Confirm, Question};
@@ -22,9 +22,9 @@ fn questions(events: &[Event]) -> usize {
 struct Asked(std::sync::Mutex<Vec<Question>>);
 
 impl Confirm for Asked {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         self.0.lock().unwrap().push(question.clone());
-        Box::pin(async { Confirmation::Approved })
+        Box::pin(async { Answer::Approve })
     }
 }
 

@@ -158,6 +158,10 @@ fn said(events: &[Event], from_turn: u32) -> Vec<Value> {
             continue;
         }
         let place = event.place;
+        // The results of calls that the end of a process interrupted, which precede the first step of the next turn.
+        if matches!(event.kind, EventKind::ToolCallResult { .. }) && place.step == 0 {
+            continue;
+        }
         if let EventKind::CognitionOutDelta { text, .. } = &event.kind {
             let chunk = json!([place.turn, place.step, place.attempt, "text"]);
             let text = match all.pop_if(|last| last.as_array().unwrap().starts_with(chunk.as_array().unwrap())) {

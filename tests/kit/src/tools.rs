@@ -1,6 +1,6 @@
 //! Tools that echo, and a person who is not there.
 
-use flow::{Confirmation, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
+use flow::{Answer, Permission, Preview, ToolCall, ToolOutput, ToolSpec};
 use turn::ports::{BoxFuture, Confirm, PreparedCall, Progress, Question, Tools};
 
 /// Tools that return their arguments; `slow` never ends, `shell` asks, `locked` is denied, `steps` reports progress.
@@ -54,8 +54,8 @@ impl PreparedCall for EchoCall<'_> {
 pub struct Nobody;
 
 impl Confirm for Nobody {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         let reason = format!("{}, and nobody can be asked", question.reason);
-        Box::pin(async move { Confirmation::Denied { reason } })
+        Box::pin(async move { Answer::Unavailable { reason } })
     }
 }

@@ -4,10 +4,11 @@
 mod ends;
 mod limits;
 mod place;
+mod questions;
 
 use flow::{EventKind, Role};
 use place::{Place, kinds, names, spawn};
-use tidegate::{Confirmation, TurnStatus};
+use tidegate::{Answer, TurnStatus};
 use tidegate_kit::{ScriptedModel, calls, say};
 
 /// The answer of a child is the result of the tool call, and nothing else of it reaches the parent.
@@ -146,7 +147,7 @@ async fn questions_of_a_child_reach_the_parents_handler() {
         say("It was not run."),
     ]);
     let host = place.host(&model).await;
-    let asked = place::Asked::new(Confirmation::Denied { reason: "not now".into() });
+    let asked = place::Asked::new(Answer::Deny { reason: "not now".into() });
     let session = host.session(place.options().confirm(asked.clone())).await.unwrap();
     let (_, events) = place.turn(&session, "Run it.").await;
     let child = place.child_of(&events);

@@ -8,8 +8,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tidegate::transcript::{Rebuild, Record, Resumed};
 use tidegate::{
-    BoxFuture, Confirm, Confirmation, Host, Model, Operator, Question, Session, SessionId, SessionOptions,
-    TranscriptStore, TurnReport,
+    Answer, BoxFuture, Confirm, Host, Model, Operator, Question, Session, SessionId, SessionOptions, TranscriptStore,
+    TurnReport,
 };
 use tidegate_kit::{Script, ScriptedModel, calls};
 
@@ -31,18 +31,18 @@ pub(crate) fn names(records: &[Value]) -> Vec<String> {
 
 /// A handler that gives one answer and keeps the questions.
 pub(crate) struct Asked {
-    answer: Confirmation,
+    answer: Answer,
     pub(crate) questions: Mutex<Vec<Question>>,
 }
 
 impl Asked {
-    pub(crate) fn new(answer: Confirmation) -> Arc<Self> {
+    pub(crate) fn new(answer: Answer) -> Arc<Self> {
         Arc::new(Self { answer, questions: Mutex::default() })
     }
 }
 
 impl Confirm for Asked {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         self.questions.lock().unwrap().push(question.clone());
         let answer = self.answer.clone();
         Box::pin(async move { answer })

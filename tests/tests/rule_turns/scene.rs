@@ -6,9 +6,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use flow::{
-    Callback, Confirmation, Delta, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer, Permission,
-    Preview, Prompt, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput,
-    ToolSpec,
+    Callback, Delta, InputAnswer, Message, ModelError, ModelOutput, NoAnswer, OutputAnswer, Permission, Preview,
+    Prompt, Registration, SessionId, Tag, TagAnswer, TagPlace, TextAnswer, TextPlace, ToolCall, ToolOutput, ToolSpec,
 };
 use providers::{AnswerDecoder, HttpConfig, Wire};
 use turn::ports::{
@@ -213,9 +212,9 @@ impl PreparedCall for EchoCall<'_> {
 pub(crate) struct Nobody;
 
 impl Confirm for Nobody {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, flow::Answer> {
         let reason = question.reason.clone();
-        Box::pin(async move { Confirmation::Denied { reason } })
+        Box::pin(async move { flow::Answer::Unavailable { reason } })
     }
 }
 

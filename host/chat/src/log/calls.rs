@@ -57,6 +57,10 @@ impl Thread {
         arguments: &str,
         change: impl FnOnce(&mut ToolEntry),
     ) -> Effect {
+        if let Some(index) = self.reopened(event, call) {
+            let changed = self.change_call(index, call.as_str(), change);
+            return if changed { Effect::Message } else { Effect::Nothing };
+        }
         self.enter(event.place);
         let message = self.answer_mut(event);
         if !message.complete {
@@ -71,9 +75,22 @@ impl Thread {
         Effect::Message
     }
 
+    /// The message of a call that the end of a process has interrupted: such calls run before the first step of a later turn.
+    fn reopened(&self, event: &Event, call: &CallId) -> Option<usize> {
+        if event.place.step > 0 {
+            return None;
+        }
+        let index = self.messages.iter().rposition(|message| find(message, call.as_str()).is_some())?;
+        let message = self.messages.get(index)?;
+        let entry = message.calls.get(find(message, call.as_str())?)?;
+        let is_open = !matches!(entry.status, ToolStatus::Done | ToolStatus::Failed | ToolStatus::NotRun);
+        is_open.then_some(index)
+    }
+
     /// Changes a call that is known.
     fn on_known(&mut self, event: &Event, call: &CallId, change: impl FnOnce(&mut ToolEntry)) -> Effect {
-        let changed = self.answer_index(event.place).is_some_and(|index| {
+        let index = self.reopened(event, call).or_else(|| self.answer_index(event.place));
+        let changed = index.is_some_and(|index| {
             let known = self.messages.get(index).is_some_and(|message| find(message, call.as_str()).is_some());
             known && self.change_call(index, call.as_str(), change)
         });

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use flow::{
     AdditionId, Annotation, AnswerBlock, Argument, CallId, Charged, Confirmation, ErrorClass, EventKind, Message,
-    Origin, Part, Partial, PluginId, Preview, Retained, Role, StepEnd, StopReason, StreamKind, SuspendReason, ToolCall,
-    ToolResult, TurnStatus, Usage,
+    Origin, Part, Partial, PluginId, Preview, QuestionId, Retained, Role, StepEnd, StopReason, StreamKind,
+    SuspendReason, ToolCall, ToolResult, TurnStatus, Usage,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -58,15 +58,26 @@ pub(super) fn kind(name: &str, payload: Value) -> Read<Option<EventKind>> {
         }
         "tool_call_result" => read::<Done>(payload)?.kind(),
         "tool_confirmation_requested" => {
-            let Call { call_id, tool, input, reason, preview } = read(payload)?;
-            let (call, arguments) = (CallId::new(call_id), arguments(&input));
-            EventKind::ToolConfirmationRequested { call, tool, arguments, reason, preview: preview.preview() }
+            let Call { question_id, call_id, tool, input, reason, preview, always, timeout_ms } = read(payload)?;
+            let question = question(question_id, &call_id);
+            let (call, arguments, preview) = (CallId::new(call_id), arguments(&input), preview.preview());
+            EventKind::ToolConfirmationRequested {
+                question,
+                call,
+                tool,
+                arguments,
+                reason,
+                preview,
+                always,
+                timeout_ms,
+            }
         }
         "tool_confirmation_resolved" => {
-            let Resolved { call_id, approved, reason } = read(payload)?;
-            let denied = Confirmation::Denied { reason: reason.unwrap_or_default() };
-            let decision = if approved { Confirmation::Approved } else { denied };
-            EventKind::ToolConfirmationResolved { call: CallId::new(call_id), decision }
+            let resolved: Resolved = read(payload)?;
+            let (question, call) =
+                (question(resolved.question_id.clone(), &resolved.call_id), CallId::new(&*resolved.call_id));
+            let by = resolved.decided_by.clone().unwrap_or_default();
+            EventKind::ToolConfirmationResolved { question, call, decision: resolved.decision()?, by }
         }
         _ => return Ok(None),
     };
@@ -75,6 +86,11 @@ pub(super) fn kind(name: &str, payload: Value) -> Read<Option<EventKind>> {
 
 fn read<T: DeserializeOwned>(payload: Value) -> Read<T> {
     T::deserialize(payload).map_err(|error| error.to_string())
+}
+
+/// Records of early versions name the call alone.
+fn question(id: Option<String>, call: &str) -> QuestionId {
+    QuestionId::new(id.unwrap_or_else(|| call.to_owned()))
 }
 
 /// Arguments that were no JSON object are in a record as `{"raw": …}`.
@@ -367,6 +383,7 @@ struct NoteRecord {
 
 #[derive(Deserialize)]
 struct Call {
+    question_id: Option<String>,
     call_id: String,
     tool: String,
     input: Value,
@@ -374,6 +391,8 @@ struct Call {
     reason: String,
     #[serde(default)]
     preview: PreviewRecord,
+    always: Option<String>,
+    timeout_ms: Option<u64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -407,9 +426,33 @@ struct Progress {
 
 #[derive(Deserialize)]
 struct Resolved {
+    question_id: Option<String>,
     call_id: String,
     approved: bool,
+    decision: Option<String>,
     reason: Option<String>,
+    pattern: Option<String>,
+    arguments: Option<String>,
+    decided_by: Option<String>,
+}
+
+impl Resolved {
+    /// The decision. Records of early versions have no word for it.
+    fn decision(self) -> Read<Confirmation> {
+        let Self { approved, decision, reason, pattern, arguments, .. } = self;
+        let reason = reason.unwrap_or_default();
+        let word = decision.unwrap_or_else(|| if approved { "approved" } else { "denied" }.to_owned());
+        Ok(match word.as_str() {
+            "approved" => Confirmation::Approved,
+            "always" => Confirmation::Always { pattern: pattern.ok_or("pattern")? },
+            "edited" => Confirmation::Edited { arguments: arguments.ok_or("arguments")? },
+            "denied" => Confirmation::Denied { reason },
+            "unavailable" => Confirmation::Unavailable { reason },
+            "timed_out" => Confirmation::TimedOut { approved },
+            "cancelled" => Confirmation::Cancelled,
+            other => return Err(format!("the decision `{other}` is not known")),
+        })
+    }
 }
 
 #[derive(Deserialize)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use flow::{
-    AnswerBlock, CallId, Charged, Confirmation, Event, EventKind, Message, Origin, Partial, Preview, Retained, Role,
-    RunPosition, StepEnd, StreamKind, TurnStatus, Usage,
+    AnswerBlock, CallId, Charged, Confirmation, Event, EventKind, Message, Origin, Partial, Preview, QuestionId,
+    Retained, Role, RunPosition, StepEnd, StreamKind, TurnStatus, Usage,
 };
 use proptest::prelude::*;
 
@@ -44,14 +44,22 @@ fn answer() -> impl Strategy<Value = EventKind> {
 }
 
 fn tool() -> impl Strategy<Value = EventKind> {
-    let requested = |call| EventKind::ToolConfirmationRequested {
+    let requested = |call: CallId| EventKind::ToolConfirmationRequested {
+        question: QuestionId::new(format!("question-{call}")),
         call,
         tool: "shell".into(),
         arguments: "{}".into(),
         reason: "ask".into(),
         preview: Preview::default(),
+        always: None,
+        timeout_ms: None,
     };
-    let resolved = |call| EventKind::ToolConfirmationResolved { call, decision: Confirmation::Approved };
+    let resolved = |call: CallId| EventKind::ToolConfirmationResolved {
+        question: QuestionId::new(format!("question-{call}")),
+        call,
+        decision: Confirmation::Approved,
+        by: "Ada".into(),
+    };
     let start = |call| EventKind::ToolCallStart { call, tool: "shell".into(), arguments: "{}".into() };
     let progress = |(call, message)| EventKind::ToolCallProgress { call, message, percent: Some(1.0) };
     let result = |(call, output, is_error, duration_ms)| EventKind::ToolCallResult {

@@ -16,7 +16,11 @@ pub(super) fn lines(question: &Question, columns: usize) -> Vec<String> {
     // A child agent is named: its session is another one than the one at this terminal.
     let agent = if question.agent == "main" { String::new() } else { format!("agent {}, ", question.agent) };
     let origin = format!("{agent}session {}, call {}", question.session, question.call.id);
-    for line in [&question.reason, &origin].into_iter().chain(&question.preview.notes) {
+    let refused = question.refused.as_ref().map(|why| format!("your last answer was refused: {why}"));
+    let always =
+        question.always.as_ref().map(|pattern| format!("always: allows `{pattern}` for the rest of the session"));
+    let notes = question.preview.notes.iter().chain(&always).chain(&refused);
+    for line in [&question.reason, &origin].into_iter().chain(notes) {
         let parts = wrapped(&flat(line), columns);
         rows.extend(
             parts
@@ -82,25 +86,22 @@ fn value(
 
 #[cfg(test)]
 mod tests {
-    use tidegate::{Argument, CallId, Preview, RunPosition, SessionId, ToolCall};
+    use tidegate::{Argument, CallId, Preview, SessionId, ToolCall};
 
     use super::*;
     use crate::style::{Part, parts};
 
     fn question(arguments: &[(&str, &str)], diff: Option<&str>) -> Question {
         let argument = |(name, value): &(&str, &str)| Argument { name: (*name).to_owned(), value: (*value).to_owned() };
-        Question {
-            session: SessionId::new("s-1"),
-            agent: "main".to_owned(),
-            place: RunPosition::default(),
-            call: ToolCall { id: CallId::new("c-1"), name: "shell".to_owned(), arguments: String::new() },
-            reason: "`shell` asks by default".to_owned(),
-            preview: Preview {
-                arguments: arguments.iter().map(argument).collect(),
-                diff: diff.map(str::to_owned),
-                notes: vec!["runs with sh".to_owned()],
-            },
-        }
+        let call = ToolCall { id: CallId::new("c-1"), name: "shell".to_owned(), arguments: String::new() };
+        let mut question = Question::new(SessionId::new("s-1"), call);
+        question.reason = "`shell` asks by default".to_owned();
+        question.preview = Preview {
+            arguments: arguments.iter().map(argument).collect(),
+            diff: diff.map(str::to_owned),
+            notes: vec!["runs with sh".to_owned()],
+        };
+        question
     }
 
     fn plain(question: &Question, columns: usize) -> Vec<String> {

@@ -65,8 +65,12 @@ impl View {
             }
             Body::ToolCallResult(result) => tool(to, result),
             Body::ToolConfirmationResolved(resolved) => {
-                let word = if resolved.approved { "approved" } else { "denied" };
-                writeln!(to, "{}", dim(format!("  {word} by a person")))
+                let approved = if resolved.approved { "approved" } else { "denied" };
+                let word = resolved.decision.as_deref().unwrap_or(approved);
+                let by =
+                    resolved.decided_by.as_deref().unwrap_or(if resolved.decision.is_none() { "a person" } else { "" });
+                let by = if by.is_empty() { String::new() } else { format!(" by {}", flat(by)) };
+                writeln!(to, "{}", dim(format!("  {}{by}", flat(&word.replace('_', " ")))))
             }
             Body::RuleFired(fired) => {
                 let name = format!("▲ rule {}", flat(&fired.rule));

@@ -12,8 +12,8 @@ pub(crate) type Answer<'a> = &'a mut dyn FnMut(&str) -> &'static str;
 
 /// How a page that is not the last one ends.
 const MORE: &str = "lines; Enter: more, n: do not run it -- ";
-/// How a question ends.
-const RUN_IT: &str = "Run it? [y: yes, n: no, or the reason for no] ";
+/// How a question begins and ends. Between them are the answers that not every question takes.
+const RUN_IT: [&str; 2] = ["Run it? [y: yes, ", "n: no, or the reason for no] "];
 
 impl Place {
     /// Runs the program at a terminal of 100 columns and 30 rows, made by the program `script`. `answer` gets what was printed
@@ -30,6 +30,8 @@ impl Place {
             .env("XDG_CONFIG_HOME", outside("user"))
             .env("XDG_STATE_HOME", outside("state"))
             .env("TERM", "xterm-256color")
+            .env_remove("VISUAL")
+            .env("EDITOR", "sh ./editor")
             .env("SHELL", "/bin/sh")
             .env_remove("NO_COLOR")
             .env_remove("CLICOLOR_FORCE")
@@ -59,7 +61,9 @@ impl Place {
             // Only a line that the host itself begins is a question; whatever else looks like one is not answered.
             let last = text.rsplit('\n').next().unwrap_or_default();
             let last = super::plain(last);
-            if last.starts_with('▌') && (last.ends_with(MORE) || last.ends_with(RUN_IT)) {
+            if last.starts_with('▌')
+                && (last.ends_with(MORE) || (last.contains(RUN_IT[0]) && last.ends_with(RUN_IT[1])))
+            {
                 answered = all.len();
                 input.write_all(answer(&text).as_bytes()).unwrap();
                 input.flush().unwrap();

@@ -20,8 +20,9 @@ pub(crate) use errors::{
 pub(crate) use events::{AggregateWord, CatalogueFile, EmitFile, EventTypeFile, LevelFile};
 pub use events::{Durability, Fallback};
 pub(crate) use manifest::{LimitsRequest, ManifestFile, OnFailureWord, SettingFile};
+pub use operator::OnTimeout;
 pub(crate) use operator::{
-    CompactionFile, LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, ShellFile, StateFile,
+    CompactionFile, LimitsFile, OperatorFile, PluginFile, PriorityFile, PromptFile, ProviderFile, StateFile, ToolsFile,
     TranscriptFile,
 };
 pub(crate) use rules::RulesFile;

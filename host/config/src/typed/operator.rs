@@ -195,6 +195,30 @@ pub(crate) struct ToolsFile {
     pub(crate) permission: BTreeMap<String, PermissionMode>,
     /// The tool `shell`.
     pub(crate) shell: ShellFile,
+    /// Questions about calls of tools whose permission is `ask`.
+    pub(crate) question: QuestionFile,
+}
+
+/// Questions about calls of tools whose permission is `ask`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct QuestionFile {
+    /// Milliseconds that a question waits for an answer. Without it, it waits until it is answered or its turn is cancelled.
+    #[schemars(range(min = 1, max = 604_800_000))]
+    pub(crate) timeout_ms: Option<u64>,
+    /// What becomes of a call whose question is not answered in time.
+    pub(crate) on_timeout: OnTimeout,
+}
+
+/// What becomes of a call whose question is not answered in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnTimeout {
+    /// It does not run.
+    #[default]
+    Deny,
+    /// It runs, unless a person has to be asked about each such call, as about the paths that other programs execute or trust.
+    Allow,
 }
 
 /// The tool `shell`.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, Retained, StepEnd, TurnStatus};
 use crate::{
     Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Charged, Confirmation, ErrorClass,
-    ErrorMetadata, ExtensionPrompt, Limit, LimitDecision, LimitRequest, Message, Origin, PluginId, Preview, Registered,
-    RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, Spend, StreamKind, SuspendReason, ToolReport, Usage,
+    ErrorMetadata, ExtensionPrompt, Limit, LimitDecision, LimitRequest, Message, Origin, PluginId, Preview, QuestionId,
+    Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, Spend, StreamKind, SuspendReason,
+    ToolReport, Usage,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -206,7 +207,7 @@ events! {
         call: CallId,
         /// The tool's name.
         tool: String,
-        /// Arguments as the model wrote them.
+        /// The arguments that it runs with: as the model wrote them, or as a person has edited them.
         arguments: String,
     } = "tool_call_start",
     /// `tool_call_progress`: a running tool reports what it is doing.
@@ -226,7 +227,8 @@ events! {
         tool: String,
         /// What the tool gave; it goes to the model.
         output: String,
-        /// The text that precedes it in the result that the model gets: reminders of stream rules.
+        /// The text that precedes it in the result that the model gets: that a person has edited the arguments, and reminders of
+        /// stream rules.
         reminder: Option<String>,
         /// A unified diff, human-readable.
         diff: Option<String>,
@@ -239,23 +241,33 @@ events! {
     } = "tool_call_result",
     /// `tool_confirmation_requested`: a person is asked about a call.
     ToolConfirmationRequested {
+        /// The question's id, unique in the thread. A question that is asked again after its process ended keeps it.
+        question: QuestionId,
         /// The call's id.
         call: CallId,
         /// The tool's name.
         tool: String,
-        /// Arguments as the model wrote them.
+        /// The arguments that an approval runs: as the model wrote them, or as a person has edited them in an earlier question.
         arguments: String,
         /// Which setting asks.
         reason: String,
         /// What the person is shown of the call.
         preview: Preview,
+        /// What [`Answer::Always`](crate::Answer::Always) would allow; `None`: each such call is asked about.
+        always: Option<String>,
+        /// Milliseconds until the question is answered by itself; `None`: it waits.
+        timeout_ms: Option<u64>,
     } = "tool_confirmation_requested",
     /// `tool_confirmation_resolved`: the question about a call was answered.
     ToolConfirmationResolved {
+        /// The question's id.
+        question: QuestionId,
         /// The call's id.
         call: CallId,
-        /// The user's decision, with a reason for a denial.
+        /// What was decided, with a reason for a denial.
         decision: Confirmation,
+        /// Who has answered; empty where nobody has.
+        by: String,
     } = "tool_confirmation_resolved",
     /// `error_classified`: an error of the provider, and what it means for a retry.
     ErrorClassified {

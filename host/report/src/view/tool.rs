@@ -1,5 +1,7 @@
 //! What a report says about a tool call: arguments, the decision of a person, the result.
 
+use turn::transcript::ToolConfirmationResolved;
+
 use super::{Block, Kind, View};
 use crate::figures::took_ms;
 use crate::report::ToolCall;
@@ -19,11 +21,13 @@ pub(super) fn view(call: &ToolCall) -> View<'_> {
         view = view.with(Block::new("arguments", arguments.as_str()));
     }
     if let Some(question) = &call.question {
-        let decided = call.decision.as_ref().map(|decision| if decision.approved { "approved" } else { "denied" });
+        let decided = call.decision.as_ref().map(decided);
         let reason = call.decision.as_ref().and_then(|decision| decision.reason.as_deref());
         let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        view =
-            view.with(Block::new("confirmation", format!("{question}\n{}{reason}", decided.unwrap_or("not decided"))));
+        view = view.with(Block::new(
+            "confirmation",
+            format!("{question}\n{}{reason}", decided.as_deref().unwrap_or("not decided")),
+        ));
     }
     if !call.progress.is_empty() {
         view = view.with(Block::new("progress", call.progress.join("\n")).folded());
@@ -37,4 +41,24 @@ pub(super) fn view(call: &ToolCall) -> View<'_> {
         Some(diff) => view.with(Block::new("change of the file", diff.as_str()).folded()),
         None => view,
     }
+}
+
+/// What was decided, and by whom. Records of early versions say only whether the call may run.
+fn decided(decision: &ToolConfirmationResolved) -> String {
+    let approved = if decision.approved { "approved" } else { "denied" };
+    let mut text = match decision.decision.as_deref() {
+        None => approved.to_owned(),
+        Some("timed_out") => format!("{approved}: nobody answered in time"),
+        Some("edited") => "approved with edited arguments".to_owned(),
+        Some("always") => {
+            format!("approved for the rest of the session: {}", decision.pattern.as_deref().unwrap_or_default())
+        }
+        Some("unavailable") => "denied: nobody could be asked".to_owned(),
+        Some(word) => word.replace('_', " "),
+    };
+    if let Some(by) = &decision.decided_by {
+        text.push_str(", by ");
+        text.push_str(by);
+    }
+    text
 }

@@ -141,6 +141,11 @@ impl PreparedCall for Spawn<'_> {
         Box::pin(std::future::ready(preview))
     }
 
+    /// What can be allowed is the start of this agent, whatever its task is.
+    fn always(&self) -> Option<String> {
+        self.wanted.as_ref().ok().map(|(agent, _)| format!("{SPAWN_AGENT}({})", agent.name))
+    }
+
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             let result = match &self.wanted {

@@ -4,9 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 use tidegate::{
-    BoxFuture, Confirm, Confirmation, HostError, Message, Model, Permission, PreparedCall, Preview, Progress, Question,
-    Session, SessionId, SessionOptions, StateError, ToolCall, ToolOutput, ToolSpec, Tools, TurnStatus,
-    render_diagnostic,
+    BoxFuture, Confirm, HostError, Message, Model, Permission, PreparedCall, Preview, Progress, Question, Session,
+    SessionId, SessionOptions, StateError, ToolCall, ToolOutput, ToolSpec, Tools, TurnStatus, render_diagnostic,
 };
 
 use crate::support::{Answer, Scripted, builder, texts};
@@ -41,10 +40,10 @@ impl PreparedCall for OwnCall {
 }
 
 /// Answers every question the same way, and keeps the questions.
-struct Answers(Confirmation, Mutex<Vec<String>>);
+struct Answers(tidegate::Answer, Mutex<Vec<String>>);
 
 impl Confirm for Answers {
-    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Confirmation> {
+    fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, tidegate::Answer> {
         self.1.lock().unwrap().push(format!("{}: {}", question.session, question.call.name));
         Box::pin(async { self.0.clone() })
     }
@@ -54,7 +53,7 @@ impl Confirm for Answers {
 async fn call(tool: &'static str, own: Permission, toml: &str) -> (String, Vec<String>) {
     let folder = TempDir::new().unwrap();
     let model = Scripted::new([Answer::Call(tool, "{}"), Answer::Text("done")]);
-    let answers = Arc::new(Answers(Confirmation::Approved, Mutex::default()));
+    let answers = Arc::new(Answers(tidegate::Answer::Approve, Mutex::default()));
     let options = SessionOptions::new(folder.path())
         .id(SessionId::new("s"))
         .model(Arc::clone(&model) as Arc<dyn Model>)

@@ -160,7 +160,13 @@ impl Decoded {
 
     /// What a question adds to the arguments.
     pub(crate) fn note(&self, workspace: &Workspace) -> Option<String> {
-        matches!(self, Self::Shell(_)).then(|| format!("runs with sh in {}", workspace.root().display()))
+        match self.subject() {
+            Subject::Command(_) => Some(format!("runs with sh in {}", workspace.root().display())),
+            Subject::Path(path) => {
+                let real = workspace.resolve(&path).ok()?.relative;
+                (workspace.by_name(&path)? != real).then(|| format!("the path `{path}` leads to `{real}`"))
+            }
+        }
     }
 }
 

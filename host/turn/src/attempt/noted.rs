@@ -1,6 +1,10 @@
 //! Matches that did not stop the answer: which of them concern which tool call, and which are reported after the answer.
 
-use flow::{Action, CallId, RuleMatch, StreamKind};
+use std::time::Duration;
+
+use flow::{Action, CallId, Delta, RuleMatch, StopReason, StreamKind, ToolCall};
+
+use super::{Attempt, Context, Ending, Prefix};
 
 /// Matches that did not stop the answer, in the order in which they were found.
 #[derive(Debug, Default)]
@@ -20,6 +24,43 @@ pub struct CallNotes {
 }
 
 impl Noted {
+    /// What rules find in a call whose arguments are complete, as in those that a model streams. A call for which an answer would
+    /// have been stopped is refused.
+    pub fn of_call(rules: &mut rules::RuleSession, call: &ToolCall) -> Self {
+        let mut effects = Vec::new();
+        let mut attempt = Attempt::new(rules, Prefix::default(), &mut effects);
+        let block = 0;
+        let kind = StreamKind::Tool { call: call.id.clone(), name: call.name.clone() };
+        let deltas = [
+            Delta::BlockStart { block, kind },
+            Delta::Piece { block, text: call.arguments.clone() },
+            Delta::BlockEnd { block },
+            Delta::Stop { reason: StopReason::ToolUse },
+        ];
+        let now = || Duration::ZERO;
+        for delta in deltas {
+            if attempt.delta(delta, &mut Context { rules: &mut *rules, now: &now, effects: &mut effects }) {
+                break;
+            }
+        }
+        let mut noted = attempt.noted;
+        if let Some(Ending::Stopped(stopped)) = attempt.ending {
+            noted.matches.extend(stopped.stopping().cloned().map(|found| (found, Action::Block)));
+            noted.matches.extend(stopped.noted);
+        }
+        noted
+    }
+
+    /// Adds what was noted elsewhere.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.matches.extend(other.matches);
+    }
+
+    /// Whether a call must not run.
+    pub(crate) fn refuses(&self, call: &CallId) -> bool {
+        self.matches.iter().any(|(found, action)| *action == Action::Block && is_of_call(found, call))
+    }
+
     pub(super) fn note(&mut self, found: RuleMatch, action: Action) {
         match action {
             Action::Remind | Action::Block => self.matches.push((found, action)),

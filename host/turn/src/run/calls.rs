@@ -1,53 +1,101 @@
-//! The calls of an accepted answer: run, answered and put into the conversation; and the reminders that wait for them.
+//! The calls of an accepted answer: asked about, run, answered and put into the conversation; and the reminders that wait for them.
 //!
 //! No call runs before its answer is accepted. An answer that is stopped therefore leaves no results behind, and none of
 //! its calls stays in the conversation; the reminder names the call that matched, and not the other calls.
 
-use flow::{Action, EventKind, ToolCall};
+use std::sync::Arc;
+
+use flow::{Action, CallId, EventKind, QuestionId, RuleMatch, ToolCall};
 
 use super::interrupt::Injection;
 use super::{Phase, Stop, Turn, checkpoint};
+use crate::attempt::CallNotes;
 use crate::history::settled;
 use crate::ports::EventSink;
-use crate::tools::{CallEffects, Runner};
+use crate::questions::{Asking, Checks};
+use crate::tools::{Batch, CallEffects, Candidate, Ran};
 
 impl Turn<'_> {
-    /// Runs the calls in the order that the tools suggest, each to its end. Their results stay in the order of the calls.
+    /// Asks about all calls that need it, and then runs the calls in the order that the tools suggest, each to its end. A call waits
+    /// for its own answer, and for the calls before it. The results stay in the order of the calls. `earlier`: questions of an
+    /// earlier process.
     ///
     /// # Errors
     /// The transcript cannot be written: no further call runs.
-    pub(super) async fn run_calls(&mut self, calls: &[ToolCall]) -> Result<(), Stop> {
+    pub(super) async fn run_calls(
+        &mut self,
+        calls: &[ToolCall],
+        earlier: Vec<(CallId, QuestionId)>,
+    ) -> Result<(), Stop> {
+        let tools = Arc::clone(&self.session.parts.tools);
+        // Dropping it cancels the questions that are open.
+        let mut batch = self.batch(earlier);
+        let mut candidates: Vec<Candidate<'_>> = Vec::with_capacity(calls.len());
         for call in self.run_order(calls) {
             checkpoint(self.cancel).await;
-            let notes = self.attempt.noted.take_call(&call.id);
-            let session = &*self.session;
-            let runner = Runner {
-                hub: &session.hub,
-                tools: &*session.parts.tools,
-                confirm: &*session.parts.confirm,
-                journal: session.journal.as_deref(),
-                session: &session.parts.id,
-                agent: session.rules.agent(),
-                place: self.place,
-            };
-            let effects = CallEffects {
-                refusal: (!notes.refusals.is_empty()).then(|| session.rules.reminder(&notes.refusals)),
-                reminder: (!notes.reminders.is_empty()).then(|| session.rules.tool_reminder(&notes.reminders)),
-            };
-            let result = runner.run(call, effects).await;
-            self.session.rules.release(&notes.unread());
-            for (found, action) in [(notes.violations(), Action::Block), (notes.reminders, Action::Remind)] {
-                if !found.is_empty() {
-                    self.mark_injected(Injection::of_call(found, action));
-                }
-            }
-            if let Phase::Calling { results, .. } = &mut self.phase {
-                results.push(result);
-            }
+            candidates.push(batch.look(&*tools, call, self.attempt.noted.refuses(&call.id)).await);
+        }
+        checkpoint(self.cancel).await;
+        let asked = candidates.iter_mut().filter_map(|candidate| batch.ask(candidate).then_some(())).count();
+        if asked > 0 {
+            // Who answers has seen a question that survives the process.
+            self.recorded().await?;
+        }
+        for candidate in candidates {
+            checkpoint(self.cancel).await;
+            let notes = self.attempt.noted.take_call(candidate.id());
+            let ran = batch.run(candidate, self.effects(&notes)).await;
+            self.note_result(notes, ran);
             self.recorded().await?;
         }
         self.settle_calls();
         Ok(())
+    }
+
+    fn batch(&self, earlier: Vec<(CallId, QuestionId)>) -> Batch {
+        let session = &*self.session;
+        let (tools, agent) = (Arc::clone(&session.parts.tools), session.rules.agent().to_owned());
+        let rules = Arc::clone(session.rules.rules());
+        let checks = Arc::new(Checks { tools: Arc::clone(&tools), rules, agent: agent.clone() });
+        let questions = (session.questions.clone(), session.parts.settings.questions);
+        let (confirm, clock) = (Arc::clone(&session.parts.confirm), Arc::clone(&session.parts.clock));
+        Batch {
+            hub: Arc::clone(&session.hub),
+            tools,
+            journal: session.journal.clone(),
+            asking: Asking::new(questions, confirm, clock, checks),
+            session: session.parts.id.clone(),
+            agent,
+            place: self.place,
+            earlier,
+            ran: 0,
+        }
+    }
+
+    fn effects(&self, notes: &CallNotes) -> CallEffects {
+        let rules = &self.session.rules;
+        CallEffects {
+            refusal: (!notes.refusals.is_empty()).then(|| rules.reminder(&notes.refusals)),
+            reminder: (!notes.reminders.is_empty()).then(|| rules.tool_reminder(&notes.reminders)),
+        }
+    }
+
+    /// A call has its result: the reminders in it went to the model.
+    fn note_result(&mut self, notes: CallNotes, Ran { result, reminded }: Ran) {
+        self.session.rules.release(&notes.unread());
+        let violations = notes.violations();
+        let edited = |found: &RuleMatch| !notes.reminders.iter().any(|known| known.rule == found.rule);
+        let edited: Vec<RuleMatch> = reminded.into_iter().filter(edited).collect();
+        for (found, action) in
+            [(violations, Action::Block), (notes.reminders, Action::Remind), (edited, Action::Remind)]
+        {
+            if !found.is_empty() {
+                self.mark_injected(Injection::of_call(found, action));
+            }
+        }
+        if let Phase::Calling { results, .. } = &mut self.phase {
+            results.push(result);
+        }
     }
 
     /// The calls in the order in which to run them. An order that omits or repeats a call is

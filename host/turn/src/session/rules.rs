@@ -34,6 +34,8 @@ impl Session {
         if self.thread.started_ms.is_some() {
             self.hub.emit(EventKind::HistoryReplaced { messages: messages.clone() });
         }
+        // They belong to the conversation that is gone.
+        self.open_calls = None;
         self.set_history(messages)
     }
 

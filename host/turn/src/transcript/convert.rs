@@ -1,14 +1,14 @@
 //! From events to the bodies of their records: one arm for each kind, so that a new kind does not compile without its own.
 
 use flow::{
-    AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, Confirmation, ErrorMetadata, EventKind,
-    EventView, LimitDecision, Message, Origin, Part, Partial, Retained, Role, RuleMatch, RuleRecord, Spend, StepEnd,
-    StopReason, StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
+    AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, ErrorMetadata, EventKind, EventView,
+    LimitDecision, Message, Origin, Part, Partial, Retained, Role, RuleMatch, RuleRecord, Spend, StepEnd, StopReason,
+    StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
 };
 use serde_json::Value;
 
 use super::message::{Author, MessageRecord, PartRecord};
-use super::values::{charged as values_charged, cost, evidence, input, named_call, preview, tokens};
+use super::values::{charged as values_charged, cost, evidence, input, named_call, preview, resolved, tokens};
 use super::{Body, payload};
 
 impl Body {
@@ -129,21 +129,30 @@ impl Body {
                     waited_ms: *waited_ms,
                 })
             }
-            Kind::ToolConfirmationRequested { call, tool, arguments, reason, preview } => {
-                Self::ToolConfirmationRequested(payload::ToolConfirmationRequested {
-                    call_id: call.as_str().to_owned(),
-                    tool: tool.clone(),
-                    input: input(arguments),
-                    reason: reason.clone(),
-                    preview: self::preview(preview),
-                })
-            }
-            Kind::ToolConfirmationResolved { call, decision } => {
-                let reason = if let Confirmation::Denied { reason } = decision { Some(reason.clone()) } else { None };
+            Kind::ToolConfirmationRequested {
+                question,
+                call,
+                tool,
+                arguments,
+                reason,
+                preview,
+                always,
+                timeout_ms,
+            } => Self::ToolConfirmationRequested(payload::ToolConfirmationRequested {
+                question_id: Some(question.as_str().to_owned()),
+                call_id: call.as_str().to_owned(),
+                tool: tool.clone(),
+                input: input(arguments),
+                reason: reason.clone(),
+                preview: self::preview(preview),
+                always: always.clone(),
+                timeout_ms: *timeout_ms,
+            }),
+            Kind::ToolConfirmationResolved { question, call, decision, by } => {
                 Self::ToolConfirmationResolved(payload::ToolConfirmationResolved {
+                    question_id: Some(question.as_str().to_owned()),
                     call_id: call.as_str().to_owned(),
-                    approved: *decision == Confirmation::Approved,
-                    reason,
+                    ..resolved(decision, by)
                 })
             }
             Kind::ErrorClassified { class, code, message, retryable, metadata } => {

@@ -337,7 +337,7 @@ payloads! {
         output: String,
         /// The output, where the call failed or did not run.
         error: Option<String>,
-        /// The reminders of stream rules that precede the output in what the model reads.
+        /// What precedes the output in what the model reads: that a person has edited the arguments, and reminders of stream rules.
         reminder: Option<String>,
         /// A unified diff, for people.
         diff: Option<String>,
@@ -349,6 +349,8 @@ payloads! {
 
     /// The payload of `tool_confirmation_requested`.
     ToolConfirmationRequested {
+        /// The id of the question; absent in records of early versions.
+        question_id: Option<String>,
         /// The id of the call.
         call_id: String,
         /// The tool's name.
@@ -359,6 +361,10 @@ payloads! {
         reason: String,
         /// What the person is shown of the call.
         preview: Preview,
+        /// What the answer `always` would allow; absent where each such call is asked about.
+        always: Option<String>,
+        /// Milliseconds until the question is answered by itself; absent where it waits.
+        timeout_ms: Option<u64>,
     }
 
     /// What a person is shown of a call: exact strings, to be escaped by the front end.
@@ -381,12 +387,22 @@ payloads! {
 
     /// The payload of `tool_confirmation_resolved`.
     ToolConfirmationResolved {
+        /// The id of the question; absent in records of early versions.
+        question_id: Option<String>,
         /// The id of the call.
         call_id: String,
         /// Whether the call may run.
         approved: bool,
+        /// `approved`, `always`, `edited`, `denied`, `unavailable`, `timed_out` or `cancelled`; absent in records of early versions.
+        decision: Option<String>,
         /// Of a denial: the reason, which the model reads.
         reason: Option<String>,
+        /// Of `always`: what is not asked about from now on in the session.
+        pattern: Option<String>,
+        /// Of `edited`: the arguments that run, exactly as they were written.
+        arguments: Option<String>,
+        /// Who has answered; absent where nobody has.
+        decided_by: Option<String>,
     }
 
     /// The payload of `error_classified`.

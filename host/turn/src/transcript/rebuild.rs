@@ -3,13 +3,15 @@
 //! The conversation is rebuilt by the same steps that made it: a message joins it with its record, an answer together with the results
 //! of its calls. Tests compare both after every turn.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use flow::{CallId, Limit, Message, Origin, Role, Spend, SuspendReason, ToolResult, Usage};
+use flow::{Limit, Message, Origin, Role, Spend, SuspendReason, Usage};
 
 use super::message::role;
+use super::open_calls::{Calling, OpenCalls, Questions};
 use super::spent::Spending;
-use super::{Body, CognitionOut, MessagePayload, Record, Tokens, ToolCallResult, kept_rules};
+use super::{Body, CognitionOut, MessagePayload, Record, Tokens, kept_rules};
 use crate::attempt::Answer;
 use crate::budget::Spent;
 use crate::history::{paired, settled};
@@ -53,6 +55,12 @@ pub struct Resumed {
     pub started_ms: Option<u64>,
     /// The records of stream rules.
     pub rules: KeptRules,
+    /// Questions about tool calls that were asked.
+    pub questions: u64,
+    /// What a person has allowed for the rest of the session.
+    pub always: BTreeSet<String>,
+    /// The calls that the end of the process interrupted; their answer is not in the conversation yet.
+    pub open_calls: Option<OpenCalls>,
     /// The blocks of the system prompt as they were last sent.
     pub system: Vec<String>,
     /// The last turn has no end: its process ended before.
@@ -88,12 +96,7 @@ pub struct Rebuild {
     /// The turn of the record at hand.
     turn: u32,
     spending: Spending,
-}
-
-#[derive(Clone, Debug)]
-struct Calling {
-    answer: Message,
-    results: Vec<ToolResult>,
+    questions: Questions,
 }
 
 impl Rebuild {
@@ -106,11 +109,19 @@ impl Rebuild {
         self.resumed.next_event = record.event.unwrap_or(record.seq) + 1;
         self.turn = record.turn;
         self.spending.take(record);
+        self.questions.take(record);
+        if let Some(calling) = &mut self.calling {
+            calling.take(record);
+        }
         kept_rules::take(record, &mut self.resumed.rules, &mut self.resumed.problems);
         match &record.body {
             Body::ThreadStarted(_) => self.resumed.started_ms = Some(record.ts),
             Body::TurnStart(_) => {
-                self.end_answer();
+                // Calls that the end of a process interrupted get their results in this turn.
+                if !self.has_open_calls() {
+                    self.end_answer();
+                }
+                self.start_is_message = false;
                 (self.resumed.turns, self.resumed.is_interrupted) = (record.turn, true);
             }
             Body::StepStart(start) => {
@@ -147,7 +158,6 @@ impl Rebuild {
             Body::CognitionReasoning(reasoning) => self.thinking.clone_from(&reasoning.text),
             Body::CognitionOutDelta(delta) => self.streamed.push_str(&delta.text),
             Body::CognitionOut(out) => self.answer(out).map_err(wrong)?,
-            Body::ToolCallResult(result) => self.result(result),
             Body::StepFinish(finish) => {
                 self.settle();
                 self.start_is_message = false;
@@ -177,9 +187,14 @@ impl Rebuild {
     }
 
     /// The records end here. Of an answer that has no record, because its process ended before, what was shown stays in the
-    /// conversation, marked as interrupted; a call without a result is left out.
+    /// conversation, marked as interrupted. Where calls have no result for that reason, they and their answer are
+    /// [`Resumed::open_calls`].
     pub fn finish(mut self) -> Resumed {
+        if self.has_open_calls() {
+            self.resumed.open_calls = self.calling.take().map(Calling::into_open);
+        }
         self.end_answer();
+        std::mem::take(&mut self.questions).finish(&mut self.resumed);
         self.leave_out_unpaired();
         self.spending.finish(&mut self.resumed);
         self.resumed
@@ -197,6 +212,10 @@ impl Rebuild {
         problems.push(format!(
             "{left_out} calls without a result, or results without a call, are left out of the conversation: providers refuse them"
         ));
+    }
+
+    fn has_open_calls(&self) -> bool {
+        self.resumed.is_interrupted && self.calling.as_ref().is_some_and(Calling::is_open)
     }
 
     fn end_answer(&mut self) {
@@ -255,7 +274,7 @@ impl Rebuild {
                     }
                     _ => Some(Message::text(Role::Assistant, origin, text)),
                 };
-                self.calling = answer.map(|answer| Calling { answer, results: Vec::new() });
+                self.calling = answer.map(Calling::new);
                 None
             }
             "start" => {
@@ -289,16 +308,6 @@ impl Rebuild {
         Answer::rebuilt(out.text.clone(), "", &blocks)
     }
 
-    fn result(&mut self, result: &ToolCallResult) {
-        if let Some(calling) = &mut self.calling {
-            calling.results.push(ToolResult {
-                call: CallId::new(result.call_id.as_str()),
-                content: result.reminder.iter().chain([&result.output]).cloned().collect(),
-                is_error: result.error.is_some(),
-            });
-        }
-    }
-
     fn push(&mut self, message: Message) {
         self.settle();
         self.add(message);
@@ -311,7 +320,8 @@ impl Rebuild {
 
     /// The answer and the results of its calls join the conversation.
     fn settle(&mut self) {
-        if let Some(Calling { answer, results }) = self.calling.take() {
+        if let Some(calling) = self.calling.take() {
+            let (answer, results) = calling.into_parts();
             settled(answer, results).into_iter().for_each(|message| self.add(message));
         }
     }

@@ -1,6 +1,6 @@
 //! Values that several records have: tokens and cost, evidence, the preview of a question, the arguments of a call.
 
-use flow::{Charged, Preview, Spend, StreamKind, Usage};
+use flow::{Charged, Confirmation, Preview, Spend, StreamKind, Usage};
 use serde_json::{Value, json};
 
 use super::payload;
@@ -56,6 +56,26 @@ pub(super) fn preview(preview: &Preview) -> payload::Preview {
         arguments: preview.arguments.iter().map(argument).collect(),
         diff: preview.diff.clone(),
         notes: preview.notes.clone(),
+    }
+}
+
+/// The part of a resolved question that is about the decision.
+pub(super) fn resolved(decision: &Confirmation, by: &str) -> payload::ToolConfirmationResolved {
+    let (mut reason, mut pattern, mut arguments) = (None, None, None);
+    match decision {
+        Confirmation::Approved | Confirmation::TimedOut { .. } | Confirmation::Cancelled => {}
+        Confirmation::Always { pattern: covered } => pattern = Some(covered.clone()),
+        Confirmation::Edited { arguments: edited } => arguments = Some(edited.clone()),
+        Confirmation::Denied { reason: why } | Confirmation::Unavailable { reason: why } => reason = Some(why.clone()),
+    }
+    payload::ToolConfirmationResolved {
+        approved: decision.is_approval(),
+        decision: Some(decision.as_str().to_owned()),
+        reason,
+        pattern,
+        arguments,
+        decided_by: (!by.is_empty()).then(|| by.to_owned()),
+        ..payload::ToolConfirmationResolved::default()
     }
 }
 

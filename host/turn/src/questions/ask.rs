@@ -1,0 +1,133 @@
+//! Asks the questions of one batch of calls: the handler, the clock and other front ends race for each answer.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use flow::{Answer, Confirmation, QuestionId};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tracing::Instrument as _;
+
+use super::{AnswerError, Checks, Decided, QuestionSettings, Questions};
+use crate::ports::{Clock, Confirm, Question};
+
+/// How many times a handler is asked about one call: it could repeat an answer that is refused for ever.
+const ATTEMPTS: u32 = 5;
+
+/// The questions of one batch. Dropping it answers those that are open: their turn waits no more.
+pub(crate) struct Asking {
+    questions: Questions,
+    confirm: Arc<dyn Confirm>,
+    clock: Arc<dyn Clock>,
+    settings: QuestionSettings,
+    checks: Arc<Checks>,
+    tasks: JoinSet<()>,
+}
+
+/// A question that was asked.
+pub(crate) struct Asked(pub(super) oneshot::Receiver<Decided>);
+
+impl Asked {
+    /// Waits for the answer.
+    pub(crate) async fn decided(self) -> Decided {
+        let cancelled = Decided { confirmation: Confirmation::Cancelled, edit: None, waited: Duration::ZERO };
+        self.0.await.unwrap_or(cancelled)
+    }
+}
+
+impl Asking {
+    pub(crate) fn new(
+        (questions, settings): (Questions, QuestionSettings),
+        confirm: Arc<dyn Confirm>,
+        clock: Arc<dyn Clock>,
+        checks: Arc<Checks>,
+    ) -> Self {
+        Self { questions, confirm, clock, settings, checks, tasks: JoinSet::new() }
+    }
+
+    /// What a person has allowed already.
+    pub(crate) fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
+    /// Asks a question, whose id and time-out are set here. `id`: that of a question of an earlier process.
+    pub(crate) fn ask(&mut self, id: Option<QuestionId>, mut question: Question) -> Asked {
+        let QuestionSettings { timeout, approve_on_timeout } = self.settings;
+        question.timeout_ms = timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        // What is asked about each time is a person's to approve.
+        let approved = approve_on_timeout && question.always.is_some();
+        let (question, asked, closed) = self.questions.open(id, question, Arc::clone(&self.checks));
+        let clock = timeout.map(|time| self.clock.sleep(time));
+        let (questions, confirm) = (self.questions.clone(), Arc::clone(&self.confirm));
+        let id = question.id.clone();
+        let task = async move {
+            let timed_out = async {
+                match clock {
+                    Some(sleep) => sleep.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = closed.cancelled() => {}
+                () = timed_out => {
+                    questions.decide(&id, Confirmation::TimedOut { approved }, None, "");
+                }
+                () = hear(&questions, &*confirm, question) => closed.cancelled().await,
+            }
+        };
+        self.tasks.spawn(task.in_current_span());
+        // Those that have ended need not be kept.
+        while self.tasks.try_join_next().is_some() {}
+        asked
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.questions.cancel_all();
+    }
+}
+
+/// Asks the handler until it has given an answer that is taken.
+async fn hear(questions: &Questions, confirm: &dyn Confirm, mut question: Question) {
+    let id = question.id.clone();
+    for _ in 0..ATTEMPTS {
+        let (answer, by) = match caught(async { confirm.confirm(&question).await }).await {
+            Ok(answer) => (answer, confirm.name()),
+            Err(panic) => {
+                let reason =
+                    format!("not run: nobody could be asked, because the confirmation handler panicked: {panic}");
+                tracing::error!("{reason}");
+                (Answer::Unavailable { reason }, "")
+            }
+        };
+        match questions.answer(&id, answer, by) {
+            Ok(()) | Err(AnswerError::NotOpen { .. }) => return,
+            Err(refused) => question.refused = Some(refused.to_string()),
+        }
+    }
+    let reason = question.refused.unwrap_or_default();
+    let reason = format!("not run: the answers of the confirmation handler were refused {ATTEMPTS} times: {reason}");
+    // It can have been answered meanwhile.
+    let _ = questions.answer(&id, Answer::Unavailable { reason }, confirm.name());
+}
+
+/// The result of a future, or the message of its panic.
+async fn caught<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+        Err(panic) => Poll::Ready(Err(message(&*panic))),
+    })
+    .await
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}

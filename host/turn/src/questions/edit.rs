@@ -1,0 +1,113 @@
+//! Edited arguments: what a person writes is checked like what the model writes, before it runs.
+
+use std::sync::Arc;
+
+use flow::{Ambiguous, Permission, Preview, RuleMatch, ToolCall};
+use rules::{RuleSession, RuleSet};
+
+use super::schema;
+use crate::attempt::Noted;
+use crate::ports::Tools;
+
+/// Bytes of edited arguments: more than any tool takes.
+const MAX_BYTES: usize = 16 << 20;
+
+/// Why edited arguments cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// They are not a JSON object.
+    #[error("the edited arguments are not a JSON object: {problem}")]
+    Invalid {
+        /// What is wrong with them.
+        problem: String,
+    },
+    /// A key occurs twice in one object.
+    #[error("the edited arguments are ambiguous: {0}; write each key once")]
+    Ambiguous(Ambiguous),
+    /// They are not what the tool takes.
+    #[error("the edited arguments do not conform to the schema of `{tool}`: {}", problems.join("; "))]
+    Schema {
+        /// The tool's name.
+        tool: String,
+        /// What is wrong, a line each.
+        problems: Vec<String>,
+    },
+    /// Stream rules forbid the call.
+    #[error("the edited arguments violate {}", rules(matches))]
+    Rules {
+        /// What was found.
+        matches: Vec<RuleMatch>,
+    },
+    /// The permissions of the tool forbid the call.
+    #[error("the edited call is not permitted: {reason}")]
+    Denied {
+        /// Why, with the setting.
+        reason: String,
+    },
+}
+
+fn rules(matches: &[RuleMatch]) -> String {
+    let one = |found: &RuleMatch| {
+        let field = found.evidence.field.as_ref().map(|field| format!(" in `{field}`")).unwrap_or_default();
+        format!("the rule `{}` (found{field}: {})", found.rule, found.evidence.text)
+    };
+    matches.iter().map(one).collect::<Vec<_>>().join(" and ")
+}
+
+/// A call with edited arguments that were checked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Edit {
+    pub(crate) call: ToolCall,
+    /// Rules that remind of it, and what they say.
+    pub(crate) reminders: Vec<RuleMatch>,
+    pub(crate) reminder: Option<String>,
+    /// Its permission at that moment, and what could have been allowed for the session: both name the place that a path leads to.
+    pub(crate) permission: Permission,
+    pub(crate) always: Option<String>,
+}
+
+/// What edited arguments are checked with.
+pub(crate) struct Checks {
+    pub(crate) tools: Arc<dyn Tools>,
+    pub(crate) rules: Arc<RuleSet>,
+    pub(crate) agent: String,
+}
+
+impl Checks {
+    /// Checks the arguments that a person has written in the place of those of `call`.
+    pub(super) fn edit(&self, call: &ToolCall, arguments: String) -> Result<Edit, EditError> {
+        if arguments.len() > MAX_BYTES {
+            let problem = format!("they have {} bytes, the limit is {MAX_BYTES}", arguments.len());
+            return Err(EditError::Invalid { problem });
+        }
+        let invalid = |problem: String| EditError::Invalid { problem };
+        let value: serde_json::Value = serde_json::from_str(&arguments).map_err(|error| invalid(error.to_string()))?;
+        if !value.is_object() {
+            return Err(invalid("write an object, with a member for each argument".to_owned()));
+        }
+        Preview::of_arguments(&arguments).map_err(EditError::Ambiguous)?;
+        let call = ToolCall { arguments, ..call.clone() };
+        let specs = self.tools.specs();
+        if let Some(spec) = specs.iter().find(|spec| spec.name == call.name) {
+            let conforms = schema::check(&spec.parameters, &value);
+            conforms.map_err(|problems| EditError::Schema { tool: call.name.clone(), problems })?;
+        }
+        // A rule that was used before forbids what it forbids: the person has not read its reminder.
+        let mut rules = RuleSession::of_agent(Arc::clone(&self.rules), &self.agent);
+        rules.declare_paths(&specs);
+        let notes = Noted::of_call(&mut rules, &call).take_call(&call.id);
+        if !notes.refusals.is_empty() {
+            return Err(EditError::Rules { matches: notes.refusals });
+        }
+        let reminders = notes.reminders;
+        let reminder = (!reminders.is_empty()).then(|| rules.tool_reminder(&reminders));
+        let prepared = self.tools.prepare(&call);
+        let (permission, always) = (prepared.permission(), prepared.always());
+        drop(prepared);
+        match permission {
+            Permission::Deny { reason } => Err(EditError::Denied { reason }),
+            permission => Ok(Edit { call, reminders, reminder, permission, always }),
+        }
+    }
+}

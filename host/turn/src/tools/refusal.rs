@@ -1,0 +1,68 @@
+//! Calls that do not run, and what the model reads about calls that a person has decided about.
+
+use flow::{Ambiguous, Confirmation, ToolCall, ToolOutput};
+
+/// Bytes of edited arguments that the model reads; the rest is left out.
+const MAX_EDIT: usize = 16 << 10;
+
+/// A call that does not run.
+pub(super) struct Refusal {
+    /// The kind of error, for the span of the call.
+    kind: &'static str,
+    /// For the model.
+    reason: String,
+}
+
+impl Refusal {
+    /// Rules forbid it.
+    pub(super) fn blocked(reason: String) -> Self {
+        Self { kind: "blocked", reason }
+    }
+
+    /// Permissions or a person forbid it.
+    pub(super) fn denied(reason: String) -> Self {
+        Self { kind: "denied", reason }
+    }
+
+    /// Its arguments cannot be used.
+    pub(super) fn invalid(reason: String) -> Self {
+        Self { kind: "invalid_arguments", reason }
+    }
+
+    /// The transcript cannot be written.
+    pub(super) fn not_recorded(reason: String) -> Self {
+        Self { kind: "not_recorded", reason }
+    }
+
+    /// What was decided about it is no approval.
+    pub(super) fn of(decision: Confirmation) -> Self {
+        Self::denied(match decision {
+            Confirmation::Denied { reason } if reason.trim().is_empty() => "not run: the user denied this call".to_owned(),
+            Confirmation::Denied { reason } => format!("not run: the user denied this call: {reason}"),
+            Confirmation::Unavailable { reason } => reason,
+            Confirmation::TimedOut { .. } => {
+                "not run: nobody has answered the question about this call in time. Continue without it, or ask the user".to_owned()
+            }
+            Confirmation::Cancelled | Confirmation::Approved | Confirmation::Always { .. } | Confirmation::Edited { .. } => {
+                "not run: the turn was cancelled".to_owned()
+            }
+        })
+    }
+
+    /// The result of the call, and of what kind its error is.
+    pub(super) fn into_output(self) -> (ToolOutput, Option<&'static str>) {
+        (ToolOutput { content: self.reason, diff: None, is_error: true }, Some(self.kind))
+    }
+}
+
+/// What the model reads before the result of a call whose arguments a person has edited: the history has those that it wrote.
+pub(super) fn edit_note(arguments: &str) -> String {
+    let end = arguments.floor_char_boundary(MAX_EDIT);
+    let rest = arguments.len() - end;
+    let cut = if rest == 0 { String::new() } else { format!("… ({rest} more bytes)") };
+    format!("The user edited the arguments of this call before it ran. It ran with: {}{cut}", &arguments[..end])
+}
+
+pub(super) fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
+    format!("the arguments of `{}` are not valid: {ambiguous}. Write each key once.", call.name)
+}
