@@ -165,7 +165,8 @@ async fn a_denial_a_permission_and_the_absence_of_a_person_decide() {
     let (asking, person) = ("", Person::who(no));
     let (opened, _folder) = session(asking, vec![script("!state-must-set k v")], &person).await;
     let (events, results) = turn(&opened).await;
-    assert_eq!((results, outcomes(&events).len()), (vec!["not today".to_owned()], 0), "it did not run");
+    let denied = "not run: the user denied this call: not today".to_owned();
+    assert_eq!((results, outcomes(&events).len()), (vec![denied], 0), "it did not run");
 
     for (toml, expected, asked) in [
         ("[tools.permission]\nrun = \"allow\"\n", "done", 0),

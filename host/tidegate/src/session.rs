@@ -269,7 +269,8 @@ impl Session {
     }
 
     /// Continues the conversation without an input: after it was suspended, cancelled or interrupted, or with an approval of another
-    /// process. The turn fails where there is nothing to continue, because the last answer is complete.
+    /// process. Calls that the end of a process interrupted run first: questions about them are asked again, under their ids. The turn
+    /// fails where there is nothing to continue, because the last answer is complete.
     pub fn resume(&self) -> Turn {
         self.turn(None)
     }

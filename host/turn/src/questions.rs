@@ -47,7 +47,7 @@ struct Shared {
 struct State {
     /// Questions that were asked in the thread.
     asked: u64,
-    /// Oldest first.
+    /// The questions that wait for an answer, oldest first.
     open: Vec<Open>,
     /// The last that were answered, each with who has answered it.
     answered: VecDeque<(QuestionId, String)>,

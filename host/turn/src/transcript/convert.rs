@@ -1,14 +1,16 @@
 //! From events to the bodies of their records: one arm for each kind, so that a new kind does not compile without its own.
 
 use flow::{
-    AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, ErrorMetadata, EventKind, EventView,
-    LimitDecision, Message, Origin, Part, Partial, Retained, Role, RuleMatch, RuleRecord, Spend, StepEnd, StopReason,
-    StreamKind, ToolOutcome, ToolReport, TurnStatus, Usage,
+    AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, EventKind, EventView, LimitDecision, Message,
+    Origin, Part, Partial, Retained, Role, RuleMatch, RuleRecord, Spend, StepEnd, StreamKind, ToolOutcome, ToolReport,
+    Usage,
 };
-use serde_json::Value;
 
 use super::message::{Author, MessageRecord, PartRecord};
-use super::values::{charged as values_charged, cost, evidence, input, named_call, preview, resolved, tokens};
+use super::values::{
+    charged as values_charged, cost, error_metadata, evidence, finish_reason, finished, input, named_call, preview,
+    resolved, tokens,
+};
 use super::{Body, payload};
 
 impl Body {
@@ -370,18 +372,6 @@ impl Body {
     }
 }
 
-fn error_metadata(message: &str, metadata: &ErrorMetadata) -> Value {
-    let known = [
-        ("provider", metadata.provider.as_deref().map(Value::from)),
-        ("status", metadata.status.map(Value::from)),
-        ("kind", metadata.kind.map(|kind| kind.as_str().into())),
-        ("type", metadata.error_type.as_deref().map(Value::from)),
-        ("pattern", metadata.pattern.as_deref().map(Value::from)),
-    ];
-    let known = known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-    Value::Object(std::iter::once(("message".to_owned(), message.into())).chain(known).collect())
-}
-
 fn listed<T, R>(all: &[T], one: impl Fn(&T) -> R) -> Option<Vec<R>> {
     (!all.is_empty()).then(|| all.iter().map(one).collect())
 }
@@ -400,42 +390,6 @@ fn message_payload(message: &Message) -> payload::MessagePayload {
         hidden: message.hidden,
         author: (message.origin != Origin::User).then(|| Author::of(&message.origin)),
         parts: (!plain).then(|| message.parts.iter().map(PartRecord::of).collect()),
-    }
-}
-
-fn finished(status: &TurnStatus) -> payload::TurnFinish {
-    let mut finished = payload::TurnFinish { status: status.as_str().to_owned(), ..payload::TurnFinish::default() };
-    match status {
-        TurnStatus::Completed | TurnStatus::Cancelled => {}
-        TurnStatus::Rejected { by, reason } => {
-            finished.extension_id = Some(by.as_str().to_owned());
-            finished.reason = Some(reason.clone());
-        }
-        TurnStatus::StoppedByRule { rule } => finished.rule = Some(rule.clone()),
-        TurnStatus::Failed { class, message } => {
-            finished.category = Some(class.as_str().to_owned());
-            finished.error = Some(message.clone());
-        }
-        TurnStatus::StepLimit { steps } => finished.steps = Some(*steps),
-        TurnStatus::Suspended { reason, message } => {
-            finished.reason = Some(reason.as_str().to_owned());
-            finished.error = Some(message.clone());
-        }
-    }
-    finished
-}
-
-/// The four values of the specification and `cancelled`; the model's own value is next to it as `stop_reason`.
-fn finish_reason(end: &StepEnd) -> &'static str {
-    match end {
-        StepEnd::Cancelled => "cancelled",
-        StepEnd::Failed => "error",
-        StepEnd::Answered(stop) => match stop {
-            StopReason::EndTurn | StopReason::StopSequence | StopReason::Pause => "end_turn",
-            StopReason::ToolUse => "tool_use",
-            StopReason::MaxTokens | StopReason::ContextFull => "limit_exceeded",
-            StopReason::Refusal | StopReason::Other(_) => "error",
-        },
     }
 }
 

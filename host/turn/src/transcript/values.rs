@@ -1,6 +1,6 @@
-//! Values that several records have: tokens and cost, evidence, the preview of a question, the arguments of a call.
+//! Values of records: tokens and cost, evidence, questions and their answers, the arguments of a call, how turns and steps end.
 
-use flow::{Charged, Confirmation, Preview, Spend, StreamKind, Usage};
+use flow::{Charged, Confirmation, ErrorMetadata, Preview, Spend, StepEnd, StopReason, StreamKind, TurnStatus, Usage};
 use serde_json::{Value, json};
 
 use super::payload;
@@ -84,5 +84,53 @@ pub(super) fn input(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(object)) => Value::Object(object),
         _ => json!({"raw": arguments}),
+    }
+}
+
+pub(super) fn error_metadata(message: &str, metadata: &ErrorMetadata) -> Value {
+    let known = [
+        ("provider", metadata.provider.as_deref().map(Value::from)),
+        ("status", metadata.status.map(Value::from)),
+        ("kind", metadata.kind.map(|kind| kind.as_str().into())),
+        ("type", metadata.error_type.as_deref().map(Value::from)),
+        ("pattern", metadata.pattern.as_deref().map(Value::from)),
+    ];
+    let known = known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    Value::Object(std::iter::once(("message".to_owned(), message.into())).chain(known).collect())
+}
+
+pub(super) fn finished(status: &TurnStatus) -> payload::TurnFinish {
+    let mut finished = payload::TurnFinish { status: status.as_str().to_owned(), ..payload::TurnFinish::default() };
+    match status {
+        TurnStatus::Completed | TurnStatus::Cancelled => {}
+        TurnStatus::Rejected { by, reason } => {
+            finished.extension_id = Some(by.as_str().to_owned());
+            finished.reason = Some(reason.clone());
+        }
+        TurnStatus::StoppedByRule { rule } => finished.rule = Some(rule.clone()),
+        TurnStatus::Failed { class, message } => {
+            finished.category = Some(class.as_str().to_owned());
+            finished.error = Some(message.clone());
+        }
+        TurnStatus::StepLimit { steps } => finished.steps = Some(*steps),
+        TurnStatus::Suspended { reason, message } => {
+            finished.reason = Some(reason.as_str().to_owned());
+            finished.error = Some(message.clone());
+        }
+    }
+    finished
+}
+
+/// The four values of the specification and `cancelled`; the model's own value is next to it as `stop_reason`.
+pub(super) fn finish_reason(end: &StepEnd) -> &'static str {
+    match end {
+        StepEnd::Cancelled => "cancelled",
+        StepEnd::Failed => "error",
+        StepEnd::Answered(stop) => match stop {
+            StopReason::EndTurn | StopReason::StopSequence | StopReason::Pause => "end_turn",
+            StopReason::ToolUse => "tool_use",
+            StopReason::MaxTokens | StopReason::ContextFull => "limit_exceeded",
+            StopReason::Refusal | StopReason::Other(_) => "error",
+        },
     }
 }
