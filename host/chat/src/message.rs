@@ -198,7 +198,7 @@ pub struct ToolEntry {
     /// How long a person was waited for, in milliseconds; absent where nobody was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
-    /// When it started, in milliseconds since 1970-01-01 UTC, while it runs.
+    /// When it started, in milliseconds since 1970-01-01 UTC: while it runs, and where it was cancelled then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_ms: Option<u64>,
 }

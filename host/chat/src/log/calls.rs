@@ -31,13 +31,14 @@ impl Thread {
             EventKind::ToolCallResult { call, tool, output, diff, is_error, duration_ms, waited_ms, .. } => self
                 .on_call(event, call, tool, "{}", |entry| {
                     let ran = duration_ms.is_some() || entry.started_ms.is_some();
+                    let is_timed = entry.status == ToolStatus::Running;
                     entry.status = match (ran, *is_error) {
                         (false, _) => ToolStatus::NotRun,
                         (true, true) => ToolStatus::Failed,
                         (true, false) => ToolStatus::Done,
                     };
                     let measured = entry.started_ms.take().map(|start| event.at_ms.saturating_sub(start));
-                    entry.duration_ms = duration_ms.or(measured);
+                    entry.duration_ms = duration_ms.or(measured.filter(|_| is_timed));
                     entry.waited_ms = *waited_ms;
                     entry.percent = None;
                     entry.summarise(output);
@@ -59,7 +60,7 @@ impl Thread {
     ) -> Effect {
         if let Some(index) = self.reopened(event, call) {
             let changed = self.change_call(index, call.as_str(), change);
-            return if changed { Effect::Message } else { Effect::Nothing };
+            return if changed { self.changed_at(index) } else { Effect::Nothing };
         }
         self.enter(event.place);
         let message = self.answer_mut(event);
@@ -90,11 +91,15 @@ impl Thread {
     /// Changes a call that is known.
     fn on_known(&mut self, event: &Event, call: &CallId, change: impl FnOnce(&mut ToolEntry)) -> Effect {
         let index = self.reopened(event, call).or_else(|| self.answer_index(event.place));
-        let changed = index.is_some_and(|index| {
-            let known = self.messages.get(index).is_some_and(|message| find(message, call.as_str()).is_some());
-            known && self.change_call(index, call.as_str(), change)
-        });
-        if changed { Effect::Message } else { Effect::Nothing }
+        let Some(index) = index else { return Effect::Nothing };
+        let known = self.messages.get(index).is_some_and(|message| find(message, call.as_str()).is_some());
+        let changed = known && self.change_call(index, call.as_str(), change);
+        if changed { self.changed_at(index) } else { Effect::Nothing }
+    }
+
+    /// A message that is not the turn's is visible in every mode.
+    fn changed_at(&self, index: usize) -> Effect {
+        if index < self.settled { Effect::Turn } else { Effect::Message }
     }
 
     /// Changes a call of a message. Returns whether there is one.
@@ -111,7 +116,8 @@ impl Thread {
         let Some(message) = Some(index).filter(|_| any).and_then(|index| self.message_mut(index)) else { return false };
         for at in 0..message.calls.len() {
             if let Some(entry) = message.calls.get_mut(at).filter(|entry| open(entry)) {
-                (entry.status, entry.started_ms, entry.percent) = (ToolStatus::Cancelled, None, None);
+                // When it started stays: a result can follow in another process, of a call that may have had its effect.
+                (entry.status, entry.percent) = (ToolStatus::Cancelled, None);
             }
         }
         true

@@ -91,7 +91,7 @@ impl Questions {
                 self.asked = self.asked.max(number.unwrap_or(0));
             }
             Body::ToolConfirmationResolved(resolved) if resolved.approved => {
-                self.always.extend(resolved.pattern.clone())
+                self.always.extend(resolved.pattern.clone());
             }
             _ => {}
         }
