@@ -232,6 +232,35 @@ async fn a_fork_has_the_state_of_the_end_of_its_turn_or_none() {
     assert_eq!(sessions(&place).len(), 4);
 }
 
+/// The process ends while a question is open: without a prompt, the next one asks it again; with one, the call is settled.
+#[test]
+fn a_question_whose_process_ended_is_asked_again() {
+    let command = r#"{"command": "touch made"}"#;
+    for (prompt, questions, result) in
+        [(None, 2, "nobody to ask"), (Some("Go on"), 1, "continued with another message")]
+    {
+        let place = place(&[&[Say::Call("shell", command)], &[Say::Text("Not run.")]]);
+        assert_eq!(code(&place.run(&["run", "--session", "s", "Run it"])), 0);
+        let file = transcript(&place, "s");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let asked = text.lines().position(|line| line.contains("\"tool_confirmation_requested\"")).unwrap();
+        let kept: Vec<&str> = text.lines().take(asked + 1).collect();
+        std::fs::write(&file, kept.join("\n") + "\n").unwrap();
+        answer(&place, &[&[Say::Text("Done.")]]);
+        let arguments: Vec<&str> = ["run", "--resume", "s"].into_iter().chain(prompt).collect();
+        let output = place.run(&arguments);
+        assert_eq!((code(&output), out(&output).as_str()), (0, "Done.\n"), "{}", err(&output));
+        let lines = lines(&place, "s");
+        let of = |name: &'static str| lines.iter().filter(move |line| line["type"] == name);
+        let ids: Vec<&str> =
+            of("tool_confirmation_requested").map(|line| line["payload"]["question_id"].as_str().unwrap()).collect();
+        assert_eq!(ids, vec!["question-1"; questions]);
+        let results: Vec<&str> =
+            of("tool_call_result").map(|line| line["payload"]["output"].as_str().unwrap()).collect();
+        assert!(results.len() == 1 && results[0].contains(result), "{results:?}");
+    }
+}
+
 #[test]
 fn a_damaged_transcript_is_refused_until_it_is_repaired() {
     let place = place(&[&[Say::Text("One.")]]);
