@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
+use std::collections::VecDeque;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -70,7 +71,19 @@ fn main() {
             state = chat.snapshot();
         }),
     );
-    black_box((kept, state));
+    // What `SessionOptions::backlog` has a session do with each event.
+    let (mut chat, mut recent) = (ChatSession::new(ChatOptions::default()), VecDeque::new());
+    print(
+        "chat session, and the last 1,024 events",
+        measure(|event| {
+            _ = chat.process(event);
+            recent.push_back(event.clone());
+            if recent.len() > 1024 {
+                recent.pop_front();
+            }
+        }),
+    );
+    black_box((kept, state, recent));
     // What a list of messages costs that is made anew for each delta, as front ends of immutable values often do.
     let mut list: Vec<String> = Vec::new();
     print(

@@ -8,12 +8,13 @@ use tidegate::{PluginId, Power, ProviderKind};
 
 /// An agent host: sandboxed plugins change every stage of a turn, and rules stop the model mid-sentence.
 #[derive(Debug, Parser)]
-#[command(name = "tidegate", version, arg_required_else_help = true, after_help = AFTER_HELP)]
+#[command(name = "tidegate", version, after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) common: Common,
+    /// None: a chat.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 /// The exit codes and environment variables that `--help` lists.
@@ -32,6 +33,19 @@ Environment:
   TIDEGATE_LOG    log filter for standard error, such as `debug` [default: error]
   NO_COLOR        if not empty, disables colors; --color overrides it
   CLICOLOR_FORCE  if neither empty nor 0, enables colors also without a terminal";
+
+/// The keys that `chat --help` lists.
+const CHAT_HELP: &str = "\
+Keys:
+  Enter      send; while a turn runs: give the message to the running turn
+  Alt+Enter  queue the message until the turn has completed
+  Ctrl+J     begin another line
+  Esc        while a turn runs: interrupt it with the message, or cancel it
+  Ctrl+C     cancel the turn, and take back the messages that wait
+  Ctrl+D     end the chat
+  y n e a    answer a question about a tool: yes, no, edit, always
+
+`/help` lists the commands. $VISUAL or $EDITOR edits the arguments of a tool.";
 
 /// The environment variables that `run --help` lists.
 const RUN_HELP: &str = "\
@@ -78,6 +92,9 @@ pub(crate) enum ColorWhen {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Chat with the model at the terminal; so does `tidegate` without a command
+    #[command(after_help = CHAT_HELP)]
+    Chat(Chat),
     /// Run turns of one session and print the answers
     #[command(after_help = RUN_HELP)]
     Run(Run),
@@ -565,6 +582,25 @@ pub(crate) struct ProviderArgs {
     /// Answer from this recording instead of a model
     #[arg(long, value_name = "FILE")]
     pub(crate) recording: Option<PathBuf>,
+}
+
+/// The arguments of a chat.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    pub(crate) provider: ProviderArgs,
+    /// Continue the latest session of this workspace
+    #[arg(long = "continue", conflicts_with_all = ["resume", "no_transcript"])]
+    pub(crate) go_on: bool,
+    /// Continue the recorded session with this id, or with an id that starts with it
+    #[arg(long, value_name = "ID", conflicts_with = "no_transcript")]
+    pub(crate) resume: Option<String>,
+    /// Do not record the session: it cannot be continued
+    #[arg(long)]
+    pub(crate) no_transcript: bool,
+    /// Allow, ask about or deny tool calls: `shell=allow`, `shell(git status*)=allow`, `write_file=deny`
+    #[arg(long, value_name = "TOOL=MODE")]
+    pub(crate) permission: Vec<String>,
 }
 
 #[derive(Clone, Debug, clap::Args)]

@@ -1,8 +1,8 @@
 //! Asks at the terminal whether a tool is allowed to run, and whether a limit may be exceeded. Without a terminal no question is asked: a tool
 //! does not run, with the reason, and a limit waits for a decision from elsewhere.
 
-mod edit;
-mod page;
+pub(crate) mod edit;
+pub(crate) mod page;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
@@ -64,7 +64,7 @@ pub(crate) async fn limits(session: Session, mut events: Subscription) {
         // Reading a line cannot be cancelled, and the program does not wait for it at its end.
         let _ = std::thread::Builder::new().spawn(move || {
             loop {
-                let Some(decision) = decision(&request) else {
+                let Some(decision) = decision(&request, put_limit(&request)) else {
                     screen::note("that is not a number");
                     continue;
                 };
@@ -79,9 +79,9 @@ pub(crate) async fn limits(session: Session, mut events: Subscription) {
     }
 }
 
-/// `None`: the answer begins like a number and is none.
-fn decision(request: &LimitRequest) -> Option<LimitDecision> {
-    Some(match put_limit(request) {
+/// Reads an answer; without one it is a no. `None`: the answer begins like a number and is none.
+pub(crate) fn decision(request: &LimitRequest, answer: Option<String>) -> Option<LimitDecision> {
+    Some(match answer {
         Some(answer) if answer == "y" || answer == "yes" => LimitDecision::Approved { max: request.proposed },
         Some(answer) if !matches!(answer.as_str(), "" | "n" | "no") => {
             match answer.trim_start_matches('$').replace('_', "").parse() {
@@ -98,12 +98,17 @@ fn decision(request: &LimitRequest) -> Option<LimitDecision> {
 fn put_limit(request: &LimitRequest) -> Option<String> {
     let _asking = ASKING.blocking_lock();
     terminal::forget_input();
-    let question = format!("Raise the limit `{}` to {}?", request.limit, request.limit.amount(request.proposed));
+    let question = limit_question(request);
     screen::prompt(format_args!(
         "{} [y: yes, a number: to that, n: no, or the reason for no] ",
         style::err(style::STRONG, &question)
     ));
     terminal::read_line()
+}
+
+/// What is asked about a limit.
+pub(crate) fn limit_question(request: &LimitRequest) -> String {
+    format!("Raise the limit `{}` to {}?", request.limit, request.limit.amount(request.proposed))
 }
 
 /// One question at a time has the terminal, in the order in which they are asked.
@@ -128,7 +133,7 @@ async fn ask(question: &Question) -> Option<Answer> {
 /// Shows the question, page by page where it is long, and reads the answer. `None`: there is none, which is a no.
 fn put(question: &Question) -> Option<Answer> {
     let (columns, rows) = terminal::size();
-    let lines = page::lines(question, columns);
+    let lines = page::lines(&question.into(), columns);
     let page = rows.saturating_sub(RESERVED_ROWS).max(1);
     let mut shown = 0;
     for lines_of_page in lines.chunks(page) {

@@ -5,6 +5,7 @@
 mod agents;
 mod args;
 mod ask;
+mod chat;
 mod doctor;
 mod exit;
 mod explain;
@@ -32,7 +33,7 @@ use clap::Parser;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::args::{AgentsCommand, Args, Command, ConfigCommand, DefaultFile, PluginCommand};
+use crate::args::{AgentsCommand, Args, Command, Common, ConfigCommand, DefaultFile, PluginCommand};
 use crate::exit::{Exit, Failure};
 use crate::telemetry::Export;
 
@@ -48,9 +49,10 @@ fn main() -> std::process::ExitCode {
         Err(error) => return Failure::setup(format!("cannot start the runtime: {error}")).report(),
     };
     let ended = runtime.block_on(async {
-        let export = Export::start(&args.command);
+        let command = args.command.unwrap_or_else(|| Command::Chat(args::Chat::default()));
+        let export = Export::start(&command);
         start_logging(&export);
-        let ended = dispatch(args, &export).await;
+        let ended = dispatch(&args.common, command, &export).await;
         export.finish().await;
         ended
     });
@@ -92,20 +94,21 @@ fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-async fn dispatch(args: Args, export: &Export) -> Result<Exit, Failure> {
-    match args.command {
-        Command::Run(run) => run::run(&args.common, run, export.metrics()).await,
-        Command::Doctor(doctor) => doctor::run(&args.common, &doctor).await,
+async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<Exit, Failure> {
+    match command {
+        Command::Chat(chat) => chat::run(common, chat, export.metrics()).await,
+        Command::Run(run) => run::run(common, run, export.metrics()).await,
+        Command::Doctor(doctor) => doctor::run(common, &doctor).await,
         Command::Plugin { command: PluginCommand::New { folder, sdk } } => plugin::new(&folder, sdk.as_deref()),
-        Command::Plugin { command: PluginCommand::List { json } } => list::plugins(&args.common, json).await,
+        Command::Plugin { command: PluginCommand::List { json } } => list::plugins(common, json).await,
         Command::Plugin { command: PluginCommand::Show { folder } } => plugin::show(&folder),
-        Command::Plugin { command: PluginCommand::Enable { id } } => switch::plugin(&args.common, &id, true),
-        Command::Plugin { command: PluginCommand::Disable { id } } => switch::plugin(&args.common, &id, false),
+        Command::Plugin { command: PluginCommand::Enable { id } } => switch::plugin(common, &id, true),
+        Command::Plugin { command: PluginCommand::Disable { id } } => switch::plugin(common, &id, false),
         Command::Plugin { command: PluginCommand::Build { folder, watch: false } } => plugin::build(&folder),
         Command::Plugin { command: PluginCommand::Build { folder, watch: true } } => watch::build(&folder),
         Command::Explain(explain) => match &explain.prompt {
-            Some(prompt) => explain::prompt(&args.common, prompt, explain.json).await,
-            None => session::explain(&args.common, &explain),
+            Some(prompt) => explain::prompt(common, prompt, explain.json).await,
+            None => session::explain(common, &explain),
         },
         Command::Config { command: ConfigCommand::Show { defaults: _, file } } => {
             let text = match file {
@@ -118,10 +121,10 @@ async fn dispatch(args: Args, export: &Export) -> Result<Exit, Failure> {
             std::io::Write::flush(&mut out)?;
             Ok(Exit::Completed)
         }
-        Command::Agents { command: AgentsCommand::List { json } } => agents::list(&args.common, json).await,
-        Command::Session { command } => session::run(&args.common, command).await,
-        Command::State { command } => state::run(&args.common, command).await,
-        Command::Rules { command } => rules::run(&args.common, command).await,
+        Command::Agents { command: AgentsCommand::List { json } } => agents::list(common, json).await,
+        Command::Session { command } => session::run(common, command).await,
+        Command::State { command } => state::run(common, command).await,
+        Command::Rules { command } => rules::run(common, command).await,
         Command::Completions { shell } => completions(shell),
     }
 }

@@ -49,8 +49,42 @@ impl Printer {
             self.ended(&accepted)?;
         }
         match &event.kind {
-            EventKind::TurnStart => self.troubles.begin_turn(),
             EventKind::CognitionOutDelta { text, .. } if self.live => self.answer.push(text)?,
+            EventKind::InputReceived { message } if self.echo && !message.hidden => {
+                self.line(&err(style::STRONG, &format!("› {}", message.plain_text().trim_end())))?;
+            }
+            EventKind::SteeringMessage { text, .. } => {
+                self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;
+            }
+            EventKind::ToolCallStart { call, tool, arguments }
+            | EventKind::ToolConfirmationRequested { call, tool, arguments, .. } => {
+                self.call(call, tool, &shorten(arguments, 160))?;
+            }
+            EventKind::ToolCallResult { call, tool, output, diff, is_error, .. } => {
+                // A call that never ran, and that nobody was asked about, was not announced.
+                self.call(call, tool, "")?;
+                self.called = None;
+                for line in result_lines(output, diff.as_deref(), *is_error) {
+                    self.line(&line)?;
+                }
+            }
+            EventKind::TurnFinish { status } => {
+                let rest = self.shown.rest();
+                self.ended(&rest)?;
+                self.status(status)?;
+            }
+            _ => self.host(event)?,
+        }
+        Ok(())
+    }
+
+    /// Prints what a conversation does not contain: what rules, plugins, limits and the host itself did.
+    ///
+    /// # Errors
+    /// Standard output is gone.
+    pub(crate) fn host(&mut self, event: &Event) -> std::io::Result<()> {
+        match &event.kind {
+            EventKind::TurnStart => self.troubles.begin_turn(),
             EventKind::ExtensionRegistered { plugin, version, action, callbacks } => {
                 let names: Vec<&str> = callbacks.iter().map(|one| one.kind().as_str()).collect();
                 let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
@@ -61,12 +95,6 @@ impl Printer {
                 self.line(&err(style::DIM, &format!("- plugin {plugin} ({action}): {reason}")))?;
             }
             EventKind::ExtensionPrompt(prompt) => self.prompt(prompt)?,
-            EventKind::InputReceived { message } if self.echo && !message.hidden => {
-                self.line(&err(style::STRONG, &format!("› {}", message.plain_text().trim_end())))?;
-            }
-            EventKind::SteeringMessage { text, .. } => {
-                self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;
-            }
             EventKind::CustomMessage { text, .. } => {
                 self.line(&err(style::DIM, "  reminder to the model:"))?;
                 for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -96,16 +124,6 @@ impl Printer {
                 for notice in notices {
                     self.line(&format!("{} {notice}", err(style::WARNING, "!")))?;
                 }
-            }
-            EventKind::ToolCallStart { call, tool, arguments }
-            | EventKind::ToolConfirmationRequested { call, tool, arguments, .. } => {
-                self.call(call, tool, &shorten(arguments, 160))?;
-            }
-            EventKind::ToolCallResult { call, tool, output, diff, is_error, .. } => {
-                // A call that never ran, and that nobody was asked about, was not announced.
-                self.call(call, tool, "")?;
-                self.called = None;
-                self.result(output, diff.as_deref(), *is_error)?;
             }
             EventKind::ExtensionCallback(report) => {
                 let trouble = self.troubles.take(report);
@@ -158,7 +176,6 @@ impl Printer {
                 let line = format!("the conversation was not summarised: {error}");
                 self.line(&format!("{} {line}", err(style::WARNING, "!")))?;
             }
-            EventKind::TurnFinish { status } => self.finish(status)?,
             _ => {}
         }
         Ok(())
@@ -214,28 +231,11 @@ impl Printer {
         }
     }
 
-    fn result(&mut self, output: &str, diff: Option<&str>, is_error: bool) -> std::io::Result<()> {
-        if is_error {
-            return self.line(&format!("  {} {}", err(style::BAD, "failed:"), shorten(output, 400)));
-        }
-        let Some(diff) = diff else {
-            let first = output.lines().next().unwrap_or_default();
-            return self.line(&err(style::DIM, &format!("  {}", shorten(first, 120))));
-        };
-        for line in diff.lines() {
-            let style = match line.as_bytes().first() {
-                Some(b'+') => style::GOOD,
-                Some(b'-') => style::BAD,
-                _ => style::DIM,
-            };
-            self.line(&format!("  {}", err(style, line)))?;
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, status: &TurnStatus) -> std::io::Result<()> {
-        let rest = self.shown.rest();
-        self.ended(&rest)?;
+    /// Prints how a turn ended, unless it completed.
+    ///
+    /// # Errors
+    /// Standard output is gone.
+    pub(crate) fn status(&mut self, status: &TurnStatus) -> std::io::Result<()> {
         match status {
             TurnStatus::Completed => Ok(()),
             TurnStatus::Rejected { by, reason } => {
@@ -258,6 +258,25 @@ impl Printer {
             }
         }
     }
+}
+
+/// The lines that show the result of a tool: the change that it made, or the first line of its output.
+pub(crate) fn result_lines(output: &str, diff: Option<&str>, is_error: bool) -> Vec<String> {
+    if is_error {
+        return vec![format!("  {} {}", err(style::BAD, "failed:"), shorten(output, 400))];
+    }
+    let Some(diff) = diff else {
+        return vec![err(style::DIM, &format!("  {}", shorten(output.lines().next().unwrap_or_default(), 120)))];
+    };
+    let coloured = |line: &str| {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => style::GOOD,
+            Some(b'-') => style::BAD,
+            _ => style::DIM,
+        };
+        format!("  {}", err(style, line))
+    };
+    diff.lines().map(coloured).collect()
 }
 
 /// What is not as it should be, on standard error.

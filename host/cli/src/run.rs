@@ -84,13 +84,23 @@ fn chosen(host: &Host, args: &Run, common: &Common) -> Result<Option<SessionId>,
     if let Some(id) = &args.session {
         return state::session_id(id).map(Some);
     }
-    if !args.go_on && args.resume.is_none() {
+    continued(host, args.go_on, args.resume.as_deref(), common)
+}
+
+/// The recorded session that is continued: the one with this id, or the latest of the workspace.
+pub(crate) fn continued(
+    host: &Host,
+    latest: bool,
+    resume: Option<&str>,
+    common: &Common,
+) -> Result<Option<SessionId>, Failure> {
+    if !latest && resume.is_none() {
         return Ok(None);
     }
     let store = host.transcripts().ok_or_else(|| {
         Failure::setup("no session can be continued: `enabled = false` under `[transcript]` of the operator's file")
     })?;
-    Ok(Some(match &args.resume {
+    Ok(Some(match resume {
         Some(id) => {
             let id = store.find(id)?;
             session::warn_of_workspace(store, &id, &common.workspace)?;
@@ -291,7 +301,7 @@ fn prompt(argument: &str) -> Result<String, Failure> {
 }
 
 /// The first Ctrl-C, or a request to terminate, cancels the turn in order; the second ends the program.
-fn cancel_on_signal() -> CancellationToken {
+pub(crate) fn cancel_on_signal() -> CancellationToken {
     let cancel = CancellationToken::new();
     let handle = cancel.clone();
     tokio::spawn(async move {

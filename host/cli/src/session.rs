@@ -13,7 +13,7 @@ use tidegate::{
     new_session_id, transcript,
 };
 
-pub(crate) use self::export::explain;
+pub(crate) use self::export::{explain, export};
 use self::view::View;
 use crate::args::{Common, SessionCommand};
 use crate::exit::{Exit, Failure};
@@ -33,7 +33,7 @@ pub(crate) async fn run(common: &Common, command: SessionCommand) -> Result<Exit
         SessionCommand::Show { session, turn, json } => show(&store, &store.find(&session)?, turn, json),
         SessionCommand::Follow { session, json } => follow(&store, &store.find(&session)?, json),
         SessionCommand::Export { session, format, output } => {
-            export::export(&store, &store.find(&session)?, format, output.as_deref())
+            export(&store, &store.find(&session)?, format, output.as_deref())
         }
         SessionCommand::Fork { session, turn, id } => fork(common, &store, &store.find(&session)?, turn, id).await,
         SessionCommand::Cancel { session } => cancel(&store, &store.find(&session)?),
@@ -90,7 +90,11 @@ fn is_in(session: &TranscriptSummary, workspace: &Path) -> bool {
 
 /// JSON: `{"sessions": [{"session", "title", "workspace", "created_ms", "last_ms", "last_type", "records", "bytes", "open_in",
 /// "parent", "spawned_by"}], "problems": ["…"]}`; times are milliseconds since 1970.
-fn list(store: &TranscriptStore, workspace: Option<&std::path::PathBuf>, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn list(
+    store: &TranscriptStore,
+    workspace: Option<&std::path::PathBuf>,
+    json: bool,
+) -> Result<Exit, Failure> {
     let list = store.list()?;
     let problems: Vec<String> = list.problems.iter().map(ToString::to_string).collect();
     let here = |one: &&TranscriptSummary| workspace.is_none_or(|workspace| is_in(one, workspace));
@@ -209,6 +213,22 @@ async fn fork(
     turn: Option<u32>,
     child: Option<String>,
 ) -> Result<Exit, Failure> {
+    let child = fork_of(common, store, id, turn, child).await?;
+    let mut out = screen::out();
+    writeln!(out, "{}", flat(child.as_str()))?;
+    out.flush()?;
+    say::note(format_args!("continue with `tidegate run --resume {}`", flat(child.as_str())));
+    Ok(Exit::Completed)
+}
+
+/// Makes a session that continues another one from the end of a turn, by default the last.
+pub(crate) async fn fork_of(
+    common: &Common,
+    store: &TranscriptStore,
+    id: &SessionId,
+    turn: Option<u32>,
+    child: Option<String>,
+) -> Result<SessionId, Failure> {
     let turn = match turn {
         Some(turn) => turn,
         None => last_turn(store, id)?,
@@ -221,16 +241,9 @@ async fn fork(
     keep(&mut operator);
     crate::state::keep(&mut operator);
     let state = Host::builder(operator).fork(id, turn, &child).await?;
-    let mut out = screen::out();
-    writeln!(out, "{}", flat(child.as_str()))?;
-    out.flush()?;
-    say::note(format_args!(
-        "forked {} at the end of turn {turn}; continue with `tidegate run --resume {}`",
-        flat(id.as_str()),
-        flat(child.as_str())
-    ));
+    say::note(format_args!("forked {} at the end of turn {turn}", flat(id.as_str())));
     note_state(&state, turn);
-    Ok(Exit::Completed)
+    Ok(child)
 }
 
 /// Says what the plugins of a fork begin with.

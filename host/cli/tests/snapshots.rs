@@ -68,6 +68,7 @@ fn help() {
     for (name, arguments) in [
         ("help", &["--help"][..]),
         ("help-run", &["run", "--help"]),
+        ("help-chat", &["chat", "--help"]),
         ("help-rules-test", &["rules", "test", "--help"]),
         ("help-rules-replay", &["rules", "replay", "--help"]),
     ] {

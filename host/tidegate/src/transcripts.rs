@@ -8,7 +8,7 @@ use chat::records::Line;
 use chat::{ChatSession, SavedChat};
 use config::TranscriptSettings;
 use config::events::{Catalogue, Variables};
-use flow::SessionId;
+use flow::{Event, EventKind, RunPosition, SessionId};
 use store::emission::EmissionPolicy;
 use store::{FileJournal, SpawnedBy, StoreOptions, TranscriptError, TranscriptStore};
 use turn::ports::{Clock, JournalError};
@@ -128,6 +128,12 @@ fn chat_of(store: &TranscriptStore, id: &SessionId) -> Result<SavedChat, Transcr
         if let Line::Event { event, .. } = line {
             let _changed = chat.process(&event);
         }
+    }
+    if chat.snapshot().steering.is_executing() {
+        // What a process left open is closed, as by the event that the next turn begins with.
+        let (by, next) = (String::new(), chat.next_seq());
+        let kind = EventKind::ThreadResumed { by, suspended: None, provider: String::new(), model: String::new() };
+        let _changed = chat.process(&Event::new(next, 0, RunPosition::default(), kind));
     }
     Ok(chat.save())
 }

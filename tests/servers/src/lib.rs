@@ -18,6 +18,7 @@ mod process;
 mod progress;
 mod prometheus;
 mod redis;
+mod tmux;
 
 pub use aimock::Aimock;
 pub use http::{Response, get, post};
@@ -33,3 +34,4 @@ pub use process::free_port;
 pub use progress::{Step, say};
 pub use prometheus::{Prometheus, ensure_prometheus, promtool_check};
 pub use redis::{RedisServer, ensure_redis};
+pub use tmux::ensure_tmux;

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use tidegate_servers::{
     ensure_componentize_js, ensure_componentize_py, ensure_judge, ensure_model, ensure_node, ensure_otel,
-    ensure_prometheus, ensure_python, ensure_redis,
+    ensure_prometheus, ensure_python, ensure_redis, ensure_tmux,
 };
 
 use crate::{guests, run};
@@ -66,6 +66,7 @@ fn prepare() -> Result<()> {
     ensure_componentize_py()?;
     ensure_redis()?;
     ensure_prometheus()?;
+    ensure_tmux()?;
     guests::build_test_guests()?;
     guests::build_plugins()?;
     Ok(())

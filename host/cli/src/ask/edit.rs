@@ -7,7 +7,7 @@ use std::process::Command;
 ///
 /// # Errors
 /// The editor cannot be started, or reports a failure: the sentence for the person.
-pub(super) fn edited(arguments: &str) -> Result<Option<String>, String> {
+pub(crate) fn edited(arguments: &str) -> Result<Option<String>, String> {
     let failed = |error: std::io::Error| format!("the arguments cannot be edited: {error}");
     let mut file = tempfile::Builder::new().prefix("arguments-").suffix(".json").tempfile().map_err(failed)?;
     let shown = readable(arguments);

@@ -9,18 +9,47 @@ use crate::screen::clean::{exact, flat, has_right_to_left};
 use crate::screen::wrap::{CONTINUED, ROW, text_columns, wrapped};
 use crate::style::{self, err};
 
+/// What is shown of a question.
+pub(crate) struct Page<'q> {
+    pub(crate) tool: &'q str,
+    /// Which setting asks, and why.
+    pub(crate) reason: &'q str,
+    /// The agent, the session and the call.
+    pub(crate) origin: String,
+    pub(crate) notes: Vec<String>,
+    /// Each argument's name and value.
+    pub(crate) arguments: Vec<(&'q str, &'q str)>,
+    pub(crate) diff: Option<&'q str>,
+}
+
+impl<'q> From<&'q Question> for Page<'q> {
+    fn from(question: &'q Question) -> Self {
+        let preview = &question.preview;
+        // A child agent is named: its session is another one than the one at this terminal.
+        let agent = if question.agent == "main" { String::new() } else { format!("agent {}, ", question.agent) };
+        Self {
+            tool: &question.call.name,
+            reason: &question.reason,
+            origin: format!("{agent}session {}, call {}", question.session, question.call.id),
+            notes: notes(preview.notes.iter().cloned(), question.always.as_deref(), question.refused.as_deref()),
+            arguments: preview.arguments.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect(),
+            diff: preview.diff.as_deref(),
+        }
+    }
+}
+
+/// Facts about the call, what `always` would allow, and why the last answer was refused.
+pub(crate) fn notes(of_call: impl Iterator<Item = String>, always: Option<&str>, refused: Option<&str>) -> Vec<String> {
+    let always = always.map(|pattern| format!("always: allows `{pattern}` for the rest of the session"));
+    let refused = refused.map(|why| format!("your last answer was refused: {why}"));
+    of_call.chain(always).chain(refused).collect()
+}
+
 /// The rows of a question at a terminal with so many columns.
-pub(super) fn lines(question: &Question, columns: usize) -> Vec<String> {
+pub(crate) fn lines(question: &Page<'_>, columns: usize) -> Vec<String> {
     let columns = text_columns(columns);
-    let mut rows = vec![format!("{} {}", err(style::WARNING, "?"), err(style::STRONG, &flat(&question.call.name)))];
-    // A child agent is named: its session is another one than the one at this terminal.
-    let agent = if question.agent == "main" { String::new() } else { format!("agent {}, ", question.agent) };
-    let origin = format!("{agent}session {}, call {}", question.session, question.call.id);
-    let refused = question.refused.as_ref().map(|why| format!("your last answer was refused: {why}"));
-    let always =
-        question.always.as_ref().map(|pattern| format!("always: allows `{pattern}` for the rest of the session"));
-    let notes = question.preview.notes.iter().chain(&always).chain(&refused);
-    for line in [&question.reason, &origin].into_iter().chain(notes) {
+    let mut rows = vec![format!("{} {}", err(style::WARNING, "?"), err(style::STRONG, &flat(question.tool)))];
+    for line in [question.reason, &question.origin].into_iter().chain(question.notes.iter().map(String::as_str)) {
         let parts = wrapped(&flat(line), columns);
         rows.extend(
             parts
@@ -29,12 +58,12 @@ pub(super) fn lines(question: &Question, columns: usize) -> Vec<String> {
                 .map(|(index, part)| format!("{}{part}", if index == 0 { "  " } else { CONTINUED })),
         );
     }
-    for argument in &question.preview.arguments {
-        let name = if argument.name.is_empty() { "arguments".to_owned() } else { exact(&argument.name).0 };
+    for (name, text) in &question.arguments {
+        let name = if name.is_empty() { "arguments".to_owned() } else { exact(name).0 };
         // A name is one row: its own line ends are escaped.
-        value(&flat(&name), &argument.value, columns, |_| None, &mut rows);
+        value(&flat(&name), text, columns, |_| None, &mut rows);
     }
-    if let Some(diff) = &question.preview.diff {
+    if let Some(diff) = question.diff {
         value("change", diff.strip_suffix('\n').unwrap_or(diff), columns, colour, &mut rows);
     }
     rows
@@ -109,7 +138,7 @@ mod tests {
             let parts = parts(row);
             parts.iter().map(|part| if let Part::Text(text) = part { *text } else { "" }).collect::<String>()
         };
-        lines(question, columns).iter().map(text).collect()
+        lines(&question.into(), columns).iter().map(text).collect()
     }
 
     #[test]

@@ -6,10 +6,14 @@
 //! - [`Answer`] streams the model's text;
 //! - [`note`] and [`block`] are lines of the host, on standard error; [`log`] makes one of each log event.
 //!
+//! [`live`] has the rows at the bottom of a chat, and [`keys`] what is pressed.
+//!
 //! Where the model's text and the host's lines share a terminal, each line of the host begins with a gutter that the model's
 //! text cannot contain.
 
 pub(crate) mod clean;
+pub(crate) mod keys;
+pub(crate) mod live;
 pub(crate) mod log;
 mod sink;
 pub(crate) mod table;

@@ -10,17 +10,28 @@ pub(super) enum Stream {
     Err,
 }
 
-/// Writes bytes, all of them, and flushes.
+/// Writes bytes, all of them, and flushes. While a chat is open both streams are one terminal, and they go above its rows.
 #[cfg(not(test))]
 pub(super) fn write(stream: Stream, bytes: &[u8]) -> io::Result<()> {
-    fn all(mut to: impl io::Write, bytes: &[u8]) -> io::Result<()> {
-        to.write_all(bytes)?;
-        to.flush()
+    if let Some(printed) = super::live::print(bytes) {
+        return printed;
     }
     match stream {
-        Stream::Out => all(io::stdout().lock(), bytes),
+        Stream::Out => raw(bytes),
         Stream::Err => all(io::stderr().lock(), bytes),
     }
+}
+
+/// Writes bytes to the terminal as they are.
+#[cfg(not(test))]
+pub(super) fn raw(bytes: &[u8]) -> io::Result<()> {
+    all(io::stdout().lock(), bytes)
+}
+
+#[cfg(not(test))]
+fn all(mut to: impl io::Write, bytes: &[u8]) -> io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
 }
 
 /// Whether a stream is a terminal.
@@ -34,7 +45,7 @@ pub(super) fn is_terminal(stream: Stream) -> bool {
 }
 
 #[cfg(test)]
-pub(super) use testing::{is_terminal, write};
+pub(super) use testing::{is_terminal, raw, write};
 
 /// In this crate's tests both streams are one terminal without colours, of which each thread has its own.
 #[cfg(test)]
@@ -51,6 +62,10 @@ pub(crate) mod testing {
     pub(in crate::screen) fn write(stream: Stream, bytes: &[u8]) -> io::Result<()> {
         WRITTEN.with_borrow_mut(|written| written[usize::from(stream == Stream::Err)].extend_from_slice(bytes));
         Ok(())
+    }
+
+    pub(in crate::screen) fn raw(bytes: &[u8]) -> io::Result<()> {
+        write(Stream::Out, bytes)
     }
 
     pub(in crate::screen) fn is_terminal(_: Stream) -> bool {

@@ -3,12 +3,21 @@
 use std::io::{BufRead, IsTerminal, Read, stderr, stdin};
 use std::os::fd::AsFd;
 
+use unicode_width::UnicodeWidthChar as _;
+
+/// The most columns of a tab.
+const TAB: usize = 8;
 /// The most bytes of an answer.
 const MAX_ANSWER: u64 = 4096;
 
 /// Whether a person can be asked: they see what is printed, and what they type is read.
 pub(crate) fn is_interactive() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
+}
+
+/// The columns that a text without line ends takes, as most terminals draw it.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(|c| if c == '\t' { TAB } else { c.width().unwrap_or(1) }).sum()
 }
 
 /// Columns and rows of standard error; 80 and 24 where the terminal does not know.

@@ -13,7 +13,7 @@ use crate::screen::clean::{self, flat};
 use crate::{open, screen};
 
 /// Writes a session to a file, or to standard output.
-pub(super) fn export(
+pub(crate) fn export(
     store: &TranscriptStore,
     id: &SessionId,
     format: ExportFormat,

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) mod pty;
+pub(crate) mod script;
+pub(crate) mod tmux;
 
 /// A workspace with rules of its own.
 pub(crate) struct Place(TempDir);

@@ -1,0 +1,194 @@
+//! Prints the messages of a chat as they grow: each delta, each tool call once when it runs and once when it has a result.
+//!
+//! What is printed stays on the screen, so of a message only what is new is printed; what has become void is marked as such.
+
+use std::collections::HashMap;
+
+use tidegate::chat::{Author, BlockKind, ChatMessage, LogSnapshot, MessageId, ToolEntry, ToolStatus};
+
+use crate::print::{result_lines, shorten};
+use crate::screen::{self, Answer};
+use crate::style::{self, err};
+
+/// Characters of the arguments of a call that are printed.
+const ARGUMENTS: usize = 160;
+/// The most messages of a session that continues that are printed.
+const EARLIER: usize = 20;
+
+/// What is printed of the messages.
+#[derive(Debug)]
+pub(super) struct View {
+    answer: Answer,
+    /// The last message such that it and all before it are printed to their end.
+    frontier: Option<MessageId>,
+    /// What is printed of the messages after it.
+    printed: HashMap<MessageId, Printed>,
+    /// The call that was printed last: its result needs no name.
+    last_call: Option<(MessageId, usize)>,
+}
+
+/// What is printed of a message.
+#[derive(Debug, Default)]
+struct Printed {
+    /// Bytes of all its text, what is void included.
+    bytes: usize,
+    /// Blocks that are marked as void.
+    void: usize,
+    /// Of each call.
+    calls: Vec<Call>,
+    is_ended: bool,
+}
+
+/// What is printed of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd)]
+enum Call {
+    #[default]
+    Nothing,
+    Begun,
+    Ended,
+}
+
+impl View {
+    pub(super) fn new() -> Self {
+        Self { answer: Answer::new(), frontier: None, printed: HashMap::new(), last_call: None }
+    }
+
+    /// Ends the model's line, before a line of the host.
+    pub(super) fn finish(&mut self) -> std::io::Result<()> {
+        self.answer.finish()
+    }
+
+    /// Prints what is new. `is_idle`: nothing runs, so that no message grows any more.
+    ///
+    /// # Errors
+    /// Standard output is gone.
+    pub(super) fn update(&mut self, log: &LogSnapshot, is_idle: bool) -> std::io::Result<()> {
+        let is_new = |message: &ChatMessage| self.frontier.as_ref() != Some(&message.id);
+        let mut messages: Vec<_> = log.messages().rev().take_while(|message| is_new(message)).collect();
+        messages.reverse();
+        let mut all_done = true;
+        for message in &messages {
+            let is_done = self.message(message, is_idle)?;
+            all_done &= is_done;
+            if all_done {
+                self.printed.remove(&message.id);
+                self.frontier = Some(message.id.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a conversation that another process has begun: its last messages are printed.
+    pub(super) fn earlier(&mut self, log: &LogSnapshot) -> std::io::Result<()> {
+        let left_out = log.messages().count().saturating_sub(EARLIER);
+        if left_out > 0 {
+            screen::note(err(style::DIM, &format!("  {left_out} earlier messages are not shown")));
+        }
+        self.frontier = left_out.checked_sub(1).and_then(|last| log.messages().nth(last)).map(|last| last.id.clone());
+        self.update(log, true)
+    }
+
+    /// Prints what is new of a message; `true`: nothing follows.
+    fn message(&mut self, message: &ChatMessage, is_idle: bool) -> std::io::Result<bool> {
+        let mut printed = self.printed.remove(&message.id).unwrap_or_default();
+        match message.author {
+            Author::User if !printed.is_ended => {
+                self.input(message)?;
+                printed.is_ended = true;
+            }
+            Author::Host if !printed.is_ended => {
+                self.finish()?;
+                message.text().lines().for_each(|line| screen::note(err(style::DIM, &format!("  {line}"))));
+                printed.is_ended = true;
+            }
+            Author::User | Author::Host => {}
+            _ => self.grown(message, &mut printed, is_idle)?,
+        }
+        let calls_done = message.calls.iter().all(|call| call.status.is_final());
+        let is_done = printed.is_ended && (is_idle || calls_done);
+        self.printed.insert(message.id.clone(), printed);
+        Ok(is_done)
+    }
+
+    fn input(&mut self, message: &ChatMessage) -> std::io::Result<()> {
+        self.finish()?;
+        let text = message.text();
+        for (index, line) in text.trim_end().lines().enumerate() {
+            let begin = if index == 0 { "› " } else { "  " };
+            screen::note(err(style::STRONG, &format!("{begin}{line}")));
+        }
+        Ok(())
+    }
+
+    fn grown(&mut self, message: &ChatMessage, printed: &mut Printed, is_idle: bool) -> std::io::Result<()> {
+        self.text(message, printed)?;
+        if (message.complete || message.partial.is_some() || is_idle) && !printed.is_ended {
+            printed.is_ended = true;
+            self.finish()?;
+            if let Some(why) = &message.partial {
+                screen::note(err(style::DIM, &format!("  the answer is not complete: {why}")));
+            }
+        }
+        printed.calls.resize(message.calls.len(), Call::Nothing);
+        for (index, (call, done)) in message.calls.iter().zip(&mut printed.calls).enumerate() {
+            self.call((&message.id, index), call, done)?;
+        }
+        Ok(())
+    }
+
+    /// Prints new text. What becomes void stays in the message, so that the text only grows.
+    fn text(&mut self, message: &ChatMessage, printed: &mut Printed) -> std::io::Result<()> {
+        let (mut start, mut void) = (0, 0);
+        for block in message.blocks.iter().filter(|block| block.kind == BlockKind::Text) {
+            let end = start + block.text.len();
+            if end > printed.bytes {
+                for chunk in block.text.chunks_from(printed.bytes.saturating_sub(start)) {
+                    self.answer.push(chunk)?;
+                }
+                printed.bytes = end;
+            }
+            start = end;
+            let Some(why) = &block.void else { continue };
+            void += 1;
+            if void > printed.void {
+                printed.void = void;
+                self.finish()?;
+                let last = shorten(&block.text.to_string(), 60);
+                screen::note(err(style::DIM, &format!("  void ({why}): {last}")));
+            }
+        }
+        // Text that was corrected is not printed again.
+        printed.bytes = printed.bytes.min(start);
+        Ok(())
+    }
+
+    fn call(&mut self, at: (&MessageId, usize), call: &ToolEntry, done: &mut Call) -> std::io::Result<()> {
+        // A question shows its call itself.
+        let is_shown = !matches!(call.status, ToolStatus::Proposed | ToolStatus::Asking);
+        let at = (at.0.clone(), at.1);
+        if is_shown && *done < Call::Begun {
+            self.finish()?;
+            *done = Call::Begun;
+            let head = err(style::TOOL, &format!("● {}", call.tool));
+            screen::note(format!("{head} {}", shorten(&call.arguments, ARGUMENTS)).trim_end());
+            self.last_call = Some(at.clone());
+        }
+        if !call.status.is_final() || *done == Call::Ended {
+            return Ok(());
+        }
+        *done = Call::Ended;
+        self.finish()?;
+        if self.last_call.as_ref() != Some(&at) {
+            screen::note(err(style::DIM, &format!("  {} {}", call.tool, shorten(&call.arguments, 60))));
+            self.last_call = Some(at);
+        }
+        let output = call.output.as_deref().unwrap_or_default();
+        let lines = match call.status {
+            ToolStatus::Cancelled => vec![err(style::BAD, "  cancelled")],
+            ToolStatus::NotRun => vec![format!("  {} {}", err(style::BAD, "not run:"), shorten(output, 400))],
+            status => result_lines(output, call.diff.as_deref(), status == ToolStatus::Failed),
+        };
+        lines.iter().for_each(screen::note);
+        Ok(())
+    }
+}

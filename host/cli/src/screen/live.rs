@@ -1,0 +1,324 @@
+//! The rows at the bottom of the terminal while a chat is open: they stay below everything that is printed.
+//!
+//! What is printed meanwhile, by whomever, goes above them: the rows are erased, the text is written, the rows are drawn again. The
+//! model's unfinished line is one of the rows until it ends, so that every delta is visible and nothing is written over.
+
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::clean::Keep;
+use super::sink::{self, Stream};
+use super::wrap::wrapped;
+use super::{is_terminal, paint, terminal};
+use crate::style;
+
+/// The rows that a chat shows: styled strings, a row of the terminal each, cut where they are too long.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rows {
+    pub(crate) rows: Vec<String>,
+    /// The row and the column of the cursor, from 0.
+    pub(crate) cursor: (usize, usize),
+}
+
+/// The region of the process's terminal, while there is one.
+static REGION: Mutex<Option<Region>> = Mutex::new(None);
+
+/// Keeps the region until it is dropped, which erases it and gives the terminal back as it was.
+#[derive(Debug)]
+pub(crate) struct Live(());
+
+impl Live {
+    /// Begins the region: keys arrive one by one from now on, and what is pasted arrives as one.
+    ///
+    /// # Errors
+    /// The terminal cannot be switched to single keys.
+    pub(crate) fn begin() -> io::Result<Self> {
+        crossterm::terminal::enable_raw_mode()?;
+        *lock() = Some(Region::default());
+        sink::raw(PASTE_ON.as_bytes())?;
+        Ok(Self(()))
+    }
+
+    /// Draws other rows.
+    pub(crate) fn draw(&self, rows: &Rows) -> io::Result<()> {
+        let colour = style::wanted(is_terminal(Stream::Out));
+        let painted = rows.rows.iter().map(|row| paint(row, Keep::Line, colour, false)).collect();
+        let mut region = lock();
+        let Some(region) = region.as_mut() else { return Ok(()) };
+        (region.rows, region.cursor) = (painted, rows.cursor);
+        sink::raw(region.print("", terminal::size()).as_bytes())
+    }
+
+    /// Gives the terminal as it was to `work`, which blocks, and takes it back then.
+    ///
+    /// # Errors
+    /// The terminal cannot be switched.
+    pub(crate) fn suspended<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+        let mut region = lock().take();
+        let erased = region.as_mut().map_or_else(String::new, |region| region.end(terminal::size().0));
+        sink::raw(format!("{erased}{PASTE_OFF}").as_bytes())?;
+        crossterm::terminal::disable_raw_mode()?;
+        let done = work();
+        crossterm::terminal::enable_raw_mode()?;
+        *lock() = region.map(|region| Region { open: String::new(), ..region });
+        sink::raw(PASTE_ON.as_bytes())?;
+        Ok(done)
+    }
+
+    /// Erases what the terminal shows, and draws the rows again.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        sink::raw(b"\x1b[2J\x1b[H")?;
+        let mut region = lock();
+        let Some(region) = region.as_mut() else { return Ok(()) };
+        region.drawn = Drawn::default();
+        sink::raw(region.print("", terminal::size()).as_bytes())
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Some(mut region) = lock().take() {
+            // Where the terminal is gone, there is nothing to give back.
+            let _gone = sink::raw(format!("{}{PASTE_OFF}", region.end(terminal::size().0)).as_bytes());
+        }
+        let _gone = crossterm::terminal::disable_raw_mode();
+    }
+}
+
+/// Prints above the region, if there is one.
+#[cfg(not(test))]
+pub(super) fn print(text: &[u8]) -> Option<io::Result<()>> {
+    let mut region = lock();
+    let region = region.as_mut()?;
+    // What is written to the terminal are whole strings.
+    let frame = region.print(&String::from_utf8_lossy(text), terminal::size());
+    Some(sink::raw(frame.as_bytes()))
+}
+
+fn lock() -> MutexGuard<'static, Option<Region>> {
+    REGION.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const PASTE_ON: &str = "\x1b[?2004h";
+const PASTE_OFF: &str = "\x1b[?2004l";
+const HIDE_CURSOR: &str = "\x1b[?25l";
+const SHOW_CURSOR: &str = "\x1b[?25h";
+/// Erases the whole row: a terminal forgets that it had broken the row before, and does not join it again when it becomes wider.
+const ERASE_ROW: &str = "\x1b[2K";
+const ERASE_BELOW: &str = "\x1b[J";
+/// Ends a row, and begins the next one over what is there.
+const NEXT: &str = "\r\n\x1b[2K";
+
+/// What is at the bottom of the terminal.
+#[derive(Debug, Default)]
+struct Region {
+    /// The line of the model's text that has not ended.
+    open: String,
+    rows: Vec<String>,
+    cursor: (usize, usize),
+    drawn: Drawn,
+}
+
+/// The rows as they are on the screen.
+#[derive(Debug, Default)]
+struct Drawn {
+    /// Columns that each row took.
+    widths: Vec<usize>,
+    /// The row of the cursor.
+    cursor: usize,
+}
+
+impl Region {
+    /// The bytes that print a text above the rows and draw them again, at a terminal of so many columns and rows.
+    ///
+    /// Rows are written over what is there, row by row: nothing flickers, and a terminal whose first row this is does not take it for the
+    /// end of a screen, which some keep.
+    fn print(&mut self, text: &str, (columns, height): (usize, usize)) -> String {
+        let most = columns.saturating_sub(1).max(1);
+        let mut frame = format!("{HIDE_CURSOR}{}{ERASE_ROW}", self.up(columns));
+        self.open.push_str(text);
+        while let Some(end) = self.open.find('\n') {
+            frame.extend([&self.open[..end], NEXT]);
+            self.open.drain(..=end);
+        }
+        while width(&self.open) > most {
+            let mut parts = wrapped(&self.open, most).into_iter();
+            let first = parts.next().unwrap_or_default();
+            frame.extend([first.trim_end(), NEXT]);
+            self.open = parts.collect();
+        }
+        self.draw(&mut frame, most, height);
+        frame
+    }
+
+    /// Goes to the first row. The rows that the terminal has broken, because it is narrower now, are counted as so many.
+    fn up(&self, columns: usize) -> String {
+        let rows = |widths: &[usize]| -> usize {
+            widths.iter().map(|width| width.saturating_sub(1) / columns.max(1) + 1).sum()
+        };
+        match rows(&self.drawn.widths[..self.drawn.cursor]) {
+            0 => "\r".to_owned(),
+            above => format!("\r\x1b[{above}A"),
+        }
+    }
+
+    fn draw(&mut self, frame: &mut String, most: usize, height: usize) {
+        let open = (!self.open.is_empty()).then_some(&self.open);
+        let above = usize::from(open.is_some());
+        let rows: Vec<String> = open.into_iter().chain(&self.rows).map(|row| cut(row, most)).collect();
+        // What does not fit is left out from the top.
+        let skipped = rows.len().saturating_sub(height.saturating_sub(1).max(1));
+        let rows = &rows[skipped..];
+        let last = rows.len().saturating_sub(1);
+        let row = (self.cursor.0 + above).saturating_sub(skipped).min(last);
+        let column = self.cursor.1.min(most);
+        frame.extend([&rows.join(NEXT), ERASE_BELOW, "\r"]);
+        if last > row {
+            frame.push_str(&format!("\x1b[{}A", last - row));
+        }
+        if column > 0 {
+            frame.push_str(&format!("\x1b[{column}C"));
+        }
+        frame.push_str(SHOW_CURSOR);
+        self.drawn = Drawn { widths: rows.iter().map(|row| width(row)).collect(), cursor: row };
+    }
+
+    /// Erases the rows, and goes to the first; the model's unfinished line stays.
+    fn end(&mut self, columns: usize) -> String {
+        let (mut frame, rows) = (self.up(columns), self.drawn.widths.len());
+        frame.push_str(&format!("{ERASE_ROW}\r\n").repeat(rows.saturating_sub(1)));
+        frame.push_str(ERASE_BELOW);
+        self.drawn = Drawn { widths: vec![0; rows], cursor: rows.saturating_sub(1) };
+        frame.push_str(&self.up(columns));
+        self.drawn = Drawn::default();
+        if !self.open.is_empty() {
+            frame.extend([self.open.as_str(), "\r\n"]);
+        }
+        frame.push_str(SHOW_CURSOR);
+        frame
+    }
+}
+
+/// Splits a painted string into its escape sequences, of no width, and the characters between them.
+fn parts(painted: &str) -> impl Iterator<Item = (bool, &str)> {
+    let mut rest = painted;
+    std::iter::from_fn(move || {
+        let escape = rest.strip_prefix("\x1b[").map(|inner| inner.find('m').map_or(rest.len(), |end| end + 3));
+        let end = escape.or_else(|| rest.find('\x1b')).unwrap_or(rest.len());
+        let (part, after) = rest.split_at_checked(end).filter(|(part, _)| !part.is_empty())?;
+        rest = after;
+        Some((escape.is_some(), part))
+    })
+}
+
+/// The columns of a painted row.
+fn width(painted: &str) -> usize {
+    parts(painted).filter(|(is_escape, _)| !is_escape).map(|(_, text)| terminal::width(text)).sum()
+}
+
+/// A painted row of at most so many columns. Its escape sequences stay, so that a style ends.
+fn cut(painted: &str, most: usize) -> String {
+    let (mut row, mut left) = (String::with_capacity(painted.len()), most);
+    for (is_escape, part) in parts(painted) {
+        if is_escape {
+            row.push_str(part);
+            continue;
+        }
+        for c in part.chars() {
+            let width = terminal::width(c.encode_utf8(&mut [0; 4]));
+            if width > left {
+                left = 0;
+                break;
+            }
+            left -= width;
+            row.push(c);
+        }
+    }
+    row
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// What a terminal of 20 columns shows of frames: the text without styles, as far as it is not written over or erased.
+    #[derive(Default)]
+    struct Shown {
+        rows: Vec<Vec<char>>,
+        at: (usize, usize),
+    }
+
+    impl Shown {
+        fn take(&mut self, frame: &str) {
+            let mut rest = frame;
+            while let Some(c) = rest.chars().next() {
+                self.rows.resize((self.at.0 + 1).max(self.rows.len()), Vec::new());
+                let row = &mut self.rows[self.at.0];
+                if let Some(inner) = rest.strip_prefix("\x1b[") {
+                    let end = inner.find(|c: char| c.is_ascii_alphabetic()).unwrap();
+                    let number: usize = inner[..end].parse().unwrap_or(1);
+                    match &inner[end..=end] {
+                        "A" => self.at.0 -= number,
+                        "C" => self.at.1 += number,
+                        "K" => row.clear(),
+                        "J" => {
+                            row.truncate(self.at.1);
+                            self.rows.truncate(self.at.0 + 1);
+                        }
+                        _ => {}
+                    }
+                    rest = &inner[end + 1..];
+                    continue;
+                }
+                rest = &rest[c.len_utf8()..];
+                match c {
+                    '\n' => self.at.0 += 1,
+                    '\r' => self.at.1 = 0,
+                    _ => {
+                        row.resize((self.at.1 + 1).max(row.len()), ' ');
+                        row[self.at.1] = c;
+                        self.at.1 += 1;
+                    }
+                }
+            }
+        }
+
+        fn lines(&self) -> Vec<String> {
+            self.rows.iter().map(|row| row.iter().collect()).collect()
+        }
+    }
+
+    #[test]
+    fn what_is_printed_is_above_the_rows_and_nothing_is_lost() {
+        let mut region =
+            Region { rows: vec!["status".into(), "› input".into()], cursor: (1, 3), ..Region::default() };
+        let (mut shown, size) = (Shown::default(), (20, 10));
+        for text in ["", "one ", "two", "\nthree\n", "a line that is longer than the terminal", " is\nend"] {
+            let frame = region.print(text, size);
+            shown.take(&frame);
+            let lines = shown.lines();
+            assert_eq!(lines[lines.len() - 2..], ["status", "› input"], "{frame:?}");
+            assert_eq!(shown.at, (lines.len() - 1, 3));
+        }
+        shown.take(&region.end(20));
+        let lines = ["one two", "three", "a line that is", "longer than the", "terminal is", "end"];
+        assert_eq!(shown.lines().join("\n").trim_end(), lines.join("\n"));
+    }
+
+    #[test]
+    fn rows_fit_the_terminal() {
+        let mut region = Region {
+            rows: (0..9).map(|n| format!("\x1b[2m{}{n}\x1b[0m", "x".repeat(30))).collect(),
+            cursor: (8, 50),
+            ..Region::default()
+        };
+        let mut shown = Shown::default();
+        shown.take(&region.print("", (20, 5)));
+        assert_eq!((shown.lines().len(), region.drawn.widths.as_slice()), (4, [19; 4].as_slice()));
+        // The terminal is half as wide now, and has broken each row into two.
+        assert!(region.up(10).contains("\x1b[6A"));
+        assert_eq!(cut("\x1b[1m日本語\x1b[0m", 5), "\x1b[1m日本\x1b[0m");
+        assert_eq!(width("\x1b[1m日本\x1b[0mx"), 5);
+    }
+}

@@ -1,0 +1,293 @@
+//! The interactive mode at a real terminal, with a model that the tests answer for.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use serde_json::json;
+use support::script::Model;
+use support::tmux::Terminal;
+use support::{AN_AI, Place, code, err};
+
+/// What the status line ends with while nothing runs.
+const IDLE: &str = "· /help";
+
+/// A workspace, its model and the program's terminal.
+fn open(settings: &str, rules: &[(&str, &str)], variables: &[&str]) -> (Place, Model, Terminal) {
+    let (place, model) = (Place::with(rules), Model::start());
+    place.write("tidegate.toml", &model.settings(settings));
+    let terminal = Terminal::start(&place, &[], variables);
+    terminal.shows(IDLE);
+    (place, model, terminal)
+}
+
+fn ends(terminal: &Terminal, exit: u8) {
+    terminal.shows(&format!("exit code {exit}"));
+}
+
+#[test]
+fn an_answer_streams_and_the_session_continues() {
+    let (place, model, terminal) = open("", &[], &[]);
+    terminal.enter("Hello");
+    let mut request = model.request();
+    assert!(request.text().contains("Hello"), "{}", request.text());
+    request.say("Good ");
+    let text = terminal.shows("\nGood");
+    assert!(text.contains("▌› Hello") && text.contains("· working ·"), "{text}");
+    request.say("morning.\nAnd a good ").say("day.").end();
+    let text = terminal.shows(IDLE);
+    assert!(text.contains("\nGood morning.\nAnd a good day.\n"), "{text}");
+    assert!(text.contains("scripted · 5 in, 40 out"), "{text}");
+    terminal.press("C-d");
+    let text = terminal.shows("continue with `tidegate chat --resume");
+    ends(&terminal, 0);
+    drop(text);
+
+    let terminal = Terminal::start(&place, &["chat", "--continue"], &[]);
+    let text = terminal.shows(IDLE);
+    assert!(text.contains("▌› Hello\n") && text.contains("And a good day."), "{text}");
+    terminal.press("Up");
+    terminal.shows("\n› Hello");
+    terminal.press("Enter");
+    let mut request = model.request();
+    assert!(request.text().contains("And a good day."), "{}", request.text());
+    request.say("Again.").end();
+    terminal.shows("\nAgain.");
+    terminal.shows(IDLE);
+    terminal.enter("/quit");
+    ends(&terminal, 0);
+}
+
+#[test]
+fn questions_are_answered_by_keys() {
+    let (place, model, terminal) = open("", &[], &["EDITOR=sed -i s/d.txt/e.txt/", "VISUAL="]);
+    terminal.enter("Write it.");
+    let file = json!({"path": "a.txt", "content": "one\n"});
+    model.request().say("I write.").call("c1", "write_file", &file).end();
+    let text = terminal.shows("Run write_file? y: yes  n: no  e: edit  a: always");
+    assert!(text.contains("▌  content:") && text.contains("· waits for you"), "{text}");
+    terminal.types("y");
+    let mut request = model.request();
+    assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), "one\n");
+    request.call("c2", "shell", &json!({"command": "touch b.txt"})).end();
+    terminal.shows("Run shell?");
+    terminal.types("n");
+    terminal.shows("why not:");
+    terminal.press("Escape");
+    terminal.drops("why not:");
+    terminal.types("n");
+    terminal.shows("why not:");
+    terminal.enter("use the file");
+    let mut request = model.request();
+    assert!(request.text().contains("use the file"), "{}", request.text());
+    assert!(!place.path("b.txt").exists());
+    // What is being written is no answer.
+    terminal.types("wait");
+    request.call("c3", "shell", &json!({"command": "touch c.txt"})).end();
+    terminal.shows("Run shell? first send or clear what you have written");
+    terminal.types("y");
+    terminal.shows("\n› waity");
+    terminal.press("C-u");
+    terminal.shows("Run shell? y: yes");
+    terminal.types("y");
+    // The editor's result is checked, and runs.
+    let mut request = model.request();
+    assert!(place.path("c.txt").exists());
+    request.call("c4", "shell", &json!({"command": "touch d.txt"})).end();
+    terminal.shows("▌  │ touch d.txt");
+    terminal.types("e");
+    let mut request = model.request();
+    assert!(place.path("e.txt").exists() && !place.path("d.txt").exists());
+    assert!(request.text().contains("touch e.txt"), "{}", request.text());
+    // `always` covers what its pattern says.
+    request.call("c5", "shell", &json!({"command": "touch f.txt"})).end();
+    terminal.shows("▌  │ touch f.txt");
+    terminal.shows("always: allows `");
+    terminal.types("a");
+    let mut request = model.request();
+    request.call("c6", "shell", &json!({"command": "touch f.txt"})).end();
+    model.request().say("Done.").end();
+    let text = terminal.shows(IDLE);
+    assert!(text.contains("● write_file") && text.contains("+one") && text.contains("not run: "), "{text}");
+}
+
+#[test]
+fn a_question_of_a_process_that_died_is_asked_again() {
+    let (place, model, terminal) = open("", &[], &[]);
+    terminal.enter("Write it.");
+    model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": "one\n"})).end();
+    terminal.shows("Run write_file?");
+    terminal.kill();
+    ends(&terminal, 137);
+    drop(terminal);
+    let terminal = Terminal::start(&place, &["chat", "--continue"], &[]);
+    terminal.shows(IDLE);
+    terminal.enter("/continue");
+    terminal.shows("Run write_file?");
+    terminal.types("y");
+    model.request().say("Done.").end();
+    terminal.shows("\nDone.");
+    assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), "one\n");
+}
+
+#[test]
+fn an_interrupt_by_a_rule_shows_what_the_model_is_sent() {
+    let (_place, model, terminal) = open("", &[("an-ai", AN_AI)], &[]);
+    terminal.enter("Who are you?");
+    let mut request = model.request();
+    request.say("Well. As an AI language model, I ").say("cannot say.").end();
+    let mut request = model.request();
+    let text = terminal.shows("▲ rule an-ai stopped the model");
+    assert!(text.contains("reminder to the model:") && text.contains("│ Answer the question."), "{text}");
+    request.say("I am a program.").end();
+    let text = terminal.shows(IDLE);
+    assert!(text.contains("I am a program.") && !text.contains("cannot say"), "{text}");
+}
+
+#[test]
+fn messages_steer_wait_and_return() {
+    let (_place, model, terminal) = open("[tools.permission]\nlist_dir = \"allow\"\n", &[], &[]);
+    terminal.enter("Begin.");
+    let mut request = model.request();
+    request.say("I begin.");
+    terminal.shows("\nI begin.");
+    // Enter steers.
+    terminal.enter("Only the tests.");
+    terminal.shows("  sent: Only the tests.");
+    request.call("c1", "list_dir", &json!({"path": "."})).end();
+    let mut request = model.request();
+    assert!(request.text().contains("Only the tests."), "{}", request.text());
+    terminal.shows("▌› Only the tests.");
+    // Alt+Enter queues.
+    terminal.types("Then the docs.");
+    terminal.press("M-Enter");
+    terminal.shows("  queued: Then the docs.");
+    request.say("The tests pass.").end();
+    let mut request = model.request();
+    assert!(request.text().contains("Then the docs."), "{}", request.text());
+    request.say("Now the docs");
+    terminal.shows("\nNow the docs");
+    terminal.drops("  queued: ");
+    // Esc interrupts with what is written.
+    terminal.types("Stop, the changelog first.");
+    terminal.press("Escape");
+    let mut request = model.request();
+    assert!(request.text().contains("the changelog first"), "{}", request.text());
+    request.say("The changelog");
+    terminal.shows("\nThe changelog");
+    // Ctrl+C cancels, and what waits returns.
+    for text in ["one", "two"] {
+        terminal.types(text);
+        terminal.press("M-Enter");
+        terminal.shows(&format!("  queued: {text}"));
+    }
+    terminal.enter("/queue");
+    terminal.shows("▌2  two");
+    terminal.enter("/queue drop 3");
+    terminal.shows("no message 3 waits");
+    terminal.press("C-c");
+    terminal.shows("▌cancelled");
+    terminal.shows("\n› one\n  two");
+    terminal.shows(IDLE);
+    terminal.press("C-c");
+    terminal.drops("› one");
+    terminal.press("C-c");
+    terminal.shows("Ctrl+C again");
+    terminal.press("C-c");
+    ends(&terminal, 130);
+}
+
+#[test]
+fn several_lines_are_pasted_and_invisible_characters_are_written_out() {
+    let (_place, model, terminal) = open("", &[], &[]);
+    terminal.paste("one\ntwo \u{1b}[31mred\n");
+    terminal.shows("› one\n  two \\u{1b}[31mred");
+    terminal.types("three");
+    terminal.press("C-j");
+    terminal.types("four");
+    terminal.shows("\n  three\n  four");
+    terminal.press("Enter");
+    let mut request = model.request();
+    assert!(request.text().contains("one\\ntwo \\u001b[31mred\\nthree\\nfour"), "{}", request.text());
+    request.say("A title: \u{1b}]0;x\u{7}.").end();
+    terminal.shows("A title: \\u{1b}]0;x\\u{7}.");
+}
+
+#[test]
+fn every_command_answers() {
+    let (place, model, terminal) = open("[compaction]\ncontext_tokens = 1000\n", &[("an-ai", AN_AI)], &[]);
+    terminal.enter("Hello");
+    model.request().say("Good morning.").end();
+    terminal.shows("context 4 %");
+    for (command, shown) in [
+        ("/help", "queue: send when the turn has completed"),
+        ("/model", "▌scripted (anthropic)"),
+        ("/plugins", "▌no plugins"),
+        ("/plugins off notes", "notes"),
+        ("/rules", "1 active; --verbose shows more"),
+        ("/why", "turn 1"),
+        ("/queue", "no message waits"),
+        ("/resume", "FIRST INPUT"),
+        ("/cost", "▌context  45 of 1000 tokens, 4 %"),
+        ("/export out.html", "▌the session is in out.html"),
+        ("/modle", "no command is named `/modle`"),
+    ] {
+        terminal.press("C-l");
+        terminal.screen_is("an empty screen", |text| text.trim().lines().count() == 2);
+        terminal.enter(command);
+        terminal.screen_is(shown, |text| text.to_lowercase().contains(&shown.to_lowercase()));
+    }
+    assert!(std::fs::read_to_string(place.path("out.html")).unwrap().contains("Good morning."));
+    terminal.enter("/fork");
+    terminal.shows("forked ");
+    let text = terminal.until("the fork", |text| text.contains("Good morning.") && text.contains("▌  session "));
+    terminal.enter("Go on.");
+    let mut request = model.request();
+    assert!(request.text().contains("Good morning."), "{}\n{text}", request.text());
+    request.say("In the fork.").end();
+    terminal.shows("In the fork.");
+    terminal.shows(IDLE);
+    terminal.enter("/model other");
+    terminal.shows("other · ");
+    terminal.enter("Still there?");
+    let mut request = model.request();
+    assert_eq!(request.body["model"], "other");
+    request.say("Yes.").end();
+    terminal.shows("\nYes.");
+}
+
+#[test]
+fn the_rows_stay_below_after_a_resize() {
+    let (_place, model, terminal) = open("", &[], &[]);
+    terminal.enter("Hello");
+    let mut request = model.request();
+    request.say(&"word ".repeat(30));
+    terminal.shows("word word");
+    terminal.types("my input");
+    terminal.shows("› my input");
+    let cut = |columns: usize| -> String {
+        "scripted · working · Esc interrupts · Ctrl+C cancels".chars().take(columns - 1).collect()
+    };
+    terminal.resize(50, 20);
+    terminal.screen_is("the status in 49 columns", |text| text.lines().any(|line| line == cut(50)));
+    terminal.types(", longer");
+    terminal.shows("› my input, longer");
+    terminal.resize(90, 30);
+    terminal.screen_is("the whole status", |text| text.lines().any(|line| line == cut(90)));
+    terminal.types("!");
+    terminal.shows("longer!");
+    request.say("last").end();
+    let text = terminal.until("the end", |text| text.contains("last\n") && text.contains(IDLE));
+    let last: Vec<&str> = text.trim_end().lines().rev().take(2).collect();
+    assert!(last[0] == "› my input, longer!" && last[1].ends_with(IDLE), "{text}");
+    assert_eq!(text.matches("word").count(), 30, "{text}");
+    assert_eq!(text.matches("my input").count(), 1, "{text}");
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_do() {
+    let output = Place::new().run(&[]);
+    assert_eq!(code(&output), 2);
+    assert!(err(&output).contains("`tidegate run PROMPT`"), "{}", err(&output));
+    let output = Place::new().run(&["chat"]);
+    assert_eq!((code(&output), output.stdout.len()), (2, 0), "{}", err(&output));
+}

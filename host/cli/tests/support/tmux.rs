@@ -1,0 +1,128 @@
+//! The program at a terminal that tmux makes, with a person who types and reads the screen.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::Place;
+
+/// How long something may take to be on the screen. No test depends on how long it does.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// A terminal with a server of its own, which ends with this value.
+pub(crate) struct Terminal {
+    socket: PathBuf,
+}
+
+impl Terminal {
+    /// Runs the program in a workspace, at a terminal of 100 columns and 40 rows. `variables`: of its environment, `NAME=VALUE`. When
+    /// it has ended, the terminal shows `exit code N`.
+    pub(crate) fn start(place: &Place, arguments: &[&str], variables: &[&str]) -> Self {
+        let terminal = Self { socket: place.path("tmux.socket") };
+        let folder = |name: &str| place.path(name).display().to_string();
+        let program = env!("CARGO_BIN_EXE_tidegate");
+        let (cache, user, state) = (folder("cache"), folder("user"), folder("state"));
+        let quoted: Vec<String> =
+            variables.iter().chain(&[program]).chain(arguments).map(|one| format!("'{one}'")).collect();
+        let command = format!(
+            "cd '{}'; env -u NO_COLOR -u CLICOLOR_FORCE XDG_CACHE_HOME='{cache}' XDG_CONFIG_HOME='{user}' XDG_STATE_HOME='{state}' \
+             SHELL=/bin/sh {}; echo exit code $?; exec sleep 1000",
+            folder("."),
+            quoted.join(" ")
+        );
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "40", "sh", "-c", &command]);
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let output = Command::new("tmux").arg("-S").arg(&self.socket).args(arguments).env_remove("TMUX").output();
+        let output = output.unwrap_or_else(|error| panic!("tmux makes the terminal of this test: {error}"));
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "tmux {arguments:?}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Kills the program as `kill -9` does.
+    pub(crate) fn kill(&self) {
+        let shell = self.tmux(&["list-panes", "-F", "#{pane_pid}"]);
+        let shell = shell.trim();
+        let program = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+        let killed = Command::new("kill").args(["-9", program.trim()]).status().unwrap();
+        assert!(killed.success(), "{program:?}");
+    }
+
+    /// Types a text.
+    pub(crate) fn types(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", "--", text]);
+    }
+
+    /// Presses a key, by the name that tmux gives it.
+    pub(crate) fn press(&self, key: &str) {
+        self.tmux(&["send-keys", key]);
+    }
+
+    /// Types a text and presses Enter.
+    pub(crate) fn enter(&self, text: &str) {
+        self.types(text);
+        self.press("Enter");
+    }
+
+    /// Pastes a text, as a terminal does where a program has asked to be told what is pasted.
+    pub(crate) fn paste(&self, text: &str) {
+        self.tmux(&["set-buffer", "--", text]);
+        self.tmux(&["paste-buffer", "-p", "-r"]);
+    }
+
+    pub(crate) fn resize(&self, columns: u32, rows: u32) {
+        self.tmux(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
+    }
+
+    /// What the terminal shows, with what has scrolled away.
+    pub(crate) fn text(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-S", "-2000"])
+    }
+
+    /// What is on the screen, without what has scrolled away.
+    pub(crate) fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    /// Waits until the terminal shows what is wanted, and returns what it shows then.
+    pub(crate) fn until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        self.wait(what, Self::text, wanted)
+    }
+
+    /// Waits until the screen is as is wanted, whatever has scrolled away, and returns it.
+    pub(crate) fn screen_is(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        self.wait(what, Self::screen, wanted)
+    }
+
+    fn wait(&self, what: &str, read: impl Fn(&Self) -> String, wanted: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let text = read(self);
+            if wanted(&text) {
+                return text;
+            }
+            assert!(begun.elapsed() < LIMIT, "{what} is not on the screen:\n{text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits for a text.
+    pub(crate) fn shows(&self, text: &str) -> String {
+        self.until(&format!("{text:?}"), |shown| shown.contains(text))
+    }
+
+    /// Waits until a text is gone.
+    pub(crate) fn drops(&self, text: &str) -> String {
+        self.until(&format!("the screen without {text:?}"), |shown| !shown.contains(text))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // The server can be gone already.
+        drop(Command::new("tmux").arg("-S").arg(&self.socket).arg("kill-server").env_remove("TMUX").output());
+    }
+}
