@@ -31,6 +31,6 @@ pub(crate) fn edited(arguments: &str) -> Result<Option<String>, String> {
 /// Arguments over several lines, where that changes nothing but white space.
 fn readable(arguments: &str) -> String {
     let value = serde_json::from_str::<serde_json::Value>(arguments).ok();
-    let value = value.filter(|value| value.to_string() == arguments);
+    let value = value.filter(|value| serde_json::to_string(value).is_ok_and(|text| text == arguments));
     value.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_else(|| arguments.to_owned())
 }
