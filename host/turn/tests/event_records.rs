@@ -245,7 +245,7 @@ fn samples() -> Vec<EventKind> {
             waited_ms: Some(1),
         },
         EventKind::ToolConfirmationRequested {
-            question: question.clone(),
+            question,
             call: call.clone(),
             tool: "t".into(),
             arguments: "{}".into(),
