@@ -50,7 +50,7 @@ impl Printer {
         }
         match &event.kind {
             EventKind::CognitionOutDelta { text, .. } if self.live => self.answer.push(text)?,
-            EventKind::InputReceived { message } if self.echo && !message.hidden => {
+            EventKind::InputReceived { message, .. } if self.echo && !message.hidden => {
                 self.line(&err(style::STRONG, &format!("› {}", message.plain_text().trim_end())))?;
             }
             EventKind::SteeringMessage { text, .. } => {

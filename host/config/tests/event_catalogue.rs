@@ -106,7 +106,7 @@ fn a_session_can_be_rebuilt_from_the_required_types() {
         .map(|(name, _)| name.as_str())
         .collect();
     let expected = "child_thread_started cognition_in cognition_out context_compaction_end custom_message history_replaced \
-                    input_received limit_escalation_requested limit_escalation_resolved steering_message step_finish step_start thread_resumed thread_started \
+                    input_edited input_queued input_received input_withdrawn limit_escalation_requested limit_escalation_resolved steering_message step_finish step_start thread_resumed thread_started \
                     thread_suspended tool_call_result tool_call_start tool_confirmation_requested tool_confirmation_resolved \
                     ttsr_injection ttsr_rearmed turn_finish turn_start";
     assert_eq!(required.join(" "), expected);

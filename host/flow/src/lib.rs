@@ -15,6 +15,7 @@ mod error;
 mod event;
 mod extension;
 mod ids;
+mod input;
 mod limit;
 mod message;
 mod on_failure;
@@ -49,6 +50,7 @@ pub use extension::{
     TextStream, TextUnit,
 };
 pub use ids::{CallId, InvalidPluginId, PluginId, QuestionId, SessionId};
+pub use input::{InputId, InputWay, Receipt, Withdrawal};
 pub use limit::{Charged, LimitDecision, LimitRequest, Limits, Price, Spend};
 pub use message::{Message, Origin, Part, Role};
 pub use on_failure::{DecidedBy, OnFailure, Registered, withheld};

@@ -81,6 +81,9 @@ impl SessionMetrics {
             | Kind::LimitEscalationRequested(_)
             | Kind::LimitEscalationResolved { .. }
             | Kind::InputReceived { .. }
+            | Kind::InputQueued { .. }
+            | Kind::InputEdited { .. }
+            | Kind::InputWithdrawn { .. }
             | Kind::HistoryReplaced { .. }
             | Kind::JournalFailed { .. }
             | Kind::SchemaViolation { .. }

@@ -106,6 +106,13 @@ impl Collector {
                 self.inputs.push(input.text.clone());
                 Some(What::Steering(input))
             }
+            Body::InputEdited(edited) => {
+                notice("input_edited", format!("the input {} was edited before it was delivered", edited.id))
+            }
+            Body::InputWithdrawn(withdrawn) => notice(
+                "input_withdrawn",
+                format!("the input {} was {} before it was delivered", withdrawn.id, withdrawn.receipt),
+            ),
             Body::CognitionIn(message) => {
                 let own = message.author.is_none() && message.role == "user";
                 let known = self.inputs.iter().position(|input| *input == message.text).filter(|_| own);

@@ -4,31 +4,25 @@
 mod support;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use flow::{
-    Callback, Delta, Event, ExtensionPrompt, InputAnswer, Message, PromptText, RegistrationAction, StopReason,
-    StreamKind, TurnStatus,
+    Callback, Delta, Event, ExtensionPrompt, InputWay, Message, OutputAnswer, OutputMode, PromptText,
+    RegistrationAction, StopReason, StreamKind, TurnStatus, Withdrawal,
 };
 use rules::RuleSet;
 use tidegate_kit::{
     AtOnce, EchoTools, Edited, Plugin, Plugins, Script, ScriptedModel, TokioClock, assert_rebuilt, assert_valid, drain,
     live, rule_set, say,
 };
-use turn::ports::{BoxFuture, Clock, ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate, Inbox};
+use turn::ports::{BoxFuture, Clock, ExtensionChange, ExtensionSet, ExtensionSource, ExtensionUpdate};
 use turn::transcript::{Rebuild, Record};
-use turn::{CancellationToken, Compaction, Session, SessionParts, SessionSettings, Subscription};
+use turn::{CancellationToken, Compaction, Inputs, Session, SessionParts, SessionSettings, Subscription};
 
 /// What each call finds, in order; then nothing.
 #[derive(Default)]
 struct InOrder<T>(Mutex<VecDeque<T>>);
-
-impl Inbox for InOrder<Vec<Message>> {
-    fn take(&self) -> Vec<Message> {
-        self.0.lock().unwrap().pop_front().unwrap_or_default()
-    }
-}
 
 impl ExtensionSource for InOrder<ExtensionUpdate> {
     fn current(&self) -> BoxFuture<'_, Result<ExtensionUpdate, String>> {
@@ -43,20 +37,38 @@ fn guards(key: &str) -> Arc<RuleSet> {
     rule_set(&[("no-todo", todo), ("no-keys", &key)], |_| {})
 }
 
+/// What waits for the session, once it is open.
+type Waiting = Arc<OnceLock<Inputs>>;
+
+/// One message joins the turn, after it was edited, and another is removed.
+fn hand_over(inputs: &Inputs) {
+    let wait = |text: &str, way| inputs.wait(vec![(None, Message::user(text))], way).1.remove(0);
+    let steered = wait("Keep it", InputWay::Steer);
+    let queued = wait("Then print it", InputWay::Queue);
+    inputs.edit(&steered, "Keep it short").unwrap();
+    inputs.withdraw(&queued, Withdrawal::Removed).unwrap();
+}
+
 /// The extension of the session; its state cannot be saved at the end.
-fn notes() -> Plugin {
-    let pass = |_| Ok(InputAnswer::Pass);
+fn notes(inputs: &Waiting) -> Plugin {
+    let inputs = Arc::clone(inputs);
     Plugin {
         id: "notes",
-        callbacks: vec![(Callback::InputMessages, 50)],
-        input: Some(Box::new(pass)),
+        callbacks: vec![(Callback::InputMessages, 50), (Callback::LlmOutput(OutputMode::Observe), 50)],
+        // The first answer is being accepted: others arrive now.
+        output: Some(Box::new(move |output| {
+            if output.at.turn == 1 && output.at.step == 1 {
+                hand_over(inputs.get().unwrap());
+            }
+            Ok(OutputAnswer::default())
+        })),
         unsaved: Some("the disk is full"),
         ..Plugin::default()
     }
 }
 
 /// The plugin `polite` has a text for the model that was not shown yet; at the next turn it is there, and then it is gone again.
-fn changes(rules: &Arc<Edited>) -> Vec<ExtensionUpdate> {
+fn changes(rules: &Arc<Edited>, inputs: &Waiting) -> Vec<ExtensionUpdate> {
     let polite = || Plugin { id: "polite", callbacks: vec![(Callback::InputMessages, 50)], ..Plugin::default() };
     let set = |plugins: Vec<Plugin>, action, reason: &str| ExtensionSet {
         extensions: Plugins::new(plugins),
@@ -74,8 +86,9 @@ fn changes(rules: &Arc<Edited>) -> Vec<ExtensionUpdate> {
     let text = PromptText { place: "prompt".into(), text: "Answer politely.".into() };
     let digest = "c0ffee".repeat(10) + "c0ff";
     let prompt = ExtensionPrompt { plugin: "polite".parse().unwrap(), changed: false, texts: vec![text], digest };
-    let added = set(vec![notes(), polite()], RegistrationAction::Register, "the operator's file names it");
-    let removed = set(vec![notes()], RegistrationAction::Unregister, "the operator's file does not name it any more");
+    let added = set(vec![notes(inputs), polite()], RegistrationAction::Register, "the operator's file names it");
+    let removed =
+        set(vec![notes(inputs)], RegistrationAction::Unregister, "the operator's file does not name it any more");
     let notice = "plugins/other: the component cannot be read; the plugin is not loaded".to_owned();
     vec![
         ExtensionUpdate { set: Some(added), prompts: vec![prompt], notices: vec![notice] },
@@ -99,6 +112,7 @@ fn held() -> Script {
 struct Thread {
     clock: Arc<dyn Clock>,
     past: Vec<Event>,
+    inputs: Waiting,
 }
 
 impl Thread {
@@ -106,7 +120,7 @@ impl Thread {
     fn parts(&self, scripts: Vec<Script>, rules: &Arc<Edited>) -> SessionParts {
         let compaction = Some(Compaction { context_tokens: 390, at: 0.5, keep_turns: 1 });
         let settings = SessionSettings { compaction, workspace: "/workspace".into(), ..SessionSettings::default() };
-        let parts = tidegate_kit::parts(&ScriptedModel::new(scripts), vec![notes()], rule_set(&[], |_| {}));
+        let parts = tidegate_kit::parts(&ScriptedModel::new(scripts), vec![notes(&self.inputs)], rule_set(&[], |_| {}));
         SessionParts { settings, rules: Arc::<Edited>::clone(rules), clock: Arc::clone(&self.clock), ..parts }
     }
 
@@ -141,10 +155,10 @@ impl Thread {
             last,
         ];
         let rules = Arc::new(Edited::new(guards("key-[a-z]*!")));
-        let source = Arc::new(InOrder(Mutex::new(changes(&rules).into())));
-        let inbox = Arc::new(InOrder(Mutex::new([vec![], vec![Message::user("Keep it short")]].into())));
+        let source = Arc::new(InOrder(Mutex::new(changes(&rules, &self.inputs).into())));
         let mut session = Session::open(self.parts(scripts, &rules)).await.unwrap();
-        session = session.with_extension_source(source).with_inbox(inbox).with_journal(Arc::new(AtOnce), None);
+        session = session.with_extension_source(source).with_journal(Arc::new(AtOnce), None);
+        self.inputs.set(session.inputs()).unwrap();
         let mut events = session.subscribe();
         self.turn(&mut session, &mut events, "Plan the work").await;
         rules.set(guards("key-[a-z]*[!?]"));
@@ -181,7 +195,7 @@ impl Thread {
 
 #[tokio::test(start_paused = true)]
 async fn a_thread_of_two_processes() {
-    let mut thread = Thread { clock: Arc::new(TokioClock::new()), past: Vec::new() };
+    let mut thread = Thread { clock: Arc::new(TokioClock::new()), past: Vec::new(), inputs: Waiting::default() };
     thread.first().await;
     thread.second().await;
     support::recorded("threads", &thread.past);

@@ -29,7 +29,8 @@
 //! |---|---|
 //! | run many hosts on one engine | [`HostBuilder::engine`] |
 //! | bring a model, tools, files, a confirmation handler, a conversation | [`SessionOptions`] |
-//! | send input while a turn runs | [`Session::steer`], [`Session::cancel`] |
+//! | send input while a turn runs | [`Session::steer`], [`Session::queue`], [`Session::interrupt`], [`Session::cancel`] |
+//! | change what waits | [`Session::waiting`], [`Session::edit`], [`Session::remove`], [`Session::take_back`], [`Session::receipt`] |
 //! | limit what a session takes, and decide about more | [`SessionOptions::limits`], [`Session::decide_limit`] |
 //! | continue a session that was suspended | [`Session::resume`] |
 //! | answer questions about tool calls, of child agents too | [`SessionOptions::confirm`], [`Session::pending_questions`], [`Session::answer`] |
@@ -104,14 +105,15 @@ pub use flow::{
     BreakerState, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Called, Classified,
     Condition, Confirmation, ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, ErrorFacts,
     ErrorMetadata, ErrorPattern, Event, EventKind, Evidence, ExtensionPrompt, FailureCause, FailureKind, HoldOutcome,
-    InvalidMessagePattern, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label, Limit,
-    LimitDecision, LimitRequest, Limits, Location, Message, MessagePattern, ModelError, NotAVariable, OnFailure,
+    InputId, InputWay, InvalidMessagePattern, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label,
+    Limit, LimitDecision, LimitRequest, Limits, Location, Message, MessagePattern, ModelError, NotAVariable, OnFailure,
     Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power, Preview, Prompt,
-    PromptAddition, PromptText, ProvidedTool, ProviderKind, QuestionId, Registered, Registration, RegistrationAction,
-    Retained, RetryHeader, RetryPolicy, RetryTable, RetryWait, Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource,
-    RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile, Spend, StateTest, StateValue,
-    StepEnd, StopReason, StreamKind, Subject, SuspendReason, SystemBlock, TagPattern, TextOptions, TextStream,
-    TextUnit, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage,
+    PromptAddition, PromptText, ProvidedTool, ProviderKind, QuestionId, Receipt, Registered, Registration,
+    RegistrationAction, Retained, RetryHeader, RetryPolicy, RetryTable, RetryWait, Role, RuleLayer, RuleMatch,
+    RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile,
+    Spend, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject, SuspendReason, SystemBlock, TagPattern,
+    TextOptions, TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange,
+    TurnStatus, Usage, Withdrawal,
 };
 pub use fork::ForkedState;
 pub use host::{Host, HostBuilder};
@@ -136,7 +138,7 @@ pub use rules::{
 };
 pub use sandbox::{Counts as EngineCounts, Report as EngineReport};
 pub use sandbox::{DuplicatePlugin, EngineError, EngineOptions, LoadError, LoadProblem};
-pub use session::{Input, Session, TurnRunning};
+pub use session::{Input, NewInput, Session, TurnRunning, WhenBusy};
 pub use store::{
     DiskStore, DroppedLine, ForkedFrom, LastRecord, MemoryStore, RedisOptions, RedisStore, Repair, SpawnedBy,
     StoreOptions, TranscriptError, TranscriptHeader, TranscriptList, TranscriptReader, TranscriptStore,
@@ -150,7 +152,7 @@ pub use turn::ports::{
     StateStore, StoredState, Tools,
 };
 pub use turn::{
-    AnswerError, Budget, CancellationToken, Compaction, EditError, MemoryRecords, RuleMetrics, SPANS, Spent,
-    Subscription, SystemClock, TurnReport, transcript,
+    AnswerError, Budget, CancellationToken, Compaction, EditError, FlushMode, MemoryRecords, NotWaiting, RuleMetrics,
+    SPANS, Spent, Subscription, SystemClock, TurnReport, WaitingInput, transcript,
 };
 pub use turns::Turn;

@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use config::agents::MAIN;
 use flow::{Limits, Message, PluginId, SessionId};
+use turn::FlushMode;
 use turn::ports::{AnsweredElsewhere, Confirm, Files, Model, RuleRecords, Tools};
 
 use crate::Backlog;
@@ -37,6 +38,7 @@ pub struct SessionOptions {
     pub(crate) accepted_only: bool,
     pub(crate) limits: Option<Limits>,
     pub(crate) backlog: Option<Backlog>,
+    pub(crate) flush_mode: FlushMode,
     pub(crate) agent: String,
     /// Plugins that it does without from the start.
     pub(crate) without: BTreeSet<PluginId>,
@@ -71,6 +73,7 @@ impl SessionOptions {
             accepted_only: false,
             limits: None,
             backlog: None,
+            flush_mode: FlushMode::default(),
             agent: MAIN.to_owned(),
             without: BTreeSet::new(),
             role: None,
@@ -157,6 +160,13 @@ impl SessionOptions {
     #[must_use]
     pub fn backlog(mut self, backlog: Backlog) -> Self {
         self.backlog = Some(backlog);
+        self
+    }
+
+    /// How many of the queued inputs start a turn when the turn before has completed. Default: one.
+    #[must_use]
+    pub fn flush_mode(mut self, mode: FlushMode) -> Self {
+        self.flush_mode = mode;
         self
     }
 

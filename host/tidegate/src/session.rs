@@ -1,8 +1,13 @@
-//! The handle of a session: prompts, steering, cancelling and history, none of which waits for a running turn.
+//! The handle of a session: cancelling, limits and history, none of which waits for a running turn. What is sent to it is in modules of
+//! their own.
 //!
 //! The session itself has one owner at a time: the handle while it is idle, with a task while turns run. That task
 //! takes one prompt after the other until none is left. All that the handle needs meanwhile is shared: events,
-//! history, inbox.
+//! history, the inputs that wait.
+
+mod input;
+mod runner;
+mod sending;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -11,24 +16,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::events::Variables;
-use flow::{LimitDecision, LimitRequest, Message, PluginId, SessionId, TurnStatus};
+use flow::{LimitDecision, LimitRequest, Message, PluginId, SessionId};
 use store::{FileJournal, TranscriptStore};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
-use tracing::{Instrument as _, Span};
-use turn::ports::{Clock, Confirm, Inbox, Journal, Model};
+use turn::ports::{Clock, Confirm, Journal, Model};
 use turn::{
-    Budget, CancellationToken, Canceller, Feed, History, Hub, Questions, RuleMetrics, Subscription, TurnReport,
+    Budget, CancellationToken, Canceller, FlushMode, History, Hub, Inputs, Questions, RuleMetrics, Subscription,
 };
 
+pub use self::input::{Input, NewInput, WhenBusy};
+use self::runner::{Job, Runner};
 use crate::approvals::{Desk, LimitDecisionError};
 use crate::assemble;
 use crate::options::new_session_id;
 use crate::recent::{NoBacklog, Recent, Reconnection};
 use crate::session_plugins::SessionPlugins;
 use crate::transcripts::{self, Recorded};
-use crate::turns::Turn;
 use crate::{HostError, Loaded, SessionOptions};
 
 /// How often a running turn looks whether another process asks for its cancel.
@@ -53,7 +57,10 @@ struct Shared {
     /// What front ends that reconnect have missed; `None`: nothing is kept.
     recent: Option<Arc<Recent>>,
     history: History,
-    inbox: Arc<Mailbox>,
+    /// What waits for it.
+    inputs: Inputs,
+    /// How many inputs of the queue start a turn.
+    flush_mode: FlushMode,
     runtime: Handle,
     clock: Arc<dyn Clock>,
     /// Who cancels its turns.
@@ -76,7 +83,7 @@ struct State {
     idle: Option<Box<turn::Session>>,
     /// What stops the running turn.
     running: Option<CancellationToken>,
-    /// Prompts that wait for it, oldest first.
+    /// Prompts that wait for it, oldest first. Their messages are among the inputs.
     waiting: VecDeque<Job>,
     /// Nothing begins any more.
     closed: bool,
@@ -86,32 +93,10 @@ struct State {
     release: Option<AbortHandle>,
 }
 
-/// A turn that was asked for.
-struct Job {
-    /// `None`: the conversation continues without one.
-    input: Option<Vec<Message>>,
-    cancel: CancellationToken,
-    /// Where its events go; dropping it ends them.
-    feed: Option<Feed>,
-    report: Option<oneshot::Sender<TurnReport>>,
-    /// The span of the caller who asked for it, which contains that of the turn.
-    span: Span,
-}
-
-/// Steering messages on their way into the running turn.
-#[derive(Default)]
-struct Mailbox(Mutex<Vec<Message>>);
-
 /// The conversation cannot be replaced while a turn uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a turn is running; cancel it or wait for its report, then replace the history")]
 pub struct TurnRunning;
-
-impl Inbox for Mailbox {
-    fn take(&self) -> Vec<Message> {
-        std::mem::take(&mut *lock(&self.0))
-    }
-}
 
 impl Session {
     /// Opens a session in a workspace that is loaded.
@@ -156,7 +141,6 @@ impl Session {
         let files = recorded.as_ref().map(|recorded| recorded.decisions.clone());
         let desk = Arc::new(Desk::new(Arc::clone(&clock), limits.approval_timeout, files));
         let rules = loaded.live.session();
-        let inbox = Arc::new(Mailbox::default());
         let children = Arc::clone(plugins.children());
         let (extensions, tools) = loaded.extensions(&options, &rules, &children);
         let session = turn::Session::open(turn::SessionParts {
@@ -184,7 +168,7 @@ impl Session {
         }
         let plugins = Arc::new(plugins);
         let source = Arc::<SessionPlugins>::clone(&plugins);
-        let mut session = session.with_inbox(Arc::<Mailbox>::clone(&inbox)).with_extension_source(source);
+        let mut session = session.with_extension_source(source);
         // A child asks nobody: its parent does.
         let approvals = options.role.is_none().then(|| Arc::<Desk>::clone(&desk));
         session = session.with_budget(budget.clone(), approvals.clone().map(|desk| desk as _));
@@ -207,7 +191,7 @@ impl Session {
         children.bind(&id, session.hub(), recorder.as_ref(), (budget.clone(), approvals));
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let recent = options.backlog.map(|backlog| Recent::follow(&hub, backlog, before));
-        let (canceller, questions) = (session.canceller(), session.questions());
+        let (canceller, questions, inputs) = (session.canceller(), session.questions(), session.inputs());
         let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
         let released = CancellationToken::new();
         Ok(Self(Arc::new(Shared {
@@ -217,7 +201,8 @@ impl Session {
             hub,
             recent,
             history,
-            inbox,
+            inputs,
+            flush_mode: options.flush_mode,
             runtime,
             clock,
             canceller,
@@ -262,50 +247,8 @@ impl Session {
         self.0.plugins.set_enabled(plugin, false)
     }
 
-    /// Asks the model. The turn starts at once, or when the prompts before it are done; it runs whether or not its events are
-    /// read. Dropping the returned [`Turn`] cancels it, [`Turn::detach`] lets it run on.
-    pub fn prompt(&self, input: impl Into<Input>) -> Turn {
-        self.turn(Some(input.into().0))
-    }
-
-    /// Continues the conversation without an input: after it was suspended, cancelled or interrupted, or with an approval of another
-    /// process. Calls that the end of a process interrupted run first: questions about them are asked again, under their ids. The turn
-    /// fails where there is nothing to continue, because the last answer is complete.
-    pub fn resume(&self) -> Turn {
-        self.turn(None)
-    }
-
-    fn turn(&self, input: Option<Vec<Message>>) -> Turn {
-        let (feed, events) = turn::channel();
-        let (report, reported) = oneshot::channel();
-        let cancel = CancellationToken::new();
-        let turn = Turn::new(events, reported, cancel.clone());
-        let span = Span::current();
-        self.submit(Job { input, cancel, feed: Some(feed), report: Some(report), span });
-        turn
-    }
-
-    /// Hands a message to the running turn. It joins the conversation before the next request to the model, after the results of
-    /// all tool calls. Where no turn runs, or the running one completes before that, the message starts a turn of its own, whose
-    /// events reach [`Session::subscribe`]rs. A turn that is cancelled or fails before extensions have seen the message leaves it
-    /// for the next prompt. A closed session takes no message.
-    pub fn steer(&self, input: impl Into<Input>) {
-        let input = input.into().0;
-        let state = lock(&self.0.state);
-        if state.closed {
-            return;
-        }
-        if state.idle.is_none() {
-            // Under the lock: a turn that ends now looks into the inbox after this.
-            lock(&self.0.inbox.0).extend(input);
-            return;
-        }
-        let job = Job::unheard(self.0.inbox.take().into_iter().chain(input).collect());
-        self.begin(state, job);
-    }
-
-    /// Cancels the running turn and the prompts that wait for it. What was accepted stays in the history. Steering messages that
-    /// are not delivered yet stay, and none is sent.
+    /// Cancels the running turn. What was accepted stays in the history. The prompts that wait for it are given back: their reports say that
+    /// they were cancelled. Every other input that is not delivered yet still waits, in its place, and none is sent.
     pub fn cancel(&self) {
         self.cancel_by("the caller");
     }
@@ -388,12 +331,13 @@ impl Session {
         lock(&self.0.state).metrics.clone()
     }
 
-    /// Ends the session: a running turn is cancelled, nothing begins any more, what plugins keep is saved, subscribers get the last
+    /// Ends the session: a running turn is cancelled, nothing begins any more, prompts that wait are given back, what plugins keep is saved, subscribers get the last
     /// event and then the end. [`Session::closed`] waits for that.
     pub fn close(&self) {
         let mut state = lock(&self.0.state);
         state.closed = true;
-        state.waiting.clear();
+        state.waiting.drain(..).for_each(|job| self.0.inputs.give_back(job.ticket));
+        self.0.inputs.close();
         match state.idle.take() {
             Some(session) => self.0.end(*session),
             // The running task closes the session at the end of its turn.
@@ -423,18 +367,6 @@ impl Session {
         &self.0.questions
     }
 
-    fn submit(&self, job: Job) {
-        let mut state = lock(&self.0.state);
-        if state.closed {
-            return;
-        }
-        if state.idle.is_some() {
-            self.begin(state, job);
-        } else {
-            state.waiting.push_back(job);
-        }
-    }
-
     /// Gives the idle session to a task that runs the job, and those that follow it.
     fn begin(&self, mut state: MutexGuard<'_, State>, job: Job) {
         let Some(session) = state.idle.take() else { return };
@@ -442,7 +374,7 @@ impl Session {
         state.release.take().iter().for_each(AbortHandle::abort);
         // A runtime that was shut down drops the task at once, and the task takes the lock then.
         drop(state);
-        let runner = Runner { shared: Arc::clone(&self.0), session: Some(session) };
+        let runner = Runner::new(Arc::clone(&self.0), session);
         self.0.runtime.spawn(runner.run(job));
     }
 }
@@ -450,14 +382,6 @@ impl Session {
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("id", &self.0.id).field("running", &self.is_running()).finish_non_exhaustive()
-    }
-}
-
-impl Job {
-    /// A detached turn.
-    fn unheard(input: Vec<Message>) -> Self {
-        let span = Span::current();
-        Self { input: Some(input), cancel: CancellationToken::new(), feed: None, report: None, span }
     }
 }
 
@@ -475,9 +399,12 @@ impl Shared {
 
     fn cancel(&self, who: &str) {
         self.canceller.set(who);
-        let state = lock(&self.state);
+        let mut state = lock(&self.state);
         state.running.iter().for_each(CancellationToken::cancel);
-        state.waiting.iter().for_each(|job| job.cancel.cancel());
+        for job in std::mem::take(&mut state.waiting) {
+            self.inputs.give_back(job.ticket);
+            job.cancelled();
+        }
     }
 
     /// A request to cancel is about the turn that runs when it is made.
@@ -511,114 +438,6 @@ impl Shared {
             session.close().await;
             released.cancel();
         });
-    }
-}
-
-/// A task that has the session.
-struct Runner {
-    shared: Arc<Shared>,
-    session: Option<Box<turn::Session>>,
-}
-
-impl Runner {
-    async fn run(mut self, first: Job) {
-        let mut next = Some(first);
-        while let (Some(job), Some(session)) = (next.take(), self.session.as_mut()) {
-            if let Some(feed) = &job.feed {
-                self.shared.hub.attach(feed);
-            }
-            self.shared.forget_cancel_file();
-            let turn = async {
-                match job.input {
-                    Some(input) => session.run(input, &job.cancel).await,
-                    None => {
-                        let by = if self.shared.desk.has_approval() { "approval" } else { "continue" };
-                        session.resume(by, &job.cancel).await
-                    }
-                }
-            };
-            let report = tokio::select! {
-                report = turn.instrument(job.span) => report,
-                never = self.shared.watch_cancel_file() => match never {},
-            };
-            let metrics = session.rule_metrics().clone();
-            // Before the report is out: who has it finds the session idle.
-            next = self.next(metrics, &report, job.feed);
-            if let Some(reported) = job.report {
-                // Nobody may want it any more.
-                let _ = reported.send(report);
-            }
-        }
-    }
-
-    /// The next turn; `None` where there is none, and the session is idle again.
-    ///
-    /// The feed of the turn that has ended is closed under the lock, so that it gets no event of a turn that begins now.
-    fn next(&mut self, metrics: BTreeMap<String, RuleMetrics>, report: &TurnReport, feed: Option<Feed>) -> Option<Job> {
-        let mut state = lock(&self.shared.state);
-        drop(feed);
-        (state.metrics, state.running) = (metrics, None);
-        if state.closed {
-            self.session.take().into_iter().for_each(|session| self.shared.end(*session));
-            return None;
-        }
-        let steering = || {
-            // A turn that did not complete sends nothing on its own.
-            let completed = report.status == TurnStatus::Completed;
-            let waiting = if completed { self.shared.inbox.take() } else { Vec::new() };
-            (!waiting.is_empty()).then(|| Job::unheard(waiting))
-        };
-        let next = state.waiting.pop_front().or_else(steering);
-        match &next {
-            Some(job) => state.running = Some(job.cancel.clone()),
-            None => {
-                state.idle = self.session.take();
-                state.release = Some(self.shared.release_later());
-            }
-        }
-        next
-    }
-}
-
-impl Drop for Runner {
-    /// The task ended with the session in its hands: the runtime was shut down, or a turn panicked. Nothing can begin any more,
-    /// and nobody waits in vain.
-    fn drop(&mut self) {
-        if self.session.is_some() {
-            let mut state = lock(&self.shared.state);
-            (state.closed, state.running) = (true, None);
-            state.waiting.clear();
-            drop(state);
-            self.shared.hub.close();
-        }
-    }
-}
-
-/// The user's input: a string, one message, or several.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Input(Vec<Message>);
-
-impl From<&str> for Input {
-    fn from(text: &str) -> Self {
-        Self(vec![Message::user(text)])
-    }
-}
-
-impl From<String> for Input {
-    fn from(text: String) -> Self {
-        Self(vec![Message::user(text)])
-    }
-}
-
-impl From<Message> for Input {
-    fn from(message: Message) -> Self {
-        Self(vec![message])
-    }
-}
-
-impl From<Vec<Message>> for Input {
-    fn from(messages: Vec<Message>) -> Self {
-        Self(messages)
     }
 }
 

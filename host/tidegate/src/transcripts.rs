@@ -111,6 +111,9 @@ fn rebuild(store: &TranscriptStore, id: &SessionId) -> Result<Resumed, Transcrip
             line: entry.line,
             reason: error.to_string(),
         })?;
+        if entry.record.thread_id != id.as_str() {
+            rebuild.forget_waiting();
+        }
     }
     Ok(rebuild.finish())
 }

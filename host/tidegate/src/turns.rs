@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use flow::Event;
+use flow::{Event, InputId};
 use futures_core::Stream;
 use tokio::sync::oneshot;
 use turn::{CancellationToken, Subscription, TurnReport};
@@ -21,11 +21,23 @@ pub struct Turn {
     report: Option<oneshot::Receiver<TurnReport>>,
     cancel: CancellationToken,
     detached: bool,
+    inputs: Vec<InputId>,
 }
 
 impl Turn {
-    pub(crate) fn new(events: Subscription, report: oneshot::Receiver<TurnReport>, cancel: CancellationToken) -> Self {
-        Self { events, report: Some(report), cancel, detached: false }
+    pub(crate) fn new(
+        events: Subscription,
+        report: oneshot::Receiver<TurnReport>,
+        cancel: CancellationToken,
+        inputs: Vec<InputId>,
+    ) -> Self {
+        Self { events, report: Some(report), cancel, detached: false, inputs }
+    }
+
+    /// The ids of the messages that it was asked for with, for [`Session::receipt`](crate::Session::receipt). Empty where the conversation
+    /// continues without an input.
+    pub fn inputs(&self) -> &[InputId] {
+        &self.inputs
     }
 
     /// The next event of the turn; `None` when it has ended and all its events were taken.

@@ -280,15 +280,15 @@ impl State {
     }
 }
 
-impl EventSink for Hub {
-    fn emit(&self, kind: EventKind) {
-        if self.0.listeners.load(Ordering::SeqCst) == 0 {
-            self.0.seq.fetch_add(1, Ordering::SeqCst);
-            return;
-        }
+impl Hub {
+    /// Emits an event; returns its number and where in the run it is.
+    pub(crate) fn emit_at(&self, kind: EventKind) -> (u64, RunPosition) {
         // Numbered under the lock, so that every subscriber gets events in their order.
         let mut state = self.0.lock();
-        let seq = self.0.seq.fetch_add(1, Ordering::SeqCst);
+        let (place, seq) = (state.place, self.0.seq.fetch_add(1, Ordering::SeqCst));
+        if state.listeners() == 0 {
+            return (seq, place);
+        }
         let event = Event::new(seq, self.0.clock.now_ms(), state.place, kind);
         state.observers.iter_mut().for_each(|observer| observer(&event));
         let journal = state.journal.as_ref().filter(|_| !state.unrecorded);
@@ -299,6 +299,17 @@ impl EventSink for Hub {
             state.deliver(&event);
         }
         self.0.listeners.store(state.listeners(), Ordering::SeqCst);
+        (seq, place)
+    }
+}
+
+impl EventSink for Hub {
+    fn emit(&self, kind: EventKind) {
+        if self.0.listeners.load(Ordering::SeqCst) == 0 {
+            self.0.seq.fetch_add(1, Ordering::SeqCst);
+            return;
+        }
+        self.emit_at(kind);
     }
 }
 

@@ -387,24 +387,6 @@ pub trait PreparedCall: Send {
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput>;
 }
 
-/// Messages that arrive for a session while a turn runs.
-pub trait Inbox: Send + Sync {
-    /// Takes the steering messages, oldest first. They join the conversation before the next request of the running turn,
-    /// after the results of all tool calls; whatever ends the turn before that, they are delivered in the next one. Asked
-    /// before each step and when the model asks for nothing more; must not wait.
-    fn take(&self) -> Vec<Message>;
-}
-
-/// An inbox that stays empty.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoInbox;
-
-impl Inbox for NoInbox {
-    fn take(&self) -> Vec<Message> {
-        Vec::new()
-    }
-}
-
 /// Takes what happens. Never blocks.
 pub trait EventSink: Send + Sync {
     /// Takes one event; the sink sets its position and time.

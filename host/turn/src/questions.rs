@@ -224,7 +224,7 @@ impl Questions {
     }
 
     /// The turn does not wait for answers any more.
-    fn cancel_all(&self) {
+    pub(crate) fn cancel_all(&self) {
         let mut state = self.lock();
         for open in std::mem::take(&mut state.open) {
             self.close(&mut state, open, Confirmation::Cancelled, None, "");

@@ -5,6 +5,8 @@
 mod additions;
 mod calls;
 pub(crate) mod compact;
+mod given;
+mod halt;
 mod interrupt;
 mod limits;
 mod reopened;
@@ -27,17 +29,18 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
 use self::spending::Spending;
+use self::steer::Steered;
 use self::stop::Stop;
 use crate::attempt::{Answer, Attempt, Effect};
 use crate::beginning::Beginning;
 use crate::chain::Caller;
-use crate::input::{self, Input};
+use crate::inputs::Claim;
 use crate::output;
 use crate::ports::{AttemptEnd, EventSink, TtsrEvent};
 use crate::reasoning::Reasoning;
 use crate::retry::{self, Retry};
 use crate::segments::Segments;
-use crate::session::{Session, TurnReport};
+use crate::session::{Given, Session, TurnReport};
 use crate::stream::{Driver, End, shown};
 use crate::transcript::OpenCalls;
 
@@ -66,6 +69,8 @@ pub(crate) struct Turn<'a> {
     tried_compaction: bool,
     /// Calls of an earlier process, until they run.
     reopened: Option<OpenCalls>,
+    /// The inputs for which an answer or a call was aborted, until they are delivered.
+    halted: Option<Claim>,
 }
 
 /// What the turn is doing, and with it what is to be settled when it ends now.
@@ -110,11 +115,12 @@ impl<'a> Turn<'a> {
             first_chunk: None,
             tried_compaction: false,
             reopened: None,
+            halted: None,
         }
     }
 
     /// Runs the turn. Without an input the conversation continues as it is.
-    pub(crate) async fn run(&mut self, input: Option<Vec<Message>>) -> TurnStatus {
+    pub(crate) async fn run(&mut self, input: Given) -> TurnStatus {
         self.steps(input).await.unwrap_or_else(Stop::into_status)
     }
 
@@ -272,39 +278,6 @@ impl<'a> Turn<'a> {
         }
     }
 
-    async fn steps(&mut self, input: Option<Vec<Message>>) -> Result<TurnStatus, Stop> {
-        for message in input.iter().flatten() {
-            self.session.hub.emit(EventKind::InputReceived { message: Arc::new(message.clone()) });
-        }
-        self.session.renew_rules().await.map_err(Stop::Model)?;
-        self.settled().await?;
-        let caller = Arc::clone(&self.session.caller);
-        let Some(input) = input else {
-            if self.reopen().await? {
-                return self.all_steps().await;
-            }
-            if let Some(why) = self.session.continue_history() {
-                return Ok(TurnStatus::failed(why));
-            }
-            return self.all_steps().await;
-        };
-        match input::run(&caller, input).await? {
-            Input::Reject { by, reason } => return Ok(TurnStatus::Rejected { by, reason }),
-            Input::Reply { messages, by, text } => {
-                self.remember_input(messages);
-                self.reply(by, text).await?;
-                return Ok(TurnStatus::Completed);
-            }
-            Input::Ask(messages) if messages.is_empty() => {
-                let message = "extensions dropped the whole input: the model was not asked".into();
-                self.session.hub.emit(EventKind::Notice { message });
-                return Ok(TurnStatus::Completed);
-            }
-            Input::Ask(messages) => self.remember_input(messages),
-        }
-        self.all_steps().await
-    }
-
     /// Steps until the model asks for nothing more.
     async fn all_steps(&mut self) -> Result<TurnStatus, Stop> {
         loop {
@@ -312,11 +285,18 @@ impl<'a> Turn<'a> {
                 return Ok(TurnStatus::StepLimit { steps: self.place.step });
             }
             checkpoint(self.cancel).await;
-            self.steer().await?;
+            let was_halted = self.halted.is_some();
+            match self.steer().await? {
+                // The model was stopped for something that it is not asked about: there is nothing to continue with.
+                Steered::Rejected { by, reason } if was_halted => return Ok(TurnStatus::Rejected { by, reason }),
+                Steered::Done if was_halted => return Ok(TurnStatus::Completed),
+                Steered::Ask | Steered::Rejected { .. } | Steered::Done => {}
+            }
             self.within_limits().await?;
             checkpoint(self.cancel).await;
             self.compact().await?;
-            if !self.step().await? && !self.steer().await? {
+            let again = self.step().await?;
+            if !again && !matches!(self.steer().await?, Steered::Ask) {
                 return Ok(TurnStatus::Completed);
             }
         }
@@ -331,6 +311,12 @@ impl<'a> Turn<'a> {
         self.session.hub.emit(EventKind::StepStart { number: self.session.thread.steps });
         self.choose_additions();
         self.attempts().await?;
+        if self.halted.is_some() {
+            self.spending.end_step();
+            self.finish_step(StepEnd::Cancelled);
+            self.session.budget.end_step();
+            return Ok(true);
+        }
         let stop = self.attempt.answer.stop.clone().unwrap_or(StopReason::EndTurn);
         let calls = self.attempt.answer.calls();
         if calls.is_empty() {
@@ -348,7 +334,7 @@ impl<'a> Turn<'a> {
         Ok(!calls.is_empty() || reminded || stop == StopReason::Pause)
     }
 
-    /// Asks the model until an answer is accepted.
+    /// Asks the model until an answer is accepted, or until somebody interrupts it.
     async fn attempts(&mut self) -> Result<(), Stop> {
         let mut retry = Retry::new(&self.session.parts.settings.retries);
         loop {
@@ -375,6 +361,10 @@ impl<'a> Turn<'a> {
                     retry.succeeded(&self.session.hub);
                     self.interrupt(stopped).await?;
                 }
+                End::Halted(claim) => {
+                    self.halt(claim);
+                    return Ok(());
+                }
                 End::Broken(error) if self.rejects_prefill(&error) => self.state_beginning(&error).await?,
                 End::Broken(error) => self.broken(error, &mut retry).await?,
                 End::Refused(failure) => return Err(failure.into()),
@@ -390,9 +380,13 @@ impl<'a> Turn<'a> {
         let mut messages = session.history.messages();
         messages.extend(Answer::partial_message(self.beginning.prefill().unwrap_or_default().to_owned()));
         let prompt = session.frame.prompt(messages, session.parts.tools.specs());
-        let stream = match session.parts.model.start(&prompt).await {
-            Ok(stream) => stream,
-            Err(error) => return End::Broken(error),
+        let stream = tokio::select! {
+            biased;
+            claim = session.inputs.interrupting() => return End::Halted(claim),
+            started = session.parts.model.start(&prompt) => match started {
+                Ok(stream) => stream,
+                Err(error) => return End::Broken(error),
+            },
         };
         let log = stream.log();
         if let Some(log) = &log {
@@ -402,6 +396,7 @@ impl<'a> Turn<'a> {
         let mut driver = Driver {
             hub: &session.hub,
             cancel: self.cancel,
+            inputs: &session.inputs,
             rules: &mut session.rules,
             attempt: &mut self.attempt,
             segments: if caller.chains.has_rewriter() { None } else { Some(segments) },
@@ -515,7 +510,12 @@ impl<'a> Turn<'a> {
         }
         attempt.noted.roll_back(&mut self.session.rules);
         self.discard_attempt();
-        self.session.parts.clock.sleep(delay).await;
+        let delay = self.session.parts.clock.sleep(delay);
+        tokio::select! {
+            () = delay => {}
+            // The next request is not sent before it is delivered.
+            () = self.session.inputs.interrupt_waits() => {}
+        }
         Ok(())
     }
 }

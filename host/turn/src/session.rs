@@ -25,10 +25,11 @@ use crate::budget::Budget;
 use crate::chain::Caller;
 use crate::events::{Hub, Subscription};
 use crate::history::History;
+use crate::inputs::{Claim, Inputs};
 use crate::metrics::Metrics;
 use crate::ports::{
-    Approvals, Clock, Confirm, EventSink, ExtensionHost, ExtensionSource, Inbox, Journal, Model, NoInbox, RuleRecords,
-    RuleSource, StateError, Tools,
+    Approvals, Clock, Confirm, EventSink, ExtensionHost, ExtensionSource, Journal, Model, RuleRecords, RuleSource,
+    StateError, Tools,
 };
 use crate::prompt::Frame;
 use crate::questions::{QuestionSettings, Questions};
@@ -147,10 +148,25 @@ impl TurnReport {
         Self { status, text: String::new(), stop: None, usage, place, interrupts: 0 }
     }
 
+    /// The report of a turn that was cancelled before it began.
+    pub fn cancelled() -> Self {
+        Self { status: TurnStatus::Cancelled, ..Self::new(RunPosition::default()) }
+    }
+
     /// The report of a turn that could not begin, with the reason.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { status: TurnStatus::failed(message), ..Self::new(RunPosition::default()) }
     }
+}
+
+/// What a turn begins with.
+pub(crate) enum Given {
+    /// The conversation continues as it is.
+    Nothing,
+    /// Messages that are nobody's inputs.
+    Messages(Vec<Message>),
+    /// Inputs of the session.
+    Claimed(Claim),
 }
 
 /// How long the end of a session waits for a store that does not answer.
@@ -170,9 +186,8 @@ pub struct Session {
     pub(crate) rules: ::rules::RuleSession,
     /// Where it is kept which rules the model was reminded of.
     records: Arc<dyn RuleRecords>,
-    inbox: Arc<dyn Inbox>,
-    /// Steering messages that were taken from the inbox and are not delivered yet.
-    pub(crate) steering: Vec<Message>,
+    /// What waits for it.
+    pub(crate) inputs: Inputs,
     pub(crate) metrics: Metrics,
     /// Where its events are recorded; `None`: nowhere.
     pub(crate) journal: Option<Arc<dyn Journal>>,
@@ -219,8 +234,7 @@ impl Session {
         Ok(Self {
             metrics,
             records,
-            inbox: Arc::new(NoInbox),
-            steering: Vec::new(),
+            inputs: Inputs::new(Arc::clone(&hub)),
             parts,
             hub,
             history,
@@ -267,17 +281,11 @@ impl Session {
             self.hub.set_place(RunPosition { turn: resumed.turns, step: 0, attempt: 0 });
             self.history.restore(&resumed.history, &resumed.history_turns);
             self.budget.restore(resumed.spent, &resumed.raised);
+            self.inputs.restore(resumed.waiting.clone(), &resumed.receipts, resumed.made_inputs);
             self.thread = Thread::resumed(resumed);
         }
         self.hub.record(Arc::clone(&journal));
         self.journal = Some(journal);
-        self
-    }
-
-    /// Takes steering messages from `inbox`. Without this there are none.
-    #[must_use]
-    pub fn with_inbox(mut self, inbox: Arc<dyn Inbox>) -> Self {
-        self.inbox = inbox;
         self
     }
 
@@ -315,6 +323,11 @@ impl Session {
         self.questions.clone()
     }
 
+    /// The inputs that wait for it. They can be handed over, edited and withdrawn while a turn runs.
+    pub fn inputs(&self) -> Inputs {
+        self.inputs.clone()
+    }
+
     /// Where its events are emitted. Subscribers can join while a turn runs.
     pub fn hub(&self) -> &Arc<Hub> {
         &self.hub
@@ -326,23 +339,23 @@ impl Session {
     /// or failed the session continues: what was accepted remains in the history, and so does the text of an
     /// incomplete answer. Dropping the future cancels the turn.
     pub async fn run(&mut self, input: Vec<Message>, cancel: &CancellationToken) -> TurnReport {
-        self.start(Some(input), "input", cancel).await
+        self.start(Given::Messages(input), "input", cancel).await
     }
 
-    async fn start(&mut self, input: Option<Vec<Message>>, by: &str, cancel: &CancellationToken) -> TurnReport {
+    /// Runs one turn with inputs of [`Session::inputs`]. They are delivered when extensions have processed them, those of a prompt before;
+    /// if the turn ends before that, they wait again, and those of a prompt are given back.
+    pub async fn run_claimed(&mut self, input: Claim, cancel: &CancellationToken) -> TurnReport {
+        self.start(Given::Claimed(input), "input", cancel).await
+    }
+
+    async fn start(&mut self, input: Given, by: &str, cancel: &CancellationToken) -> TurnReport {
         self.thread.turns += 1;
         let span = spans::turn(&self.parts, self.thread.turns);
         self.run_in(span.clone(), input, by, cancel).instrument(span).await
     }
 
     /// Runs one turn inside of its span.
-    async fn run_in(
-        &mut self,
-        span: Span,
-        input: Option<Vec<Message>>,
-        by: &str,
-        cancel: &CancellationToken,
-    ) -> TurnReport {
+    async fn run_in(&mut self, span: Span, input: Given, by: &str, cancel: &CancellationToken) -> TurnReport {
         self.begin_thread(by);
         let place = RunPosition { turn: self.thread.turns, step: 0, attempt: 0 };
         self.set_place(place);
@@ -360,10 +373,10 @@ impl Session {
         self.caller.extensions.begin_turn();
         let mut turn = Turn::new(self, cancel, place, span);
         // However the turn ends: they are calls of an earlier one no more.
-        turn.take_open_calls(input.is_some());
+        turn.take_open_calls(!matches!(input, Given::Nothing));
         let status = if let Err(message) = renewed {
             TurnStatus::failed(message)
-        } else if input.as_ref().is_some_and(Vec::is_empty) {
+        } else if matches!(&input, Given::Messages(messages) if messages.is_empty()) {
             TurnStatus::failed("the input has no messages: the model was not asked. Pass at least one message.")
         } else {
             tokio::select! {
@@ -427,12 +440,6 @@ impl Session {
     pub fn with_notices(mut self, notices: Vec<String>) -> Self {
         self.notices = notices;
         self
-    }
-
-    /// Takes what the inbox has; it stays in `steering` until it is delivered, whatever becomes of the turn.
-    pub(crate) fn take_steering(&mut self) -> &[Message] {
-        self.steering.extend(self.inbox.take());
-        &self.steering
     }
 
     /// Adds a message to the conversation that the model reads from the next request on.

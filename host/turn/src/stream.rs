@@ -1,6 +1,7 @@
 //! Stage: drives one attempt: gives its deltas to the attempt core and performs what the core decides.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::time::Duration;
 
 use flow::{CallFailure, Delta, ErrorClass, EventKind, ModelError, Retained, RuleMatch};
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::attempt::{Answer, Attempt, Context, Effect, Ending, Stopped};
 use crate::beginning::Beginning;
 use crate::events::Hub;
+use crate::inputs::{Claim, Inputs};
 use crate::metrics::Metrics;
 use crate::ports::{EventSink, ModelStream};
 use crate::reasoning::Reasoning;
@@ -24,6 +26,8 @@ pub(crate) enum End {
     Complete,
     /// Rules stopped it.
     Interrupted(Stopped),
+    /// The user stopped it, for these inputs.
+    Halted(Claim),
     /// The stream broke.
     Broken(ModelError),
     /// A required extension failed.
@@ -34,6 +38,7 @@ pub(crate) enum End {
 pub(crate) struct Driver<'a> {
     pub(crate) hub: &'a Hub,
     pub(crate) cancel: &'a CancellationToken,
+    pub(crate) inputs: &'a Inputs,
     pub(crate) rules: &'a mut rules::RuleSession,
     pub(crate) attempt: &'a mut Attempt,
     /// `None`: nothing is shown before the answer is complete.
@@ -73,8 +78,15 @@ impl Driver<'_> {
         let since = self.since;
         let now = move || since.elapsed();
         self.perform(effects).await?;
+        let inputs = self.inputs;
+        let mut interrupting = pin!(inputs.interrupting());
         loop {
-            let Some(next) = self.next(&mut *stream).await else {
+            let next = tokio::select! {
+                biased;
+                claim = &mut interrupting => return Ok(End::Halted(claim)),
+                next = self.next(&mut *stream) => next,
+            };
+            let Some(next) = next else {
                 self.attempt.tick(now(), effects);
                 self.perform(effects).await?;
                 continue;

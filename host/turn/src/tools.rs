@@ -37,9 +37,12 @@ pub(crate) struct Batch {
     pub(crate) earlier: Vec<(CallId, QuestionId)>,
     /// Calls that have run: each can have changed what the others are about.
     pub(crate) ran: u32,
+    /// The call at hand has begun to run.
+    pub(crate) is_running: bool,
 }
 
 /// The effect of stream rules on a call.
+#[derive(Clone)]
 pub(crate) struct CallEffects {
     /// The call does not run; this is its result.
     pub(crate) refusal: Option<String>,
@@ -100,10 +103,10 @@ impl Looked<'_> {
     }
 }
 
-impl Candidate<'_> {
-    /// The id of the call.
-    pub(crate) fn id(&self) -> &CallId {
-        &self.call.id
+impl<'c> Candidate<'c> {
+    /// The call as the model wrote it.
+    pub(crate) fn call(&self) -> &'c ToolCall {
+        self.call
     }
 }
 
@@ -158,6 +161,24 @@ impl Batch {
             ..Question::new(self.session.clone(), call.clone())
         };
         self.asking.ask(id, question)
+    }
+
+    /// The result of a call that the user has interrupted, or of one that is not run for that. Its questions are closed already.
+    pub(crate) fn interrupted(&self, call: &ToolCall, effects: CallEffects) -> Ran {
+        let CallEffects { refusal, reminder } = effects;
+        let output = refusal.unwrap_or_else(|| refusal::interrupted(self.is_running).to_owned());
+        self.hub.emit(EventKind::ToolCallResult {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            output: output.clone(),
+            reminder: reminder.clone(),
+            diff: None,
+            is_error: true,
+            duration_ms: None,
+            waited_ms: None,
+        });
+        let content = reminder.into_iter().chain([output]).collect();
+        Ran { result: ToolResult { call: call.id.clone(), content, is_error: true }, reminded: Vec::new() }
     }
 
     /// Runs a call when it is allowed to. A call that never runs has a result, with the reason, and no `tool_call_start`.
@@ -281,6 +302,7 @@ impl Batch {
         mut prepared: Box<dyn PreparedCall + '_>,
         course: &mut Course,
     ) -> Result<ToolOutput, Refusal> {
+        self.is_running = true;
         self.hub.emit(EventKind::ToolCallStart {
             call: call.id.clone(),
             tool: call.name.clone(),

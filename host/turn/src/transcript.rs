@@ -4,6 +4,7 @@
 //! thread-event specification; ARCHITECTURE.md lists what is added. This module does no I/O: the store writes the lines.
 
 mod convert;
+mod inputs;
 mod kept_rules;
 mod message;
 mod open_calls;
@@ -152,6 +153,9 @@ bodies! {
     ThreadCancelled(ThreadCancelled) = "thread_cancelled",
     TurnStart(Empty) = "turn_start",
     InputReceived(MessagePayload) = "input_received",
+    InputQueued(InputQueued) = "input_queued",
+    InputEdited(InputEdited) = "input_edited",
+    InputWithdrawn(InputWithdrawn) = "input_withdrawn",
     TurnFinish(TurnFinish) = "turn_finish",
     StepStart(StepStart) = "step_start",
     StepFinish(StepFinish) = "step_finish",

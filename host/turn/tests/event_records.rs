@@ -7,9 +7,10 @@ use std::sync::Arc;
 use flow::{
     Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallFailure, CallId, Callback, CallbackKind,
     CallbackOutcome, CallbackReport, Charged, Confirmation, ErrorClass, Event, EventKind, Evidence, ExtensionPrompt,
-    FailureCause, HoldOutcome, Limit, LimitDecision, LimitRequest, Message, Origin, Part, Partial, PluginId, Preview,
-    PromptText, QuestionId, RegistrationAction, Retained, Role, RuleMatch, RuleRecord, RunPosition, SessionId, Spend,
-    StepEnd, StopReason, StreamKind, SuspendReason, ToolCall, ToolOutcome, ToolReport, ToolResult, TurnStatus, Usage,
+    FailureCause, HoldOutcome, InputId, InputWay, Limit, LimitDecision, LimitRequest, Message, Origin, Part, Partial,
+    PluginId, Preview, PromptText, QuestionId, RegistrationAction, Retained, Role, RuleMatch, RuleRecord, RunPosition,
+    SessionId, Spend, StepEnd, StopReason, StreamKind, SuspendReason, ToolCall, ToolOutcome, ToolReport, ToolResult,
+    TurnStatus, Usage, Withdrawal,
 };
 use serde_json::Value;
 use tidegate_turn as turn;
@@ -25,6 +26,9 @@ const REQUIRED: &[(&str, &[&str])] = &[
     ),
     ("limit_escalation_resolved", &["approval_request_id", "limit_code", "decision", "decided_by"]),
     ("input_received", &["text", "role", "hidden"]),
+    ("input_queued", &["id", "way", "text", "role", "hidden"]),
+    ("input_edited", &["id", "text"]),
+    ("input_withdrawn", &["id", "receipt"]),
     ("history_replaced", &["messages"]),
     ("journal_failed", &["message"]),
     ("schema_violation", &["event_type", "problems"]),
@@ -203,7 +207,16 @@ fn samples() -> Vec<EventKind> {
             end: StepEnd::Cancelled,
             context_tokens: None,
         },
-        EventKind::InputReceived { message: Arc::new(Message::user("words")) },
+        EventKind::InputReceived { id: None, message: Arc::new(Message::user("words")) },
+        EventKind::InputReceived { id: Some(InputId::new("input-1")), message: Arc::new(Message::user("words")) },
+        EventKind::InputQueued {
+            id: InputId::new("input-1"),
+            way: InputWay::Queue,
+            message: Arc::new(Message::user("words")),
+        },
+        EventKind::InputQueued { id: InputId::new("x"), way: InputWay::Interrupt, message: Arc::new(everything()) },
+        EventKind::InputEdited { id: InputId::new("input-1"), text: "new".into() },
+        EventKind::InputWithdrawn { id: InputId::new("input-1"), receipt: Withdrawal::Returned },
         EventKind::CognitionIn { message: Arc::new(Message::user("words")) },
         EventKind::CognitionIn { message: Arc::new(system()) },
         EventKind::HistoryReplaced { messages: vec![Arc::new(everything()), Arc::new(system())] },
@@ -287,7 +300,8 @@ fn samples() -> Vec<EventKind> {
         EventKind::TtsrInjection { rules: vec!["r".into()], discarded_bytes: 4, records: vec![rule_record()] },
         EventKind::TtsrRearmed { rules: vec!["r".into()] },
         EventKind::RulesReloaded { active: 2, notices: vec![text.clone()] },
-        EventKind::SteeringMessage { role: Role::User, text: text.clone() },
+        EventKind::SteeringMessage { id: None, role: Role::User, text: text.clone() },
+        EventKind::SteeringMessage { id: Some(InputId::new("input-1")), role: Role::User, text: text.clone() },
         EventKind::CustomMessage { custom_type: "ttsr-injection".into(), text, hidden: true },
         EventKind::ChildThreadStarted {
             child: SessionId::new("c"),
@@ -430,6 +444,10 @@ fn records_say_what_their_event_says() {
     assert_eq!(of("step_finish", "finish_reason")[0], "error");
     assert_eq!(of("tool_call_progress", "progress")[0], 12.5);
     assert_eq!(of("step_finish", "finish_reason")[1], "cancelled");
+    assert_eq!(of("input_received", "id"), [Value::Null, "input-1".into()]);
+    assert_eq!(of("steering_message", "id"), [Value::Null, "input-1".into()]);
+    assert_eq!(of("input_queued", "way"), ["queue", "interrupt"]);
+    assert_eq!(of("input_withdrawn", "receipt"), ["returned"]);
 }
 
 fn resolved(decision: LimitDecision) -> EventKind {

@@ -50,6 +50,13 @@ impl View {
             }
             Body::InputReceived(input) => lines(to, "› ", &input.text, style::STRONG),
             Body::SteeringMessage(input) => lines(to, "› (steering) ", &input.text, style::STRONG),
+            Body::InputEdited(edited) => {
+                writeln!(to, "{}", dim(format!("  input {} was edited before it was delivered", flat(&edited.id))))
+            }
+            Body::InputWithdrawn(input) => {
+                let (id, receipt) = (flat(&input.id), flat(&input.receipt));
+                writeln!(to, "{}", dim(format!("  input {id} was {receipt} before it was delivered")))
+            }
             Body::CognitionIn(spoken) if spoken.role == "system" => {
                 writeln!(to, "{}", dim(format!("  system prompt, {} bytes", spoken.text.len())))
             }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, Retained, StepEnd, TurnStatus};
 use crate::{
     Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Charged, Confirmation, ErrorClass,
-    ErrorMetadata, ExtensionPrompt, Limit, LimitDecision, LimitRequest, Message, Origin, PluginId, Preview, QuestionId,
-    Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, Spend, StreamKind, SuspendReason,
-    ToolReport, Usage,
+    ErrorMetadata, ExtensionPrompt, InputId, InputWay, Limit, LimitDecision, LimitRequest, Message, Origin, PluginId,
+    Preview, QuestionId, Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, Spend, StreamKind,
+    SuspendReason, ToolReport, Usage, Withdrawal,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -126,9 +126,35 @@ events! {
     TurnStart = "turn_start",
     /// `input_received`: a message of the turn's input, before extensions changed it.
     InputReceived {
+        /// The id of the input; `None` where it was given without one.
+        id: Option<InputId>,
         /// The message as it was given.
         message: Arc<Message>,
     } = "input_received",
+    /// `input_queued`: an input waits, or waits to be delivered in another way than before. It waits until an `input_received`, a
+    /// `steering_message` or an `input_withdrawn` with its id.
+    InputQueued {
+        /// The id of the input.
+        id: InputId,
+        /// How it is going to be delivered.
+        way: InputWay,
+        /// The message as it was given.
+        message: Arc<Message>,
+    } = "input_queued",
+    /// `input_edited`: the text of an input that waits was replaced.
+    InputEdited {
+        /// The id of the input.
+        id: InputId,
+        /// Its text from now on. What is not text of the message stays.
+        text: String,
+    } = "input_edited",
+    /// `input_withdrawn`: an input is not going to be delivered.
+    InputWithdrawn {
+        /// The id of the input.
+        id: InputId,
+        /// Whether it was removed, or given back.
+        receipt: Withdrawal,
+    } = "input_withdrawn",
     /// `turn_finish`: the turn is over, whatever its end.
     TurnFinish {
         /// How it ended.
@@ -376,6 +402,8 @@ events! {
     } = "rules_reloaded",
     /// `steering_message`: a message that arrived while the turn ran reached the conversation.
     SteeringMessage {
+        /// The id of the input; `None` where it was given without one.
+        id: Option<InputId>,
         /// The role of its author.
         role: Role,
         /// The text before extensions changed it.

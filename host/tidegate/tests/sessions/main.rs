@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod handles;
+mod inputs;
 mod parts;
 mod support;
 mod transcripts;

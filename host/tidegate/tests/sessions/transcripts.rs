@@ -8,13 +8,13 @@ use tidegate::{Host, HostError, Message, Model, SessionId, SessionOptions};
 use crate::support::{Answer, Scripted, builder, texts};
 
 /// A host that records its sessions in this folder.
-async fn host(folder: &TempDir) -> Host {
+pub(crate) async fn host(folder: &TempDir) -> Host {
     let toml =
         format!("[transcript]\nenabled = true\nfolder = {:?}\n", folder.path().join("sessions").display().to_string());
     builder(&toml).open().await.unwrap()
 }
 
-fn options(folder: &TempDir, model: &Arc<Scripted>) -> SessionOptions {
+pub(crate) fn options(folder: &TempDir, model: &Arc<Scripted>) -> SessionOptions {
     let id = SessionId::new("chat");
     SessionOptions::new(folder.path()).id(id).model(Arc::clone(model) as Arc<dyn Model>)
 }

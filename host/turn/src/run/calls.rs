@@ -17,8 +17,8 @@ use crate::tools::{Batch, CallEffects, Candidate, Ran};
 
 impl Turn<'_> {
     /// Asks about all calls that need it, and then runs the calls in the order that the tools suggest, each to its end. A call waits
-    /// for its own answer, and for the calls before it. The results stay in the order of the calls. `earlier`: questions of an
-    /// earlier process.
+    /// for its own answer, and for the calls before it. Where the user interrupts, the call that runs is stopped, and those after it do not
+    /// run. The results stay in the order of the calls. `earlier`: questions of an earlier process.
     ///
     /// # Errors
     /// The transcript cannot be written: no further call runs.
@@ -43,8 +43,22 @@ impl Turn<'_> {
         }
         for candidate in candidates {
             checkpoint(self.cancel).await;
-            let notes = self.attempt.noted.take_call(candidate.id());
-            let ran = batch.run(candidate, self.effects(&notes)).await;
+            let (call, notes) = (candidate.call(), self.attempt.noted.take_call(&candidate.call().id));
+            let effects = self.effects(&notes);
+            batch.is_running = false;
+            let ran = if self.halted.is_some() {
+                batch.interrupted(call, effects)
+            } else {
+                tokio::select! {
+                    biased;
+                    claim = self.session.inputs.interrupting() => {
+                        self.halted = Some(claim);
+                        self.session.questions.cancel_all();
+                        batch.interrupted(call, effects)
+                    }
+                    ran = batch.run(candidate, effects.clone()) => ran,
+                }
+            };
             self.note_result(notes, ran);
             self.recorded().await?;
         }
@@ -69,6 +83,7 @@ impl Turn<'_> {
             place: self.place,
             earlier,
             ran: 0,
+            is_running: false,
         }
     }
 

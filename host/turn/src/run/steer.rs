@@ -1,44 +1,68 @@
-//! Steering messages: input that arrives while a turn runs.
+//! Steering messages: input that joins the turn while it runs.
 
 use std::sync::Arc;
 
-use flow::EventKind;
+use flow::{EventKind, Message, PluginId};
 
 use super::{Stop, Turn};
 use crate::input::{self, Input};
+use crate::inputs::{Claim, Delivery};
 use crate::ports::EventSink;
 
+/// What the turn does about the messages that have joined it.
+pub(super) enum Steered {
+    /// The model is asked about them.
+    Ask,
+    /// Nothing: there were none, or an extension has dropped or answered them.
+    Done,
+    /// An extension has refused them.
+    Rejected { by: PluginId, reason: String },
+}
+
 impl Turn<'_> {
-    /// Delivers the steering messages, through extensions as any input. Returns whether the model has to be asked about them.
-    ///
-    /// They stay with the session until extensions have seen them: a turn that is cancelled before that loses none.
-    pub(super) async fn steer(&mut self) -> Result<bool, Stop> {
-        let waiting = self.session.take_steering().to_vec();
-        if waiting.is_empty() {
-            return Ok(false);
-        }
-        let caller = Arc::clone(&self.session.caller);
-        let taken = input::run(&caller, waiting).await;
-        // Also where an extension that is required failed: the turn ends, and the next one must not fail for the same message.
-        for message in self.session.steering.drain(..) {
-            self.session.hub.emit(EventKind::SteeringMessage { role: message.role, text: message.plain_text() });
-        }
-        match taken? {
+    /// Delivers the inputs that join the turn, through extensions as any input.
+    pub(super) async fn steer(&mut self) -> Result<Steered, Stop> {
+        let later = self.session.inputs.claim_steering();
+        let claim = match (self.halted.take(), later) {
+            (Some(mut claim), Some(later)) => {
+                claim.join(later);
+                claim
+            }
+            (Some(claim), None) | (None, Some(claim)) => claim,
+            (None, None) => return Ok(Steered::Done),
+        };
+        match self.process_input(claim.messages(), Some(claim), Delivery::Joining).await? {
             Input::Reject { by, reason } => {
                 let message = format!("extension `{by}` rejected a steering message: {reason}");
                 self.session.hub.emit(EventKind::Notice { message });
-                Ok(false)
+                Ok(Steered::Rejected { by, reason })
             }
             Input::Reply { messages, by, text } => {
                 self.remember_input(messages);
                 self.reply(by, text).await?;
-                Ok(false)
+                Ok(Steered::Done)
             }
+            Input::Ask(messages) if messages.is_empty() => Ok(Steered::Done),
             Input::Ask(messages) => {
-                let any = !messages.is_empty();
                 self.remember_input(messages);
-                Ok(any)
+                Ok(Steered::Ask)
             }
         }
+    }
+
+    /// Has extensions process an input, and delivers it then. A turn that ends before leaves it as it was.
+    pub(super) async fn process_input(
+        &mut self,
+        messages: Vec<Message>,
+        claim: Option<Claim>,
+        delivery: Delivery,
+    ) -> Result<Input, Stop> {
+        let caller = Arc::clone(&self.session.caller);
+        let processed = input::run(&caller, messages).await;
+        // Also where an extension that is required failed: the turn ends, and the next one must not fail for the same input.
+        if let Some(claim) = claim {
+            claim.deliver(delivery);
+        }
+        Ok(processed?)
     }
 }

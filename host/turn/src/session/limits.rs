@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flow::{EventKind, Part, Role, Spend, TurnStatus, Usage};
 use tokio_util::sync::CancellationToken;
 
-use super::{Session, TurnReport};
+use super::{Given, Session, TurnReport};
 use crate::budget::Budget;
 use crate::ports::{Approvals, EventSink};
 
@@ -29,7 +29,7 @@ impl Session {
     /// Runs a turn without an input: the conversation continues where it was suspended, cancelled or interrupted. `by`: what resumes it,
     /// for the record, such as `continue`. The turn fails where there is nothing to continue, because the last answer is complete.
     pub async fn resume(&mut self, by: &str, cancel: &CancellationToken) -> TurnReport {
-        self.start(None, by, cancel).await
+        self.start(Given::Nothing, by, cancel).await
     }
 
     /// Counts what a request took, and returns its cost as far as that is known. `bytes`: of the answer, by which its tokens are

@@ -63,6 +63,15 @@ pub(super) fn edit_note(arguments: &str) -> String {
     format!("The user edited the arguments of this call before it ran. It ran with: {}{cut}", &arguments[..end])
 }
 
+/// What the model reads of a call that was stopped because the user interrupted, or of one that had not begun.
+pub(super) fn interrupted(was_running: bool) -> &'static str {
+    if was_running {
+        "the user interrupted this call while it was running: its effects can be incomplete. Check them before you repeat it"
+    } else {
+        "not run: the user interrupted before this call began"
+    }
+}
+
 pub(super) fn repeated(call: &ToolCall, ambiguous: &Ambiguous) -> String {
     format!("the arguments of `{}` are not valid: {ambiguous}. Write each key once.", call.name)
 }

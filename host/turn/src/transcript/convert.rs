@@ -1,12 +1,12 @@
 //! From events to the bodies of their records: one arm for each kind, so that a new kind does not compile without its own.
 
 use flow::{
-    AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, EventKind, EventView, LimitDecision, Message,
-    Origin, Part, Partial, Retained, Role, RuleMatch, RuleRecord, Spend, StepEnd, StreamKind, ToolOutcome, ToolReport,
-    Usage,
+    AnswerBlock, CallFailure, CallbackOutcome, CallbackReport, Called, EventKind, EventView, LimitDecision, Partial,
+    Retained, RuleMatch, RuleRecord, Spend, StepEnd, StreamKind, ToolOutcome, ToolReport, Usage,
 };
 
-use super::message::{Author, MessageRecord, PartRecord};
+use super::inputs::{message_payload, queued};
+use super::message::{Author, MessageRecord};
 use super::values::{
     charged as values_charged, cost, error_metadata, evidence, finish_reason, finished, input, named_call, preview,
     resolved, tokens,
@@ -53,7 +53,18 @@ impl Body {
                 Self::ThreadCancelled(payload::ThreadCancelled { cancelled_by: by.clone() })
             }
             Kind::TurnStart => Self::TurnStart(payload::Empty {}),
-            Kind::InputReceived { message } => Self::InputReceived(message_payload(message)),
+            Kind::InputReceived { id, message } => Self::InputReceived(payload::MessagePayload {
+                id: id.as_ref().map(|id| id.as_str().to_owned()),
+                ..message_payload(message)
+            }),
+            Kind::InputQueued { id, way, message } => Self::InputQueued(queued(id, *way, message)),
+            Kind::InputEdited { id, text } => {
+                Self::InputEdited(payload::InputEdited { id: id.as_str().to_owned(), text: text.clone() })
+            }
+            Kind::InputWithdrawn { id, receipt } => Self::InputWithdrawn(payload::InputWithdrawn {
+                id: id.as_str().to_owned(),
+                receipt: receipt.as_str().to_owned(),
+            }),
             Kind::TurnFinish { status } => Self::TurnFinish(finished(status)),
             Kind::StepStart { number } => Self::StepStart(payload::StepStart { turn_number: *number }),
             Kind::StepFinish { usage, spend, charged, end, context_tokens } => Self::StepFinish(payload::StepFinish {
@@ -241,7 +252,8 @@ impl Body {
             Kind::RulesReloaded { active, notices } => {
                 Self::RulesReloaded(payload::RulesReloaded { active: *active as u64, notices: notices.clone() })
             }
-            Kind::SteeringMessage { role, text } => Self::SteeringMessage(payload::MessagePayload {
+            Kind::SteeringMessage { id, role, text } => Self::SteeringMessage(payload::MessagePayload {
+                id: id.as_ref().map(|id| id.as_str().to_owned()),
                 text: text.clone(),
                 role: role.as_str().to_owned(),
                 hidden: false,
@@ -374,23 +386,6 @@ impl Body {
 
 fn listed<T, R>(all: &[T], one: impl Fn(&T) -> R) -> Option<Vec<R>> {
     (!all.is_empty()).then(|| all.iter().map(one).collect())
-}
-
-/// A message that is mostly one text. The blocks of a system prompt are joined with blank lines, as they are read.
-fn message_payload(message: &Message) -> payload::MessagePayload {
-    let texts: Vec<&str> = message
-        .parts
-        .iter()
-        .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None })
-        .collect();
-    let plain = message.parts.len() == 1 && texts.len() == 1;
-    payload::MessagePayload {
-        text: texts.join(if message.role == Role::System { "\n\n" } else { "" }),
-        role: message.role.as_str().to_owned(),
-        hidden: message.hidden,
-        author: (message.origin != Origin::User).then(|| Author::of(&message.origin)),
-        parts: (!plain).then(|| message.parts.iter().map(PartRecord::of).collect()),
-    }
 }
 
 fn retained(retained: Retained) -> (&'static str, Option<u64>) {

@@ -198,6 +198,42 @@ payloads! {
         author: Option<Author>,
         /// The parts, where the message is not one part of text.
         parts: Option<Vec<PartRecord>>,
+        /// Of `input_received` and `steering_message`: the id of the input, where it has one.
+        id: Option<String>,
+    }
+
+    /// The payload of `input_queued`.
+    InputQueued {
+        /// The id of the input.
+        id: String,
+        /// How it is going to be delivered: `prompt`, `queue`, `steer` or `interrupt`.
+        way: String,
+        /// The text, joined.
+        text: String,
+        /// `user`, as a rule.
+        role: String,
+        /// Not shown to the user.
+        hidden: bool,
+        /// Who wrote it; absent for the user.
+        author: Option<Author>,
+        /// The parts, where the message is not one part of text.
+        parts: Option<Vec<PartRecord>>,
+    }
+
+    /// The payload of `input_edited`.
+    InputEdited {
+        /// The id of the input.
+        id: String,
+        /// Its text from now on.
+        text: String,
+    }
+
+    /// The payload of `input_withdrawn`.
+    InputWithdrawn {
+        /// The id of the input.
+        id: String,
+        /// `removed` or `returned`.
+        receipt: String,
     }
 
     /// The payload of `cognition_out`.

@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use flow::{Limit, Message, Origin, Role, Spend, SuspendReason, Usage};
+use flow::{InputId, Limit, Message, Origin, Receipt, Role, Spend, SuspendReason, Usage};
 
+use super::inputs;
 use super::message::role;
 use super::open_calls::{Calling, OpenCalls, Questions};
 use super::spent::Spending;
@@ -15,6 +16,7 @@ use super::{Body, CognitionOut, MessagePayload, Record, Tokens, kept_rules};
 use crate::attempt::Answer;
 use crate::budget::Spent;
 use crate::history::{paired, settled};
+use crate::inputs::WaitingInput;
 use crate::ports::KeptRules;
 use crate::run::compact::summary_message;
 
@@ -63,6 +65,12 @@ pub struct Resumed {
     pub open_calls: Option<OpenCalls>,
     /// The blocks of the system prompt as they were last sent.
     pub system: Vec<String>,
+    /// The inputs that wait, oldest first. A prompt is a queued input: its caller was in the other process.
+    pub waiting: Vec<WaitingInput>,
+    /// What became of the other inputs, oldest first.
+    pub receipts: Vec<(InputId, Receipt)>,
+    /// The greatest number of an id of an input that the session has made.
+    pub made_inputs: u64,
     /// The last turn has no end: its process ended before.
     pub is_interrupted: bool,
     /// What of the records could not be used, a line each.
@@ -114,6 +122,7 @@ impl Rebuild {
             calling.take(record);
         }
         kept_rules::take(record, &mut self.resumed.rules, &mut self.resumed.problems);
+        inputs::take(record, &mut self.resumed).map_err(wrong)?;
         match &record.body {
             Body::ThreadStarted(_) => self.resumed.started_ms = Some(record.ts),
             Body::TurnStart(_) => {
@@ -172,6 +181,11 @@ impl Rebuild {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The records so far are those of the thread that this one was forked from: what waited there still waits there.
+    pub fn forget_waiting(&mut self) {
+        self.resumed.waiting.clear();
     }
 
     /// Whether a record can be used, on its own.

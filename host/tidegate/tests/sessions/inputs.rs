@@ -1,0 +1,325 @@
+//! Inputs that wait: queued, steered, edited, removed and taken back, by any number of front ends, over cancels and processes.
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tidegate::{
+    EventKind, FlushMode, InputId, InputWay, Model, NewInput, Receipt, Session, SessionId, SessionOptions,
+    Subscription, Turn, TurnStatus, WhenBusy,
+};
+use tokio::sync::mpsc;
+
+use crate::support::{Answer, Scripted, builder, session, texts};
+use crate::transcripts::{host, options};
+
+/// A session whose model is writing, and what it writes with.
+async fn busy(answers: Vec<Answer>) -> (Session, Arc<Scripted>, mpsc::UnboundedSender<&'static str>, Turn, TempDir) {
+    let (say, live) = mpsc::unbounded_channel();
+    let model = Scripted::new([Answer::Live(live)].into_iter().chain(answers));
+    let (session, folder) = session(&model).await;
+    let turn = running(&session, &say).await;
+    (session, model, say, turn, folder)
+}
+
+/// Starts a turn whose model has written `half`.
+async fn running(session: &Session, say: &mpsc::UnboundedSender<&'static str>) -> Turn {
+    let mut turn = session.prompt("go");
+    say.send("half").unwrap();
+    while !matches!(turn.next().await.unwrap().kind, EventKind::CognitionOutDelta { .. }) {}
+    turn
+}
+
+/// Waits for the end of so many turns.
+async fn turns(events: &mut Subscription, count: usize) -> Vec<TurnStatus> {
+    let mut ends = Vec::new();
+    while ends.len() < count {
+        if let EventKind::TurnFinish { status } = events.next().await.unwrap().kind {
+            ends.push(status);
+        }
+    }
+    ends
+}
+
+fn waiting(session: &Session) -> Vec<String> {
+    session.waiting().iter().map(|input| input.message.plain_text()).collect()
+}
+
+fn is_delivered(session: &Session, id: &InputId) -> bool {
+    matches!(session.receipt(id), Some(Receipt::Delivered { .. }))
+}
+
+/// Case 6 of the specification.
+#[tokio::test]
+async fn a_cancel_sends_nothing_of_the_queue_and_loses_nothing_of_it() {
+    let (session, model, _say, turn, _folder) = busy(vec![Answer::Text("five"), Answer::Text("more")]).await;
+    let ids = ["one", "two", "three", "four"].map(|text| session.queue(text));
+    session.cancel();
+    assert_eq!(turn.report().await.status, TurnStatus::Cancelled);
+    assert_eq!(
+        (session.is_running(), waiting(&session)),
+        (false, ["one", "two", "three", "four"].map(str::to_owned).into())
+    );
+    assert!(ids.iter().all(|id| session.receipt(id) == Some(Receipt::Queued)));
+    assert_eq!(model.requests().len(), 1);
+    // A message that is queued now waits behind them.
+    session.queue("five");
+    assert_eq!((session.is_running(), waiting(&session).len()), (false, 5));
+
+    assert_eq!(session.take_back(&ids[1]).unwrap().plain_text(), "two");
+    assert_eq!(session.receipt(&ids[1]), Some(Receipt::Returned));
+    let error = session.remove(&ids[1]).unwrap_err();
+    assert_eq!(error.to_string(), "the input `input-3` does not wait: it was given back");
+    session.remove(&ids[2]).unwrap();
+    let mut events = session.subscribe();
+    assert_eq!(session.flush(), [ids[0].clone()]);
+    assert_eq!(turns(&mut events, 3).await, [TurnStatus::Completed, TurnStatus::Completed, TurnStatus::Completed]);
+    assert_eq!(model.requests().last().unwrap()[2..], ["one", "five", "four", "more", "five"]);
+    assert_eq!((waiting(&session).len(), session.flush()), (0, vec![]));
+}
+
+#[tokio::test]
+async fn a_completed_turn_sends_the_next_in_the_order_in_which_they_came() {
+    let (session, model, say, turn, _folder) = busy(vec![]).await;
+    let mut events = session.subscribe();
+    let first = session.queue("first");
+    let second = session.prompt("second");
+    let third = session.queue("third");
+    let ways: Vec<InputWay> = session.waiting().iter().map(|input| input.way).collect();
+    assert_eq!(ways, [InputWay::Queue, InputWay::Prompt, InputWay::Queue]);
+    assert_eq!(session.receipt(&second.inputs()[0]), Some(Receipt::Queued));
+    let late = session.steer("late");
+    drop(say);
+    assert_eq!(turn.report().await.status, TurnStatus::Completed);
+    assert_eq!(second.report().await.status, TurnStatus::Completed);
+    turns(&mut events, 4).await;
+    let last = model.requests().pop().unwrap();
+    let own: Vec<_> = last.iter().filter(|text| *text != "nothing more").collect();
+    assert_eq!(own, ["go", "half", "late", "first", "second", "third"]);
+    assert!([first, late, third].iter().all(|id| is_delivered(&session, id)));
+}
+
+#[tokio::test]
+async fn a_batched_queue_is_one_input() {
+    let (say, live) = mpsc::unbounded_channel();
+    let model = Scripted::new([Answer::Live(live)]);
+    let folder = TempDir::new().unwrap();
+    let host = builder("").open().await.unwrap();
+    let options = SessionOptions::new(folder.path()).model(Arc::clone(&model) as Arc<dyn Model>);
+    let session = host.session(options.flush_mode(FlushMode::Batched)).await.unwrap();
+    let mut events = session.subscribe();
+    let _turn = running(&session, &say).await;
+    session.queue("one");
+    session.submit("two", WhenBusy::Queue);
+    drop(say);
+    turns(&mut events, 2).await;
+    assert_eq!(model.requests()[1], ["go", "half", "one", "two"]);
+}
+
+#[tokio::test]
+async fn what_is_flushed_while_a_turn_runs_joins_it() {
+    let (session, model, say, turn, _folder) = busy(vec![]).await;
+    session.queue("one");
+    let second = session.queue("two");
+    assert_eq!(session.flush().len(), 1);
+    assert_eq!(session.waiting()[0].way, InputWay::Steer);
+    drop(say);
+    turn.report().await;
+    assert_eq!(model.requests()[1], ["go", "half", "one"]);
+    while !is_delivered(&session, &second) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn an_interrupt_stops_the_answer_and_the_turn_continues() {
+    let (session, model, _say, turn, _folder) = busy(vec![Answer::Text("done")]).await;
+    let id = session.interrupt("stop");
+    let report = turn.report().await;
+    assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "done"));
+    assert_eq!(model.requests()[1], ["go", "half\n\n[Stream interrupted: the user interrupted it]", "stop"]);
+    let Some(Receipt::Delivered { place, .. }) = session.receipt(&id) else { panic!("{:?}", session.receipt(&id)) };
+    assert_eq!((place.turn, place.step), (1, 1));
+    // Where nothing runs, it starts a turn.
+    let mut events = session.subscribe();
+    session.interrupt("and now");
+    turns(&mut events, 1).await;
+    assert_eq!(texts(&session.history())[4..], ["and now", "nothing more"]);
+}
+
+#[tokio::test]
+async fn a_cancel_gives_the_prompts_back_that_wait() {
+    let (session, model, _say, turn, _folder) = busy(vec![]).await;
+    let (second, third) = (session.prompt("two"), session.prompt("three"));
+    let id = second.inputs()[0].clone();
+    session.remove(&third.inputs()[0]).unwrap();
+    session.cancel();
+    assert_eq!(turn.report().await.status, TurnStatus::Cancelled);
+    assert_eq!(second.report().await.status, TurnStatus::Cancelled);
+    assert_eq!(third.report().await.status, TurnStatus::Cancelled);
+    assert_eq!((session.receipt(&id), session.waiting()), (Some(Receipt::Returned), vec![]));
+    assert_eq!(model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_prompt_that_was_removed_or_dropped_does_not_run() {
+    let (session, model, say, turn, _folder) = busy(vec![]).await;
+    let (second, third, fourth) = (session.prompt("two"), session.prompt("three"), session.prompt("four"));
+    let dropped = third.inputs()[0].clone();
+    session.remove(&second.inputs()[0]).unwrap();
+    session.edit(&fourth.inputs()[0], "4").unwrap();
+    drop(third);
+    drop(say);
+    assert_eq!(turn.report().await.status, TurnStatus::Completed);
+    assert_eq!(second.report().await.status, TurnStatus::Cancelled);
+    assert_eq!(fourth.report().await.status, TurnStatus::Completed);
+    assert_eq!(session.receipt(&dropped), Some(Receipt::Returned));
+    assert_eq!(model.requests()[1..], [["go", "half", "4"]]);
+}
+
+#[tokio::test]
+async fn two_front_ends_edit_one_message_and_see_the_same() {
+    let (session, model, say, turn, _folder) = busy(vec![]).await;
+    let (one, two) = (session.clone(), session.clone());
+    let mut events = [one.subscribe(), two.subscribe()];
+    let id = one.queue("draft");
+    let texts: Vec<String> = (0..20).map(|number| format!("text {number}")).collect();
+    std::thread::scope(|scope| {
+        for front_end in [&one, &two] {
+            let (id, texts) = (id.clone(), &texts);
+            scope.spawn(move || texts.iter().for_each(|text| front_end.edit(&id, text).unwrap()));
+        }
+    });
+    let last = session.waiting()[0].message.plain_text();
+    drop(say);
+    turn.report().await;
+    let mut seen = Vec::new();
+    for events in &mut events {
+        let mut edits = Vec::new();
+        loop {
+            match events.next().await.unwrap().kind {
+                EventKind::InputEdited { text, .. } => edits.push(text),
+                EventKind::InputReceived { id: Some(of), message } if of == id => {
+                    assert_eq!(edits.last(), Some(&message.plain_text()), "what was edited last is what is delivered");
+                    break;
+                }
+                _ => {}
+            }
+        }
+        seen.push(edits);
+    }
+    assert_eq!((seen[0].len(), &seen[0], seen[0].last()), (40, &seen[1], Some(&last)));
+    while session.is_running() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(model.requests()[1][2], last);
+}
+
+/// Case 7 of the specification, over many interleavings: a front end on a thread of its own removes a message while the turn takes it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_is_removed_while_it_is_delivered_is_one_or_the_other() {
+    let (mut removed, mut delivered) = (0, 0);
+    for round in 0..200_u32 {
+        let (session, model, say, turn, _folder) = busy(vec![]).await;
+        let id = if round % 2 == 0 { session.steer("now") } else { session.queue("now") };
+        let front_end = session.clone();
+        let of = id.clone();
+        let remover = std::thread::spawn(move || {
+            for _ in 0..round * 40 {
+                std::hint::spin_loop();
+            }
+            front_end.remove(&of)
+        });
+        drop(say);
+        turn.report().await;
+        let result = remover.join().unwrap();
+        while session.is_running() || session.receipt(&id) == Some(Receipt::Queued) {
+            tokio::task::yield_now().await;
+        }
+        let times = texts(&session.history()).iter().filter(|text| *text == "now").count();
+        match (&result, session.receipt(&id)) {
+            (Ok(()), Some(Receipt::Removed)) => {
+                assert_eq!((times, model.requests().len()), (0, 1));
+                removed += 1;
+            }
+            (Err(error), Some(Receipt::Delivered { .. })) => {
+                assert_eq!(times, 1, "{error}");
+                delivered += 1;
+            }
+            other => panic!("round {round}: {other:?}"),
+        }
+    }
+    println!("{removed} removed, {delivered} delivered");
+}
+
+#[tokio::test]
+async fn an_input_with_an_id_is_taken_once() {
+    let (session, model, say, turn, _folder) = busy(vec![]).await;
+    let input = || NewInput::from("once").id(InputId::new("ui-1"));
+    assert_eq!(session.steer(input()), session.queue(input()));
+    assert_eq!(session.waiting().len(), 1);
+    drop(say);
+    turn.report().await;
+    assert!(is_delivered(&session, &InputId::new("ui-1")));
+    session.steer(input());
+    let again = session.prompt(input()).report().await;
+    let TurnStatus::Failed { message, .. } = again.status else { panic!("{again:?}") };
+    assert_eq!(message, "the session has taken an input with this id before");
+    assert_eq!(model.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_closed_session_takes_nothing() {
+    let (session, _model, _say, turn, _folder) = busy(vec![]).await;
+    let (queued, prompt) = (session.queue("later"), session.prompt("too"));
+    session.close();
+    assert_eq!(turn.report().await.status, TurnStatus::Cancelled);
+    session.closed().await;
+    let refused = session.steer("more");
+    assert_eq!(session.receipt(&refused), Some(Receipt::Returned));
+    assert_eq!(session.receipt(&prompt.inputs()[0]), Some(Receipt::Returned));
+    assert_eq!(session.receipt(&queued), Some(Receipt::Queued), "another process continues with it");
+    assert!(session.edit(&queued, "x").is_err() && session.flush().is_empty());
+}
+
+#[tokio::test]
+async fn what_waits_outlives_the_process_and_is_not_a_forks() {
+    let folder = TempDir::new().unwrap();
+    let (say, live) = mpsc::unbounded_channel();
+    let model = Scripted::new([Answer::Live(live), Answer::Text("two"), Answer::Text("three"), Answer::Text("forked")]);
+    let first = host(&folder).await;
+    let session = first.session(options(&folder, &model)).await.unwrap();
+    let turn = running(&session, &say).await;
+    let (queued, removed) = (session.queue("later"), session.queue("never"));
+    let steered = session.steer(NewInput::from("now").id(InputId::new("ui-1")));
+    session.edit(&queued, "later!").unwrap();
+    session.remove(&removed).unwrap();
+    session.close();
+    turn.report().await;
+    session.closed().await;
+    drop((session, first));
+
+    let second = host(&folder).await;
+    let session = second.session(options(&folder, &model)).await.unwrap();
+    let all: Vec<_> = session.waiting().into_iter().map(|input| (input.id, input.way)).collect();
+    assert_eq!(all, [(queued.clone(), InputWay::Queue), (steered.clone(), InputWay::Steer)]);
+    assert_eq!(waiting(&session), ["later!", "now"]);
+    assert_eq!(session.receipt(&removed), Some(Receipt::Removed));
+    assert!(!session.is_running() && model.requests().len() == 1, "nothing is sent on its own");
+    let mut events = session.subscribe();
+    let next = session.prompt("again");
+    assert!(![&queued, &removed, &steered].contains(&&next.inputs()[0]), "ids do not repeat");
+    next.detach();
+    turns(&mut events, 2).await;
+    assert_eq!(model.requests()[1][2..], ["again", "now"]);
+    assert_eq!(model.requests()[2][4..], ["two", "later!"]);
+    assert!(is_delivered(&session, &queued) && is_delivered(&session, &steered));
+    session.queue("one more");
+    turns(&mut events, 1).await;
+    session.close();
+    session.closed().await;
+
+    let child = SessionId::new("fork");
+    second.fork(&SessionId::new("chat"), 1, &child).await.unwrap();
+    let fork = second.session(options(&folder, &model).id(child)).await.unwrap();
+    assert_eq!(waiting(&fork), Vec::<String>::new(), "what waited at the end of turn 1 is the parent's");
+}
