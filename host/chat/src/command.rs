@@ -1,5 +1,6 @@
 //! What a front end's driver is to do: the primitives decide, and the driver calls the session.
 
+use flow::InputId;
 use serde::{Deserialize, Serialize};
 
 use crate::attachments::Attachment;
@@ -28,6 +29,13 @@ pub enum Command {
         /// The message that the model reads next.
         message: Outgoing,
     },
+    /// Queue a message in the session, which sends it when it is idle.
+    Queue {
+        /// The message, which was sent as nothing else before.
+        message: Outgoing,
+    },
+    /// Send from the session's queue now.
+    Flush,
     /// Replace the text of a message that was handed over, unless it was delivered.
     Edit {
         /// The message with its new text.
@@ -100,9 +108,26 @@ impl Answer {
 pub struct OutgoingId(pub(crate) Str);
 
 impl OutgoingId {
+    /// Wraps an id, such as that of an input which another front end has sent.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(Str::from(id.into()))
+    }
+
     /// The id as text: the front end's name and a number.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<&OutgoingId> for InputId {
+    fn from(id: &OutgoingId) -> Self {
+        Self::new(id.as_str())
+    }
+}
+
+impl PartialEq<InputId> for OutgoingId {
+    fn eq(&self, id: &InputId) -> bool {
+        self.as_str() == id.as_str()
     }
 }
 

@@ -24,7 +24,7 @@
 //! let place = RunPosition { turn: 1, step: 1, attempt: 1 };
 //! let kinds = [
 //!     EventKind::TurnStart,
-//!     EventKind::InputReceived { message: Message::user("Hello").into() },
+//!     EventKind::InputReceived { id: None, message: Message::user("Hello").into() },
 //!     EventKind::CognitionOutDelta { text: "Good ".into(), index: 0 },
 //!     EventKind::CognitionOutDelta { text: "morning".into(), index: 1 },
 //! ];
@@ -67,7 +67,7 @@ pub use session::{
 };
 pub use steering::{
     FlushMode, MessageSteering, NotWaiting, Receipt, Sent, SteeringMode, SteeringOptions, SteeringProgress,
-    SteeringState, Way,
+    SteeringState, Waiting, Way,
 };
 pub use streaming::StreamingText;
 pub use text::{Str, Text};

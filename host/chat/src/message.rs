@@ -4,6 +4,7 @@ use flow::{CallId, TurnStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::command::OutgoingId;
 use crate::list::List;
 use crate::text::{Str, Text};
 
@@ -69,6 +70,9 @@ pub struct ChatMessage {
     /// Of a message that did not come to its end: why. What was shown of it stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial: Option<Str>,
+    /// Of an input: the id that it was handed over with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<OutgoingId>,
     /// Input that arrived while the turn ran.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub steered: bool,

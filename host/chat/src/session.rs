@@ -292,7 +292,10 @@ impl<M> ChatSession<M> {
         let mut changed = Changed::No;
         for (number, message) in self.log.inputs_since(seq) {
             let place = RunPosition { turn: message.turn, step: message.step, attempt: 0 };
-            changed = changed.or(self.steering.delivered(&message.text(), place, number));
+            changed = changed.or(match &message.input {
+                Some(id) => self.steering.delivered_as(&id.into(), place, number),
+                None => self.steering.delivered(&message.text(), place, number),
+            });
         }
         changed
     }

@@ -2,7 +2,7 @@
 
 mod state;
 
-use flow::{Event, EventKind, RunPosition, TurnStatus};
+use flow::{Event, EventKind, InputId, RunPosition, TurnStatus, Withdrawal};
 
 use crate::attachments::Attachment;
 use crate::command::{Command, Outgoing, OutgoingId};
@@ -10,7 +10,7 @@ use crate::message::Changed;
 use crate::text::Str;
 
 pub use state::{
-    FlushMode, NotWaiting, Receipt, Sent, SteeringMode, SteeringOptions, SteeringProgress, SteeringState, Way,
+    FlushMode, NotWaiting, Receipt, Sent, SteeringMode, SteeringOptions, SteeringProgress, SteeringState, Waiting, Way,
 };
 
 /// The messages of this front end's user, from the moment they are written until they are in the conversation.
@@ -53,7 +53,11 @@ impl MessageSteering {
     pub fn submit(&mut self, text: &str, attachments: Vec<Attachment>) -> OutgoingId {
         if self.state.is_busy() && self.state.mode == SteeringMode::Queue {
             let message = self.message(text, attachments);
-            return self.enqueue(message);
+            return if self.options.session_queue {
+                self.send(vec![message], Way::Queue)
+            } else {
+                self.enqueue(message)
+            };
         }
         self.steer(text, attachments)
     }
@@ -69,7 +73,7 @@ impl MessageSteering {
     /// [`MessageSteering::flush`].
     pub fn queue(&mut self, text: &str) -> OutgoingId {
         let message = self.message(text, Vec::new());
-        self.enqueue(message)
+        if self.options.session_queue { self.send(vec![message], Way::Queue) } else { self.enqueue(message) }
     }
 
     /// Aborts what the model is writing, and gives it the message then. Where nothing runs it is sent as it is.
@@ -81,6 +85,10 @@ impl MessageSteering {
 
     /// Sends from the queue now: the first message or all of them, as the flush mode says.
     pub fn flush(&mut self) -> Changed {
+        if self.options.session_queue {
+            self.commands.push(Command::Flush);
+            return Changed::No;
+        }
         let queued = self.state.queued.make_mut();
         let messages: Vec<Outgoing> = match self.options.flush_mode {
             FlushMode::Sequential => queued.drain(..queued.len().min(1)).collect(),
@@ -97,7 +105,7 @@ impl MessageSteering {
         Changed::Yes
     }
 
-    /// Replaces the text of a message. If it was sent, the session is asked to, and the receipt or the log says which text it took.
+    /// Replaces the text of a message, or of any that waits in the session. If it was sent, the session is asked to, and the receipt or the log says which text it took.
     ///
     /// # Errors
     /// It does not wait any more.
@@ -106,14 +114,21 @@ impl MessageSteering {
             message.text = text.into();
             return Ok(());
         }
-        let sent = self.state.sent_mut(id).ok_or_else(|| NotWaiting(id.clone()))?;
-        sent.edited = Some(text.into());
-        let message = Outgoing { text: text.into(), ..sent.message.clone() };
+        let others = || Outgoing { id: id.clone(), text: text.into(), attachments: Vec::new() };
+        let is_others = self.state.waiting().iter().any(|input| input.id == *id);
+        let message = match self.state.sent_mut(id) {
+            Some(sent) => {
+                sent.edited = Some(text.into());
+                Outgoing { text: text.into(), ..sent.message.clone() }
+            }
+            None if is_others => others(),
+            None => return Err(NotWaiting(id.clone())),
+        };
         self.commands.push(Command::Edit { message });
         Ok(())
     }
 
-    /// Removes a message. If it was sent, the session is asked to, and [`MessageSteering::acknowledge`] reports whether it was in time.
+    /// Removes a message, or any that waits in the session. If it was sent, the session is asked to, and [`MessageSteering::acknowledge`] reports whether it was in time.
     ///
     /// # Errors
     /// It does not wait any more.
@@ -121,7 +136,10 @@ impl MessageSteering {
         if self.state.unqueue(id, Receipt::Removed).is_some() {
             return Ok(());
         }
-        self.state.sent_mut(id).ok_or_else(|| NotWaiting(id.clone()))?;
+        let is_others = self.state.waiting().iter().any(|input| input.id == *id);
+        if self.state.sent_mut(id).is_none() && !is_others {
+            return Err(NotWaiting(id.clone()));
+        }
         self.commands.push(Command::Remove { id: id.clone() });
         Ok(())
     }
@@ -169,8 +187,14 @@ impl MessageSteering {
         self.state.progress.next_seq = event.seq.saturating_add(1);
         match &event.kind {
             EventKind::TurnStart => self.set_executing(true),
-            EventKind::InputReceived { message } => self.delivered(&message.plain_text(), event.place, event.seq),
+            EventKind::InputReceived { id: Some(id), .. } | EventKind::SteeringMessage { id: Some(id), .. } => {
+                self.state.progress.end(id).or(self.delivered_as(id, event.place, event.seq))
+            }
+            EventKind::InputReceived { message, .. } => self.delivered(&message.plain_text(), event.place, event.seq),
             EventKind::SteeringMessage { text, .. } => self.delivered(text, event.place, event.seq),
+            EventKind::InputQueued { id, way, message } => self.state.progress.wait(id, *way, message.plain_text()),
+            EventKind::InputEdited { id, text } => self.edited(id, text),
+            EventKind::InputWithdrawn { id, receipt } => self.withdrawn(id, *receipt),
             EventKind::TurnFinish { status } => self.turn_finished(status),
             EventKind::ThreadResumed { .. }
             | EventKind::ThreadCompleted { .. }
@@ -183,19 +207,56 @@ impl MessageSteering {
     /// Continues where another front end's state is, by events that this one has missed; the messages are this one's own.
     pub fn restore(&mut self, progress: SteeringProgress) -> Changed {
         let before = std::mem::replace(&mut self.state.progress, progress);
-        Changed::from(before.executing != self.state.progress.executing)
+        let progress = &self.state.progress;
+        Changed::from(before.executing != progress.executing || before.waiting != progress.waiting)
     }
 
-    /// A message is in the conversation: the first that was sent with this text.
+    /// The input with this id is in the conversation.
+    pub fn delivered_as(&mut self, id: &InputId, place: RunPosition, seq: u64) -> Changed {
+        let sent = self.state.take_sent(|sent| sent.message.id == *id).map(|sent| sent.message.id);
+        let own = sent.or_else(|| self.state.take_returned(|message| message.id == *id));
+        let Some(own) = own else { return Changed::No };
+        self.state.keep_receipt(own, Receipt::Delivered { turn: place.turn, step: place.step, seq });
+        Changed::Yes
+    }
+
+    /// Another front end, or this one, has replaced the text of an input that waits in the session.
+    fn edited(&mut self, id: &InputId, text: &str) -> Changed {
+        let changed = self.state.progress.edit(id, text);
+        let own = OutgoingId::new(id.as_str());
+        if !self.state.sent().iter().any(|sent| sent.message.id == own) {
+            return changed;
+        }
+        let Some(sent) = self.state.sent_mut(&own) else { return changed };
+        sent.message.text = text.into();
+        // Of two edits on their way, the later one is still to come.
+        if sent.edited.as_deref() == Some(text) {
+            sent.edited = None;
+        }
+        Changed::Yes
+    }
+
+    /// An input is not going to be delivered. A prompt that was given back because the turn before it was cancelled returns to the queue.
+    fn withdrawn(&mut self, id: &InputId, receipt: Withdrawal) -> Changed {
+        let changed = self.state.progress.end(id);
+        let own = OutgoingId::new(id.as_str());
+        let given_back = |sent: &Sent| sent.message.id == own && sent.way == Way::Prompt;
+        changed.or(match receipt {
+            Withdrawal::Returned if self.state.sent().iter().any(given_back) => self.state.requeue(given_back),
+            Withdrawal::Returned => self.acknowledge(&own, Receipt::Returned),
+            Withdrawal::Removed => self.acknowledge(&own, Receipt::Removed),
+        })
+    }
+
+    /// A message is in the conversation whose event has no id, as in records of earlier versions: the first that was sent with this text.
     ///
-    /// Events do not have the message's id. A message of another front end with the same text is taken for this one's, which is then in
-    /// the conversation a second time under the id of the other.
+    /// A message of another front end with the same text is taken for this one's, which is then in the conversation a second time.
     pub fn delivered(&mut self, text: &str, place: RunPosition, seq: u64) -> Changed {
         let receipt = Receipt::Delivered { turn: place.turn, step: place.step, seq };
         let is = |sent: &Sent| &*sent.message.text == text || sent.edited.as_deref() == Some(text);
         let id = match self.state.take_sent(is) {
             Some(sent) => sent.message.id,
-            None => match self.state.take_returned(text) {
+            None => match self.state.take_returned(|message| &*message.text == text) {
                 Some(id) => id,
                 None => return Changed::No,
             },
@@ -207,11 +268,15 @@ impl MessageSteering {
     fn turn_finished(&mut self, status: &TurnStatus) -> Changed {
         let changed = self.set_executing(false);
         match status {
-            TurnStatus::Completed if self.options.auto_flush && self.state.sent.is_empty() => changed.or(self.flush()),
+            TurnStatus::Completed if self.flushes() => changed.or(self.flush()),
             // Who cancels a turn cancels the prompts that wait for it.
             TurnStatus::Cancelled => changed.or(self.state.requeue(|sent| sent.way == Way::Prompt)),
             _ => changed,
         }
+    }
+
+    fn flushes(&self) -> bool {
+        self.options.auto_flush && !self.options.session_queue && self.state.sent.is_empty()
     }
 
     fn set_executing(&mut self, executing: bool) -> Changed {
@@ -239,6 +304,9 @@ impl MessageSteering {
             Way::Prompt => self.commands.push(Command::Prompt { messages }),
             Way::Steer => {
                 self.commands.extend(messages.into_iter().map(|message| Command::Steer { message }));
+            }
+            Way::Queue => {
+                self.commands.extend(messages.into_iter().map(|message| Command::Queue { message }));
             }
             Way::Interrupt => {
                 self.commands.extend(messages.into_iter().map(|message| Command::Interrupt { message }));

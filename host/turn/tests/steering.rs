@@ -258,7 +258,7 @@ async fn an_interrupt_stops_the_running_call_and_those_after_it() {
     let results: Vec<_> = all[2].lines().collect();
     assert!(results[0].contains("read done"), "{all:?}");
     assert!(results[1].contains("interrupted this call while it was running"), "{all:?}");
-    assert!(results[2].contains("was not run"), "{all:?}");
+    assert!(results[2].contains("not run: the user interrupted"), "{all:?}");
     assert_eq!(all[3..], ["stop", "stopped"]);
     let started = drain(&mut events).into_iter().filter(|event| matches!(event.kind, EventKind::ToolCallStart { .. }));
     assert_eq!(started.count(), 0, "the third call has not begun");

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use flow::{Annotation, AnswerBlock, CallId, Event, EventKind, Message, Origin, Part, PluginId, Role, RunPosition};
+use flow::{
+    Annotation, AnswerBlock, CallId, Event, EventKind, InputId, Message, Origin, Part, PluginId, Role, RunPosition,
+};
 use flow::{Partial, Retained, StreamKind};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{End, end, seen};
+use crate::command::OutgoingId;
 use crate::list::{List, Shared};
 use crate::message::{Author, Block, BlockKind, ChatMessage, MessageId, Note, ToolEntry, ToolStatus, TurnError};
 use crate::text::Str;
@@ -83,11 +86,18 @@ impl Thread {
         }
         self.next_seq = event.seq.saturating_add(1);
         match &event.kind {
-            EventKind::InputReceived { message } if !message.hidden => {
-                self.said(event, Author::User, &message.plain_text(), false)
+            EventKind::InputReceived { id, message } if !message.hidden => {
+                let message = ChatMessage { input: id.as_ref().map(own), ..said(event, &message.plain_text()) };
+                self.join(event, message)
             }
-            EventKind::SteeringMessage { text, .. } => self.said(event, Author::User, text, true),
-            EventKind::CustomMessage { text, hidden: false, .. } => self.said(event, Author::Host, text, false),
+            EventKind::SteeringMessage { id, text, .. } => {
+                let input = id.as_ref().map(own);
+                self.join(event, ChatMessage { input, steered: true, ..said(event, text) })
+            }
+            EventKind::CustomMessage { text, hidden: false, .. } => {
+                let id = MessageId::new(format!("host-{}", event.seq));
+                self.join(event, ChatMessage::new(id, Author::Host, text))
+            }
             _ => {
                 let effect = self.take(event);
                 // A message of a turn that has ended is visible in every mode.
@@ -191,12 +201,8 @@ impl Thread {
         }
     }
 
-    fn said(&mut self, event: &Event, author: Author, text: &str, steered: bool) -> Effect {
-        let id = match author {
-            Author::Host => format!("host-{}", event.seq),
-            _ => format!("in-{}", event.seq),
-        };
-        let index = self.add(event, ChatMessage { steered, ..ChatMessage::new(MessageId::new(id), author, text) });
+    fn join(&mut self, event: &Event, message: ChatMessage) -> Effect {
+        let index = self.add(event, message);
         if index < self.settled { Effect::Turn } else { Effect::Message }
     }
 
@@ -312,6 +318,15 @@ impl Thread {
             });
         }
     }
+}
+
+/// A message of the user.
+fn said(event: &Event, text: &str) -> ChatMessage {
+    ChatMessage::new(MessageId::new(format!("in-{}", event.seq)), Author::User, text)
+}
+
+fn own(id: &InputId) -> OutgoingId {
+    OutgoingId::new(id.as_str())
 }
 
 /// What the record of an answer says.

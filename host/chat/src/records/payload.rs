@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use flow::{
-    AdditionId, Annotation, AnswerBlock, Argument, CallId, Charged, Confirmation, ErrorClass, EventKind, Message,
-    Origin, Part, Partial, PluginId, Preview, QuestionId, Retained, Role, StepEnd, StopReason, StreamKind,
-    SuspendReason, ToolCall, ToolResult, TurnStatus, Usage,
+    AdditionId, Annotation, AnswerBlock, Argument, CallId, Charged, Confirmation, ErrorClass, EventKind, InputId,
+    InputWay, Message, Origin, Part, Partial, PluginId, Preview, QuestionId, Retained, Role, StepEnd, StopReason,
+    StreamKind, SuspendReason, ToolCall, ToolResult, TurnStatus, Usage, Withdrawal,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -29,10 +29,23 @@ pub(super) fn kind(name: &str, payload: Value) -> Read<Option<EventKind>> {
         "turn_finish" => EventKind::TurnFinish { status: read::<Finish>(payload)?.status()? },
         "step_start" => EventKind::StepStart { number: read::<StepStart>(payload)?.turn_number },
         "step_finish" => step_finish(&read(payload)?),
-        "input_received" => EventKind::InputReceived { message: Arc::new(read::<Spoken>(payload)?.message()?) },
+        "input_received" => {
+            let (id, message) = read::<Spoken>(payload)?.input()?;
+            EventKind::InputReceived { id, message: Arc::new(message) }
+        }
+        "input_queued" => read::<Queued>(payload)?.kind()?,
+        "input_edited" => {
+            let Edited { id, text } = read(payload)?;
+            EventKind::InputEdited { id: InputId::new(id), text }
+        }
+        "input_withdrawn" => {
+            let Withdrawn { id, receipt } = read(payload)?;
+            let receipt = Withdrawal::from_word(&receipt).ok_or_else(|| format!("`{receipt}` is no receipt"))?;
+            EventKind::InputWithdrawn { id: InputId::new(id), receipt }
+        }
         "steering_message" => {
-            let message = read::<Spoken>(payload)?.message()?;
-            EventKind::SteeringMessage { role: message.role, text: message.plain_text() }
+            let (id, message) = read::<Spoken>(payload)?.input()?;
+            EventKind::SteeringMessage { id, role: message.role, text: message.plain_text() }
         }
         "custom_message" => {
             let Custom { custom_type, text, hidden } = read(payload)?;
@@ -206,9 +219,54 @@ struct Spoken {
     hidden: bool,
     author: Option<AuthorRecord>,
     parts: Option<Vec<PartRecord>>,
+    id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Queued {
+    id: String,
+    way: String,
+    text: String,
+    #[serde(default = "user")]
+    role: String,
+    #[serde(default)]
+    hidden: bool,
+    author: Option<AuthorRecord>,
+    parts: Option<Vec<PartRecord>>,
+}
+
+fn user() -> String {
+    Role::User.as_str().to_owned()
+}
+
+impl Queued {
+    fn kind(self) -> Read<EventKind> {
+        let Self { id, way, text, role, hidden, author, parts } = self;
+        let way = InputWay::from_word(&way).ok_or_else(|| format!("`{way}` is no way to deliver an input"))?;
+        let (id, message) = Spoken { text, role, hidden, author, parts, id: Some(id) }.input()?;
+        let id = id.ok_or("`id` is missing")?;
+        Ok(EventKind::InputQueued { id, way, message: Arc::new(message) })
+    }
+}
+
+#[derive(Deserialize)]
+struct Edited {
+    id: String,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Withdrawn {
+    id: String,
+    receipt: String,
 }
 
 impl Spoken {
+    fn input(mut self) -> Read<(Option<InputId>, Message)> {
+        let id = self.id.take().map(InputId::new);
+        Ok((id, self.message()?))
+    }
+
     fn message(self) -> Read<Message> {
         let parts = self.parts.unwrap_or_else(|| vec![PartRecord::Text { text: self.text }]);
         let author = self.author.unwrap_or(AuthorRecord::User);

@@ -10,7 +10,7 @@ use crate::command::{Outgoing, OutgoingId};
 use crate::confirmations::ConfirmationsState;
 use crate::log::{LogSnapshot, LogState};
 use crate::message::TurnError;
-use crate::steering::{Sent, SteeringMode, SteeringProgress, SteeringState};
+use crate::steering::{Sent, SteeringMode, SteeringProgress, SteeringState, Waiting};
 use crate::streaming::StreamingText;
 use crate::text::{Str, Text};
 
@@ -86,14 +86,17 @@ fn attached<S: Serializer>(attachments: &Arc<Vec<Attachment>>, to: S) -> Result<
 
 fn waiting<S: Serializer>(state: &SteeringState, to: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
-    struct Waiting<'s> {
+    struct Own<'s> {
         executing: bool,
         mode: SteeringMode,
         queued: &'s [Outgoing],
         sent: &'s [Sent],
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        waiting: &'s [Waiting],
     }
     let (queued, sent) = (state.queued(), state.sent());
-    Waiting { executing: state.is_executing(), mode: state.mode(), queued, sent }.serialize(to)
+    let waiting = state.waiting();
+    Own { executing: state.is_executing(), mode: state.mode(), queued, sent, waiting }.serialize(to)
 }
 
 fn streamed<S: Serializer>(state: &StreamingText, to: S) -> Result<S::Ok, S::Error> {

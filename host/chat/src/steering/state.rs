@@ -1,5 +1,6 @@
 //! The messages of a front end's user, and where each is.
 
+use flow::{InputId, InputWay};
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Outgoing, OutgoingId};
@@ -44,12 +45,14 @@ pub struct SteeringOptions {
     pub flush_mode: FlushMode,
     /// Whether a turn that completes sends from the queue.
     pub auto_flush: bool,
+    /// Whether the queue is the session's: every front end sees it, it outlives this one, and the session sends from it.
+    pub session_queue: bool,
 }
 
 impl Default for SteeringOptions {
     fn default() -> Self {
         let (mode, flush_mode) = (SteeringMode::default(), FlushMode::default());
-        Self { name: "user".to_owned(), mode, flush_mode, auto_flush: true }
+        Self { name: "user".to_owned(), mode, flush_mode, auto_flush: true, session_queue: false }
     }
 }
 
@@ -72,6 +75,14 @@ impl SteeringOptions {
     #[must_use]
     pub fn flush_mode(mut self, mode: FlushMode) -> Self {
         self.flush_mode = mode;
+        self
+    }
+
+    /// Queues messages in the session instead of in the front end. It decides then what is sent when: `flush_mode` and `auto_flush` have no
+    /// effect.
+    #[must_use]
+    pub fn session_queue(mut self) -> Self {
+        self.session_queue = true;
         self
     }
 
@@ -117,6 +128,8 @@ pub enum Way {
     Steer,
     /// After the running attempt was aborted.
     Interrupt,
+    /// When the session is idle.
+    Queue,
 }
 
 /// A message that was handed over and is not delivered.
@@ -138,7 +151,7 @@ pub struct Sent {
 pub struct NotWaiting(pub OutgoingId);
 
 /// What the events say about turns, for every front end of a session the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SteeringProgress {
@@ -146,6 +159,20 @@ pub struct SteeringProgress {
     pub executing: bool,
     /// The number of the next event.
     pub next_seq: u64,
+    /// The inputs that wait in the session, oldest first, whichever front end has sent them.
+    pub waiting: Shared<Vec<Waiting>>,
+}
+
+/// An input that waits in the session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Waiting {
+    /// Names it. A message of this front end has the id here that it has in receipts.
+    pub id: OutgoingId,
+    /// How it is going to be delivered.
+    pub way: Way,
+    /// Its text as it is now.
+    pub text: Str,
 }
 
 /// The messages of a front end's user at one moment. A clone takes constant time.
@@ -160,6 +187,42 @@ pub struct SteeringState {
     pub(super) progress: SteeringProgress,
 }
 
+impl SteeringProgress {
+    /// An input waits in the session, or waits in another way than before.
+    pub(super) fn wait(&mut self, id: &InputId, way: InputWay, text: String) -> Changed {
+        let way = match way {
+            InputWay::Queue => Way::Queue,
+            InputWay::Steer => Way::Steer,
+            InputWay::Interrupt => Way::Interrupt,
+            // Ways of later versions wait, too.
+            _ => Way::Prompt,
+        };
+        let input = Waiting { id: OutgoingId::new(id.as_str()), way, text: Str::from(text) };
+        let waiting = self.waiting.make_mut();
+        match waiting.iter_mut().find(|known| known.id == *id) {
+            Some(known) if *known == input => return Changed::No,
+            Some(known) => *known = input,
+            None => waiting.push(input),
+        }
+        Changed::Yes
+    }
+
+    pub(super) fn edit(&mut self, id: &InputId, text: &str) -> Changed {
+        let Some(index) = self.waiting.iter().position(|known| known.id == *id) else { return Changed::No };
+        let known = &mut self.waiting.make_mut()[index];
+        let changed = &*known.text != text;
+        known.text = text.into();
+        changed.into()
+    }
+
+    /// An input does not wait any more.
+    pub(super) fn end(&mut self, id: &InputId) -> Changed {
+        let Some(index) = self.waiting.iter().position(|known| known.id == *id) else { return Changed::No };
+        self.waiting.make_mut().remove(index);
+        Changed::Yes
+    }
+}
+
 impl SteeringState {
     /// Messages that wait in the front end, in order.
     pub fn queued(&self) -> &[Outgoing] {
@@ -171,6 +234,11 @@ impl SteeringState {
         &self.sent
     }
 
+    /// The inputs that wait in the session, oldest first, whichever front end has sent them, as the events say.
+    pub fn waiting(&self) -> &[Waiting] {
+        &self.progress.waiting
+    }
+
     /// Whether a turn runs, as the events say.
     pub fn is_executing(&self) -> bool {
         self.progress.executing
@@ -178,7 +246,7 @@ impl SteeringState {
 
     /// Whether a turn runs, or was asked for.
     pub fn is_busy(&self) -> bool {
-        self.progress.executing || self.sent.iter().any(|sent| sent.way == Way::Prompt)
+        self.progress.executing || self.sent.iter().any(|sent| matches!(sent.way, Way::Prompt | Way::Queue))
     }
 
     /// What `submit` does while a turn runs.
@@ -188,7 +256,7 @@ impl SteeringState {
 
     /// What the events say about turns, to continue from in another front end.
     pub fn progress(&self) -> SteeringProgress {
-        self.progress
+        self.progress.clone()
     }
 
     /// Where a message is. Of those that do not wait any more the last 64 are known.
@@ -220,10 +288,10 @@ impl SteeringState {
         Some(self.queued.make_mut().remove(index))
     }
 
-    /// Takes the queued message with this text that was handed over once.
-    pub(super) fn take_returned(&mut self, text: &str) -> Option<OutgoingId> {
+    /// Takes the first of such queued messages that was handed over once.
+    pub(super) fn take_returned(&mut self, is: impl Fn(&Outgoing) -> bool) -> Option<OutgoingId> {
         let returned = |id: &OutgoingId| self.returned.contains(id);
-        let index = self.queued.iter().position(|message| &*message.text == text && returned(&message.id))?;
+        let index = self.queued.iter().position(|message| is(message) && returned(&message.id))?;
         let id = self.queued.make_mut().remove(index).id;
         self.returned.make_mut().retain(|one| *one != id);
         Some(id)

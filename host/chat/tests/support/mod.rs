@@ -102,6 +102,8 @@ pub(crate) fn chat(options: &Value) -> ChatSession {
         .mode(word::<SteeringMode>(options, "mode"))
         .flush_mode(word::<FlushMode>(options, "flush_mode"))
         .auto_flush(auto_flush);
+    let session_queue = options.get("session_queue") == Some(&json!(true));
+    let steering = if session_queue { steering.session_queue() } else { steering };
     let policy: BTreeMap<String, Value> = word(options, "policy");
     let decide = move |question: &tidegate_chat::Question| match policy.get(question.tool.as_str()) {
         None => Policy::Prompt,

@@ -82,8 +82,10 @@ fn tool() -> impl Strategy<Value = EventKind> {
 }
 
 fn kind() -> impl Strategy<Value = EventKind> {
-    let said =
-        |(text, hidden)| EventKind::InputReceived { message: Arc::new(Message { hidden, ..Message::user(text) }) };
+    let said = |(text, hidden)| EventKind::InputReceived {
+        id: None,
+        message: Arc::new(Message { hidden, ..Message::user(text) }),
+    };
     let host = |(text, hidden)| EventKind::CustomMessage { custom_type: "note".into(), text, hidden };
     let finish = prop::sample::select(vec![
         TurnStatus::Completed,
@@ -114,7 +116,7 @@ fn kind() -> impl Strategy<Value = EventKind> {
         1 => text().prop_map(history),
         1 => (text(), any::<bool>()).prop_map(said),
         1 => (text(), any::<bool>()).prop_map(host),
-        1 => text().prop_map(|text| EventKind::SteeringMessage { role: Role::User, text }),
+        1 => text().prop_map(|text| EventKind::SteeringMessage { id: None, role: Role::User, text }),
         1 => Just(EventKind::Notice { message: "other".into() }),
     ]
 }
