@@ -15,6 +15,7 @@ mod error;
 mod event;
 mod extension;
 mod ids;
+mod image;
 mod input;
 mod limit;
 mod message;
@@ -50,6 +51,7 @@ pub use extension::{
     TextStream, TextUnit,
 };
 pub use ids::{CallId, InvalidPluginId, PluginId, QuestionId, SessionId};
+pub use image::{Image, ImageError, MAX_IMAGE_BYTES};
 pub use input::{InputId, InputWay, Receipt, Withdrawal};
 pub use limit::{Charged, LimitDecision, LimitRequest, Limits, Price, Spend};
 pub use message::{Message, Origin, Part, Role};

@@ -1,5 +1,6 @@
 //! What the conversation is made of.
 
+use crate::image::{ESTIMATED_BYTES, Image};
 use crate::{AdditionId, PluginId, ToolCall, ToolResult};
 
 /// The author of a message, as every provider knows it.
@@ -47,6 +48,8 @@ pub enum Origin {
 pub enum Part {
     /// Text of the author.
     Text(String),
+    /// An image of the user's input. Sent under the user's role only.
+    Image(Image),
     /// The model's reasoning. The signature is opaque and must go back to its provider byte for byte.
     Thinking {
         /// The words; may be empty where the provider hides them.
@@ -86,7 +89,7 @@ impl Message {
         Self::text(Role::User, Origin::User, text)
     }
 
-    /// All text parts, joined without anything between them. Thinking and tools are left out.
+    /// All text parts, joined without anything between them. Images, thinking and tools are left out.
     pub fn plain_text(&self) -> String {
         self.parts
             .iter()
@@ -94,10 +97,11 @@ impl Message {
             .collect()
     }
 
-    /// The bytes of all its texts: what it is about as long as.
+    /// The bytes of all its texts: what it is about as long as. An image counts as text of about as many tokens.
     pub fn bytes(&self) -> usize {
         let part = |part: &Part| match part {
             Part::Text(text) | Part::Thinking { text, .. } => text.len(),
+            Part::Image(_) => ESTIMATED_BYTES,
             Part::ToolCall(call) => call.name.len() + call.arguments.len(),
             Part::ToolResult(result) => result.content.iter().map(String::len).sum(),
         };

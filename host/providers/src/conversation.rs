@@ -5,7 +5,7 @@
 //! one user turn of results and then words. So messages of the host in the middle of a conversation (reminders) go
 //! out under the user's role; their own text identifies the sender.
 
-use flow::{Message, Part, Role, ToolCall, ToolResult};
+use flow::{Image, Message, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -16,14 +16,23 @@ pub(crate) enum Exchange<'a> {
     User {
         /// Results of the calls in the answer before.
         results: Vec<&'a ToolResult>,
-        /// Words, none of them empty.
-        texts: Vec<&'a str>,
+        /// Words and images, in order.
+        words: Vec<Word<'a>>,
     },
     /// The model's answer (several messages, where one was kept and continued).
     Assistant {
         /// Its parts, in order.
         parts: Vec<&'a Part>,
     },
+}
+
+/// What a user says or shows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Word<'a> {
+    /// Text that is not empty.
+    Text(&'a str),
+    /// An image, which goes out where it is among the words.
+    Image(&'a Image),
 }
 
 /// Groups messages into turns. Parts that do not belong to a role (a tool result of the assistant) stay with what they
@@ -36,7 +45,8 @@ pub(crate) fn exchanges(messages: &[Arc<Message>]) -> Vec<Exchange<'_>> {
             match part {
                 _ if assistant => assistant_parts(&mut turns).push(part),
                 Part::Text(text) if is_blank(text) => {}
-                Part::Text(text) => user_parts(&mut turns).1.push(text),
+                Part::Text(text) => user_parts(&mut turns).1.push(Word::Text(text)),
+                Part::Image(image) => user_parts(&mut turns).1.push(Word::Image(image)),
                 Part::ToolResult(result) => user_parts(&mut turns).0.push(result),
                 // Only the model thinks and calls.
                 Part::Thinking { .. } | Part::ToolCall(_) => {}
@@ -71,6 +81,11 @@ pub(crate) fn result_text(result: &ToolResult) -> String {
     texts.join("\n\n")
 }
 
+/// An image as a URL that contains it.
+pub(crate) fn data_url(image: &Image) -> String {
+    format!("data:{};base64,{}", image.media_type(), image.base64())
+}
+
 /// Providers refuse text of white space alone.
 pub(crate) fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
@@ -86,14 +101,14 @@ fn assistant_parts<'t, 'a>(turns: &'t mut Vec<Exchange<'a>>) -> &'t mut Vec<&'a 
     }
 }
 
-type UserParts<'t, 'a> = (&'t mut Vec<&'a ToolResult>, &'t mut Vec<&'a str>);
+type UserParts<'t, 'a> = (&'t mut Vec<&'a ToolResult>, &'t mut Vec<Word<'a>>);
 
 fn user_parts<'t, 'a>(turns: &'t mut Vec<Exchange<'a>>) -> UserParts<'t, 'a> {
     if !matches!(turns.last(), Some(Exchange::User { .. })) {
-        turns.push(Exchange::User { results: Vec::new(), texts: Vec::new() });
+        turns.push(Exchange::User { results: Vec::new(), words: Vec::new() });
     }
     match turns.last_mut() {
-        Some(Exchange::User { results, texts }) => (results, texts),
+        Some(Exchange::User { results, words }) => (results, words),
         _ => unreachable!("the last turn was just made"),
     }
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use flow::{AdditionId, CallId, Message, Origin, Part, Prompt, Role, ToolCall, ToolResult, ToolSpec};
+use flow::{AdditionId, CallId, Image, Message, Origin, Part, Prompt, Role, ToolCall, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 use tidegate_providers::{HttpConfig, Wire, encode};
 
@@ -51,6 +51,7 @@ fn conversations() -> Vec<(&'static str, Prompt)> {
         ("odd", odd()),
         ("rewound", rewound()),
         ("interleaved", interleaved()),
+        ("images", images()),
     ]
 }
 
@@ -151,6 +152,19 @@ fn interleaved() -> Prompt {
     ])
 }
 
+/// Images between words, alone, and where no provider takes one.
+fn images() -> Prompt {
+    let image = |media_type| Part::Image(Image::new(media_type, "iVBORw0KGgo=").unwrap());
+    prompt(vec![
+        message(
+            Role::User,
+            vec![text("What is in"), image("image/png"), text("and in"), image("image/webp"), text("?")],
+        ),
+        message(Role::Assistant, vec![text("Boats."), image("image/gif")]),
+        message(Role::User, vec![image("image/jpeg")]),
+    ])
+}
+
 /// What providers refuse: blank text, arguments that are not an object, ids and signatures of another provider.
 fn odd() -> Prompt {
     prompt(vec![
@@ -196,7 +210,7 @@ fn bodies_are_those_of_the_corpus() {
             read += 1;
         }
     }
-    assert_eq!(read, 21);
+    assert_eq!(read, 24);
 }
 
 /// The model gets an addition around the user's input in the same message as the input.

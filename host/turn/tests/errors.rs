@@ -255,6 +255,7 @@ async fn text_between_reasoning_keeps_its_place() {
             flow::Part::Thinking { text, .. } => format!("thinking {text}"),
             flow::Part::ToolCall(call) => format!("call {}", call.name),
             flow::Part::ToolResult(_) => "result".to_owned(),
+            flow::Part::Image(image) => format!("image {image}"),
         });
         assert_eq!(parts.collect::<Vec<_>>().join("|"), expected);
     }

@@ -128,6 +128,7 @@ fn everything() -> Message {
     let addition = flow::AdditionId { plugin: plugin(), index: 2 };
     let parts = vec![
         Part::Text("words".into()),
+        Part::Image(flow::Image::new("image/png", "iVBORw0KGgo=").unwrap()),
         Part::Thinking { text: String::new(), signature: Some("sig".into()), redacted: true },
         Part::ToolCall(call),
         Part::ToolResult(result),

@@ -62,6 +62,7 @@ pub fn drain(subscription: &mut turn::Subscription) -> Vec<Event> {
 pub fn said(message: &Message) -> String {
     let part = |part: &Part| match part {
         Part::Text(text) => text.clone(),
+        Part::Image(image) => format!("image {image}"),
         Part::Thinking { text, .. } => format!("<{text}>"),
         Part::ToolCall(call) => format!("call {} {}", call.name, call.arguments),
         Part::ToolResult(result) => format!("result {:?}", result.content),

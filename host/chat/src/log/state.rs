@@ -307,7 +307,7 @@ impl Thread {
         let Some(last) = self.messages.len().checked_sub(1) else { return };
         let results = message.parts.iter().filter_map(|part| match part {
             Part::ToolResult(result) => Some(result),
-            Part::Text(_) | Part::Thinking { .. } | Part::ToolCall(_) => None,
+            Part::Text(_) | Part::Image(_) | Part::Thinking { .. } | Part::ToolCall(_) => None,
         });
         for result in results {
             let text = result.content.concat();

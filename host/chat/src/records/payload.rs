@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use flow::{
-    AdditionId, Annotation, AnswerBlock, Argument, CallId, Charged, Confirmation, ErrorClass, EventKind, InputId,
-    InputWay, Message, Origin, Part, Partial, PluginId, Preview, QuestionId, Retained, Role, StepEnd, StopReason,
-    StreamKind, SuspendReason, ToolCall, ToolResult, TurnStatus, Usage, Withdrawal,
+    AdditionId, Annotation, AnswerBlock, Argument, CallId, Charged, Confirmation, ErrorClass, EventKind, Image,
+    InputId, InputWay, Message, Origin, Part, Partial, PluginId, Preview, QuestionId, Retained, Role, StepEnd,
+    StopReason, StreamKind, SuspendReason, ToolCall, ToolResult, TurnStatus, Usage, Withdrawal,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -290,7 +290,7 @@ struct MessageRecord {
 
 impl MessageRecord {
     fn message(self) -> Read<Message> {
-        let parts = self.parts.into_iter().map(PartRecord::part).collect();
+        let parts = self.parts.into_iter().map(PartRecord::part).collect::<Read<_>>()?;
         Ok(Message { role: role(&self.role)?, origin: self.author.origin()?, parts, hidden: self.hidden })
     }
 }
@@ -327,15 +327,19 @@ impl AuthorRecord {
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum PartRecord {
     Text { text: String },
+    Image { media_type: String, data: String },
     Thinking { text: String },
     ToolCall { call_id: String, tool: String, arguments: String },
     ToolResult { call_id: String, content: Vec<String>, is_error: bool },
 }
 
 impl PartRecord {
-    fn part(self) -> Part {
-        match self {
+    fn part(self) -> Read<Part> {
+        Ok(match self {
             Self::Text { text } => Part::Text(text),
+            Self::Image { media_type, data } => {
+                Part::Image(Image::new(&media_type, data).map_err(|error| error.to_string())?)
+            }
             Self::Thinking { text } => Part::Thinking { text, signature: None, redacted: false },
             Self::ToolCall { call_id, tool, arguments } => {
                 Part::ToolCall(ToolCall { id: CallId::new(call_id), name: tool, arguments })
@@ -343,7 +347,7 @@ impl PartRecord {
             Self::ToolResult { call_id, content, is_error } => {
                 Part::ToolResult(ToolResult { call: CallId::new(call_id), content, is_error })
             }
-        }
+        })
     }
 }
 

@@ -1,11 +1,11 @@
 //! A prompt as the body of `POST /v1/messages`.
 
-use flow::{Part, Prompt, ToolResult, ToolSpec};
+use flow::{Image, Part, Prompt, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::Options;
-use crate::conversation::{Exchange, arguments, exchanges, is_blank};
+use crate::conversation::{Exchange, Word, arguments, exchanges, is_blank};
 
 /// The default, since the format requires a number.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
@@ -43,16 +43,21 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
 /// Marks the end of a prefix that the provider should keep: the system prompt, and the conversation so far. The next
 /// request of the turn begins with both.
 fn mark(blocks: &mut [Block<'_>]) {
-    if let Some(Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. }) = blocks.last_mut() {
+    if let Some(
+        Block::Text { cache_control, .. }
+        | Block::Image { cache_control, .. }
+        | Block::ToolResult { cache_control, .. },
+    ) = blocks.last_mut()
+    {
         *cache_control = Some(CacheControl { kind: "ephemeral" });
     }
 }
 
 fn message<'a>(turn: &Exchange<'a>, last: bool) -> Option<WireMessage<'a>> {
     let (role, content) = match turn {
-        Exchange::User { results, texts } => {
+        Exchange::User { results, words } => {
             let results = results.iter().map(|result| tool_result(result));
-            ("user", results.chain(texts.iter().map(|text| text_block(text))).collect::<Vec<_>>())
+            ("user", results.chain(words.iter().map(user_block)).collect::<Vec<_>>())
         }
         Exchange::Assistant { parts } => {
             let mut content: Vec<_> = parts.iter().filter_map(|part| assistant_block(part)).collect();
@@ -63,6 +68,18 @@ fn message<'a>(turn: &Exchange<'a>, last: bool) -> Option<WireMessage<'a>> {
         }
     };
     (!content.is_empty()).then_some(WireMessage { role, content })
+}
+
+fn user_block<'a>(word: &Word<'a>) -> Block<'a> {
+    match word {
+        Word::Text(text) => text_block(text),
+        Word::Image(image) => image_block(image),
+    }
+}
+
+fn image_block(image: &Image) -> Block<'_> {
+    let source = ImageSource { kind: "base64", media_type: image.media_type(), data: image.base64() };
+    Block::Image { source, cache_control: None }
 }
 
 fn assistant_block(part: &Part) -> Option<Block<'_>> {
@@ -79,7 +96,8 @@ fn assistant_block(part: &Part) -> Option<Block<'_>> {
         Part::ToolCall(call) => {
             Some(Block::ToolUse { id: call_id(call.id.as_str()), name: &call.name, input: arguments(call) })
         }
-        Part::ToolResult(_) => None,
+        // Images are of the user's input.
+        Part::Image(_) | Part::ToolResult(_) => None,
     }
 }
 
@@ -125,6 +143,14 @@ struct Request<'a> {
 }
 
 #[derive(Serialize)]
+struct ImageSource<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'static str,
+    data: &'a str,
+}
+
+#[derive(Serialize)]
 struct WireMessage<'a> {
     role: &'static str,
     content: Vec<Block<'a>>,
@@ -133,6 +159,11 @@ struct WireMessage<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Block<'a> {
+    Image {
+        source: ImageSource<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
     Text {
         text: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::Options;
-use crate::conversation::{Exchange, arguments_text, exchanges, is_blank, result_text};
+use crate::conversation::{Exchange, Word, arguments_text, data_url, exchanges, is_blank, result_text};
 
 /// The request's body.
 pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
@@ -35,15 +35,18 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
 
 fn push<'a>(turn: &Exchange<'a>, messages: &mut Vec<WireMessage<'a>>) {
     match turn {
-        Exchange::User { results, texts } => {
+        Exchange::User { results, words } => {
             for result in results {
                 messages.push(WireMessage {
                     tool_call_id: Some(result.call.as_str()),
                     ..WireMessage::words("tool", result_text(result))
                 });
             }
-            if !texts.is_empty() {
-                messages.push(WireMessage::words("user", texts.join("\n\n")));
+            if !words.is_empty() {
+                messages.push(WireMessage {
+                    content: Some(user_content(words)),
+                    ..WireMessage::words("user", String::new())
+                });
             }
         }
         Exchange::Assistant { parts } => {
@@ -56,16 +59,32 @@ fn push<'a>(turn: &Exchange<'a>, messages: &mut Vec<WireMessage<'a>>) {
                         kind: "function",
                         function: WireFunction { name: &call.name, arguments: arguments_text(call) },
                     }),
-                    // The format has no place for reasoning in a request; servers that send it refuse it back.
-                    Part::Thinking { .. } | Part::ToolResult(_) => {}
+                    // The format has no place for reasoning in a request; servers that send it refuse it back. Images are of the
+                    // user's input.
+                    Part::Image(_) | Part::Thinking { .. } | Part::ToolResult(_) => {}
                 }
             }
             if !tool_calls.is_empty() || !is_blank(&text) {
-                let content = Some(text).filter(|text| !is_blank(text));
+                let content = Some(text).filter(|text| !is_blank(text)).map(Content::Text);
                 messages.push(WireMessage { role: "assistant", content, tool_calls, tool_call_id: None });
             }
         }
     }
+}
+
+fn user_content<'a>(words: &[Word<'a>]) -> Content<'a> {
+    let text = |word: &Word<'a>| match word {
+        Word::Text(text) => Some(*text),
+        Word::Image(_) => None,
+    };
+    if let Some(texts) = words.iter().map(text).collect::<Option<Vec<_>>>() {
+        return Content::Text(texts.join("\n\n"));
+    }
+    let part = |word: &Word<'a>| match word {
+        Word::Text(text) => ContentPart::Text { text },
+        Word::Image(image) => ContentPart::ImageUrl { image_url: ImageUrl { url: data_url(image) } },
+    };
+    Content::Parts(words.iter().map(part).collect())
 }
 
 fn tool(spec: &flow::ToolSpec) -> Tool<'_> {
@@ -100,16 +119,36 @@ struct StreamOptions {
 struct WireMessage<'a> {
     role: &'static str,
     /// `null` where the assistant only called tools.
-    content: Option<String>,
+    content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<WireCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
 }
 
+/// Servers for local models take parts only where there is an image.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(String),
+    Parts(Vec<ContentPart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ContentPart<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
+}
+
 impl WireMessage<'_> {
     fn words(role: &'static str, text: String) -> Self {
-        Self { role, content: Some(text), tool_calls: Vec::new(), tool_call_id: None }
+        Self { role, content: Some(Content::Text(text)), tool_calls: Vec::new(), tool_call_id: None }
     }
 }
 

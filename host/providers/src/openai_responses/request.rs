@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Sealed;
 use crate::Options;
-use crate::conversation::{Exchange, arguments_text, exchanges, is_blank, result_text};
+use crate::conversation::{Exchange, Word, arguments_text, data_url, exchanges, is_blank, result_text};
 
 /// The request's body.
 pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
@@ -38,18 +38,25 @@ fn seals_reasoning(model: &str) -> bool {
 
 fn push<'a>(turn: &Exchange<'a>, input: &mut Vec<Item<'a>>) {
     match turn {
-        Exchange::User { results, texts } => {
+        Exchange::User { results, words } => {
             for result in results {
                 input.push(Item::FunctionCallOutput { call_id: result.call.as_str(), output: result_text(result) });
             }
-            if !texts.is_empty() {
-                let content = texts.iter().map(|text| Content::Input { text }).collect();
+            if !words.is_empty() {
+                let content = words.iter().map(user_content).collect();
                 input.push(Item::Message { role: "user", content: MessageContent::Parts(content) });
             }
         }
         Exchange::Assistant { parts } => {
             input.extend(parts.iter().filter_map(|part| assistant_item(part)));
         }
+    }
+}
+
+fn user_content<'a>(word: &Word<'a>) -> Content<'a> {
+    match word {
+        Word::Text(text) => Content::Input { text },
+        Word::Image(image) => Content::Image { image_url: data_url(image) },
     }
 }
 
@@ -70,7 +77,8 @@ fn assistant_item(part: &Part) -> Option<Item<'_>> {
         Part::ToolCall(call) => {
             Some(Item::FunctionCall { call_id: call.id.as_str(), name: &call.name, arguments: arguments_text(call) })
         }
-        Part::ToolResult(_) => None,
+        // Images are of the user's input.
+        Part::Image(_) | Part::ToolResult(_) => None,
     }
 }
 
@@ -125,6 +133,8 @@ enum MessageContent<'a> {
 enum Content<'a> {
     #[serde(rename = "input_text")]
     Input { text: &'a str },
+    #[serde(rename = "input_image")]
+    Image { image_url: String },
     #[serde(rename = "summary_text")]
     Summary { text: &'a str },
 }

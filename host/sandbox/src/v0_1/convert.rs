@@ -19,6 +19,8 @@ const PLUGIN_ATTRIBUTE: &str = "tidegate.plugin";
 const CUT_ATTRIBUTE: &str = "tidegate.cut";
 /// The kind of a part of reasoning that the provider encrypted.
 pub(super) const REDACTED: &str = "redacted-thinking";
+/// The kind of an image.
+const IMAGE: &str = "image";
 /// The agent while registering, when there is no session.
 const AGENT: &str = "main";
 
@@ -26,6 +28,7 @@ const AGENT: &str = "main";
 pub(super) fn unknown_kind(part: &Part) -> Option<&'static str> {
     match part {
         Part::Thinking { redacted: true, .. } => Some(REDACTED),
+        Part::Image(_) => Some(IMAGE),
         Part::Text(_) | Part::Thinking { .. } | Part::ToolCall(_) | Part::ToolResult(_) => None,
     }
 }
@@ -92,7 +95,7 @@ pub(super) fn messages<'a>(
 fn content(part: &Part) -> Vec<ContentParam<'_>> {
     match part {
         Part::ToolResult(result) => result.content.iter().map(|text| ContentParam::Text(text)).collect(),
-        Part::Text(_) | Part::Thinking { .. } | Part::ToolCall(_) => Vec::new(),
+        Part::Text(_) | Part::Image(_) | Part::Thinking { .. } | Part::ToolCall(_) => Vec::new(),
     }
 }
 
@@ -101,6 +104,7 @@ fn part<'a>(part: &'a Part, content: &'a [ContentParam<'a>]) -> PartParam<'a> {
         return PartParam::Other(kind);
     }
     match part {
+        Part::Image(_) => PartParam::Other(IMAGE),
         Part::Text(text) => PartParam::Text(text),
         Part::Thinking { text, .. } => PartParam::Thinking(text),
         Part::ToolCall(call) => PartParam::ToolCall(tool_call(call)),
@@ -165,6 +169,7 @@ pub(super) fn history(messages: &[(u64, Arc<Message>)], bytes: usize) -> Vec<Mes
 /// Bytes of all strings of a message that can be long.
 fn text_bytes(message: &Message) -> usize {
     let bytes = |part: &Part| match part {
+        Part::Image(_) => 0,
         Part::Text(text) | Part::Thinking { text, .. } => text.len(),
         Part::ToolCall(call) => call.arguments.len(),
         Part::ToolResult(result) => result.content.iter().map(String::len).sum(),
@@ -205,6 +210,7 @@ fn part_out(part: &Part, left: &mut usize) -> PartResult {
         return PartResult::Other(kind.to_owned());
     }
     match part {
+        Part::Image(_) => PartResult::Other(IMAGE.to_owned()),
         Part::Text(text) => PartResult::Text(take(text)),
         Part::Thinking { text, .. } => PartResult::Thinking(take(text)),
         Part::ToolCall(call) => PartResult::ToolCall(ToolCallResult {

@@ -187,6 +187,8 @@ fn as_text(message: &Message) -> String {
     };
     let part = |part: &Part| match part {
         Part::Text(text) => Some(format!("{who}: {text}")),
+        // The summary is made of text.
+        Part::Image(image) => Some(format!("{who}: [image: {image}]")),
         // It is the model's own, and signed for the conversation as it was.
         Part::Thinking { .. } => None,
         Part::ToolCall(call) => Some(format!("{who} calls {}: {}", call.name, short(&call.arguments))),

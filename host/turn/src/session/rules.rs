@@ -150,6 +150,6 @@ fn reminds_of(message: &Message, rule: &str) -> bool {
     message.parts.iter().any(|part| match part {
         Part::Text(text) => says(text),
         Part::ToolResult(result) => result.content.first().is_some_and(|text| says(text)),
-        Part::Thinking { .. } | Part::ToolCall(_) => false,
+        Part::Image(_) | Part::Thinking { .. } | Part::ToolCall(_) => false,
     })
 }

@@ -43,7 +43,7 @@ fn wait(queued: &InputQueued, resumed: &mut Resumed) -> Result<(), &'static str>
     message.origin = queued.author.as_ref().map_or(Ok(Origin::User), Author::origin)?;
     message.hidden = queued.hidden;
     if let Some(parts) = &queued.parts {
-        message.parts = parts.iter().map(PartRecord::part).collect();
+        message.parts = parts.iter().map(PartRecord::part).collect::<Result<_, _>>()?;
     }
     let id = known(&queued.id, resumed);
     let input = WaitingInput { id: id.clone(), way, message: Arc::new(message), is_taken: false };

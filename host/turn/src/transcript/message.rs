@@ -1,6 +1,6 @@
 //! Messages of a conversation as records have them.
 
-use flow::{AdditionId, CallId, Message, Origin, Part, PluginId, Role, ToolCall, ToolResult};
+use flow::{AdditionId, CallId, Image, Message, Origin, Part, PluginId, Role, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 
 /// A message, whole.
@@ -51,6 +51,13 @@ pub enum PartRecord {
         /// The text of this part.
         text: String,
     },
+    /// An image of the user's input.
+    Image {
+        /// Its media type, such as `image/png`.
+        media_type: String,
+        /// Its file in base64.
+        data: String,
+    },
     /// The model's reasoning.
     Thinking {
         /// The text; may be empty where the provider hides it.
@@ -93,10 +100,11 @@ impl MessageRecord {
     /// The message of a record. The error is the key that is wrong.
     ///
     /// # Errors
-    /// A word of the record is not one of those that this version knows.
+    /// A word of the record is not one of those that this version knows, or an image is none.
     pub fn message(&self) -> Result<Message, &'static str> {
         let (role, origin) = (role(&self.role)?, self.author.origin()?);
-        Ok(Message { role, origin, parts: self.parts.iter().map(PartRecord::part).collect(), hidden: self.hidden })
+        let parts = self.parts.iter().map(PartRecord::part).collect::<Result<_, _>>()?;
+        Ok(Message { role, origin, parts, hidden: self.hidden })
     }
 }
 
@@ -129,6 +137,9 @@ impl PartRecord {
     pub(super) fn of(part: &Part) -> Self {
         match part {
             Part::Text(text) => Self::Text { text: text.clone() },
+            Part::Image(image) => {
+                Self::Image { media_type: image.media_type().to_owned(), data: image.base64().to_owned() }
+            }
             Part::Thinking { text, signature, redacted } => {
                 Self::Thinking { text: text.clone(), signature: signature.clone(), redacted: *redacted }
             }
@@ -141,9 +152,11 @@ impl PartRecord {
         }
     }
 
-    pub(super) fn part(&self) -> Part {
-        match self.clone() {
+    /// The part of a record. The error is the key that is wrong.
+    pub(super) fn part(&self) -> Result<Part, &'static str> {
+        Ok(match self.clone() {
             Self::Text { text } => Part::Text(text),
+            Self::Image { media_type, data } => Part::Image(Image::new(&media_type, data).map_err(|_| "parts")?),
             Self::Thinking { text, signature, redacted } => Part::Thinking { text, signature, redacted },
             Self::ToolCall { call_id, tool, arguments } => {
                 Part::ToolCall(ToolCall { id: CallId::new(call_id), name: tool, arguments })
@@ -151,7 +164,7 @@ impl PartRecord {
             Self::ToolResult { call_id, content, is_error } => {
                 Part::ToolResult(ToolResult { call: CallId::new(call_id), content, is_error })
             }
-        }
+        })
     }
 }
 

@@ -257,7 +257,7 @@ impl Rebuild {
         let mut message = Message::text(role, origin, payload.text.clone());
         message.hidden = payload.hidden;
         if payload.parts.is_some() {
-            message.parts = parts.map(super::PartRecord::part).collect();
+            message.parts = parts.map(super::PartRecord::part).collect::<Result<_, _>>()?;
         }
         if role == Role::Assistant {
             self.streamed.clear();

@@ -1,0 +1,117 @@
+//! Images in the user's input.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The most bytes of an image. Providers refuse larger ones.
+pub const MAX_IMAGE_BYTES: usize = 5 << 20;
+
+/// What an image counts as where the length of a message is estimated: providers count up to about 1,600 tokens for one, whatever
+/// the bytes of its file are.
+pub(crate) const ESTIMATED_BYTES: usize = 6400;
+
+/// The formats that all providers take.
+const MEDIA_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// An image in a format that all providers take. A clone shares its data.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Image {
+    media_type: &'static str,
+    data: Arc<str>,
+}
+
+/// Why an image cannot be sent to a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// Its format is not one that all providers take.
+    #[error("an image of the type {media_type:?} cannot be sent; the types are {}", MEDIA_TYPES.join(", "))]
+    MediaType {
+        /// The type that was given.
+        media_type: String,
+    },
+    /// It has too many bytes.
+    #[error("the image has {bytes} bytes, and {MAX_IMAGE_BYTES} are allowed; make it smaller")]
+    TooLarge {
+        /// How many bytes it has.
+        bytes: usize,
+    },
+    /// Its data are not base64 as of RFC 4648 §4, with padding.
+    #[error("the data of the image are not base64 with padding (RFC 4648, section 4)")]
+    NotBase64,
+}
+
+impl Image {
+    /// An image of a media type, such as `image/png`, with its file in base64.
+    ///
+    /// # Errors
+    /// No provider would take it.
+    pub fn new(media_type: &str, base64: impl Into<Arc<str>>) -> Result<Self, ImageError> {
+        let wrong = || ImageError::MediaType { media_type: media_type.to_owned() };
+        let media_type = MEDIA_TYPES.into_iter().find(|known| *known == media_type).ok_or_else(wrong)?;
+        let data: Arc<str> = base64.into();
+        let digits = data.trim_end_matches('=');
+        let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+        if digits.is_empty()
+            || !data.len().is_multiple_of(4)
+            || data.len() - digits.len() > 2
+            || !digits.bytes().all(is_digit)
+        {
+            return Err(ImageError::NotBase64);
+        }
+        let image = Self { media_type, data };
+        match image.bytes() {
+            bytes if bytes > MAX_IMAGE_BYTES => Err(ImageError::TooLarge { bytes }),
+            _ => Ok(image),
+        }
+    }
+
+    /// Its media type: `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+    pub fn media_type(&self) -> &'static str {
+        self.media_type
+    }
+
+    /// Its file in base64.
+    pub fn base64(&self) -> &str {
+        &self.data
+    }
+
+    /// The number of bytes of its file.
+    pub fn bytes(&self) -> usize {
+        self.data.trim_end_matches('=').len() * 3 / 4
+    }
+}
+
+/// Without its data.
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Image({self})")
+    }
+}
+
+/// Its type and size, in the place of an image where only text is shown.
+impl fmt::Display for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} bytes", self.media_type, self.bytes())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::{Image, ImageError, MAX_IMAGE_BYTES};
+
+    #[test]
+    fn only_what_providers_take_is_an_image() {
+        let image = Image::new("image/png", "iVBORw==").unwrap();
+        assert_eq!((image.to_string().as_str(), image.base64()), ("image/png, 4 bytes", "iVBORw=="));
+        for data in ["", "=", "====", "iVBORw", "iVBORw=", "iVBO\nRw==", "iVBORw=_", "a===", "iV=ORw=="] {
+            assert_eq!(Image::new("image/png", data), Err(ImageError::NotBase64), "{data}");
+        }
+        let wrong = ImageError::MediaType { media_type: "image/svg+xml".into() };
+        assert_eq!(Image::new("image/svg+xml", "iVBORw=="), Err(wrong));
+        let most = MAX_IMAGE_BYTES / 3 * 4;
+        assert!(Image::new("image/gif", "A".repeat(most)).is_ok());
+        assert!(matches!(Image::new("image/gif", "A".repeat(most + 8)), Err(ImageError::TooLarge { .. })));
+    }
+}
