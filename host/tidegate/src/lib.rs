@@ -105,15 +105,15 @@ pub use flow::{
     BreakerState, CallFailure, CallId, Callback, CallbackKind, CallbackOutcome, CallbackReport, Called, Classified,
     Condition, Confirmation, ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, ErrorFacts,
     ErrorMetadata, ErrorPattern, Event, EventKind, Evidence, ExtensionPrompt, FailureCause, FailureKind, HoldOutcome,
-    InputId, InputWay, InvalidMessagePattern, InvalidPluginId, InvalidTagPattern, InvalidTurnRange, KeySource, Label,
-    Limit, LimitDecision, LimitRequest, Limits, Location, Message, MessagePattern, ModelError, NotAVariable, OnFailure,
-    Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId, Position, Power, Preview, Prompt,
-    PromptAddition, PromptText, ProvidedTool, ProviderKind, QuestionId, Receipt, Registered, Registration,
-    RegistrationAction, Retained, RetryHeader, RetryPolicy, RetryTable, RetryWait, Role, RuleLayer, RuleMatch,
-    RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue, Severity, SourceFile,
-    Spend, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject, SuspendReason, SystemBlock, TagPattern,
-    TextOptions, TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolResult, ToolSpec, TurnRange,
-    TurnStatus, Usage, Withdrawal,
+    Image, ImageError, InputId, InputWay, InvalidMessagePattern, InvalidPluginId, InvalidTagPattern, InvalidTurnRange,
+    KeySource, Label, Limit, LimitDecision, LimitRequest, Limits, Location, MAX_IMAGE_BYTES, Message, MessagePattern,
+    ModelError, NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId,
+    Position, Power, Preview, Prompt, PromptAddition, PromptText, ProvidedTool, ProviderKind, QuestionId, Receipt,
+    Registered, Registration, RegistrationAction, Retained, RetryHeader, RetryPolicy, RetryTable, RetryWait, Role,
+    RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue,
+    Severity, SourceFile, Spend, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject, SuspendReason,
+    SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput, ToolReport,
+    ToolResult, ToolSpec, TurnRange, TurnStatus, Usage, Withdrawal,
 };
 pub use fork::ForkedState;
 pub use host::{Host, HostBuilder};
@@ -149,7 +149,7 @@ pub use turn::ports::{
     AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, JournalError, KeptRules,
     Model, ModelStream, PluginSummary, PreparedCall, Progress, Question, RuleRecords, SessionList, SessionState,
     SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange, StateEntry, StateError, StateLifetime,
-    StateStore, StoredState, Tools,
+    StateStore, StoredState, TerminalCommand, TerminalEnd, TerminalExit, Terminals, Tools,
 };
 pub use turn::{
     AnswerError, Budget, CancellationToken, Compaction, EditError, FlushMode, MemoryRecords, NotWaiting, RuleMetrics,

@@ -272,10 +272,14 @@ impl Loaded {
         children: &Arc<Children>,
     ) -> Arc<dyn Tools> {
         let builtin = self.builtin.as_ref().map(|tools| -> Arc<dyn Tools> {
-            match &options.files {
-                Some(files) => Arc::new(tools.with_files(Arc::clone(files))),
-                None => Arc::<BuiltinTools>::clone(tools),
+            let mut tools = Arc::clone(tools);
+            if let Some(files) = &options.files {
+                tools = Arc::new(tools.with_files(Arc::clone(files)));
             }
+            if let Some(terminals) = &options.terminals {
+                tools = Arc::new(tools.with_terminals(Arc::clone(terminals)));
+            }
+            tools
         });
         let (table, decisions) = (Arc::clone(&self.provided), self.decisions.clone());
         let plugins = PluginTools { table, late: Arc::clone(late), decisions: decisions.clone() };

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use config::agents::MAIN;
 use flow::{Limits, Message, PluginId, SessionId};
 use turn::FlushMode;
-use turn::ports::{AnsweredElsewhere, Confirm, Files, Model, RuleRecords, Tools};
+use turn::ports::{AnsweredElsewhere, Confirm, Files, Model, RuleRecords, Terminals, Tools};
 
 use crate::Backlog;
 use crate::agents::Role;
@@ -32,6 +32,7 @@ pub struct SessionOptions {
     pub(crate) tools: Option<Arc<dyn Tools>>,
     pub(crate) builtin_tools: bool,
     pub(crate) files: Option<Arc<dyn Files>>,
+    pub(crate) terminals: Option<Arc<dyn Terminals>>,
     pub(crate) confirm: Option<Arc<dyn Confirm>>,
     pub(crate) history: Vec<Arc<Message>>,
     pub(crate) records: Option<Arc<dyn RuleRecords>>,
@@ -67,6 +68,7 @@ impl SessionOptions {
             tools: None,
             builtin_tools: true,
             files: None,
+            terminals: None,
             confirm: None,
             history: Vec::new(),
             records: None,
@@ -133,8 +135,15 @@ impl SessionOptions {
         self
     }
 
-    /// The handler of questions where a tool's permission is `ask`, instead of the host's handler. Front ends can answer with
-    /// [`Session::answer`](crate::Session::answer) as well: the first answer counts.
+    /// The terminals in which the commands of `shell` run, such as those of an editor. Default: processes of the host, whose environment
+    /// contains nothing that looks like a secret; what a terminal has is up to the embedder.
+    #[must_use]
+    pub fn terminals(mut self, terminals: Arc<dyn Terminals>) -> Self {
+        self.terminals = Some(terminals);
+        self
+    }
+
+    /// The handler of questions where a tool's permission is `ask`, instead of the host's handler.
     #[must_use]
     pub fn confirm(mut self, confirm: Arc<dyn Confirm>) -> Self {
         self.confirm = Some(confirm);

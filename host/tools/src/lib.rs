@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{ToolCall, ToolSpec};
-use turn::ports::{Files, PreparedCall, Tools};
+use turn::ports::{Files, PreparedCall, Terminals, Tools};
 
 use builtin::Builtin;
 pub use disk::DiskFiles;
@@ -103,6 +103,8 @@ pub enum ToolsError {
 pub struct BuiltinTools {
     shared: Arc<Shared>,
     files: Arc<dyn Files>,
+    /// Where commands of `shell` run; `None`: in processes of the host.
+    terminals: Option<Arc<dyn Terminals>>,
 }
 
 impl std::fmt::Debug for BuiltinTools {
@@ -139,14 +141,21 @@ impl BuiltinTools {
         let failed = |cause| ToolsError::Workspace { path: path.to_owned(), cause };
         let workspace = Workspace::open(path).map_err(failed)?;
         let policy = Policy::new(&settings.permissions, Guards::new(&workspace, &settings.guarded))?;
-        Ok(Self { shared: Arc::new(Shared { workspace, policy, settings }), files: Arc::new(DiskFiles) })
+        let shared = Arc::new(Shared { workspace, policy, settings });
+        Ok(Self { shared, files: Arc::new(DiskFiles), terminals: None })
     }
 
     /// The same tools, which read and write these files instead of those on the disk. Paths, links and guards are still those of the
     /// disk, and so is what commands of `shell` see.
     #[must_use]
     pub fn with_files(&self, files: Arc<dyn Files>) -> Self {
-        Self { shared: Arc::clone(&self.shared), files }
+        Self { shared: Arc::clone(&self.shared), files, terminals: self.terminals.clone() }
+    }
+
+    /// The same tools, whose commands of `shell` run in these terminals.
+    #[must_use]
+    pub fn with_terminals(&self, terminals: Arc<dyn Terminals>) -> Self {
+        Self { shared: Arc::clone(&self.shared), files: Arc::clone(&self.files), terminals: Some(terminals) }
     }
 
     /// The workspace's folder: absolute, with all links resolved.
@@ -161,7 +170,7 @@ impl Tools for BuiltinTools {
     }
 
     fn prepare<'a>(&'a self, call: &'a ToolCall) -> Box<dyn PreparedCall + 'a> {
-        Box::new(Prepared::new(&self.shared, &self.files, call))
+        Box::new(Prepared::new(&self.shared, (&self.files, self.terminals.as_ref()), call))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flow::{Permission, Preview, ToolCall, ToolOutput};
-use turn::ports::{BoxFuture, Files, PreparedCall, Progress};
+use turn::ports::{BoxFuture, Files, PreparedCall, Progress, Terminals};
 
 use crate::builtin::{self, Builtin, Decoded};
 use crate::change::Change;
@@ -13,6 +13,7 @@ use crate::{Failure, Shared, blocking};
 pub(crate) struct Prepared<'a> {
     shared: &'a Arc<Shared>,
     files: &'a Arc<dyn Files>,
+    terminals: Option<&'a Arc<dyn Terminals>>,
     call: &'a ToolCall,
     /// The tool and its arguments; why they cannot be used where they cannot.
     decoded: Result<(Builtin, Arc<Decoded>), Failure>,
@@ -21,9 +22,13 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    pub(crate) fn new(shared: &'a Arc<Shared>, files: &'a Arc<dyn Files>, call: &'a ToolCall) -> Self {
+    pub(crate) fn new(
+        shared: &'a Arc<Shared>,
+        (files, terminals): (&'a Arc<dyn Files>, Option<&'a Arc<dyn Terminals>>),
+        call: &'a ToolCall,
+    ) -> Self {
         let decoded = builtin::decode(call).map(|(tool, decoded)| (tool, Arc::new(decoded)));
-        Self { shared, files, call, decoded, shown: None }
+        Self { shared, files, terminals, call, decoded, shown: None }
     }
 
     async fn changes(&self, decoded: &Arc<Decoded>) -> Option<Result<Change, Failure>> {
@@ -53,6 +58,9 @@ impl<'a> Prepared<'a> {
 
     async fn run_it(&mut self, progress: Progress<'_>) -> Result<ToolOutput, Failure> {
         let (_, decoded) = self.decoded.as_ref().map_err(Clone::clone)?;
+        if let (Some(terminals), Decoded::Shell(arguments)) = (self.terminals, &**decoded) {
+            return builtin::run_in_terminal(self.shared, terminals.as_ref(), arguments, &self.call.id).await;
+        }
         match self.shown.take() {
             Some(change) => {
                 let (change, shared) = (change?, Arc::clone(self.shared));

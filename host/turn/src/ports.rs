@@ -6,6 +6,7 @@ mod files;
 mod journal;
 mod source;
 mod state;
+mod terminals;
 
 use std::any::Any;
 use std::future::Future;
@@ -29,6 +30,7 @@ pub use state::{
     PluginSummary, SessionList, SessionState, SessionSummary, ShownSession, StateAdmin, StateBatch, StateChange,
     StateEntry, StateError, StateLifetime, StateStore, StoredState,
 };
+pub use terminals::{TerminalCommand, TerminalEnd, TerminalExit, Terminals};
 
 /// A future that a port returns.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

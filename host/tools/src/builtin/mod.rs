@@ -14,6 +14,8 @@ use std::sync::Arc;
 use flow::{Argument, Preview, ToolCall, ToolOutput, ToolSpec};
 use turn::ports::Files;
 
+pub(crate) use shell::run_in_terminal;
+
 use crate::arguments::{parse, schema};
 use crate::blocking::{self, Access};
 use crate::change::Change;

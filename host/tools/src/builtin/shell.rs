@@ -12,9 +12,10 @@ mod watchdog;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use flow::ToolOutput;
+use flow::{CallId, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use turn::ports::{TerminalCommand, TerminalExit, Terminals};
 
 use crate::{Failure, Shared, ToolSettings};
 use output::Kept;
@@ -46,22 +47,20 @@ impl Arguments {
 /// How a command ended.
 enum End {
     Exit(ExitStatus),
+    Terminal(TerminalExit),
     Timeout(Duration),
 }
+
+/// What keeps programs from waiting for a person.
+const UNATTENDED: [(&str, &str); 5] =
+    [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 
 pub(crate) async fn run(
     shared: &Shared,
     arguments: &Arguments,
     progress: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<ToolOutput, Failure> {
-    if arguments.command.trim().is_empty() {
-        return Err(Failure::new("`command` is empty"));
-    }
-    if arguments.command.contains('\0') {
-        return Err(Failure::new("`command` contains a NUL byte, which is not allowed in arguments"));
-    }
-    let asked = arguments.timeout_ms.map(Duration::from_millis);
-    let limit = asked.map_or(shared.settings.shell_timeout, |asked| asked.min(shared.settings.shell_timeout));
+    let limit = checked(shared, arguments)?;
     let environment = environment(&shared.settings);
     let started = group::start(&arguments.command, shared.workspace.root(), environment);
     let mut running = started.map_err(|error| Failure(format!("`sh` cannot be started: {error}")))?;
@@ -74,16 +73,56 @@ pub(crate) async fn run(
     };
     // Kills the whole group; what it wrote until then is still in the pipe.
     running.finish(&mut kept).await;
-    Ok(told(&kept, &end))
+    Ok(told(kept.text(), &end))
 }
 
-fn told(kept: &Kept, end: &End) -> ToolOutput {
-    let mut content = kept.text();
+/// Runs a command in a terminal of the embedder.
+pub(crate) async fn run_in_terminal(
+    shared: &Shared,
+    terminals: &dyn Terminals,
+    arguments: &Arguments,
+    call: &CallId,
+) -> Result<ToolOutput, Failure> {
+    let timeout = checked(shared, arguments)?;
+    let mut command = TerminalCommand::new(call, &arguments.command, shared.workspace.root());
+    (command.environment, command.timeout) = (&UNATTENDED, timeout);
+    command.output_bytes = shared.settings.shell_output_bytes;
+    let ended = terminals.run(command).await.map_err(Failure)?;
+    let mut kept = Kept::new(shared.settings.shell_output_bytes);
+    kept.push(ended.output.as_bytes());
+    let note = if ended.truncated { "[output is omitted]\n" } else { "" };
+    let end = match ended.exit {
+        TerminalExit::Timeout => End::Timeout(timeout),
+        exit => End::Terminal(exit),
+    };
+    Ok(told(format!("{note}{}", kept.text()), &end))
+}
+
+/// How long a command may run.
+///
+/// # Errors
+/// It is no command.
+fn checked(shared: &Shared, arguments: &Arguments) -> Result<Duration, Failure> {
+    if arguments.command.trim().is_empty() {
+        return Err(Failure::new("`command` is empty"));
+    }
+    if arguments.command.contains('\0') {
+        return Err(Failure::new("`command` contains a NUL byte, which is not allowed in arguments"));
+    }
+    let asked = arguments.timeout_ms.map(Duration::from_millis);
+    Ok(asked.map_or(shared.settings.shell_timeout, |asked| asked.min(shared.settings.shell_timeout)))
+}
+
+fn told(mut content: String, end: &End) -> ToolOutput {
     if !content.is_empty() && !content.ends_with('\n') {
         content.push('\n');
     }
     let last = match end {
         End::Exit(status) if status.success() && content.is_empty() => "[exit code 0, no output]".to_owned(),
+        End::Terminal(TerminalExit::Code(0)) if content.is_empty() => "[exit code 0, no output]".to_owned(),
+        End::Terminal(TerminalExit::Code(code)) => format!("[exit code {code}]"),
+        End::Terminal(TerminalExit::Signal(name)) => format!("[stopped by the signal {name}]"),
+        End::Terminal(TerminalExit::Timeout) => "[stopped: its time was over]".to_owned(),
         End::Exit(status) => match status.code() {
             Some(code) => format!("[exit code {code}]"),
             None => format!("[{status}]"),
@@ -96,7 +135,11 @@ fn told(kept: &Kept, end: &End) -> ToolOutput {
         }
     };
     content.push_str(&last);
-    let fine = matches!(end, End::Exit(status) if status.success());
+    let fine = match end {
+        End::Exit(status) => status.success(),
+        End::Terminal(exit) => *exit == TerminalExit::Code(0),
+        End::Timeout(_) => false,
+    };
     ToolOutput { content, diff: None, is_error: !fine }
 }
 
@@ -106,9 +149,7 @@ fn environment(settings: &ToolSettings) -> Vec<(std::ffi::OsString, std::ffi::Os
         let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
         !settings.hidden_env.iter().any(|hidden| *hidden == name) && !looks_secret(&name, &value)
     });
-    let ours =
-        [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
-    kept.chain(ours.map(|(name, value)| (name.into(), value.into()))).collect()
+    kept.chain(UNATTENDED.map(|(name, value)| (name.into(), value.into()))).collect()
 }
 
 /// By its name (`API_KEY`, `GITHUB_TOKEN`, `DB_PASS`), or by its value: an address with a password in it, or what begins
