@@ -47,10 +47,8 @@ fn as_left_behind(folder: &TempDir) -> TempDir {
     for session in std::fs::read_dir(from).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir()) {
         let to = to.join(session.file_name());
         std::fs::create_dir_all(&to).unwrap();
-        // Locks are those of living processes.
-        for file in ["transcript.jsonl"] {
-            std::fs::copy(session.path().join(file), to.join(file)).unwrap();
-        }
+        // Its lock is that of a living process.
+        std::fs::copy(session.path().join("transcript.jsonl"), to.join("transcript.jsonl")).unwrap();
     }
     left
 }
