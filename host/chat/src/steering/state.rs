@@ -37,7 +37,8 @@ pub enum FlushMode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SteeringOptions {
-    /// Begins the ids of messages. Front ends of one session need different names.
+    /// Begins the ids of messages. Front ends of one session need different names, also those of other processes: a session takes an id
+    /// once.
     pub name: String,
     /// What `submit` does while a turn runs.
     pub mode: SteeringMode,

@@ -65,8 +65,8 @@ impl App {
     pub(super) fn new(session: Session, is_recorded: bool) -> Self {
         let history = History::of_user();
         let id = session.id().as_str().to_owned();
-        // Another front end of the session has another name.
-        let steering = SteeringOptions::default().name(format!("terminal-{}", std::process::id()));
+        // A session takes an id once: another front end has another name, also one of a process that had this number before.
+        let steering = SteeringOptions::default().name(format!("terminal-{}", tidegate::new_session_id()));
         Self {
             chat: ChatSession::new(ChatOptions::default().steering(steering)),
             input: Input::after(history.read()),
