@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Place;
@@ -18,7 +19,10 @@ impl Terminal {
     /// Runs the program in a workspace, at a terminal of 100 columns and 40 rows. `variables`: of its environment, `NAME=VALUE`. When
     /// it has ended, the terminal shows `exit code N`.
     pub(crate) fn start(place: &Place, arguments: &[&str], variables: &[&str]) -> Self {
-        let terminal = Self { socket: place.path("tmux.socket") };
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        // The server of a terminal before can still be on its way out at its own socket.
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let terminal = Self { socket: place.path(&format!("tmux-{number}.socket")) };
         let folder = |name: &str| place.path(name).display().to_string();
         let program = env!("CARGO_BIN_EXE_tidegate");
         let (cache, user, state) = (folder("cache"), folder("user"), folder("state"));
