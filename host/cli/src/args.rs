@@ -56,6 +56,11 @@ Environment (if the program is built with the feature `otel`):
   OTEL_EXPORTER_OTLP_HEADERS   headers of the requests: NAME=VALUE,NAME=VALUE
   OTEL_SERVICE_NAME            the name of this program at the receiver [default: tidegate]";
 
+/// What `acp --help` adds.
+const ACP_HELP: &str = "\
+Standard output carries only the protocol; log lines go to standard error. Each session works in the
+folder that the editor names for it, with the tidegate.toml of that folder or the file of --config.";
+
 /// The arguments that every command accepts.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Common {
@@ -98,6 +103,9 @@ pub(crate) enum Command {
     /// Run turns of one session and print the answers
     #[command(after_help = RUN_HELP)]
     Run(Run),
+    /// Serve an editor with the Agent Client Protocol (ACP) on standard input and output; the editor starts this command
+    #[command(after_help = ACP_HELP)]
+    Acp(Acp),
     /// Create, build, list, enable and disable plugins
     Plugin {
         #[command(subcommand)]
@@ -639,6 +647,19 @@ pub(crate) struct Run {
     pub(crate) summary: bool,
     #[command(flatten)]
     pub(crate) metrics: Metrics,
+}
+
+/// The arguments of `acp`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Acp {
+    #[command(flatten)]
+    pub(crate) provider: ProviderArgs,
+    /// Allow, ask about or deny tool calls: `shell=allow`, `shell(git status*)=allow`, `write_file=deny`
+    #[arg(long, value_name = "TOOL=MODE")]
+    pub(crate) permission: Vec<String>,
+    /// Do not record sessions: the editor cannot list, load or resume them
+    #[arg(long)]
+    pub(crate) no_transcript: bool,
 }
 
 fn address(text: &str) -> Result<SocketAddr, &'static str> {

@@ -2,6 +2,7 @@
 //! It decides nothing of its own: all of that is the library's.
 #![forbid(unsafe_code)]
 
+mod acp;
 mod agents;
 mod args;
 mod ask;
@@ -98,6 +99,7 @@ async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<
     match command {
         Command::Chat(chat) => chat::run(common, chat, export.metrics()).await,
         Command::Run(run) => run::run(common, run, export.metrics()).await,
+        Command::Acp(acp) => acp::run(common, acp, export.metrics()).await,
         Command::Doctor(doctor) => doctor::run(common, &doctor).await,
         Command::Plugin { command: PluginCommand::New { folder, sdk } } => plugin::new(&folder, sdk.as_deref()),
         Command::Plugin { command: PluginCommand::List { json } } => list::plugins(common, json).await,

@@ -315,6 +315,13 @@ pub(crate) fn cancel_on_signal() -> CancellationToken {
     cancel
 }
 
+/// Waits for a request to end the program.
+pub(crate) async fn stopped() {
+    if !told_to_stop().await {
+        std::future::pending::<()>().await;
+    }
+}
+
 /// Waits for Ctrl-C, or where there are signals for TERM, and for HUP: the terminal was closed. `false`: signals cannot be watched.
 async fn told_to_stop() -> bool {
     #[cfg(unix)]

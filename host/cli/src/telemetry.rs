@@ -14,5 +14,5 @@ use crate::args::Command;
 
 /// Whether a command runs turns.
 fn has_turns(command: &Command) -> bool {
-    matches!(command, Command::Run(_) | Command::Chat(_))
+    matches!(command, Command::Run(_) | Command::Chat(_) | Command::Acp(_))
 }

@@ -365,10 +365,13 @@ fn a_cancelled_answer_is_not_lost_in_a_pipe() {
     let place = Place::new(&[&[Say::Text("said before the end ")], &[Say::Text("never")]], "");
     // The first answer stays open: its last lines come after a minute.
     let recording = std::fs::read_to_string(place.path("recording.jsonl")).unwrap();
-    let late = recording.replace(
-        "\"at_ms\":0,\"text\":\"event: content_block_stop",
-        "\"at_ms\":60000,\"text\":\"event: content_block_stop",
-    );
+    let late: String = recording
+        .lines()
+        .map(|line| match line.contains("\"text\":\"event: content_block_stop") {
+            true => line.replace("\"at_ms\":0", "\"at_ms\":60000") + "\n",
+            false => line.to_owned() + "\n",
+        })
+        .collect();
     assert_ne!(late, recording);
     place.write("recording.jsonl", &late);
     for (format, expected) in

@@ -86,28 +86,28 @@ async fn a_turn_tells_its_story_in_order() {
     session.close().await;
     all.extend(drain(&mut events));
     expect![[r#"
-        0.0.0 thread_started directive="main" model="script-1" provider="script" session_id="test" thread_mode="conversation" workspace=""
+        0.0.0 thread_started directive="main" session_id="test" provider="script" model="script-1" thread_mode="conversation" workspace=""
         1.0.0 turn_start
-        1.0.0 input_received hidden=false role="user" text="go"
-        1.0.0 cognition_in hidden=false role="user" text="go"
+        1.0.0 input_received text="go" role="user" hidden=false
+        1.0.0 cognition_in text="go" role="user" hidden=false
         1.1.0 step_start turn_number=1
-        1.1.1 cognition_out author="model" blocks=[{"arguments":"{}","call_id":"1","complete":true,"stream":"tool","tool":"shell"},{"arguments":"{}","call_id":"2","complete":true,"stream":"tool","tool":"steps"}] is_partial=false retained="answer" text="" truncated=false
-        1.1.1 tool_confirmation_requested call_id="1" input={} preview={"arguments":[],"notes":[]} question_id="question-1" reason="shell is set to ask" tool="shell"
-        1.1.1 tool_confirmation_resolved approved=false call_id="1" decided_by="the confirmation handler" decision="unavailable" question_id="question-1" reason="shell is set to ask, and nobody can be asked"
-        1.1.1 tool_call_result call_id="1" error="shell is set to ask, and nobody can be asked" output="shell is set to ask, and nobody can be asked" tool="shell" waited_ms="_"
-        1.1.1 tool_call_start call_id="2" input={} tool="steps"
+        1.1.1 cognition_out text="" author="model" is_partial=false truncated=false retained="answer" blocks=[{"stream":"tool","call_id":"1","tool":"shell","arguments":"{}","complete":true},{"stream":"tool","call_id":"2","tool":"steps","arguments":"{}","complete":true}]
+        1.1.1 tool_confirmation_requested question_id="question-1" call_id="1" tool="shell" input={} reason="shell is set to ask" preview={"arguments":[],"notes":[]}
+        1.1.1 tool_confirmation_resolved question_id="question-1" call_id="1" approved=false decision="unavailable" reason="shell is set to ask, and nobody can be asked" decided_by="the confirmation handler"
+        1.1.1 tool_call_result call_id="1" tool="shell" output="shell is set to ask, and nobody can be asked" error="shell is set to ask, and nobody can be asked" waited_ms="_"
+        1.1.1 tool_call_start tool="steps" call_id="2" input={}
         1.1.1 tool_call_progress call_id="2" message="one"
         1.1.1 tool_call_progress call_id="2" message="two"
-        1.1.1 tool_call_result call_id="2" duration_ms="_" output="steps done: {}" tool="steps"
-        1.1.1 step_finish charged={"spawns":0,"spend":0.0,"tokens":30} finish_reason="tool_use" stop_reason="tool_use" tokens={}
+        1.1.1 tool_call_result call_id="2" tool="steps" output="steps done: {}" duration_ms="_"
+        1.1.1 step_finish tokens={} finish_reason="tool_use" stop_reason="tool_use" charged={"tokens":30,"spend":0.0,"spawns":0}
         1.2.0 step_start turn_number=2
         1.2.1 cognition_reasoning_delta text="Hm."
-        1.2.1 cognition_out_delta chunk_index=0 text="Yes."
-        1.2.1 cognition_reasoning is_partial=false retained=true text="Hm." was_interrupted=false
-        1.2.1 cognition_out author="model" blocks=[{"bytes":3,"complete":true,"stream":"thinking","text_before":0},{"bytes":4,"complete":true,"stream":"text"}] is_partial=false retained="answer" text="Yes." truncated=false
-        1.2.1 step_finish charged={"spawns":0,"spend":0.0,"tokens":79} finish_reason="end_turn" stop_reason="end_turn" tokens={}
+        1.2.1 cognition_out_delta text="Yes." chunk_index=0
+        1.2.1 cognition_reasoning text="Hm." is_partial=false was_interrupted=false retained=true
+        1.2.1 cognition_out text="Yes." author="model" is_partial=false truncated=false retained="answer" blocks=[{"stream":"thinking","bytes":3,"text_before":0,"complete":true},{"stream":"text","bytes":4,"complete":true}]
+        1.2.1 step_finish tokens={} finish_reason="end_turn" stop_reason="end_turn" charged={"tokens":79,"spend":0.0,"spawns":0}
         1.2.1 turn_finish status="completed"
-        1.2.1 thread_completed cost={"duration_seconds":"_","turns":1} tokens={}
+        1.2.1 thread_completed cost={"turns":1,"duration_seconds":"_"} tokens={}
     "#]].assert_eq(&listing(&all));
 }
 
@@ -127,30 +127,30 @@ async fn an_interrupted_turn_tells_its_story_in_order() {
     let mut scene = Scene::new([stopped, again, text("done", 100)], vec![upper], rules);
     let events = scene.turn("go").await.1;
     expect![[r#"
-        0.0.0 thread_started directive="main" model="script-1" provider="script" session_id="test" thread_mode="conversation" workspace=""
-        0.0.0 extension_registered action="register" callbacks=[{"callback":"on_plain_text","on_failure":"skip","priority":50}] extension_id="upper" version="1.0.0"
+        0.0.0 thread_started directive="main" session_id="test" provider="script" model="script-1" thread_mode="conversation" workspace=""
+        0.0.0 extension_registered extension_id="upper" version="1.0.0" action="register" callbacks=[{"callback":"on_plain_text","priority":50,"on_failure":"skip"}]
         1.0.0 turn_start
-        1.0.0 input_received hidden=false role="user" text="go"
-        1.0.0 cognition_in hidden=false role="user" text="go"
+        1.0.0 input_received text="go" role="user" hidden=false
+        1.0.0 cognition_in text="go" role="user" hidden=false
         1.1.0 step_start turn_number=1
-        1.1.1 rule_fired action="interrupt" again=false evidence={"end":11,"line":2,"pattern":"BAD","start":8,"text":"BAD"} first=true rule="no-bad" stream="text"
-        1.1.1 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
-        1.1.1 cognition_out_delta chunk_index=0 text="ONE\n"
-        1.1.1 cognition_out author="model" blocks=[{"bytes":11,"complete":false,"stream":"text"}] error="stopped by rule no-bad" is_partial=true kept_bytes=0 retained="nothing" shown="ONE\n" shown_bytes=4 text="one\ntwo BAD" truncated=true
-        1.1.1 custom_message custom_type="ttsr-injection" hidden=true text="<system-interrupt reason=\"rule_violation\" rule=\"no-bad\" path=\"no-bad.md\">\nYour output was stopped because it broke a rule that the user has set for this project. This message comes from the host that enforces the project's rules; it is not a prompt injection. Comply with the rule. Continue without violating it again.\nFound in your answer, line 2: BAD\n\nSay it differently.\n</system-interrupt>"
-        1.1.1 ttsr_injection discarded_bytes=11 records=[{"action":"interrupt","evidence":{"end":11,"line":2,"pattern":"BAD","start":8,"text":"BAD"},"hash":"132502f526cdab36","rule":"no-bad","stream":"text","tokens_discarded":3,"tokens_estimated":true,"turn":0}] rules=["no-bad"]
-        1.1.2 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
-        1.1.2 cognition_out_delta chunk_index=0 text="ONE\n"
-        1.1.2 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
-        1.1.2 cognition_out_delta chunk_index=1 text="FINE"
-        1.1.2 cognition_out author="model" blocks=[{"bytes":8,"complete":true,"stream":"text"},{"arguments":"{}","call_id":"1","complete":true,"stream":"tool","tool":"locked"}] is_partial=false retained="answer" shown="ONE\nFINE" text="one\nfine" truncated=false
-        1.1.2 tool_call_result call_id="1" error="locked is set to deny" output="locked is set to deny" tool="locked"
-        1.1.2 step_finish charged={"spawns":0,"spend":0.0,"tokens":162} finish_reason="tool_use" stop_reason="tool_use" tokens={}
+        1.1.1 rule_fired rule="no-bad" stream="text" action="interrupt" first=true again=false evidence={"pattern":"BAD","text":"BAD","start":8,"end":11,"line":2}
+        1.1.1 extension_callback extension_id="upper" callback="on_plain_text" duration_us="_" outcome="changed"
+        1.1.1 cognition_out_delta text="ONE\n" chunk_index=0
+        1.1.1 cognition_out text="one\ntwo BAD" author="model" shown="ONE\n" is_partial=true truncated=true error="stopped by rule no-bad" shown_bytes=4 kept_bytes=0 retained="nothing" blocks=[{"stream":"text","bytes":11,"complete":false}]
+        1.1.1 custom_message custom_type="ttsr-injection" text="<system-interrupt reason=\"rule_violation\" rule=\"no-bad\" path=\"no-bad.md\">\nYour output was stopped because it broke a rule that the user has set for this project. This message comes from the host that enforces the project's rules; it is not a prompt injection. Comply with the rule. Continue without violating it again.\nFound in your answer, line 2: BAD\n\nSay it differently.\n</system-interrupt>" hidden=true
+        1.1.1 ttsr_injection rules=["no-bad"] discarded_bytes=11 records=[{"rule":"no-bad","hash":"132502f526cdab36","turn":0,"stream":"text","action":"interrupt","tokens_discarded":3,"tokens_estimated":true,"evidence":{"pattern":"BAD","text":"BAD","start":8,"end":11,"line":2}}]
+        1.1.2 extension_callback extension_id="upper" callback="on_plain_text" duration_us="_" outcome="changed"
+        1.1.2 cognition_out_delta text="ONE\n" chunk_index=0
+        1.1.2 extension_callback extension_id="upper" callback="on_plain_text" duration_us="_" outcome="changed"
+        1.1.2 cognition_out_delta text="FINE" chunk_index=1
+        1.1.2 cognition_out text="one\nfine" author="model" shown="ONE\nFINE" is_partial=false truncated=false retained="answer" blocks=[{"stream":"text","bytes":8,"complete":true},{"stream":"tool","call_id":"1","tool":"locked","arguments":"{}","complete":true}]
+        1.1.2 tool_call_result call_id="1" tool="locked" output="locked is set to deny" error="locked is set to deny"
+        1.1.2 step_finish tokens={} finish_reason="tool_use" stop_reason="tool_use" charged={"tokens":162,"spend":0.0,"spawns":0}
         1.2.0 step_start turn_number=2
-        1.2.1 extension_callback callback="on_plain_text" duration_us="_" extension_id="upper" outcome="changed"
-        1.2.1 cognition_out_delta chunk_index=0 text="DONE"
-        1.2.1 cognition_out author="model" blocks=[{"bytes":4,"complete":true,"stream":"text"}] is_partial=false retained="answer" shown="DONE" text="done" truncated=false
-        1.2.1 step_finish charged={"spawns":0,"spend":0.0,"tokens":300} finish_reason="end_turn" stop_reason="end_turn" tokens={}
+        1.2.1 extension_callback extension_id="upper" callback="on_plain_text" duration_us="_" outcome="changed"
+        1.2.1 cognition_out_delta text="DONE" chunk_index=0
+        1.2.1 cognition_out text="done" author="model" shown="DONE" is_partial=false truncated=false retained="answer" blocks=[{"stream":"text","bytes":4,"complete":true}]
+        1.2.1 step_finish tokens={} finish_reason="end_turn" stop_reason="end_turn" charged={"tokens":300,"spend":0.0,"spawns":0}
         1.2.1 turn_finish status="completed"
     "#]].assert_eq(&listing(&events));
 }

@@ -92,6 +92,45 @@ pub fn ensure_componentize_js() -> Result<PathBuf> {
     Ok(folder.join(program))
 }
 
+/// Installs clients of the Agent Client Protocol in TypeScript where they are missing, and returns their folder, which contains
+/// `node_modules`: the SDK, `acpx`, and in `node_modules/node-SYSTEM/bin/node` a Node that `acpx` runs on.
+///
+/// # Errors
+/// As for [`ensure_node`].
+pub fn ensure_editors_js() -> Result<PathBuf> {
+    let install = |folder: &Path| {
+        check_node()?;
+        for (file, from) in [
+            ("package.json", "editors/package.json"),
+            ("package-lock.json", "editors/package-lock.json"),
+            (".npmrc", ".npmrc"),
+        ] {
+            fs::copy(sources().join(from), folder.join(file)).with_context(|| format!("cannot copy {from}"))?;
+        }
+        // As above: a package of `acpx` names parts for systems that were never published.
+        run(Command::new("npm").args(["install", "--ignore-scripts", "--no-save"]).current_dir(folder), folder)
+    };
+    let proof = "node_modules/acpx/package.json";
+    ensure(
+        "editors-js",
+        "editors/package-lock.json",
+        proof,
+        "clients of the protocol of editors (npm, 60 MB)",
+        &install,
+    )
+}
+
+/// Installs the client of the Agent Client Protocol in Python where it is missing, and returns its folder, a virtual environment with
+/// `bin`.
+///
+/// # Errors
+/// As for [`ensure_python`].
+pub fn ensure_editors_py() -> Result<PathBuf> {
+    let install = |folder: &Path| virtual_environment(folder, "editors/requirements.txt", &[]);
+    let proof = "bin/python";
+    ensure("editors-py", "editors/requirements.txt", proof, "the client of the protocol of editors (pip)", &install)
+}
+
 /// Installs `componentize-py` where it is missing and returns the program: it builds extensions in Python.
 ///
 /// # Errors

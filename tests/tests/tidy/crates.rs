@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 24] = [
+const MAP: [(&str, &[&str]); 25] = [
     ("flow", &[]),
     ("rules", &["flow"]),
     ("segments", &[]),
@@ -31,8 +31,9 @@ const MAP: [(&str, &[&str]); 24] = [
         "tidegate",
         &["flow", "rules", "turn", "chat", "sandbox", "providers", "tools", "store", "metrics", "otel", "config"],
     ),
+    ("serve", &["tidegate", "chat"]),
     // `tidegate plugin build` is the builder.
-    ("cli", &["tidegate", "trial", "build", "report"]),
+    ("cli", &["tidegate", "trial", "build", "report", "serve"]),
     // Natively, for the tests of authors: an answer is split as the host splits it.
     ("sdk", &["segments"]),
     ("build", &[]),
@@ -47,13 +48,14 @@ const MAP: [(&str, &[&str]); 24] = [
 ];
 
 /// Crates of others that only one of ours may name. Tests may name all.
-const OWNED: [(&str, &str); 13] = [
+const OWNED: [(&str, &str); 14] = [
     ("wasmtime", "sandbox"),
     ("reqwest", "providers"),
     ("rustls", "providers"),
     ("redis", "store"),
     ("redb", "store"),
     ("hyper", "metrics"),
+    ("agent-client-protocol", "serve"),
     ("clap", "cli"),
     ("anstyle", "cli"),
     ("tracing-subscriber", "cli"),

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use tidegate_servers::{RealModel, say};
 
-use crate::{guests, run};
+use crate::{editor, guests, run};
 
 pub(crate) fn demo(live: bool) -> Result<()> {
     build()?;
@@ -31,7 +31,21 @@ pub(crate) fn demo(live: bool) -> Result<()> {
         say(&format!("changed in the workspace: {}", path.display()));
     }
     ensure!(live || !changed.is_empty(), "the turn was to edit a file, and none has changed");
-    Ok(())
+    if live {
+        return Ok(());
+    }
+    drop(workspace);
+    let workspace = Workspace::copy_of(&source.join("workspace"))?;
+    say("\nAn editor's session in a new copy, over the Agent Client Protocol (tidegate acp):\n");
+    editor::session(acp(&workspace.0, &source.join("editor.toml")), &workspace.0)
+}
+
+/// `tidegate acp` in the workspace, with this configuration.
+fn acp(workspace: &Path, config: &Path) -> Command {
+    let mut command = run::cargo(&["run", "--quiet", "--locked", "--package", "tidegate-cli", "--manifest-path"]);
+    command.arg(run::root().join("Cargo.toml")).args(["--", "acp", "--config"]).arg(config);
+    command.current_dir(workspace);
+    command
 }
 
 /// Builds the plugins and the program at the same time: link-time optimization of one small plugin after another leaves a

@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod demo;
 mod deps;
+mod editor;
 mod guests;
 mod load;
 mod mutants;

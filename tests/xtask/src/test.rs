@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use tidegate_servers::{
-    ensure_componentize_js, ensure_componentize_py, ensure_judge, ensure_model, ensure_node, ensure_otel,
-    ensure_prometheus, ensure_python, ensure_redis, ensure_tmux,
+    ensure_componentize_js, ensure_componentize_py, ensure_editors_js, ensure_editors_py, ensure_judge, ensure_model,
+    ensure_node, ensure_otel, ensure_prometheus, ensure_python, ensure_redis, ensure_tmux,
 };
 
 use crate::{guests, run};
@@ -64,6 +64,8 @@ fn prepare() -> Result<()> {
     ensure_otel()?;
     ensure_componentize_js()?;
     ensure_componentize_py()?;
+    ensure_editors_js()?;
+    ensure_editors_py()?;
     ensure_redis()?;
     ensure_prometheus()?;
     ensure_tmux()?;

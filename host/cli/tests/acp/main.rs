@@ -1,0 +1,28 @@
+//! `tidegate acp`, as an editor sees it: the program itself, over its standard input and output.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
+
+mod clients;
+mod editor;
+mod model;
+mod schema;
+mod stdio;
+#[path = "../support/mod.rs"]
+mod support;
+
+use model::Model;
+use support::{AN_AI, Place};
+
+/// A workspace whose model is this server. Permissions are those that a user has without settings: changes are asked about.
+fn place(model: &Model) -> Place {
+    let place = Place::with(&[("an-ai", AN_AI)]);
+    place.write(
+        "tidegate.toml",
+        &format!(
+            "[provider]\nkind = \"anthropic\"\nmodel = \"claude-test\"\nbase_url = \"{}\"\napi_key_env = \"\"\n\
+             [rules]\nretry_delay_ms = 0\n[compaction]\ncontext_tokens = 1000\nenabled = false\n",
+            model.url
+        ),
+    );
+    place
+}

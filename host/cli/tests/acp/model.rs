@@ -1,0 +1,141 @@
+//! A model server whose answers follow from what it is asked, so that clients in any language can use it.
+//!
+//! | the last text of the user | answer |
+//! |---|---|
+//! | `say TEXT` | TEXT |
+//! | `think TEXT` | reasoning, then TEXT |
+//! | `read PATH` | a call of `read_file`; then the result |
+//! | `write PATH TEXT` | a call of `write_file`; then the result |
+//! | `run COMMAND` | a call of `shell`; then the result |
+//! | `hang` | `Working` and a space, and no end |
+//! | `forbidden` | a phrase that a rule stops; then `Corrected.` |
+//! | `image` | the type and size of each image of the request |
+//! | `history` | the number of messages of the request |
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::support::Say;
+
+/// A running server, which stops with its process.
+pub(crate) struct Model {
+    pub(crate) url: String,
+    /// The bodies of all requests, oldest first.
+    pub(crate) requests: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Model {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let requests: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let seen = Arc::clone(&requests);
+        std::thread::spawn(move || {
+            for socket in listener.incoming().map_while(Result::ok) {
+                let seen = Arc::clone(&seen);
+                // A client that closes early is not a failure here.
+                std::thread::spawn(move || drop(answer(socket, &seen)));
+            }
+        });
+        Self { url, requests }
+    }
+}
+
+fn answer(mut socket: TcpStream, seen: &Mutex<Vec<Value>>) -> std::io::Result<()> {
+    let body = body(&mut BufReader::new(socket.try_clone()?))?;
+    let (answer, ends) = said(&body);
+    seen.lock().unwrap().push(body);
+    socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
+    let says: Vec<Say<'_>> = answer.iter().map(Answer::say).collect();
+    for line in crate::support::recording(&[&says]).lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let Some(text) = line["text"].as_str() else { continue };
+        if !ends && text.contains("content_block_stop") {
+            // Until the client closes the connection.
+            let _closed = socket.read(&mut [0]);
+            return Ok(());
+        }
+        socket.write_all(text.as_bytes())?;
+        socket.flush()?;
+    }
+    Ok(())
+}
+
+fn body(reader: &mut impl BufRead) -> std::io::Result<Value> {
+    let (mut line, mut length) = (String::new(), 0);
+    while reader.read_line(&mut line)? > 2 {
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(serde_json::from_slice(&body).unwrap())
+}
+
+/// A block of an answer.
+enum Answer {
+    Text(String),
+    Thinking(String),
+    Call(&'static str, String),
+}
+
+impl Answer {
+    fn say(&self) -> Say<'_> {
+        match self {
+            Self::Text(text) => Say::Text(text),
+            Self::Thinking(text) => Say::Thinking(text),
+            Self::Call(tool, arguments) => Say::Call(tool, arguments),
+        }
+    }
+}
+
+/// The answer to a request, and whether it comes to its end.
+fn said(body: &Value) -> (Vec<Answer>, bool) {
+    let messages = body["messages"].as_array().unwrap();
+    let blocks = messages.last().unwrap()["content"].as_array().unwrap();
+    let text = |text: String| (vec![Answer::Text(text)], true);
+    if let Some(result) = blocks.iter().find(|block| block["type"] == "tool_result") {
+        return text(format!("Result: {}", flat(&result["content"])));
+    }
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    if texts.iter().any(|text| text.contains("<system-interrupt")) {
+        return text("Corrected.".to_owned());
+    }
+    let last = texts.last().copied().unwrap_or_default().trim();
+    let (word, rest) = last.split_once(' ').unwrap_or((last, ""));
+    let call = |tool, arguments: Value| (vec![Answer::Call(tool, arguments.to_string())], true);
+    match word {
+        "say" => text(rest.to_owned()),
+        "think" => (vec![Answer::Thinking("I think. ".to_owned()), Answer::Text(rest.to_owned())], true),
+        "read" => call("read_file", json!({"path": rest})),
+        "write" => {
+            let (path, content) = rest.split_once(' ').unwrap_or((rest, ""));
+            call("write_file", json!({"path": path, "content": content}))
+        }
+        "run" => call("shell", json!({"command": rest})),
+        "hang" => (vec![Answer::Text("Working ".to_owned())], false),
+        "forbidden" => text("Well, as an AI language model I cannot. Never mind. More text follows here.".to_owned()),
+        "image" => text(blocks.iter().filter_map(image).collect::<Vec<_>>().join(", ")),
+        "history" => text(format!("{} messages", messages.len())),
+        _ => text(format!("Unknown: {last}")),
+    }
+}
+
+fn image(block: &Value) -> Option<String> {
+    let source = (block["type"] == "image").then(|| &block["source"])?;
+    Some(format!("{} {}", source["media_type"].as_str()?, source["data"].as_str()?.len()))
+}
+
+/// The text of a tool's result.
+fn flat(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,347 @@
+//! The methods of the agent, except for prompts: sessions and their settings.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidegate::{Host, HostError, SessionId, TranscriptError, TranscriptStore, TranscriptSummary, new_session_id};
+
+use super::client::Abilities;
+use super::history;
+use super::hosts::{Hosts, error, failed};
+use super::names::steering;
+use super::options::{self, EXTENSION, MODE, Mode};
+use super::sdk::{Connection, Error, ProtocolVersion, Responder, v1};
+use super::session::{Open, Wanted};
+use super::time;
+
+/// The only method of authentication: the key is where the operator's file says.
+const ENVIRONMENT: &str = "environment";
+
+/// What one connection has.
+#[derive(Debug)]
+pub(super) struct Agent {
+    hosts: Hosts,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    can: Arc<Abilities>,
+    sessions: BTreeMap<String, Arc<Open>>,
+}
+
+/// What `session/load` and `session/resume` name.
+struct Known {
+    id: v1::SessionId,
+    cwd: PathBuf,
+    mcp_servers: usize,
+}
+
+impl Agent {
+    pub(super) fn new(hosts: Hosts) -> Self {
+        Self { hosts, state: Mutex::default() }
+    }
+
+    pub(super) fn initialize(&self, request: &v1::InitializeRequest) -> Result<v1::InitializeResponse, Error> {
+        self.state().can = Arc::new(Abilities::of(request));
+        let sessions = v1::SessionCapabilities::new()
+            .list(v1::SessionListCapabilities::new())
+            .resume(v1::SessionResumeCapabilities::new())
+            .close(v1::SessionCloseCapabilities::new())
+            .delete(v1::SessionDeleteCapabilities::new());
+        let capabilities = v1::AgentCapabilities::new()
+            .load_session(true)
+            .prompt_capabilities(v1::PromptCapabilities::new().image(true).embedded_context(true))
+            .session_capabilities(sessions);
+        let key = v1::AuthMethodAgent::new(ENVIRONMENT, "API key").description(
+            "Set the environment variable that the operator's file names for the provider, and start the agent again"
+                .to_owned(),
+        );
+        Ok(v1::InitializeResponse::new(ProtocolVersion::V1)
+            .agent_capabilities(capabilities)
+            .agent_info(v1::Implementation::new("tidegate", env!("CARGO_PKG_VERSION")).title("Tidegate".to_owned()))
+            .auth_methods(vec![v1::AuthMethod::Agent(key)])
+            .meta(steering()))
+    }
+
+    /// Looks again whether there is a key.
+    pub(super) async fn authenticate(
+        &self,
+        request: v1::AuthenticateRequest,
+        responder: Responder<v1::AuthenticateResponse>,
+        _: Connection,
+    ) {
+        let answer = if &*request.method_id.0 == ENVIRONMENT {
+            self.hosts.of(Path::new(".")).await.map(|_| v1::AuthenticateResponse::new())
+        } else {
+            Err(error(-32602, format!("there is no method of authentication `{}`", request.method_id.0)))
+        };
+        answered(responder.respond_with_result(answer));
+    }
+
+    pub(super) async fn new_session(
+        &self,
+        request: v1::NewSessionRequest,
+        responder: Responder<v1::NewSessionResponse>,
+        connection: Connection,
+    ) {
+        match self.open(new_session_id(), request.cwd, connection).await {
+            Err(error) => answered(responder.respond_with_error(error)),
+            Ok(open) => {
+                let response = v1::NewSessionResponse::new(open.client.session.clone())
+                    .modes(open.modes())
+                    .config_options(open.options());
+                answered(responder.respond(response));
+                open.introduce(request.mcp_servers.len());
+            }
+        }
+    }
+
+    pub(super) async fn load_session(
+        &self,
+        request: v1::LoadSessionRequest,
+        responder: Responder<v1::LoadSessionResponse>,
+        connection: Connection,
+    ) {
+        let known = Known { id: request.session_id, cwd: request.cwd, mcp_servers: request.mcp_servers.len() };
+        match self.known(&known, connection, true).await {
+            Err(error) => answered(responder.respond_with_error(error)),
+            Ok(open) => {
+                let response = v1::LoadSessionResponse::new().modes(open.modes()).config_options(open.options());
+                answered(responder.respond(response));
+                open.introduce(known.mcp_servers);
+            }
+        }
+    }
+
+    pub(super) async fn resume_session(
+        &self,
+        request: v1::ResumeSessionRequest,
+        responder: Responder<v1::ResumeSessionResponse>,
+        connection: Connection,
+    ) {
+        let known = Known { id: request.session_id, cwd: request.cwd, mcp_servers: request.mcp_servers.len() };
+        match self.known(&known, connection, false).await {
+            Err(error) => answered(responder.respond_with_error(error)),
+            Ok(open) => {
+                let response = v1::ResumeSessionResponse::new().modes(open.modes()).config_options(open.options());
+                answered(responder.respond(response));
+                open.introduce(known.mcp_servers);
+            }
+        }
+    }
+
+    /// Opens a session that is recorded, unless it is open. `replay`: its history is sent.
+    async fn known(&self, known: &Known, connection: Connection, replay: bool) -> Result<Arc<Open>, Error> {
+        let id = SessionId::new(Arc::clone(&known.id.0));
+        let workspace = absolute(&known.cwd)?;
+        let host = self.hosts.of(&workspace).await?;
+        let store = recorded(&host)?;
+        store.summary(&id).map_err(|reason| missing(&known.id, &reason))?;
+        let open = self.state().sessions.get(id.as_str()).cloned();
+        let open = match open {
+            Some(open) => open,
+            None => self.open(id.clone(), workspace.clone(), connection).await?,
+        };
+        if replay {
+            let read = tokio::task::spawn_blocking(move || history::read(&store, &id, &workspace)).await;
+            let updates = read.map_err(|panicked| error(-32603, panicked.to_string()))?;
+            let updates = updates.map_err(|reason| error(-32603, reason))?;
+            updates.into_iter().for_each(|update| open.client.update(update));
+        }
+        Ok(open)
+    }
+
+    async fn open(&self, id: SessionId, workspace: PathBuf, connection: Connection) -> Result<Arc<Open>, Error> {
+        let workspace = absolute(&workspace)?;
+        let host = self.hosts.of(&workspace).await?;
+        let can = Arc::clone(&self.state().can);
+        let wanted = Wanted { id: id.clone(), workspace, connection, can };
+        let open = Arc::new(Open::new(host, wanted).await.map_err(|reason| failed(&reason))?);
+        self.state().sessions.insert(id.as_str().to_owned(), Arc::clone(&open));
+        Ok(open)
+    }
+
+    pub(super) async fn list_sessions(
+        &self,
+        request: v1::ListSessionsRequest,
+        responder: Responder<v1::ListSessionsResponse>,
+        _: Connection,
+    ) {
+        answered(responder.respond_with_result(self.list(request.cwd).await));
+    }
+
+    /// All sessions, the latest first: there is no second page.
+    async fn list(&self, cwd: Option<PathBuf>) -> Result<v1::ListSessionsResponse, Error> {
+        let mut hosts = self.hosts.all().await;
+        if let Some(cwd) = &cwd {
+            hosts = vec![self.hosts.of(&absolute(cwd)?).await?];
+        } else if hosts.is_empty() {
+            hosts = vec![self.hosts.of(Path::new(".")).await?];
+        }
+        let cwd = cwd.map(|cwd| cwd.canonicalize().unwrap_or(cwd));
+        let mut found: BTreeMap<String, TranscriptSummary> = BTreeMap::new();
+        for host in hosts {
+            let store = recorded(&host)?;
+            let list = tokio::task::spawn_blocking(move || store.list()).await;
+            let list = list.map_err(|panicked| error(-32603, panicked.to_string()))?;
+            let list = list.map_err(|reason| error(-32603, reason.to_string()))?;
+            found.extend(list.sessions.into_iter().map(|session| (session.id.as_str().to_owned(), session)));
+        }
+        let mut sessions: Vec<TranscriptSummary> = found.into_values().collect();
+        sessions.retain(|session| {
+            let is_here = |workspace: &String| cwd.as_deref().is_none_or(|cwd| Path::new(workspace) == cwd);
+            session.header.spawned_by.is_none() && session.workspace.as_ref().is_some_and(is_here)
+        });
+        sessions.sort_by_key(|session| std::cmp::Reverse(latest(session)));
+        Ok(v1::ListSessionsResponse::new(sessions.iter().filter_map(info).collect()))
+    }
+
+    pub(super) async fn close_session(
+        &self,
+        request: v1::CloseSessionRequest,
+        responder: Responder<v1::CloseSessionResponse>,
+        _: Connection,
+    ) {
+        let open = self.state().sessions.remove(&*request.session_id.0);
+        let answer = match open {
+            Some(open) => {
+                open.close().await;
+                Ok(v1::CloseSessionResponse::new())
+            }
+            None => Err(unknown(&request.session_id)),
+        };
+        answered(responder.respond_with_result(answer));
+    }
+
+    pub(super) async fn delete_session(
+        &self,
+        request: v1::DeleteSessionRequest,
+        responder: Responder<v1::DeleteSessionResponse>,
+        _: Connection,
+    ) {
+        answered(responder.respond_with_result(self.delete(&request.session_id).await));
+    }
+
+    /// Deletes a session. One that does not exist is deleted.
+    async fn delete(&self, id: &v1::SessionId) -> Result<v1::DeleteSessionResponse, Error> {
+        let open = self.state().sessions.remove(&*id.0);
+        let mut hosts = self.hosts.all().await;
+        if let Some(open) = open {
+            open.close().await;
+            hosts = vec![open.host.clone()];
+        } else if hosts.is_empty() {
+            hosts = vec![self.hosts.of(Path::new(".")).await?];
+        }
+        for host in hosts {
+            let (store, id) = (recorded(&host)?, SessionId::new(Arc::clone(&id.0)));
+            let removed = tokio::task::spawn_blocking(move || store.remove(&id)).await;
+            match removed.map_err(|panicked| error(-32603, panicked.to_string()))? {
+                Ok(()) | Err(TranscriptError::Missing { .. }) => {}
+                Err(reason) => return Err(error(-32603, reason.to_string())),
+            }
+        }
+        Ok(v1::DeleteSessionResponse::new())
+    }
+
+    pub(super) fn set_mode(&self, request: &v1::SetSessionModeRequest) -> Result<v1::SetSessionModeResponse, Error> {
+        let open = self.session(&request.session_id)?;
+        let mode = Mode::of(&request.mode_id.0)
+            .ok_or_else(|| error(-32602, format!("there is no mode `{}`", request.mode_id.0)))?;
+        open.settings.set_mode(mode);
+        let options = v1::ConfigOptionUpdate::new(open.options());
+        open.client.update(v1::SessionUpdate::ConfigOptionUpdate(options));
+        Ok(v1::SetSessionModeResponse::new())
+    }
+
+    pub(super) fn set_option(
+        &self,
+        request: &v1::SetSessionConfigOptionRequest,
+    ) -> Result<v1::SetSessionConfigOptionResponse, Error> {
+        let open = self.session(&request.session_id)?;
+        let id = &*request.config_id.0;
+        let wrong = || error(-32602, format!("the option `{id}` has no such value"));
+        if id == MODE {
+            let v1::SessionConfigOptionValue::ValueId { value } = &request.value else { return Err(wrong()) };
+            let mode = Mode::of(&value.0).ok_or_else(wrong)?;
+            open.settings.set_mode(mode);
+            open.client.update(options::mode_update(mode));
+        } else if let Some(plugin) = id.strip_prefix(EXTENSION) {
+            let enabled = options::is_on(&request.value).ok_or_else(wrong)?;
+            switch(&open, plugin, enabled)?;
+        } else {
+            return Err(error(-32602, format!("there is no option `{id}`")));
+        }
+        Ok(v1::SetSessionConfigOptionResponse::new(open.options()))
+    }
+
+    /// An open session.
+    ///
+    /// # Errors
+    /// None has the id.
+    pub(super) fn session(&self, id: &v1::SessionId) -> Result<Arc<Open>, Error> {
+        self.state().sessions.get(&*id.0).cloned().ok_or_else(|| unknown(id))
+    }
+
+    /// Closes all sessions: the client is gone.
+    pub(super) async fn close_all(&self) {
+        let sessions = std::mem::take(&mut self.state().sessions);
+        for open in sessions.into_values() {
+            open.close().await;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Uses an extension in a session, or does without it, from its next turn on.
+fn switch(open: &Open, plugin: &str, enabled: bool) -> Result<(), Error> {
+    let id = plugin.parse().map_err(|_| error(-32602, format!("there is no extension `{plugin}`")))?;
+    let session = &open.session;
+    let switched = if enabled { session.enable_plugin(&id) } else { session.disable_plugin(&id) };
+    switched.map_err(|reason: HostError| error(-32602, reason.with_hint()))?;
+    open.settings.set_enabled(id, enabled);
+    Ok(())
+}
+
+/// A response that cannot be sent: the client is gone, and its sessions are closed.
+pub(super) fn answered(sent: Result<(), Error>) {
+    if let Err(error) = sent {
+        tracing::debug!("a response was not sent: {error}");
+    }
+}
+
+fn absolute(cwd: &Path) -> Result<PathBuf, Error> {
+    if cwd.is_absolute() {
+        return Ok(cwd.to_owned());
+    }
+    Err(error(-32602, format!("`cwd` must be an absolute path, and {} is none", cwd.display())))
+}
+
+fn recorded(host: &Host) -> Result<TranscriptStore, Error> {
+    let store = host.transcripts().cloned();
+    store.ok_or_else(|| error(-32603, HostError::NotRecorded.with_hint()))
+}
+
+fn unknown(id: &v1::SessionId) -> Error {
+    v1::Error::session_not_found(id.clone()).into()
+}
+
+fn missing(id: &v1::SessionId, reason: &TranscriptError) -> Error {
+    match reason {
+        TranscriptError::Missing { .. } => unknown(id),
+        other => error(-32603, other.to_string()),
+    }
+}
+
+fn latest(session: &TranscriptSummary) -> u64 {
+    session.last.as_ref().map_or(session.header.created_ms, |last| last.at_ms)
+}
+
+fn info(session: &TranscriptSummary) -> Option<v1::SessionInfo> {
+    let info = v1::SessionInfo::new(session.id.as_str().to_owned(), session.workspace.as_ref()?);
+    Some(info.title(session.title.clone()).updated_at(time::iso(latest(session))))
+}

@@ -1,0 +1,145 @@
+//! The client, as one session uses it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use tidegate::TerminalCommand;
+
+use super::names::{self, meta};
+use super::sdk::{Connection, Error, v1};
+
+/// What a client can do, from `initialize`. Without that, nothing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Abilities {
+    pub(super) read_file: bool,
+    pub(super) write_file: bool,
+    pub(super) terminals: bool,
+    pub(super) notices: bool,
+    pub(super) compaction: bool,
+    pub(super) boolean_options: bool,
+    /// The name that decisions of its user are recorded under.
+    pub(super) name: String,
+}
+
+impl Abilities {
+    pub(super) fn of(request: &v1::InitializeRequest) -> Self {
+        let can = &request.client_capabilities;
+        let session = can.session.as_ref();
+        let options = session.and_then(|session| session.config_options.as_ref());
+        Self {
+            read_file: can.fs.read_text_file,
+            write_file: can.fs.write_text_file,
+            terminals: can.terminal,
+            notices: session.is_some_and(|session| session.notices.is_some()),
+            compaction: session.is_some_and(|session| session.compaction.is_some()),
+            boolean_options: options.is_some_and(|options| options.boolean.is_some()),
+            name: request.client_info.as_ref().map_or_else(|| "the editor".to_owned(), |info| info.name.clone()),
+        }
+    }
+}
+
+/// The client of one session. A request to it must not be awaited in a handler of the connection.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    connection: Connection,
+    pub(super) session: v1::SessionId,
+    pub(super) can: Arc<Abilities>,
+}
+
+impl Client {
+    pub(super) fn new(connection: Connection, session: v1::SessionId, can: Arc<Abilities>) -> Self {
+        Self { connection, session, can }
+    }
+
+    /// Sends an update. If the connection is gone, nobody waits for it.
+    pub(super) fn update(&self, update: v1::SessionUpdate) {
+        let notification = v1::SessionNotification::new(self.session.clone(), update);
+        if let Err(error) = self.connection.send_notification(notification) {
+            tracing::debug!(session = %self.session, "an update was not sent: {error}");
+        }
+    }
+
+    /// Sends a notice to the user. A client without the capability gets it as a field that it can show.
+    pub(super) fn notice(&self, severity: v1::NoticeSeverity, title: &str, description: Option<&str>) {
+        self.update(notice(self.can.notices, severity, title, description));
+    }
+
+    /// Asks the user about a tool call. Dropping the future tells the client that there is no question any more.
+    pub(super) async fn ask(
+        &self,
+        call: v1::ToolCallUpdate,
+        options: Vec<v1::PermissionOption>,
+        about: Option<v1::Meta>,
+    ) -> Result<v1::RequestPermissionOutcome, Error> {
+        let request = v1::RequestPermissionRequest::new(self.session.clone(), call, options).meta(about);
+        Ok(self.connection.send_request(request).block_task().await?.outcome)
+    }
+
+    /// The content of a file as the client has it, changes that are not saved included.
+    pub(super) async fn read(&self, path: &Path) -> Result<String, Error> {
+        let request = v1::ReadTextFileRequest::new(self.session.clone(), path);
+        Ok(self.connection.send_request(request).block_task().await?.content)
+    }
+
+    /// Starts a command in a terminal of the client.
+    pub(super) async fn create_terminal(&self, command: &TerminalCommand<'_>) -> Result<v1::TerminalId, Error> {
+        let variable = |(name, value): &(&str, &str)| v1::EnvVariable::new(*name, *value);
+        let request = v1::CreateTerminalRequest::new(self.session.clone(), "sh")
+            .args(vec!["-c".to_owned(), command.command.to_owned()])
+            .env(command.environment.iter().map(variable).collect())
+            .cwd(command.folder.to_owned())
+            .output_byte_limit(command.output_bytes as u64);
+        Ok(self.connection.send_request(request).block_task().await?.terminal_id)
+    }
+
+    /// Waits for the end of a terminal's command.
+    pub(super) async fn terminal_exit(&self, id: &v1::TerminalId) -> Result<v1::TerminalExitStatus, Error> {
+        let request = v1::WaitForTerminalExitRequest::new(self.session.clone(), id.clone());
+        Ok(self.connection.send_request(request).block_task().await?.exit_status)
+    }
+
+    /// The output of a terminal so far.
+    pub(super) async fn terminal_output(&self, id: &v1::TerminalId) -> Result<v1::TerminalOutputResponse, Error> {
+        let request = v1::TerminalOutputRequest::new(self.session.clone(), id.clone());
+        self.connection.send_request(request).block_task().await
+    }
+
+    /// Stops the command of a terminal, which can still be asked for its output.
+    pub(super) async fn kill_terminal(&self, id: &v1::TerminalId) -> Result<(), Error> {
+        let request = v1::KillTerminalRequest::new(self.session.clone(), id.clone());
+        self.connection.send_request(request).block_task().await.map(drop)
+    }
+
+    /// Gives a terminal back to the client.
+    pub(super) async fn release_terminal(&self, id: &v1::TerminalId) -> Result<(), Error> {
+        let request = v1::ReleaseTerminalRequest::new(self.session.clone(), id.clone());
+        self.connection.send_request(request).block_task().await.map(drop)
+    }
+
+    /// Has the client write a file.
+    pub(super) async fn write(&self, path: &Path, content: &str) -> Result<(), Error> {
+        let request = v1::WriteTextFileRequest::new(self.session.clone(), path, content);
+        self.connection.send_request(request).block_task().await.map(drop)
+    }
+}
+
+/// A notice as an update.
+pub(super) fn notice(
+    can: bool,
+    severity: v1::NoticeSeverity,
+    title: &str,
+    description: Option<&str>,
+) -> v1::SessionUpdate {
+    if can {
+        let notice = v1::Notice::new(severity, title).description(description.map(str::to_owned));
+        return v1::SessionUpdate::Notice(notice);
+    }
+    let word = match severity {
+        v1::NoticeSeverity::Info => "info",
+        v1::NoticeSeverity::Error => "error",
+        _ => "warning",
+    };
+    let fields = json!({"severity": word, "title": title, "description": description});
+    v1::SessionUpdate::SessionInfoUpdate(v1::SessionInfoUpdate::new().meta(meta(names::NOTICE, fields)))
+}

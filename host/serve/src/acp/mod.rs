@@ -1,0 +1,73 @@
+//! The Agent Client Protocol (ACP) version 1: an editor starts the program, opens sessions in it and shows what they do.
+//!
+//! Messages are JSON-RPC, one a line. What is supported how is in `host/serve/README.md`.
+
+mod agent;
+mod ask;
+mod client;
+mod commands;
+mod content;
+mod diff;
+mod files;
+mod history;
+mod hosts;
+mod names;
+mod options;
+mod prompts;
+mod sdk;
+mod session;
+mod steering;
+mod terminals;
+mod time;
+mod tool;
+mod updates;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tidegate::HostBuilder;
+
+use self::agent::Agent;
+use self::hosts::Hosts;
+
+/// An agent for editors. Hosts are opened when the first session needs them, so that an editor gets an answer at once, and share one
+/// engine.
+#[derive(Debug)]
+pub struct Server {
+    hosts: Hosts,
+}
+
+/// The connection to the editor failed. When the editor closes it, that is no error.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection to the editor failed: {0}")]
+pub struct ConnectionError(String);
+
+impl Server {
+    /// A server whose hosts `build` makes. It gets the operator's file of the workspace of a session, which is the same for all where
+    /// [`Server::config`] names it; `None`: the workspace has none. The error is one line for the user of the editor.
+    pub fn new(build: impl Fn(Option<&Path>) -> Result<HostBuilder, String> + Send + Sync + 'static) -> Self {
+        Self { hosts: Hosts::new(Arc::new(build)) }
+    }
+
+    /// Uses this operator's file for all sessions. Default: `tidegate.toml` in the workspace of each, where it is there.
+    #[must_use]
+    pub fn config(mut self, file: Option<PathBuf>) -> Self {
+        self.hosts = self.hosts.config(file);
+        self
+    }
+
+    /// Serves one editor on standard input and output, where nothing else must write to standard output, until it closes the connection
+    /// or `stop` completes. Turns that run are cancelled then, all sessions are closed, and their state is saved.
+    ///
+    /// # Errors
+    /// A line cannot be read or written.
+    pub async fn stdio(self, stop: impl Future<Output = ()>) -> Result<(), ConnectionError> {
+        let agent = Arc::new(Agent::new(self.hosts));
+        let ended = tokio::select! {
+            ended = sdk::stdio(&agent) => ended,
+            () = stop => Ok(()),
+        };
+        agent.close_all().await;
+        ended.map_err(|error| ConnectionError(error.to_string()))
+    }
+}

@@ -1,0 +1,105 @@
+//! Prompts: each is a turn, and is answered when the client has all updates of it.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tidegate::{Message, StopReason, Turn, TurnReport, TurnStatus};
+
+use super::agent::{Agent, answered};
+use super::commands;
+use super::content;
+use super::hosts::error;
+use super::names::{self, meta};
+use super::sdk::{Error, Responder, v1};
+use super::session::Open;
+use super::updates::{chunk, why};
+
+impl Agent {
+    /// Starts the turn of a prompt, or lets it wait for those before it. Returns at once: the response follows.
+    pub(super) fn prompt(&self, request: v1::PromptRequest, responder: Responder<v1::PromptResponse>) {
+        let read = self.session(&request.session_id).and_then(|open| {
+            let message = content::message(request.prompt).map_err(|reason| error(-32602, reason))?;
+            Ok((open, message))
+        });
+        let (open, message) = match read {
+            Ok(read) => read,
+            Err(error) => return answered(responder.respond_with_error(error)),
+        };
+        if let Some(text) = command(&open, &message) {
+            open.say(&text);
+            return answered(responder.respond(v1::PromptResponse::new(v1::StopReason::EndTurn)));
+        }
+        let turn = open.session.prompt(message);
+        drop(tokio::spawn(answer(open, turn, responder)));
+    }
+
+    /// Cancels what runs in a session, and the prompts that wait. Nothing happens where nothing runs.
+    pub(super) fn cancel(&self, notification: &v1::CancelNotification) {
+        // A client can be late: the session is closed.
+        if let Ok(open) = self.session(&notification.session_id) {
+            open.session.cancel_by(&open.client.can.name);
+        }
+    }
+}
+
+impl Open {
+    /// Shows the user a text that is not the model's.
+    fn say(&self, text: &str) {
+        let id = v1::MessageId::new(tidegate::new_session_id().as_str());
+        self.client.update(v1::SessionUpdate::AgentMessageChunk(chunk(text, id)));
+    }
+}
+
+/// The answer to a prompt that is a command.
+fn command(open: &Open, message: &Message) -> Option<String> {
+    let is_text = message.parts.len() == 1;
+    is_text.then(|| commands::answer(&open.session, &message.plain_text())).flatten()
+}
+
+async fn answer(open: Arc<Open>, mut turn: Turn, responder: Responder<v1::PromptResponse>) {
+    let cancellation = responder.cancellation();
+    let mut is_asked = false;
+    loop {
+        tokio::select! {
+            // The events reach the client through the subscription of the session, which has those of all turns.
+            event = turn.next() => if event.is_none() { break },
+            () = cancellation.cancelled(), if !is_asked => {
+                is_asked = true;
+                turn.cancel();
+            }
+        }
+    }
+    let report = turn.report().await;
+    // An update after the response would be taken for one of the next prompt.
+    open.sent(report.place.turn).await;
+    let response = response(&open, &report);
+    answered(responder.respond_with_result(response));
+}
+
+fn response(open: &Open, report: &TurnReport) -> Result<v1::PromptResponse, Error> {
+    let status = &report.status;
+    let reason = match status {
+        TurnStatus::Completed => stop(report.stop.as_ref()),
+        TurnStatus::Cancelled => v1::StopReason::Cancelled,
+        TurnStatus::StepLimit { .. } => v1::StopReason::MaxTurnRequests,
+        // The input is not part of the conversation.
+        TurnStatus::Rejected { .. } => v1::StopReason::Refusal,
+        TurnStatus::StoppedByRule { .. } => v1::StopReason::EndTurn,
+        TurnStatus::Suspended { message, .. } | TurnStatus::Failed { message, .. } => {
+            return Err(error(-32603, message).data(json!({names::STATUS: status.as_str()})));
+        }
+    };
+    if let Some(why) = why(status) {
+        open.say(&why);
+    }
+    let about = meta(names::STATUS, json!(status.as_str()));
+    Ok(v1::PromptResponse::new(reason).meta(about))
+}
+
+fn stop(reason: Option<&StopReason>) -> v1::StopReason {
+    match reason {
+        Some(StopReason::MaxTokens | StopReason::ContextFull) => v1::StopReason::MaxTokens,
+        Some(StopReason::Refusal) => v1::StopReason::Refusal,
+        _ => v1::StopReason::EndTurn,
+    }
+}

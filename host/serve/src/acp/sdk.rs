@@ -1,0 +1,110 @@
+//! The SDK of the protocol. No other module names it: a new version of it is a change of this one.
+//!
+//! The SDK reads the next message when the handler of the last has returned. What has an order (prompts, cancels, changes of settings)
+//! is done in the handler, and what waits in a task of its own.
+
+use std::sync::Arc;
+
+use agent_client_protocol as acp;
+pub(super) use agent_client_protocol::Error;
+pub(super) use agent_client_protocol::schema::ProtocolVersion;
+pub(super) use agent_client_protocol::v1::schema as v1;
+use serde::{Deserialize, Serialize};
+
+use super::agent::Agent;
+
+/// The connection to the client. Messages are sent in the order of the calls.
+pub(super) type Connection = acp::v1::ConnectionTo<acp::Client>;
+
+/// Answers a request, once. Where it is dropped the client gets an error.
+pub(super) type Responder<T> = acp::v1::Responder<T>;
+
+/// `_session/steering`: a message for the running turn. A convention of other agents, not of the protocol.
+#[derive(Clone, Debug, Serialize, Deserialize, acp::JsonRpcRequest)]
+#[request(method = "_session/steering", response = SteeringResponse)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SteeringRequest {
+    pub(super) session_id: v1::SessionId,
+    pub(super) prompt: Vec<v1::ContentBlock>,
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub(super) meta: Option<v1::Meta>,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, Serialize, Deserialize, acp::JsonRpcResponse)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SteeringResponse {
+    pub(super) outcome: SteeringOutcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+}
+
+/// The outcomes that other agents have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum SteeringOutcome {
+    /// The running turn reads it before its next request.
+    Injected,
+    /// No turn ran, so that it began one.
+    StartedNewTurn,
+    /// No turn ran, and the client wanted to send a prompt then.
+    PromptRequired,
+}
+
+/// A handler that answers in a task of its own.
+macro_rules! later {
+    ($agent:expr, $method:ident, $request:ty) => {{
+        let agent = Arc::clone($agent);
+        async move |request: $request, responder: Responder<_>, connection: Connection| {
+            let agent = Arc::clone(&agent);
+            tokio::spawn(async move { agent.$method(request, responder, connection).await });
+            Ok(())
+        }
+    }};
+}
+
+/// A handler that has done its work when it returns.
+macro_rules! now {
+    ($agent:expr, $method:ident, $request:ty) => {{
+        let agent = Arc::clone($agent);
+        async move |request: $request, responder: Responder<_>, _: Connection| {
+            responder.respond_with_result(agent.$method(&request))
+        }
+    }};
+}
+
+/// Serves on standard input and output until the input ends.
+pub(super) async fn stdio(agent: &Arc<Agent>) -> Result<(), Error> {
+    serve(agent, acp::Stdio::new()).await
+}
+
+async fn serve(agent: &Arc<Agent>, transport: impl acp::ConnectTo<acp::Agent> + 'static) -> Result<(), Error> {
+    let prompts = Arc::clone(agent);
+    let prompt = async move |request: v1::PromptRequest, responder: Responder<_>, _: Connection| {
+        prompts.prompt(request, responder);
+        Ok(())
+    };
+    let cancels = Arc::clone(agent);
+    let cancel = async move |notification: v1::CancelNotification, _: Connection| {
+        cancels.cancel(&notification);
+        Ok(())
+    };
+    acp::Agent
+        .v1()
+        .name("tidegate")
+        .on_receive_request(now!(agent, initialize, v1::InitializeRequest), acp::on_receive_request!())
+        .on_receive_request(later!(agent, authenticate, v1::AuthenticateRequest), acp::on_receive_request!())
+        .on_receive_request(later!(agent, new_session, v1::NewSessionRequest), acp::on_receive_request!())
+        .on_receive_request(later!(agent, load_session, v1::LoadSessionRequest), acp::on_receive_request!())
+        .on_receive_request(later!(agent, resume_session, v1::ResumeSessionRequest), acp::on_receive_request!())
+        .on_receive_request(later!(agent, list_sessions, v1::ListSessionsRequest), acp::on_receive_request!())
+        .on_receive_request(later!(agent, close_session, v1::CloseSessionRequest), acp::on_receive_request!())
+        .on_receive_request(later!(agent, delete_session, v1::DeleteSessionRequest), acp::on_receive_request!())
+        .on_receive_request(now!(agent, set_mode, v1::SetSessionModeRequest), acp::on_receive_request!())
+        .on_receive_request(now!(agent, set_option, v1::SetSessionConfigOptionRequest), acp::on_receive_request!())
+        .on_receive_request(now!(agent, steer, SteeringRequest), acp::on_receive_request!())
+        .on_receive_request(prompt, acp::on_receive_request!())
+        .on_receive_notification(cancel, acp::on_receive_notification!())
+        .connect_to(transport)
+        .await
+}

@@ -1,0 +1,311 @@
+//! What the events of a session are for its client. Hidden messages have no event that is sent.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::json;
+use tidegate::{Action, CallId, Event, EventKind, Partial, Retained, RuleMatch, RunPosition, StreamKind, TurnStatus};
+
+use super::client::{self, Abilities};
+use super::names::{self, meta};
+use super::sdk::v1::{
+    self, CompactionStatus, ContentBlock, ContentChunk, NoticeSeverity, SessionUpdate, TextContent, ToolCallContent,
+    ToolCallStatus, ToolCallUpdateFields,
+};
+use super::tool::{self, Described};
+
+/// Makes updates of events, one after the other.
+#[derive(Debug)]
+pub(super) struct Updates {
+    workspace: PathBuf,
+    can: Arc<Abilities>,
+    /// The tokens that the model's context has.
+    context: Option<u64>,
+    /// Calls of the turn without a result.
+    open: BTreeMap<String, Call>,
+    /// The last rule that fired in the attempt.
+    rule: Option<String>,
+    /// Bytes of the answer of the step that an earlier attempt wrote and the present one continues.
+    kept: u64,
+    compactions: u32,
+}
+
+#[derive(Debug)]
+struct Call {
+    about: Described,
+    /// What a question showed of the change, until there is a result.
+    preview: Vec<ToolCallContent>,
+    /// The terminal that it runs in.
+    terminal: Option<ToolCallContent>,
+}
+
+/// A chunk of a message.
+pub(super) fn chunk(text: &str, id: v1::MessageId) -> ContentChunk {
+    ContentChunk::new(ContentBlock::Text(TextContent::new(text))).message_id(id)
+}
+
+impl Updates {
+    pub(super) fn new(workspace: PathBuf, can: Arc<Abilities>, context: Option<u64>) -> Self {
+        Self { workspace, can, context, open: BTreeMap::new(), rule: None, kept: 0, compactions: 0 }
+    }
+
+    /// The updates of an event, in order.
+    pub(super) fn take(&mut self, event: &Event) -> Vec<SessionUpdate> {
+        let place = event.place;
+        match &event.kind {
+            EventKind::StepStart { .. } => {
+                (self.rule, self.kept) = (None, 0);
+                Vec::new()
+            }
+            EventKind::CognitionOutDelta { text, .. } => {
+                vec![SessionUpdate::AgentMessageChunk(chunk(text, names::message(place)))]
+            }
+            EventKind::CognitionReasoningDelta { text } => {
+                vec![SessionUpdate::AgentThoughtChunk(chunk(text, names::message(place)))]
+            }
+            EventKind::RuleFired { found, action, again: false, .. } => {
+                self.rule = Some(found.rule.clone());
+                vec![self.rule_notice(found, *action)]
+            }
+            EventKind::CognitionOut { partial: Some(partial), retained, .. } => self.broken(place, partial, *retained),
+            EventKind::CognitionOut { partial: None, blocks, .. } => {
+                let calls = blocks.iter().filter_map(|block| match &block.kind {
+                    StreamKind::Tool { call, name } if block.complete => {
+                        Some((call, name, block.arguments.as_deref().unwrap_or("{}")))
+                    }
+                    _ => None,
+                });
+                let calls: Vec<_> = calls.collect();
+                calls
+                    .into_iter()
+                    .filter_map(|(call, tool, arguments)| self.announce(place, call, tool, arguments))
+                    .collect()
+            }
+            EventKind::ContextCompactionStart { .. } | EventKind::ContextCompactionEnd { .. } => self.compaction(event),
+            EventKind::StepFinish { context_tokens: Some(used), charged, .. } => {
+                let usage = self.context.map(|size| {
+                    let cost = charged.spend.dollars();
+                    let cost = (cost > 0.0).then(|| v1::Cost::new(cost, "USD"));
+                    SessionUpdate::UsageUpdate(v1::UsageUpdate::new(*used, size).cost(cost))
+                });
+                usage.into_iter().collect()
+            }
+            EventKind::TurnFinish { .. } => self.turn_over(),
+            _ => self.call_event(event).unwrap_or_else(|| self.notice(&event.kind).into_iter().collect()),
+        }
+    }
+
+    /// An attempt broke off: what was shown and is not continued does not count any more.
+    fn broken(&mut self, place: RunPosition, partial: &Partial, retained: Retained) -> Vec<SessionUpdate> {
+        let before = self.kept;
+        // What a later attempt continues. Where the conversation keeps the text as it is, nothing is retracted.
+        let kept = match retained {
+            Retained::Nothing => partial.kept_bytes,
+            Retained::Start { .. } if partial.kept_bytes > before => partial.kept_bytes,
+            Retained::Start { .. } | Retained::Marked | Retained::Answer => return Vec::new(),
+        };
+        self.kept = kept;
+        let rule = self.rule.take();
+        if partial.shown_bytes <= kept {
+            return Vec::new();
+        }
+        // The message of this attempt contains what was shown after what the attempts before it wrote.
+        let fields = json!({
+            "messageId": names::message(place).0,
+            "keptBytes": kept.saturating_sub(before),
+            "rule": rule,
+            "reason": partial.error,
+        });
+        let retracted = v1::SessionInfoUpdate::new().meta(meta(names::RETRACTED, fields));
+        vec![SessionUpdate::SessionInfoUpdate(retracted)]
+    }
+
+    /// What a rule does about a match.
+    fn rule_notice(&self, found: &RuleMatch, action: Action) -> SessionUpdate {
+        let done = match action {
+            Action::Pass => "matched; nothing is done about it",
+            Action::Remind => "matched; the model is reminded of it",
+            Action::Interrupt => "stopped the model, which is reminded of it and tries again",
+            Action::Block => "kept a tool call from running",
+            Action::Stop => "ends the turn",
+        };
+        let notice =
+            client::notice(self.can.notices, NoticeSeverity::Info, &format!("The rule `{}` {done}", found.rule), None);
+        let fields = json!({"rule": found.rule, "action": action.as_str(), "stream": found.stream.as_str()});
+        with_meta(notice, names::RULE, fields)
+    }
+
+    /// The first update about a call; `None`: it is known.
+    fn announce(&mut self, place: RunPosition, call: &CallId, tool: &str, arguments: &str) -> Option<SessionUpdate> {
+        let id = names::call(place, call);
+        if self.open.contains_key(&*id.0) {
+            return None;
+        }
+        let about = tool::describe(&self.workspace, tool, arguments);
+        let update = v1::ToolCall::new(id.clone(), about.title.clone())
+            .name(tool.to_owned())
+            .kind(about.kind)
+            .status(ToolCallStatus::Pending)
+            .locations(about.locations.clone())
+            .raw_input(about.input.clone());
+        self.open.insert(id.0.to_string(), Call { about, preview: Vec::new(), terminal: None });
+        Some(SessionUpdate::ToolCall(update))
+    }
+
+    /// A call runs in a terminal of the client, which shows it there.
+    pub(super) fn terminal(&mut self, call: &CallId, terminal: v1::TerminalId) -> Option<SessionUpdate> {
+        // The call runs, so that it is of the last step. Ids of models contain anything, a dot as well.
+        let end = format!(".{call}");
+        let (id, known) = self.open.iter_mut().rfind(|(id, _)| id.ends_with(&end))?;
+        let content = ToolCallContent::Terminal(v1::Terminal::new(terminal));
+        known.terminal = Some(content.clone());
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress).content(vec![content]);
+        Some(SessionUpdate::ToolCallUpdate(v1::ToolCallUpdate::new(v1::ToolCallId::new(id.as_str()), fields)))
+    }
+
+    fn call_event(&mut self, event: &Event) -> Option<Vec<SessionUpdate>> {
+        let place = event.place;
+        let mut updates = Vec::new();
+        let (call, fields) = match &event.kind {
+            EventKind::ToolConfirmationRequested { call, tool, arguments, preview, .. } => {
+                updates.extend(self.announce(place, call, tool, arguments));
+                let known = self.open.get_mut(&*names::call(place, call).0)?;
+                known.preview = known.about.proposed(preview.diff.as_deref());
+                (call, ToolCallUpdateFields::new().content(known.preview.clone()))
+            }
+            EventKind::ToolCallStart { call, tool, arguments } => {
+                updates.extend(self.announce(place, call, tool, arguments));
+                let known = self.open.get_mut(&*names::call(place, call).0)?;
+                let mut fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+                let about = tool::describe(&self.workspace, tool, arguments);
+                if about.input != known.about.input {
+                    // The user has edited them.
+                    fields = fields.title(about.title.clone()).locations(about.locations.clone());
+                    fields = fields.raw_input(about.input.clone());
+                    known.about = about;
+                }
+                (call, fields)
+            }
+            EventKind::ToolCallProgress { call, message, .. } => {
+                let known = self.open.get(&*names::call(place, call).0)?;
+                let kept = known.terminal.iter().chain(&known.preview).cloned();
+                let content = kept.chain([tool::text(message)]).collect::<Vec<_>>();
+                (call, ToolCallUpdateFields::new().content(content))
+            }
+            EventKind::ToolCallResult { call, tool, output, diff, is_error, .. } => {
+                updates.extend(self.announce(place, call, tool, "{}"));
+                let known = self.open.remove(&*names::call(place, call).0)?;
+                (call, result(&known, output, diff.as_deref(), *is_error))
+            }
+            _ => return None,
+        };
+        let update = v1::ToolCallUpdate::new(names::call(place, call), fields);
+        updates.push(SessionUpdate::ToolCallUpdate(update));
+        Some(updates)
+    }
+
+    /// Nothing of the turn goes on: calls without a result do not run.
+    fn turn_over(&mut self) -> Vec<SessionUpdate> {
+        let failed = |(id, _): (String, Call)| {
+            let fields = ToolCallUpdateFields::new()
+                .status(ToolCallStatus::Failed)
+                .content(vec![tool::text("The turn ended before the call had a result.")]);
+            SessionUpdate::ToolCallUpdate(v1::ToolCallUpdate::new(v1::ToolCallId::new(id), fields))
+        };
+        std::mem::take(&mut self.open).into_iter().map(failed).collect()
+    }
+
+    fn compaction(&mut self, event: &Event) -> Vec<SessionUpdate> {
+        if !self.can.compaction {
+            return Vec::new();
+        }
+        let update = match &event.kind {
+            EventKind::ContextCompactionStart { .. } => {
+                self.compactions += 1;
+                v1::CompactionUpdate::new(self.compaction_id(), CompactionStatus::InProgress)
+            }
+            EventKind::ContextCompactionEnd { error: Some(error), .. } => {
+                v1::CompactionUpdate::new(self.compaction_id(), CompactionStatus::Failed).error(error.clone())
+            }
+            EventKind::ContextCompactionEnd { summary, .. } => {
+                let summary = summary.iter().map(|text| ContentBlock::Text(TextContent::new(text))).collect::<Vec<_>>();
+                v1::CompactionUpdate::new(self.compaction_id(), CompactionStatus::Completed).summary(summary)
+            }
+            _ => return Vec::new(),
+        };
+        vec![SessionUpdate::CompactionUpdate(update)]
+    }
+
+    fn compaction_id(&self) -> v1::CompactionId {
+        v1::CompactionId::new(format!("compaction-{}", self.compactions))
+    }
+
+    /// What the user should know and has no update of its own.
+    fn notice(&self, kind: &EventKind) -> Option<SessionUpdate> {
+        let (severity, title, about) = match kind {
+            EventKind::Notice { message } => (NoticeSeverity::Warning, message.clone(), None),
+            EventKind::StateLost { message } | EventKind::JournalFailed { message, .. } => {
+                (NoticeSeverity::Error, message.clone(), None)
+            }
+            EventKind::RetryScheduled { retry, max_retries, delay_ms, .. } => (
+                NoticeSeverity::Info,
+                format!("The request is sent again in {delay_ms} ms (retry {retry} of {max_retries})"),
+                None,
+            ),
+            EventKind::ExtensionWithheld { plugin, reason, .. } => (
+                NoticeSeverity::Warning,
+                format!("The extension `{plugin}` did not check something, so it is withheld"),
+                Some(reason.clone()),
+            ),
+            EventKind::ExtensionBreaker { plugin, state, reason, .. } => (
+                NoticeSeverity::Warning,
+                format!("The extension `{plugin}`: circuit breaker {}", state.as_str()),
+                Some(reason.clone()),
+            ),
+            EventKind::ExtensionPrompt(prompt) => (
+                NoticeSeverity::Info,
+                format!("The extension `{}` has the model read a text that is new here", prompt.plugin),
+                Some(prompt.texts.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join("\n\n")),
+            ),
+            EventKind::RulesReloaded { active, notices } if !notices.is_empty() => {
+                (NoticeSeverity::Warning, format!("Rules were edited; {active} are in force"), notices.first().cloned())
+            }
+            _ => return None,
+        };
+        Some(client::notice(self.can.notices, severity, &title, about.as_deref()))
+    }
+}
+
+/// A notice with one more field.
+fn with_meta(mut notice: SessionUpdate, name: &str, fields: serde_json::Value) -> SessionUpdate {
+    if let SessionUpdate::Notice(v1::Notice { meta, .. })
+    | SessionUpdate::SessionInfoUpdate(v1::SessionInfoUpdate { meta, .. }) = &mut notice
+    {
+        meta.get_or_insert_default().insert(name.to_owned(), fields);
+    }
+    notice
+}
+
+/// The last update about a call.
+fn result(call: &Call, output: &str, diff: Option<&str>, is_error: bool) -> ToolCallUpdateFields {
+    let Call { about, terminal, .. } = call;
+    let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+    let change = diff.map(|diff| about.change(diff)).unwrap_or_default();
+    let locations = diff.map(|diff| about.changed(diff)).filter(|changed| !changed.is_empty());
+    // The client has the output of its own terminal.
+    let output = about.output(output).filter(|_| terminal.is_none());
+    let content: Vec<_> = terminal.iter().cloned().chain(change).chain(output).collect();
+    ToolCallUpdateFields::new().status(status).content(content).locations(locations)
+}
+
+/// Why a turn did not complete, for the user; `None`: it did, or the user has cancelled it.
+pub(super) fn why(status: &TurnStatus) -> Option<String> {
+    Some(match status {
+        TurnStatus::Completed | TurnStatus::Cancelled => return None,
+        TurnStatus::Rejected { by, reason } => format!("The extension `{by}` rejected the input: {reason}"),
+        TurnStatus::StoppedByRule { rule } => format!("The rule `{rule}` stopped the turn."),
+        TurnStatus::Failed { message, .. } | TurnStatus::Suspended { message, .. } => message.clone(),
+        TurnStatus::StepLimit { steps } => format!("The turn reached its limit of {steps} steps."),
+    })
+}
