@@ -13,7 +13,7 @@ use crate::support::{Aim, Lane, Table, criterion, race, ready};
 
 const SUBSCRIBERS: usize = 1_000;
 /// Deltas between two moments at which subscribers read.
-const DELTAS: usize = 16;
+const DELTAS: u32 = 16;
 
 pub(crate) fn bench() {
     let mut table = Table::new("front-ends");
@@ -25,16 +25,16 @@ pub(crate) fn bench() {
         Lane::new("one subscriber", alone),
     ];
     let times = race(&mut criterion(), "subscribers", 101, lanes);
-    let deltas = (SUBSCRIBERS * DELTAS) as f64;
+    let deltas = SUBSCRIBERS as f64 * f64::from(DELTAS);
     table.row("a delta to 1,000 subscribers ÷ tokio's broadcast channel", Aim::None, times.ratio(1, 0), "×");
     table.row("– for each of 1,000 subscribers", Aim::None, times.of(1) / deltas, "ns");
     table.row("– for each receiver of the channel", Aim::None, times.of(0) / deltas, "ns");
-    table.row("– with one subscriber", Aim::None, times.of(2) / DELTAS as f64, "ns");
+    table.row("– with one subscriber", Aim::None, times.of(2) / f64::from(DELTAS), "ns");
     table.finish();
 }
 
-fn delta(index: usize) -> EventKind {
-    EventKind::CognitionOutDelta { text: "word".into(), index: index as u64 }
+fn delta(index: u32) -> EventKind {
+    EventKind::CognitionOutDelta { text: "word".into(), index }
 }
 
 /// Emits deltas, and then every subscriber reads them.
@@ -53,7 +53,7 @@ fn hub_round(subscribers: usize) -> impl FnMut() {
 
 /// The same with a channel that keeps the last events for all receivers, and loses what a slow one has not read.
 fn channel_round(receivers: usize) -> impl FnMut() {
-    let (sender, first) = broadcast::channel(DELTAS);
+    let (sender, first) = broadcast::channel(DELTAS as usize);
     let mut all = vec![first];
     all.resize_with(receivers, || sender.subscribe());
     let mut seq = 0;
@@ -77,7 +77,7 @@ impl Clock for Stopped {
         0
     }
 
-    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
         Box::pin(std::future::pending())
     }
 }

@@ -4,6 +4,7 @@
 
 mod callback;
 mod extensions;
+mod front_ends;
 mod rules;
 mod segments;
 mod start;
@@ -11,7 +12,7 @@ mod state;
 mod support;
 mod turn;
 
-const BENCHES: [(&str, fn()); 7] = [
+const BENCHES: [(&str, fn()); 8] = [
     ("callback", callback::bench),
     ("extensions", extensions::bench),
     ("state", state::bench),
@@ -19,6 +20,7 @@ const BENCHES: [(&str, fn()); 7] = [
     ("segments", segments::bench),
     ("turn", turn::bench),
     ("start", start::bench),
+    ("front-ends", front_ends::bench),
 ];
 
 /// The benches to run, with commas between them; all where it is not set. Arguments belong to Criterion.
