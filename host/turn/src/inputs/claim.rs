@@ -43,13 +43,6 @@ impl Claim {
         self.taken.append(&mut other.taken);
     }
 
-    /// Whether they are the input of a prompt, which is reported before extensions see it.
-    pub(crate) fn is_prompt(&self) -> bool {
-        let state = self.inputs.lock();
-        let mut own = state.entries.iter().filter(|entry| self.taken.iter().any(|(id, _)| *id == entry.id));
-        own.any(|entry| entry.way == InputWay::Prompt)
-    }
-
     /// The inputs are delivered: that is reported, and their receipts say so.
     pub(crate) fn deliver(mut self, delivery: Delivery) {
         let mut state = self.inputs.lock();

@@ -53,11 +53,6 @@ impl Turn<'_> {
                 }
                 Some((messages, None))
             }
-            Given::Claimed(claim) if claim.is_prompt() => {
-                let messages = claim.messages();
-                claim.deliver(Delivery::Start);
-                Some((messages, None))
-            }
             Given::Claimed(claim) => Some((claim.messages(), Some(claim))),
         }
     }
