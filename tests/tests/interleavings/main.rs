@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tidegate::chat::ChatSession;
-use tidegate::{Backlog, Event, EventKind, Host, Limits, Model, Operator, Session, SessionId, SessionOptions, Subscription};
+use tidegate::{
+    Backlog, Event, EventKind, Host, Limits, Model, Operator, Session, SessionId, SessionOptions, Subscription,
+};
 use tidegate_kit::Random;
 
 use self::model::RandomModel;

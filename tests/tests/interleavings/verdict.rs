@@ -18,7 +18,10 @@ pub(crate) fn check(seed: u64, session: &Session, events: &[Event], user: &User,
         let times = said.iter().filter(|said| *said == text).count();
         let receipt = session.receipt(id);
         let expected = usize::from(matches!(receipt, Some(Receipt::Delivered { .. })));
-        assert_eq!(times, expected, "seed {seed}: {id} is {receipt:?}, and {times} times in the conversation: {said:#?}");
+        assert_eq!(
+            times, expected,
+            "seed {seed}: {id} is {receipt:?}, and {times} times in the conversation: {said:#?}"
+        );
         let is_waiting = session.waiting().iter().any(|input| input.id == *id);
         assert_eq!(is_waiting, receipt == Some(Receipt::Queued), "seed {seed}: {id} is {receipt:?}");
     }
@@ -35,7 +38,8 @@ pub(crate) fn check(seed: u64, session: &Session, events: &[Event], user: &User,
 fn delivered_once(seed: u64, session: &Session, events: &[Event]) {
     let mut seen = BTreeSet::new();
     for event in events {
-        let (EventKind::InputReceived { id: Some(id), .. } | EventKind::SteeringMessage { id: Some(id), .. }) = &event.kind
+        let (EventKind::InputReceived { id: Some(id), .. } | EventKind::SteeringMessage { id: Some(id), .. }) =
+            &event.kind
         else {
             continue;
         };

@@ -84,7 +84,8 @@ async fn a_disk_that_is_full_at_every_record_of_a_session_ends_the_turn_and_lose
         let ran = run(&disk).await;
         // The end of the thread is written when the session is closed, after its last turn.
         let last = ran.statuses.last().unwrap();
-        let is_end = space >= ends[ends.len() - 2];
+        // Durations are written with as many digits as they have, so that two runs differ by some bytes.
+        let is_end = space + 100 >= ends[ends.len() - 2];
         let message = if let TurnStatus::Failed { message, .. } = last { message.as_str() } else { "" };
         assert!(is_end || message.contains("full"), "with {space} bytes: {:?}", ran.statuses);
         check(&ran, &disk, space);
