@@ -44,7 +44,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// A session of a [`Host`](crate::Host): turns that share a history. A clone is a handle of the same session.
 ///
 /// None of its methods waits for a running turn. The session ends when it is closed, or when its last handle and the last
-/// [`Turn`] are gone.
+/// [`Turn`](crate::Turn) are gone.
 #[derive(Clone)]
 pub struct Session(Arc<Shared>);
 
