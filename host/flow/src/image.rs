@@ -39,6 +39,12 @@ pub enum ImageError {
     /// Its data are not base64 as of RFC 4648 §4, with padding.
     #[error("the data of the image are not base64 with padding (RFC 4648, section 4)")]
     NotBase64,
+    /// It does not begin as files of its type do: providers refuse it, and with it every request of the conversation.
+    #[error("the data are no image of the type {media_type}")]
+    OtherContent {
+        /// The type that was given.
+        media_type: &'static str,
+    },
 }
 
 impl Image {
@@ -59,6 +65,9 @@ impl Image {
         {
             return Err(ImageError::NotBase64);
         }
+        if !begins_as(media_type, &data) {
+            return Err(ImageError::OtherContent { media_type });
+        }
         let image = Self { media_type, data };
         match image.bytes() {
             bytes if bytes > MAX_IMAGE_BYTES => Err(ImageError::TooLarge { bytes }),
@@ -76,9 +85,25 @@ impl Image {
         &self.data
     }
 
+    /// Its file in base64, which is not copied.
+    pub fn shared_base64(&self) -> Arc<str> {
+        Arc::clone(&self.data)
+    }
+
     /// The number of bytes of its file.
     pub fn bytes(&self) -> usize {
         self.data.trim_end_matches('=').len() * 3 / 4
+    }
+}
+
+/// Whether a file in base64 begins as those of this type do.
+fn begins_as(media_type: &str, base64: &str) -> bool {
+    match media_type {
+        "image/png" => base64.starts_with("iVBORw"),
+        "image/jpeg" => base64.starts_with("/9j/"),
+        "image/gif" => base64.starts_with("R0lGOD"),
+        // `RIFF`, four bytes of length, and `WEBP`, of which whole characters encode all but the `W`.
+        _ => base64.starts_with("UklGR") && base64.get(12..16) == Some("RUJQ"),
     }
 }
 
@@ -110,8 +135,19 @@ mod tests {
         }
         let wrong = ImageError::MediaType { media_type: "image/svg+xml".into() };
         assert_eq!(Image::new("image/svg+xml", "iVBORw=="), Err(wrong));
+        let of = |digits: usize| format!("R0lGODlh{}", "A".repeat(digits - 8));
         let most = MAX_IMAGE_BYTES / 3 * 4;
-        assert!(Image::new("image/gif", "A".repeat(most)).is_ok());
-        assert!(matches!(Image::new("image/gif", "A".repeat(most + 8)), Err(ImageError::TooLarge { .. })));
+        assert!(Image::new("image/gif", of(most)).is_ok());
+        assert!(matches!(Image::new("image/gif", of(most + 8)), Err(ImageError::TooLarge { .. })));
+        for (media_type, file) in [("image/jpeg", "/9j/4AAQ"), ("image/webp", "UklGRiQAAABXRUJQVlA4")] {
+            assert!(Image::new(media_type, file).is_ok(), "{media_type}");
+        }
+        for media_type in ["image/png", "image/jpeg", "image/gif", "image/webp"] {
+            // `GARBAGE!` and more of it.
+            assert_eq!(
+                Image::new(media_type, "R0FSQkFHRSFHQVJCQUdFIUdB"),
+                Err(ImageError::OtherContent { media_type })
+            );
+        }
     }
 }

@@ -90,7 +90,7 @@ impl Withdrawal {
     }
 }
 
-/// What became of an input. Once it is anything but queued, it stays so.
+/// What became of an input. Once it is delivered or removed, it stays so; one that was returned can be handed over again under its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Receipt {
     /// It waits, or a turn is delivering it.

@@ -154,7 +154,15 @@ fn interleaved() -> Prompt {
 
 /// Images between words, alone, and where no provider takes one.
 fn images() -> Prompt {
-    let image = |media_type| Part::Image(Image::new(media_type, "iVBORw0KGgo=").unwrap());
+    let image = |media_type| {
+        let head = match media_type {
+            "image/png" => "iVBORw0KGgo=",
+            "image/jpeg" => "/9j/4AAQ",
+            "image/gif" => "R0lGODlh",
+            _ => "UklGRiQAAABXRUJQVlA4",
+        };
+        Part::Image(Image::new(media_type, head).unwrap())
+    };
     prompt(vec![
         message(
             Role::User,

@@ -95,7 +95,7 @@ impl Policy {
             Subject::Path(path) => workspace.resolve(path).ok()?.relative,
         };
         let is_guarded = tool.writes() && forms(workspace, subject).guarded(&self.guards).is_some();
-        let is_plain = exact.len() <= MAX_ALWAYS && !exact.trim().is_empty() && !exact.chars().any(is_invisible);
+        let is_plain = exact.len() <= MAX_ALWAYS && !exact.trim().is_empty() && !exact.chars().any(flow::is_hidden);
         (is_plain && !is_guarded).then(|| format!("{}({})", tool.name(), globset::escape(&exact)))
     }
 
@@ -211,14 +211,7 @@ impl Forms {
 }
 
 fn is_shell_character(c: char) -> bool {
-    matches!(c, ';' | '&' | '|' | '<' | '>' | '$' | '(' | ')' | '`' | '\\') || (c != '\t' && is_invisible(c))
-}
-
-/// Characters that no harmless command contains, line ends among them: they can hide something.
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+    matches!(c, ';' | '&' | '|' | '<' | '>' | '$' | '(' | ')' | '`' | '\\') || (c != '\t' && flow::is_hidden(c))
 }
 
 fn shell_characters(text: &str) -> impl Iterator<Item = char> + '_ {
