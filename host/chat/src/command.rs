@@ -41,8 +41,13 @@ pub enum Command {
         /// The message with its new text.
         message: Outgoing,
     },
-    /// Take back a message that was handed over, unless it was delivered.
+    /// Remove a message that was handed over, unless it was delivered.
     Remove {
+        /// The id that the message was handed over with.
+        id: OutgoingId,
+    },
+    /// Take a message back that waits in the session, such as to the input line, unless it was delivered. The session returns it to the driver.
+    TakeBack {
         /// The id that the message was handed over with.
         id: OutgoingId,
     },

@@ -107,10 +107,22 @@ impl ToolConfirmations {
         std::mem::take(&mut self.commands)
     }
 
-    /// Continues from the questions of another front end's state. The policy decides about each that this one has not answered.
+    /// Continues from the questions of another front end's state. The policy decides about each that this one has not answered. Questions
+    /// of children that the other front end has had no event of stay.
     pub fn restore(&mut self, state: &ConfirmationsState) -> Changed {
+        self.restore_while(state, true)
+    }
+
+    /// As [`ToolConfirmations::restore`]. Where no turn runs, no child has a question.
+    pub(crate) fn restore_while(&mut self, state: &ConfirmationsState, is_running: bool) -> Changed {
         let before =
             std::mem::replace(&mut self.state, ConfirmationsState { questions: Few::default(), ..state.clone() });
+        let is_other = |child: &ChildThread| !state.children.iter().any(|(known, _)| known.id == child.id);
+        let others = before.children.iter().filter(|(child, _)| is_other(child));
+        self.state.children.make_mut().extend(others.cloned());
+        let own =
+            before.questions.iter().filter(|question| is_running && question.child.as_ref().is_some_and(is_other));
+        self.state.questions.make_mut().extend(own.cloned());
         for question in state.questions.iter() {
             let known = before.questions.iter().find(|one| one.id == question.id);
             let new = Question { answer: None, policy_error: None, ..question.clone() };
@@ -141,6 +153,31 @@ impl ToolConfirmations {
             None => children.push((child.clone(), event.seq.saturating_add(1))),
         }
         self.take(Some(child), event)
+    }
+
+    /// Continues the questions of a child from those that a front end of the child has. Where this one has had as many of its events, nothing
+    /// changes.
+    pub fn restore_child(&mut self, child: &ChildThread, state: &ConfirmationsState) -> Changed {
+        let children = self.state.children.make_mut();
+        match children.iter_mut().find(|(one, _)| one.id == child.id) {
+            Some((_, next)) if *next >= state.next_seq => return Changed::No,
+            Some((_, next)) => *next = state.next_seq,
+            None => children.push((child.clone(), state.next_seq)),
+        }
+        let before = self.state.questions.clone();
+        let _removed = self.remove(|question| question.child.as_ref().is_some_and(|one| one.id == child.id));
+        // Those of its children have events of their own.
+        for own in state.questions.iter().filter(|question| question.child.is_none()) {
+            let id = question_id(Some(child), &(&own.id).into());
+            match before.iter().find(|known| known.id == id) {
+                Some(known) => self.state.questions.make_mut().push(known.clone()),
+                None => {
+                    let child = Some(child.clone());
+                    self.ask(Question { id, child, answer: None, policy_error: None, ..own.clone() });
+                }
+            }
+        }
+        Changed::from(before != self.state.questions)
     }
 
     /// Answers a question. It is open no more, and goes when the session reports that it is resolved.

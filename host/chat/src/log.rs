@@ -142,6 +142,22 @@ impl MessageLog {
         Changed::from(known.is_none() || self.render_mode.sees(effect))
     }
 
+    /// Continues the messages of a child from what a log of the child's own has learnt. Where this log has as many of its events, nothing
+    /// changes.
+    pub fn restore_child(&mut self, child: &ChildThread, state: &LogState) -> Changed {
+        let children = &mut self.state.children;
+        let restored = Shared::new(Child { thread: child.clone(), log: state.own.clone() });
+        let known = children.iter().position(|one| one.thread.id == child.id);
+        match known {
+            None => children.push(restored),
+            Some(at) => match children.get_mut(at) {
+                Some(known) if known.log.next_seq < state.own.next_seq => *known = restored,
+                Some(_) | None => return Changed::No,
+            },
+        }
+        Changed::Yes
+    }
+
     /// Removes all messages. Events about a message that was removed and is not complete start it again.
     pub fn clear(&mut self) -> Changed {
         let before = self.state.own.messages.len() + self.state.children.len();
@@ -160,11 +176,24 @@ impl MessageLog {
         &self.state
     }
 
-    /// Continues from what another log has learnt, with the settings of this one.
+    /// Continues from what another log has learnt, with the settings of this one. Of a child that both know, the log that has more
+    /// of its events is kept; one that the other does not know stays.
     pub fn restore(&mut self, state: LogState) -> Changed {
-        let changed = self.state != state;
-        self.state = state;
-        changed.into()
+        let before = std::mem::replace(&mut self.state, state);
+        for own in before.children.iter() {
+            let children = &mut self.state.children;
+            let known =
+                (0..children.len()).find(|at| children.get(*at).is_some_and(|one| one.thread.id == own.thread.id));
+            match known {
+                None => children.push(own.clone()),
+                Some(at) => {
+                    if let Some(other) = children.get_mut(at).filter(|other| other.log.next_seq < own.log.next_seq) {
+                        *other = own.clone();
+                    }
+                }
+            }
+        }
+        Changed::from(self.state != before)
     }
 
     /// The number of the next event of the thread that is not in the log: where a front end that reconnects continues.

@@ -1,6 +1,6 @@
 //! What a front end shows: messages with their blocks and tool calls. All of it is JSON too, for front ends in other languages.
 
-use flow::{CallId, TurnStatus};
+use flow::{CallId, Message, Part, TurnStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -62,6 +62,9 @@ pub struct ChatMessage {
     pub at_ms: u64,
     /// Text and reasoning in the order in which they were shown.
     pub blocks: List<Block>,
+    /// The images of an input.
+    #[serde(skip_serializing_if = "List::is_empty")]
+    pub images: List<ChatImage>,
     /// Tool calls, in the model's order.
     #[serde(skip_serializing_if = "List::is_empty")]
     pub calls: List<ToolEntry>,
@@ -136,6 +139,29 @@ impl Block {
     /// Whether it is valid text, not reasoning.
     pub(crate) fn is_text(&self) -> bool {
         self.kind == BlockKind::Text && self.void.is_none()
+    }
+}
+
+/// An image that the user has sent. Its data are shared with the conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ChatImage {
+    /// Its media type, such as `image/png`.
+    pub media_type: Str,
+    /// Its file in base64.
+    pub data: Str,
+}
+
+impl ChatImage {
+    /// The images of a message, in order.
+    pub(crate) fn of(message: &Message) -> List<Self> {
+        let image = |part: &Part| match part {
+            Part::Image(image) => {
+                Some(Self { media_type: image.media_type().into(), data: image.shared_base64().into() })
+            }
+            Part::Text(_) | Part::Thinking { .. } | Part::ToolCall(_) | Part::ToolResult(_) => None,
+        };
+        message.parts.iter().filter_map(image).collect()
     }
 }
 

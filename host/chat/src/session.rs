@@ -14,7 +14,7 @@ use crate::confirmations::{AnswerError, ToolConfirmations};
 use crate::log::MessageLog;
 use crate::message::{Changed, ChildThread, MessageId, TurnError};
 use crate::question::QuestionId;
-use crate::steering::{MessageSteering, NotWaiting, Receipt, SteeringMode};
+use crate::steering::{MessageSteering, NotWaiting, Receipt, Sent, SteeringMode, Way};
 use crate::streaming::StreamingText;
 
 pub use options::{ChatMode, ChatOptions, ModeDeriver, ModeInput, default_mode};
@@ -90,6 +90,13 @@ impl<M> ChatSession<M> {
         self.confirmations.process_child(child, event).or(self.log.process_child(child, event))
     }
 
+    /// Continues a child of the thread from what a chat of its own has learnt ([`ChatSession::save`]): its messages and its questions, in the
+    /// place of events that this chat did not get.
+    pub fn restore_child(&mut self, child: &ChildThread, saved: &SavedChat) -> Changed {
+        let questions = self.confirmations.restore_child(child, &saved.confirmations);
+        questions.or(self.log.restore_child(child, &saved.log))
+    }
+
     /// Takes a snapshot. It shares everything with the session.
     pub fn snapshot(&self) -> ChatState<M> {
         let input = ModeInput {
@@ -129,11 +136,13 @@ impl<M> ChatSession<M> {
     }
 
     /// Continues from what another chat has learnt, in the place of events that were missed. The user's messages, the attachments and the
-    /// settings stay; messages that were delivered meanwhile have their receipts.
+    /// settings stay; messages that were delivered meanwhile have their receipts. What this one knows of children of the thread stays, where
+    /// the other chat was given none of their events; their questions go where no turn runs any more.
     pub fn restore(&mut self, saved: SavedChat) -> Changed {
         let missed = self.next_seq;
         let SavedChat { log, confirmations, progress, streaming, error, next_seq } = saved;
-        let changed = self.log.restore(log).or(self.confirmations.restore(&confirmations));
+        let confirming = self.confirmations.restore_while(&confirmations, progress.executing);
+        let changed = self.log.restore(log).or(confirming);
         let changed = changed.or(self.steering.restore(progress));
         let same = self.streaming == streaming && self.error == error;
         (self.streaming, self.error, self.next_seq) = (streaming, error, next_seq);
@@ -200,14 +209,14 @@ impl<M> ChatSession<M> {
         Ok(())
     }
 
-    /// Removes a queued message and returns it.
+    /// Removes a queued message and returns it. One that waits in the session is asked for; see [`MessageSteering::take_back`].
     pub fn take_back(&mut self, id: &OutgoingId) -> Option<Outgoing> {
         let message = self.steering.take_back(id)?;
         let _changed = self.forget_submitted();
         Some(message)
     }
 
-    /// Removes all queued messages.
+    /// Removes all queued messages. See [`MessageSteering::clear`].
     pub fn clear_queue(&mut self) -> Changed {
         self.steering.clear().or(self.forget_submitted())
     }
@@ -248,15 +257,17 @@ impl<M> ChatSession<M> {
         self.attachments.remove(index)
     }
 
-    /// Removes all messages and the queue.
+    /// Removes all messages and the queue, also that of the session where the options say that it is used.
     pub fn clear(&mut self) -> Changed {
         let submitted = Changed::from(self.last_submitted.take().is_some());
         self.log.clear().or(self.steering.clear()).or(submitted)
     }
 
     fn submitted(&mut self, id: OutgoingId, text: &str) -> OutgoingId {
-        // What is queued is shown there.
-        if self.steering.state().receipt(&id) == Some(Receipt::Sent) {
+        // What is queued is shown there, in the front end or in the session.
+        let is_queued = |sent: &Sent| sent.message.id == id && sent.way == Way::Queue;
+        let state = self.steering.state();
+        if state.receipt(&id) == Some(Receipt::Sent) && !state.sent().iter().any(is_queued) {
             self.last_submitted = Some(LastSubmitted { id: id.clone(), text: text.into() });
         }
         id

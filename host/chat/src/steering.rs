@@ -136,21 +136,30 @@ impl MessageSteering {
         if self.state.unqueue(id, Receipt::Removed).is_some() {
             return Ok(());
         }
-        let is_others = self.state.waiting().iter().any(|input| input.id == *id);
-        if self.state.sent_mut(id).is_none() && !is_others {
+        if !self.state.waits_in_session(id) {
             return Err(NotWaiting(id.clone()));
         }
         self.commands.push(Command::Remove { id: id.clone() });
         Ok(())
     }
 
-    /// Removes a queued message and returns it, such as to the input line.
+    /// Removes a queued message and returns it, such as to the input line. A message that was sent, or any other that waits in the session, is
+    /// asked for with [`Command::TakeBack`]: `None` is returned, and the driver gets the message if it is in time.
     pub fn take_back(&mut self, id: &OutgoingId) -> Option<Outgoing> {
-        self.state.unqueue(id, Receipt::Returned)
+        let queued = self.state.unqueue(id, Receipt::Returned);
+        if queued.is_none() && self.state.waits_in_session(id) {
+            self.commands.push(Command::TakeBack { id: id.clone() });
+        }
+        queued
     }
 
-    /// Removes all queued messages. What was sent is not affected.
+    /// Removes all queued messages; with [`SteeringOptions::session_queue`] the session is asked to. What was sent for the running turn is not
+    /// affected.
     pub fn clear(&mut self) -> Changed {
+        if self.options.session_queue {
+            let queued = self.state.waiting().iter().filter(|input| input.way == Way::Queue);
+            self.commands.extend(queued.map(|input| Command::Remove { id: input.id.clone() }));
+        }
         let ids: Vec<OutgoingId> = self.state.queued.iter().map(|message| message.id.clone()).collect();
         ids.iter().for_each(|id| drop(self.state.unqueue(id, Receipt::Removed)));
         Changed::from(!ids.is_empty())

@@ -187,6 +187,12 @@ impl From<&String> for Str {
     }
 }
 
+impl From<Arc<str>> for Str {
+    fn from(text: Arc<str>) -> Self {
+        Self(text)
+    }
+}
+
 impl PartialEq<str> for Str {
     fn eq(&self, other: &str) -> bool {
         &*self.0 == other

@@ -6,31 +6,15 @@ mod support;
 use std::sync::Arc;
 
 use flow::{
-    AnswerBlock, CallId, Confirmation, Event, EventKind, Message, Origin, Preview, Retained, RunPosition, StreamKind,
-    TurnStatus,
+    AnswerBlock, CallId, Confirmation, Event, EventKind, Message, Origin, Retained, RunPosition, StreamKind, TurnStatus,
 };
 use serde_json::json;
-use support::{commands, event};
+use support::{commands, event, requested};
 use tidegate_chat::{
     Answer, Author, Changed, ChatMessage, ChatMode, ChatOptions, ChatSession, ChildThread, LogOptions, MessageId,
-    MessageLog, MessageSteering, Policy, Question, QuestionId, Receipt, RenderMode, SteeringMode, SteeringOptions,
-    ToolConfirmations, ToolStatus,
+    MessageLog, MessageSteering, OutgoingId, Policy, Question, QuestionId, Receipt, RenderMode, SteeringMode,
+    SteeringOptions, ToolConfirmations, ToolStatus,
 };
-
-fn requested(call: &str) -> EventKind {
-    let preview = Preview { notes: vec![format!("about {call}")], ..Preview::default() };
-    let (tool, reason) = ("shell".to_owned(), "shell is set to ask".to_owned());
-    EventKind::ToolConfirmationRequested {
-        question: flow::QuestionId::new(format!("question-{call}")),
-        call: CallId::new(call),
-        tool,
-        arguments: "{}".into(),
-        reason,
-        preview,
-        always: None,
-        timeout_ms: None,
-    }
-}
 
 fn resolved(call: &str) -> EventKind {
     decided(call, Confirmation::Approved)
@@ -131,23 +115,6 @@ fn edited_arguments_and_always_are_in_the_answer() {
     let commands = commands(&mut chat);
     assert_eq!(commands[0]["answer"]["arguments"], "{\"path\":\"b\"}");
     assert_eq!(commands[1]["answer"]["decision"], "always");
-}
-
-#[test]
-fn questions_of_children_that_run_at_the_same_time_are_all_open() {
-    let mut chat = ChatSession::default();
-    for child in ["one", "two", "three"] {
-        let _changed = chat.process_child(&ChildThread::new(child, "helper"), &event(0, requested("a")));
-    }
-    let _changed = feed(&mut chat, [requested("a")]);
-    let questions = chat.snapshot().questions;
-    let children: Vec<_> =
-        questions.pending().map(|one| one.child.as_ref().map(|child| child.id.to_string())).collect();
-    assert_eq!(children, [Some("one".into()), Some("two".into()), Some("three".into()), None]);
-    // An answer goes to the child that asks, although all calls have the same id.
-    let second = questions.questions()[1].id.clone();
-    chat.respond(&second, Answer::Approve).unwrap();
-    assert_eq!(commands(&mut chat)[0]["child"], json!({"id": "two", "agent": "helper"}));
 }
 
 #[test]
@@ -401,23 +368,6 @@ fn a_message_that_is_removed_while_it_is_delivered_has_one_receipt() {
 }
 
 #[test]
-fn the_end_of_a_turn_ends_the_questions_of_its_children_and_a_child_only_its_own() {
-    let child = |id: &str| ChildThread::new(id, "helper");
-    let mut confirmations = ToolConfirmations::default();
-    let _changed = confirmations.process(&event(0, requested("a")));
-    for id in ["one", "two"] {
-        assert!(confirmations.process_child(&child(id), &event(0, requested("a"))).is_yes());
-        assert_eq!(confirmations.process_child(&child(id), &event(0, requested("a"))), Changed::No, "taken already");
-    }
-    let count = |confirmations: &ToolConfirmations| confirmations.state().pending().count();
-    let end = |seq| event(seq, finish(TurnStatus::Completed));
-    assert!(confirmations.process_child(&child("one"), &end(1)).is_yes());
-    assert_eq!(count(&confirmations), 2);
-    assert!(confirmations.process(&end(1)).is_yes());
-    assert_eq!(count(&confirmations), 0);
-}
-
-#[test]
 fn the_queue_waits_for_what_was_sent_and_for_a_front_end_that_sends_it_itself() {
     let run = |options: SteeringOptions, steered: bool| {
         let mut steering = MessageSteering::new(options);
@@ -445,7 +395,7 @@ fn prompts_that_a_cancel_drops_return_to_the_queue_and_are_not_sent_twice() {
     let _changed = feed(&mut chat, [EventKind::TurnStart, input("Theirs")]);
     let interrupt = chat.interrupt("Stop");
     let _changed = feed(&mut chat, [finish(TurnStatus::Cancelled)]);
-    let receipt = |chat: &ChatSession, id: &tidegate_chat::OutgoingId| chat.snapshot().steering.receipt(id);
+    let receipt = |chat: &ChatSession, id: &OutgoingId| chat.snapshot().steering.receipt(id);
     assert_eq!(receipt(&chat, &id), Some(Receipt::Queued));
     assert_eq!(receipt(&chat, &interrupt), Some(Receipt::Sent), "an interrupt is what cancelled it");
     assert_eq!(chat.snapshot().last_submitted.map(|last| last.id), Some(interrupt));

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{End, end, seen};
 use crate::command::OutgoingId;
 use crate::list::{List, Shared};
-use crate::message::{Author, Block, BlockKind, ChatMessage, MessageId, Note, ToolEntry, ToolStatus, TurnError};
+use crate::message::{
+    Author, Block, BlockKind, ChatImage, ChatMessage, MessageId, Note, ToolEntry, ToolStatus, TurnError,
+};
 use crate::text::Str;
 
 /// How much an event changed, from a delta to a whole turn.
@@ -87,7 +89,8 @@ impl Thread {
         self.next_seq = event.seq.saturating_add(1);
         match &event.kind {
             EventKind::InputReceived { id, message } if !message.hidden => {
-                let message = ChatMessage { input: id.as_ref().map(own), ..said(event, &message.plain_text()) };
+                let (input, images) = (id.as_ref().map(own), ChatImage::of(message));
+                let message = ChatMessage { input, images, ..said(event, &message.plain_text()) };
                 self.join(event, message)
             }
             EventKind::SteeringMessage { id, text, .. } => {
@@ -202,8 +205,23 @@ impl Thread {
     }
 
     fn join(&mut self, event: &Event, message: ChatMessage) -> Effect {
-        let index = self.add(event, message);
+        let index = match self.delivered_before(&message).and_then(|index| Some((index, self.message_mut(index)?))) {
+            // Its process ended before it was in the conversation, and the next one has delivered it again, perhaps with another text.
+            Some((index, known)) => {
+                let RunPosition { turn, step, .. } = event.place;
+                *known = ChatMessage { id: known.id.clone(), turn, step, at_ms: event.at_ms, ..message };
+                index
+            }
+            None => self.add(event, message),
+        };
         if index < self.settled { Effect::Turn } else { Effect::Message }
+    }
+
+    /// Where among the last messages, which are the user's, the input of a message is already.
+    fn delivered_before(&self, message: &ChatMessage) -> Option<usize> {
+        message.input.as_ref()?;
+        let last = self.messages.iter().enumerate().rev().take_while(|(_, one)| one.author == Author::User);
+        last.into_iter().find(|(_, one)| one.input == message.input).map(|(index, _)| index)
     }
 
     fn grown(&mut self, event: &Event, kind: BlockKind, text: &str) -> Effect {
@@ -296,8 +314,8 @@ impl Thread {
             };
             let id = MessageId::new(format!("h-{}.{number}", event.seq));
             let calls = message.tool_calls().map(|call| ToolEntry::new(&call.id, &call.name, &call.arguments));
-            let calls = calls.collect();
-            self.add(event, ChatMessage { calls, ..ChatMessage::new(id, author, &message.plain_text()) });
+            let (calls, images) = (calls.collect(), ChatImage::of(message));
+            self.add(event, ChatMessage { calls, images, ..ChatMessage::new(id, author, &message.plain_text()) });
         }
         self.settled = self.messages.len();
         if self.settled > 0 { Effect::Turn } else { Effect::Nothing }

@@ -268,6 +268,11 @@ impl SteeringState {
         queued().or_else(sent).or_else(settled)
     }
 
+    /// Whether a message was sent and not delivered, or another front end's waits in the session.
+    pub(super) fn waits_in_session(&self, id: &OutgoingId) -> bool {
+        self.sent().iter().any(|sent| sent.message.id == *id) || self.waiting().iter().any(|input| input.id == *id)
+    }
+
     pub(super) fn queued_mut(&mut self, id: &OutgoingId) -> Option<&mut Outgoing> {
         self.queued.make_mut().iter_mut().find(|message| message.id == *id)
     }

@@ -263,3 +263,19 @@ pub(crate) fn commands(chat: &mut ChatSession) -> Value {
     let commands: Vec<Command> = chat.take_commands();
     serde_json::to_value(commands).unwrap()
 }
+
+/// The event of a question about a call of `shell`.
+pub(crate) fn requested(call: &str) -> EventKind {
+    let preview = flow::Preview { notes: vec![format!("about {call}")], ..flow::Preview::default() };
+    let (tool, reason) = ("shell".to_owned(), "shell is set to ask".to_owned());
+    EventKind::ToolConfirmationRequested {
+        question: flow::QuestionId::new(format!("question-{call}")),
+        call: flow::CallId::new(call),
+        tool,
+        arguments: "{}".into(),
+        reason,
+        preview,
+        always: None,
+        timeout_ms: None,
+    }
+}
