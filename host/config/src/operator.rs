@@ -56,6 +56,8 @@ pub struct Provider {
     pub kind: Option<ProviderKind>,
     /// The model's name.
     pub model: Option<String>,
+    /// Further models that front ends offer.
+    pub models: Vec<String>,
     /// Where the provider is; `None` = the provider's own address.
     pub base_url: Option<String>,
     /// Where the key is.
@@ -424,6 +426,7 @@ impl Provider {
         Self {
             kind: typed.kind,
             model: typed.model,
+            models: typed.models,
             base_url: typed.base_url,
             key,
             max_tokens: typed.max_tokens,

@@ -147,6 +147,14 @@ pub(crate) fn cache_dir() -> Option<PathBuf> {
     Xdg::new().ok().map(|base| base.cache_dir().join("tidegate").join("components"))
 }
 
+/// The program's folder for the user's state, by default `~/.local/state/tidegate`: sessions, what plugins keep, and what front ends do.
+/// `None` where the user has no home.
+pub fn state_folder() -> Option<PathBuf> {
+    use etcetera::base_strategy::{BaseStrategy, Xdg};
+    let base = Xdg::new().ok()?;
+    Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("tidegate"))
+}
+
 /// The system prompt where the operator sets none.
 pub(crate) const DEFAULT_SYSTEM: &str = "You are a careful assistant that works in the user's workspace with the tools \
 you are given. Read before you change; change only what was asked; say plainly what you did and what you could not do. \

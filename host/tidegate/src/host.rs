@@ -320,6 +320,21 @@ impl Host {
         }
     }
 
+    /// The models that a front end offers, for [`Host::other_model`]: the one that answers, and those of `models` under `[provider]` of the
+    /// operator's file. Empty where the host has no provider.
+    pub fn models(&self) -> Vec<String> {
+        let (Some(own), Some(_), false) = (&self.model, &self.provider, self.has_given_model) else {
+            return Vec::new();
+        };
+        let mut all = vec![own.name().to_owned()];
+        for name in &self.live.shared().operator.provider.models {
+            if !all.contains(name) {
+                all.push(name.clone());
+            }
+        }
+        all
+    }
+
     /// Plugins, and the rules of a workspace, as a session of it has them.
     ///
     /// # Errors

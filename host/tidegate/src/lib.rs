@@ -35,7 +35,8 @@
 //! | continue a session that was suspended | [`Session::resume`] |
 //! | answer questions about tool calls, of child agents too | [`SessionOptions::confirm`], [`Session::pending_questions`], [`Session::answer`] |
 //! | watch a session from several places | [`Session::subscribe`] |
-//! | show a chat, also after a connection was lost | [`chat`], [`Session::subscribe_from`] |
+//! | show a chat | [`Chat`]; its primitives are in [`chat`] |
+//! | show it in another process, also after a connection was lost | [`Session::subscribe_from`], [`carry_out`] |
 //! | change plugins while sessions are open | [`Host::plugins`], [`Session::disable_plugin`], [`HostBuilder::follow`] |
 //! | count what all sessions do, for Prometheus | [`HostBuilder::metrics`] |
 //! | export traces and metrics to OpenTelemetry | `Telemetry`, with the feature `otel` |
@@ -47,15 +48,19 @@
 mod agents;
 mod approvals;
 mod assemble;
+mod child_events;
 mod confirm;
 mod desired;
 mod doctor;
 mod engine;
 mod error;
+mod event_size;
 mod fork;
+mod front_end;
 mod guidance;
 mod host;
 mod host_plugin;
+mod interrupted;
 mod live;
 mod live_plugins;
 mod load;
@@ -74,6 +79,7 @@ mod stale;
 mod state;
 mod toolbox;
 mod transcripts;
+mod trouble;
 mod turns;
 
 /// The example of the page about OpenTelemetry is compiled as a test.
@@ -81,13 +87,21 @@ mod turns;
 #[doc = include_str!("../../otel/README.md")]
 struct OtelPage;
 
+/// The examples of the page for authors of front ends are compiled as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../FRONT_ENDS.md")]
+struct FrontEndsPage;
+
+pub use agents::ChildSessions;
 pub use approvals::LimitDecisionError;
-pub use assemble::tool_specs;
+pub use assemble::{state_folder, tool_specs};
 /// Primitives for front ends: what a chat shows of a session, made of its events by pure state machines.
 pub use chat;
+pub use child_events::{ChildEvent, ChildEventKind, ChildEvents};
 pub use config::agents::{Agent, AgentLayer, Agents};
 pub use config::errors::defaults as default_errors;
 pub use config::events::defaults as default_thread_events;
+pub use config::rule_sources::Built as BuiltRules;
 pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
     BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE,
@@ -106,17 +120,19 @@ pub use flow::{
     Condition, Confirmation, ContextMatch, DecidedBy, Delta, Diagnostic, DiagnosticCode, ErrorClass, ErrorFacts,
     ErrorMetadata, ErrorPattern, Event, EventKind, Evidence, ExtensionPrompt, FailureCause, FailureKind, HoldOutcome,
     Image, ImageError, InputId, InputWay, InvalidMessagePattern, InvalidPluginId, InvalidTagPattern, InvalidTurnRange,
-    KeySource, Label, Limit, LimitDecision, LimitRequest, Limits, Location, MAX_IMAGE_BYTES, Message, MessagePattern,
-    ModelError, NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode, PluginId,
-    Position, Power, Preview, Prompt, PromptAddition, PromptText, ProvidedTool, ProviderKind, QuestionId, Receipt,
-    Registered, Registration, RegistrationAction, Retained, RetryHeader, RetryPolicy, RetryTable, RetryWait, Role,
-    RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind, SettingValue,
-    Severity, SourceFile, Spend, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject, SuspendReason,
-    SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput, ToolReport,
-    ToolResult, ToolSpec, TurnRange, TurnStatus, Usage, Withdrawal,
+    KeySource, Label, Limit, LimitDecision, LimitRequest, Limits, Location, MAX_IMAGE_BYTES, MAX_MARKS, Message,
+    MessagePattern, ModelError, NotAVariable, OnFailure, Origin, OutputMode, Part, Partial, Permission, PermissionMode,
+    PluginId, Position, Power, Preview, Prompt, PromptAddition, PromptText, ProvidedTool, ProviderKind, QuestionId,
+    Receipt, Registered, Registration, RegistrationAction, Retained, RetryHeader, RetryPolicy, RetryTable, RetryWait,
+    Role, RuleLayer, RuleMatch, RuleOrigin as RuleSource, RuleRecord, RunPosition, SessionId, SettingKind,
+    SettingValue, Severity, SourceFile, Spend, StateTest, StateValue, StepEnd, StopReason, StreamKind, Subject,
+    SuspendReason, SystemBlock, TagPattern, TextOptions, TextStream, TextUnit, ToolCall, ToolOutcome, ToolOutput,
+    ToolReport, ToolResult, ToolSpec, TurnRange, TurnStatus, Usage, Withdrawal, exact, is_hidden, is_mark,
 };
 pub use fork::ForkedState;
+pub use front_end::{Chat, carry_out};
 pub use host::{Host, HostBuilder};
+pub use interrupted::Interrupted;
 pub use loaded::{Loaded, PluginInfo};
 pub use metrics::{METRICS, MetricInfo, MetricKind, MetricPoint, MetricValue, Metrics, SessionMetrics};
 #[cfg(feature = "metrics-server")]
@@ -145,6 +161,7 @@ pub use store::{
     TranscriptSummary,
 };
 pub use tools::{DiskFiles, ToolsError};
+pub use trouble::Troubles;
 pub use turn::ports::{
     AnswerLog, AnsweredElsewhere, BoxFuture, Clock, Confirm, FileKind, FileStatus, Files, JournalError, KeptRules,
     Model, ModelStream, PluginSummary, PreparedCall, Progress, Question, RuleRecords, SessionList, SessionState,

@@ -212,6 +212,16 @@ impl Loaded {
         &self.built.set
     }
 
+    /// The rules in force: as of the beginning of the last turn of a session of this workspace, or as they were loaded.
+    pub fn rules_in_force(&self) -> Arc<Built> {
+        self.live.built()
+    }
+
+    /// The limits of its sessions, unless [`SessionOptions::limits`] replaces them.
+    pub fn limits(&self) -> &flow::Limits {
+        &self.limits.limits
+    }
+
     /// The agents that the model can start in sessions of the workspace, and what is wrong with files that declare others. The warnings
     /// contain that, too.
     pub fn agents(&self) -> &Agents {

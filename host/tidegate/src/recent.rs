@@ -1,11 +1,13 @@
-//! What a session keeps for front ends that reconnect: its last events, and a chat that stands for all events before them.
+//! What a session keeps for front ends that reconnect: its last events, and the state of a chat that has processed all events before them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chat::{ChatSession, SavedChat};
-use flow::{Event, EventKind};
+use flow::Event;
 use turn::{Hub, Subscription};
+
+use crate::event_size::text_of;
 
 /// How much a session keeps in memory for front ends that reconnect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,32 +135,9 @@ impl Kept {
     }
 }
 
-/// Bytes of the texts of an event, where they can be long. Messages are shared with the conversation.
-fn text_of(kind: &EventKind) -> usize {
-    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    match kind {
-        EventKind::CognitionOutDelta { text, .. }
-        | EventKind::CognitionReasoningDelta { text }
-        | EventKind::CognitionReasoning { text, .. }
-        | EventKind::CustomMessage { text, .. }
-        | EventKind::SteeringMessage { text, .. } => text.len(),
-        EventKind::CognitionOut { text, shown, rewrites, blocks, .. } => {
-            let rewrites: usize = rewrites.iter().map(|(_, text)| text.len()).sum();
-            // The blocks have the text a second time.
-            text.len() * (1 + usize::from(!blocks.is_empty())) + optional(shown) + rewrites
-        }
-        EventKind::ToolCallStart { arguments, .. } => arguments.len(),
-        EventKind::ToolConfirmationRequested { arguments, preview, .. } => {
-            arguments.len() * 2 + optional(&preview.diff)
-        }
-        EventKind::ToolCallResult { output, diff, .. } => output.len() + optional(diff),
-        _ => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use flow::RunPosition;
+    use flow::{EventKind, RunPosition};
     use turn::SystemClock;
     use turn::ports::EventSink as _;
 
@@ -216,5 +195,9 @@ mod tests {
         say(&hub, &["long".repeat(100_000).as_str()]);
         let kept = recent.lock();
         assert_eq!((kept.events.len(), kept.bytes, kept.first), (0, 0, 101));
+        drop(kept);
+        let text = "long".repeat(100_000);
+        hub.emit(EventKind::InputEdited { id: flow::InputId::new("input-1"), text });
+        assert_eq!(recent.lock().events.len(), 0, "whatever its kind");
     }
 }

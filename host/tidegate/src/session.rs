@@ -19,6 +19,7 @@ use config::events::Variables;
 use flow::{LimitDecision, LimitRequest, Message, PluginId, SessionId};
 use store::{FileJournal, TranscriptStore};
 use tokio::runtime::Handle;
+use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use turn::ports::{Clock, Confirm, Journal, Model};
 use turn::{
@@ -27,8 +28,10 @@ use turn::{
 
 pub use self::input::{Input, NewInput, WhenBusy};
 use self::runner::{Job, Runner};
+use crate::agents::ChildSessions;
 use crate::approvals::{Desk, LimitDecisionError};
 use crate::assemble;
+use crate::interrupted::Interrupted;
 use crate::options::new_session_id;
 use crate::recent::{NoBacklog, Recent, Reconnection};
 use crate::session_plugins::SessionPlugins;
@@ -51,6 +54,8 @@ pub struct Session(Arc<Shared>);
 /// What handles and the running task share.
 struct Shared {
     id: SessionId,
+    /// The name of its agent.
+    agent: String,
     model: Arc<dyn Model>,
     plugins: Arc<SessionPlugins>,
     hub: Arc<Hub>,
@@ -70,6 +75,8 @@ struct Shared {
     /// Where questions about tool calls are answered.
     questions: Questions,
     budget: Budget,
+    /// Another process can continue it, and ask the questions that are open.
+    is_resumable: bool,
     /// Where another process can ask for a cancel; `None`: nowhere, because the session is not recorded.
     cancel_file: Option<PathBuf>,
     /// Cancelled when the session is closed.
@@ -91,6 +98,8 @@ struct State {
     metrics: BTreeMap<String, RuleMetrics>,
     /// Waits to release what an idle session does not need.
     release: Option<AbortHandle>,
+    /// What the end of another process has left, until a turn begins.
+    interrupted: Option<Interrupted>,
 }
 
 /// The conversation cannot be replaced while a turn uses it.
@@ -133,6 +142,8 @@ impl Session {
             None => None,
         };
         let cancel_file = recorded.as_ref().map(|recorded| recorded.cancel_file.clone());
+        // A child is continued by nobody.
+        let is_resumable = recorded.is_some() && options.role.is_none();
         let is_resumed = recorded.as_ref().is_some_and(|recorded| recorded.resumed.is_some());
         if is_resumed && !options.history.is_empty() {
             return Err(HostError::HistoryGiven { id });
@@ -181,9 +192,10 @@ impl Session {
         if !options.history.is_empty() {
             session.replace_history(options.history);
         }
-        let (mut recorder, mut before) = (None, None);
+        let (mut recorder, mut before, mut interrupted) = (None, None, None);
         if let Some(Recorded { journal, resumed, notices, chat, .. }) = recorded {
             before = chat;
+            interrupted = resumed.as_ref().and_then(Interrupted::of);
             recorder = Some(Arc::<FileJournal>::clone(&journal) as Arc<dyn Journal>);
             session = session.with_journal(journal, resumed);
             session = session.with_notices(notices);
@@ -192,10 +204,12 @@ impl Session {
         let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
         let recent = options.backlog.map(|backlog| Recent::follow(&hub, backlog, before));
         let (canceller, questions, inputs) = (session.canceller(), session.questions(), session.inputs());
-        let state = Mutex::new(State { idle: Some(Box::new(session)), ..State::default() });
+        inputs.report_again();
+        let state = Mutex::new(State { idle: Some(Box::new(session)), interrupted, ..State::default() });
         let released = CancellationToken::new();
         Ok(Self(Arc::new(Shared {
             id,
+            agent: options.agent,
             model,
             plugins,
             hub,
@@ -209,10 +223,16 @@ impl Session {
             desk,
             questions,
             budget,
+            is_resumable,
             cancel_file,
             released,
             state,
         })))
+    }
+
+    /// The agent's name: `main`, unless [`SessionOptions::agent`] or the agent file that the session was started from says otherwise.
+    pub fn agent(&self) -> &str {
+        &self.0.agent
     }
 
     /// Returns the session's id.
@@ -288,6 +308,11 @@ impl Session {
         lock(&self.0.state).running.is_some()
     }
 
+    /// What the end of another process, or closing the session there, has left of the last turn, until a turn begins; `None`: nothing.
+    pub fn interrupted(&self) -> Option<Interrupted> {
+        lock(&self.0.state).interrupted
+    }
+
     /// The conversation so far, hidden messages included.
     pub fn history(&self) -> Vec<Arc<Message>> {
         self.0.history.messages()
@@ -326,13 +351,21 @@ impl Session {
         Ok(recent.subscribe(&self.0.hub, seq))
     }
 
+    /// # Errors
+    /// The session was opened without [`SessionOptions::backlog`].
+    pub(crate) fn keeps_events(&self) -> Result<(), NoBacklog> {
+        self.0.recent.as_ref().map(drop).ok_or(NoBacklog)
+    }
+
     /// What each rule did in this session by the end of its last turn, by name. Rules that never did anything are not there.
     pub fn rule_metrics(&self) -> BTreeMap<String, RuleMetrics> {
         lock(&self.0.state).metrics.clone()
     }
 
-    /// Ends the session: a running turn is cancelled, nothing begins any more, prompts that wait are given back, what plugins keep is saved, subscribers get the last
-    /// event and then the end. [`Session::closed`] waits for that.
+    /// Ends the session: a running turn is cancelled, nothing begins any more, prompts that wait are given back, what plugins keep is saved,
+    /// subscribers get the last event and then the end. [`Session::closed`] waits for that. Where the session is recorded and a person is
+    /// asked about a tool call, its turn ends as [`TurnStatus::Suspended`](crate::TurnStatus::Suspended) instead, for the reason `approval`:
+    /// [`Session::resume`] of the next process asks again.
     pub fn close(&self) {
         let mut state = lock(&self.0.state);
         state.closed = true;
@@ -341,7 +374,13 @@ impl Session {
         match state.idle.take() {
             Some(session) => self.0.end(*session),
             // The running task closes the session at the end of its turn.
-            None => state.running.iter().for_each(CancellationToken::cancel),
+            None => {
+                let running = state.running.as_ref().filter(|running| !running.is_cancelled());
+                if self.0.is_resumable && running.is_some() {
+                    self.0.questions.keep_open();
+                }
+                running.into_iter().for_each(CancellationToken::cancel);
+            }
         }
     }
 
@@ -355,6 +394,16 @@ impl Session {
     /// session, and its end is the result of the tool call.
     pub fn children(&self) -> Vec<Session> {
         self.0.plugins.children().open()
+    }
+
+    /// The sessions of agents, those that are open and those that will be, each once, and of the agents that they start. Each is there
+    /// before its first turn.
+    pub fn child_sessions(&self) -> ChildSessions {
+        self.0.plugins.children().watch()
+    }
+
+    pub(crate) fn add_child_watcher(&self, watcher: mpsc::UnboundedSender<Self>) {
+        self.0.plugins.children().add_watcher(watcher);
     }
 
     /// Whether it is closed, and its state released.
@@ -371,6 +420,7 @@ impl Session {
     fn begin(&self, mut state: MutexGuard<'_, State>, job: Job) {
         let Some(session) = state.idle.take() else { return };
         state.running = Some(job.cancel.clone());
+        state.interrupted = None;
         state.release.take().iter().for_each(AbortHandle::abort);
         // A runtime that was shut down drops the task at once, and the task takes the lock then.
         drop(state);

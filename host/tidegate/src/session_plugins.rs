@@ -172,6 +172,9 @@ impl ExtensionSource for SessionPlugins {
             notices.splice(0..0, std::mem::take(&mut state.standing));
             let Some(loaded) = renewed else { return Ok(ExtensionUpdate { set: None, prompts, notices }) };
             let before = &state.loaded;
+            // What the program prints when it starts is not silent later: a permission whose tool has left, guidance on one that is not there.
+            let new = loaded.warnings.iter().filter(|one| !before.warnings.contains(one));
+            notices.extend(new.map(config::in_one_line));
             let known_before: Vec<HostPlugin> =
                 before.shared.host_plugins.iter().filter(|host_plugin| self.may_use(host_plugin)).cloned().collect();
             let changes = host_plugin::changes(

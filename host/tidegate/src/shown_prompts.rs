@@ -103,9 +103,7 @@ impl ShownPrompts {
 
 /// `tidegate/prompts` in the user's state folder. `None` where the user has no home.
 pub(crate) fn default_folder() -> Option<PathBuf> {
-    use etcetera::base_strategy::{BaseStrategy, Xdg};
-    let base = Xdg::new().ok()?;
-    Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("tidegate").join("prompts"))
+    crate::state_folder().map(|folder| folder.join("prompts"))
 }
 
 /// All that a plugin has the model read: what it adds to the prompt, its guidance on tools, and its tools.

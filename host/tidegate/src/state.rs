@@ -57,9 +57,7 @@ impl std::fmt::Debug for Stored {
 
 /// `tidegate/state` in the user's state folder. `None` where the user has no home.
 fn default_folder() -> Option<PathBuf> {
-    use etcetera::base_strategy::{BaseStrategy, Xdg};
-    let base = Xdg::new().ok()?;
-    Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("tidegate").join("state"))
+    crate::state_folder().map(|folder| folder.join("state"))
 }
 
 impl Host {

@@ -9,10 +9,11 @@ use chat::{ChatSession, SavedChat};
 use config::TranscriptSettings;
 use config::events::{Catalogue, Variables};
 use flow::{Event, EventKind, RunPosition, SessionId};
+use serde::Deserialize as _;
 use store::emission::EmissionPolicy;
-use store::{FileJournal, SpawnedBy, StoreOptions, TranscriptError, TranscriptStore};
+use store::{Entry, FileJournal, SpawnedBy, StoreOptions, TranscriptError, TranscriptStore};
 use turn::ports::{Clock, JournalError};
-use turn::transcript::{Rebuild, Record, Resumed};
+use turn::transcript::{Rebuild, RebuildError, Record, Resumed};
 
 use crate::approvals::DecisionFiles;
 use crate::host::blocking;
@@ -47,9 +48,7 @@ pub(crate) fn open(settings: &TranscriptSettings, clock: Arc<dyn Clock>) -> Resu
 
 /// `tidegate/sessions` in the user's state folder. `None` where the user has no home.
 fn default_folder() -> Option<PathBuf> {
-    use etcetera::base_strategy::{BaseStrategy, Xdg};
-    let base = Xdg::new().ok()?;
-    Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("tidegate").join("sessions"))
+    crate::state_folder().map(|folder| folder.join("sessions"))
 }
 
 /// Opens the transcript of a session for writing, and rebuilds what is recorded in it.
@@ -82,17 +81,17 @@ pub(crate) async fn record(
         }
         let (mut resumed, mut chat) = (None, None);
         if opened.records > 0 {
-            let mut rebuilt = rebuild(&store, &id)?;
+            let (mut rebuilt, shown) = rebuild(&store, &id, has_backlog.then(ChatSession::default))?;
+            chat = shown;
             rebuilt.next_event = opened.next_event;
             if rebuilt.is_interrupted {
                 notices.push(format!(
-                    "turn {} has no end: its process ended before; what was shown of its answer is marked as interrupted",
+                    "turn {} was cut off: its process ended before the turn did; the part of an answer that was shown is marked as interrupted",
                     rebuilt.turns
                 ));
             }
             notices.append(&mut rebuilt.problems);
             resumed = Some(rebuilt);
-            chat = has_backlog.then(|| chat_of(&store, &id)).transpose()?;
         }
         let open = resumed.as_ref().and_then(|resumed| resumed.open_request.as_ref());
         let decisions = DecisionFiles { approve, deny, resumed: open.map(|(id, _)| id.clone()) };
@@ -101,36 +100,28 @@ pub(crate) async fn record(
     .await
 }
 
-/// Rebuilds a session from its records.
-fn rebuild(store: &TranscriptStore, id: &SessionId) -> Result<Resumed, TranscriptError> {
+/// Rebuilds a session from its records, and what `chat` shows of them, where there is one.
+fn rebuild(
+    store: &TranscriptStore,
+    id: &SessionId,
+    mut chat: Option<ChatSession>,
+) -> Result<(Resumed, Option<SavedChat>), TranscriptError> {
     let mut rebuild = Rebuild::default();
-    for entry in store.read(id)?.records::<Record>() {
-        let entry = entry?;
-        rebuild.take(&entry.record).map_err(|error| JournalError::Invalid {
-            path: entry.path.display().to_string(),
-            line: entry.line,
-            reason: error.to_string(),
-        })?;
-        if entry.record.thread_id != id.as_str() {
-            rebuild.forget_waiting();
+    let Some(chat) = &mut chat else {
+        for entry in store.read(id)?.records::<Record>() {
+            let entry = entry?;
+            take(&mut rebuild, &entry.record, id).map_err(|error| invalid(&entry, error))?;
         }
-    }
-    Ok(rebuild.finish())
-}
-
-/// What a chat shows of the records.
-fn chat_of(store: &TranscriptStore, id: &SessionId) -> Result<SavedChat, TranscriptError> {
-    let mut chat = ChatSession::default();
+        return Ok((rebuild.finish(), None));
+    };
+    // The chat reads records with code of its own, from the same JSON.
     for entry in store.read(id)?.records::<serde_json::Value>() {
-        let entry = entry?;
-        let line = chat::records::read_value(entry.record).map_err(|error| JournalError::Invalid {
-            path: entry.path.display().to_string(),
-            line: entry.line,
-            reason: error.to_string(),
-        })?;
-        if let Line::Event { event, .. } = line {
-            let _changed = chat.process(&event);
-        }
+        let mut entry = entry?;
+        let record = Record::deserialize(&entry.record).map_err(|error| invalid(&entry, error))?;
+        take(&mut rebuild, &record, id).map_err(|error| invalid(&entry, error))?;
+        let line =
+            chat::records::read_value(std::mem::take(&mut entry.record)).map_err(|error| invalid(&entry, error))?;
+        show(chat, line, id);
     }
     if chat.snapshot().steering.is_executing() {
         // What a process left open is closed, as by the event that the next turn begins with.
@@ -138,7 +129,31 @@ fn chat_of(store: &TranscriptStore, id: &SessionId) -> Result<SavedChat, Transcr
         let kind = EventKind::ThreadResumed { by, suspended: None, provider: String::new(), model: String::new() };
         let _changed = chat.process(&Event::new(next, 0, RunPosition::default(), kind));
     }
-    Ok(chat.save())
+    Ok((rebuild.finish(), Some(chat.save())))
+}
+
+fn take(rebuild: &mut Rebuild, record: &Record, id: &SessionId) -> Result<(), RebuildError> {
+    rebuild.take(record)?;
+    if record.thread_id != id.as_str() {
+        rebuild.fork();
+    }
+    Ok(())
+}
+
+fn show(chat: &mut ChatSession, line: Line, id: &SessionId) {
+    let Line::Event { event, thread } = line else { return };
+    let is_of_input = matches!(
+        event.kind,
+        EventKind::InputQueued { .. } | EventKind::InputEdited { .. } | EventKind::InputWithdrawn { .. }
+    );
+    // What waits in the session that a fork was made from is none of the fork's.
+    if thread == id.as_str() || !is_of_input {
+        let _changed = chat.process(&event);
+    }
+}
+
+fn invalid<R>(entry: &Entry<R>, reason: impl std::fmt::Display) -> JournalError {
+    JournalError::Invalid { path: entry.path.display().to_string(), line: entry.line, reason: reason.to_string() }
 }
 
 /// Removes the sessions whose last record is older than the operator wants. One that is open, or that a fork continues, stays.

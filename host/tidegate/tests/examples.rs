@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 mod chat;
 #[path = "../examples/editor.rs"]
 mod editor;
+#[path = "../examples/front_end.rs"]
+mod front_end;
 #[path = "../examples/many.rs"]
 mod many;
 
@@ -72,4 +74,16 @@ async fn the_editor_changes_its_buffer_after_a_question_and_stops_the_model() {
 async fn two_hundred_sessions_run_at_once_on_one_engine() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(many::many(folder.path()).await.unwrap(), many::Outcome { completed: 200, at_home: 200 });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_front_end_answers_a_question_and_draws_the_conversation() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = Written::default();
+    front_end::run(folder.path(), "Write hello.txt", out.clone()).await.unwrap();
+    assert_eq!(std::fs::read_to_string(folder.path().join("hello.txt")).unwrap(), "Hello!\n");
+    let text = out.text();
+    let (asked, drawn) = text.split_once('\n').unwrap();
+    assert_eq!(asked, r#"? write_file {"path": "hello.txt", "content": "Hello!\n"}"#);
+    assert_eq!(drawn, "you: Write hello.txt\nagent: \n  write_file Done\nagent: The file is there.\n");
 }

@@ -31,6 +31,10 @@ impl Access {
         self.wait(self.files.read(path))
     }
 
+    pub(crate) fn read_in_search(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.wait(self.files.read_in_search(path))
+    }
+
     pub(crate) fn write(&self, path: &Path, content: &str) -> io::Result<()> {
         self.wait(self.files.write(path, content))
     }

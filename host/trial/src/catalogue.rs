@@ -18,7 +18,7 @@ use super::promise;
 
 /// The rules of a host, without anything else of it: no component is loaded and no provider is needed.
 pub struct Catalogue {
-    built: Built,
+    built: Arc<Built>,
     tools: Vec<String>,
     specs: Arc<[ToolSpec]>,
 }
@@ -157,7 +157,13 @@ impl Catalogue {
         if built.agents.iter().any(|agent| built.set.has_rulebook(agent)) {
             tools.push(READ_RULE.to_owned());
         }
-        Ok(Self { built, tools, specs })
+        Ok(Self { built: Arc::new(built), tools, specs })
+    }
+
+    /// The rules that a session goes by, to be listed: without the schemas of tools, so that they are not replayed.
+    pub fn of(built: Arc<Built>) -> Self {
+        let tools = built.tools.clone();
+        Self { built, tools, specs: Arc::default() }
     }
 
     /// The rules as the engine has them.

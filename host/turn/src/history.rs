@@ -24,6 +24,8 @@ struct Messages {
     visible: Vec<(u64, Arc<Message>)>,
     /// The number of the next message.
     next: u64,
+    /// The last answer that did not come to its end.
+    partial: Option<Arc<Message>>,
 }
 
 impl Messages {
@@ -140,10 +142,12 @@ impl History {
         self.lock().turn = turn;
     }
 
-    /// Puts the conversation of an earlier process in place, with the turn in which each message joined it.
-    pub(crate) fn restore(&self, messages: &[Arc<Message>], turns: &[u32]) {
+    /// Puts the conversation of an earlier process in place, with the turn in which each message joined it. `ends_partial`: its last
+    /// message is an answer that did not come to its end.
+    pub(crate) fn restore(&self, messages: &[Arc<Message>], turns: &[u32], ends_partial: bool) {
         let mut own = self.lock();
         own.replace(messages.to_vec());
+        own.partial = messages.last().filter(|_| ends_partial).cloned();
         turns.clone_into(&mut own.turns);
         own.turns.resize(messages.len(), 0);
     }
@@ -160,6 +164,19 @@ impl History {
 
     pub(crate) fn push(&self, message: Arc<Message>) {
         self.lock().push(message);
+    }
+
+    /// Adds an answer that did not come to its end.
+    pub(crate) fn push_partial(&self, message: Arc<Message>) {
+        let mut own = self.lock();
+        own.partial = Some(Arc::clone(&message));
+        own.push(message);
+    }
+
+    /// Whether the last message is an answer that did not come to its end.
+    pub(crate) fn ends_partial(&self) -> bool {
+        let own = self.lock();
+        own.all.last().zip(own.partial.as_ref()).is_some_and(|(last, partial)| Arc::ptr_eq(last, partial))
     }
 
     pub(crate) fn replace(&self, messages: Vec<Arc<Message>>) {

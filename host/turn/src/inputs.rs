@@ -20,6 +20,7 @@ pub(crate) use self::state::with_text;
 use self::state::{Entry, State};
 use crate::events::Hub;
 use crate::ports::EventSink;
+use crate::transcript::Resumed;
 
 /// The inputs of a session that wait. A clone is the same inputs.
 #[derive(Clone)]
@@ -233,15 +234,28 @@ impl Inputs {
     }
 
     /// Puts the inputs of an earlier process in place, with what became of the others.
-    pub(crate) fn restore(&self, waiting: Vec<WaitingInput>, receipts: &[(InputId, Receipt)], made: u64) {
+    pub(crate) fn restore(&self, resumed: &Resumed) {
         let mut state = self.lock();
-        state.receipts.made(made);
-        for (id, receipt) in receipts {
+        state.receipts.continue_after(resumed.made_inputs);
+        for (id, receipt) in &resumed.receipts {
             state.receipts.keep_first(id, *receipt);
         }
-        for WaitingInput { id, way, message, .. } in waiting {
+        for WaitingInput { id, way, message, .. } in resumed.waiting.clone() {
             let ticket = state.ticket();
             state.entries.push_back(Entry { id, way, message, ticket, taken: false, announced: true });
+        }
+        state.again.clone_from(&resumed.waiting_again);
+    }
+
+    /// Reports the inputs that an earlier process has reported as delivered, and that wait again. The next turn does that too: call it as
+    /// soon as somebody follows the events.
+    pub fn report_again(&self) {
+        let mut state = self.lock();
+        for id in std::mem::take(&mut state.again) {
+            if let Some(entry) = state.entries.iter().find(|entry| entry.id == id) {
+                let (way, message) = (entry.way, Arc::clone(&entry.message));
+                self.0.hub.emit(EventKind::InputQueued { id, way, message });
+            }
         }
     }
 

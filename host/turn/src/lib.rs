@@ -36,6 +36,7 @@ mod budget;
 mod chain;
 mod clock;
 mod events;
+mod found;
 mod history;
 mod inputs;
 mod metrics;

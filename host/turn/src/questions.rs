@@ -19,6 +19,7 @@ pub(crate) use self::ask::{Asked, Asking};
 pub use self::edit::EditError;
 pub(crate) use self::edit::{Checks, Edit};
 use crate::events::Hub;
+use crate::found;
 use crate::ports::{EventSink, Question};
 
 /// Answered questions of which it is known who has answered them.
@@ -53,6 +54,10 @@ struct State {
     answered: VecDeque<(QuestionId, String)>,
     /// What a person has allowed for the rest of the session.
     always: BTreeSet<String>,
+    /// The session is closed: what is open then stays open in the records.
+    keeps_open: bool,
+    /// Questions that the end of a turn has left open.
+    kept: usize,
 }
 
 struct Open {
@@ -140,8 +145,11 @@ impl Questions {
             Answer::Edit { arguments } => {
                 // Without the lock: tools look at the disk.
                 let (checks, call) = self.find(id, |open| (Arc::clone(&open.checks), open.question.call.clone()))?;
-                let edit =
-                    checks.edit(&call, arguments).map_err(|error| AnswerError::Edit { id: id.clone(), error })?;
+                let mut found = Vec::new();
+                let edit = checks.edit(&call, arguments, &mut found).map_err(|error| {
+                    found::emit(&self.0.hub, &found);
+                    AnswerError::Edit { id: id.clone(), error }
+                })?;
                 (Confirmation::Edited { arguments: edit.call.arguments.clone() }, Some(edit))
             }
             Answer::Deny { reason } => (Confirmation::Denied { reason: bounded(reason) }, None),
@@ -223,10 +231,27 @@ impl Questions {
         (question, Asked(asked), closed)
     }
 
+    /// The session is going to be closed, and another process can continue it: what is open when its turn is cancelled stays open in the
+    /// records, and is asked again there. The turn ends as suspended then.
+    pub fn keep_open(&self) {
+        self.lock().keeps_open = true;
+    }
+
+    /// How many questions the end of the turn has left open.
+    pub(crate) fn kept(&self) -> usize {
+        self.lock().kept
+    }
+
     /// The turn does not wait for answers any more.
     pub(crate) fn cancel_all(&self) {
         let mut state = self.lock();
-        for open in std::mem::take(&mut state.open) {
+        let open = std::mem::take(&mut state.open);
+        if state.keeps_open {
+            state.kept += open.len();
+            open.iter().for_each(|open| open.closed.cancel());
+            return;
+        }
+        for open in open {
             self.close(&mut state, open, Confirmation::Cancelled, None, "");
         }
     }

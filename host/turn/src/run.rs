@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use flow::{
     CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, PluginId, Retained, Role, RuleMatch, RunPosition,
-    StepEnd, StopReason, ToolResult, TurnStatus, Usage,
+    StepEnd, StopReason, SuspendReason, ToolResult, TurnStatus, Usage,
 };
 use rules::Judgement;
 use tokio::task::JoinSet;
@@ -34,6 +34,7 @@ use self::stop::Stop;
 use crate::attempt::{Answer, Attempt, Effect};
 use crate::beginning::Beginning;
 use crate::chain::Caller;
+use crate::found;
 use crate::inputs::Claim;
 use crate::output;
 use crate::ports::{AttemptEnd, EventSink, TtsrEvent};
@@ -67,7 +68,7 @@ pub(crate) struct Turn<'a> {
     first_chunk: Option<Duration>,
     /// A summary was asked for in this turn.
     tried_compaction: bool,
-    /// Calls of an earlier process, until they run.
+    /// Calls of an earlier process, until something has become of one of them in this turn.
     reopened: Option<OpenCalls>,
     /// The inputs for which an answer or a call was aborted, until they are delivered.
     halted: Option<Claim>,
@@ -219,18 +220,22 @@ impl<'a> Turn<'a> {
     /// The end of the turn, emitted once. What was under way is settled first.
     fn close(&mut self, status: TurnStatus) {
         self.count_tokens();
+        self.leave_open_calls();
         match self.phase {
             Phase::Between | Phase::Ended => {}
             Phase::Answering => self.settle_answer(&status),
             Phase::Stopped { .. } => self.emit_stopped(0, Retained::Nothing),
+            // They are the next process's.
+            Phase::Calling { .. } if is_waiting(&status) => {}
             Phase::Calling { .. } => self.settle_calls(),
         }
         self.phase = Phase::Ended;
         if self.spending.end_step() {
-            let end = if status == TurnStatus::Cancelled { StepEnd::Cancelled } else { StepEnd::Failed };
+            let is_stopped = matches!(status, TurnStatus::Cancelled | TurnStatus::Suspended { .. });
+            let end = if is_stopped { StepEnd::Cancelled } else { StepEnd::Failed };
             self.finish_step(end);
         }
-        self.session.budget.end_turn(self.place.step > 0, self.duration());
+        self.session.budget.end_turn(self.spending.has_asked(), self.duration());
         self.session.caller.end_turn();
         self.session.thread.usage.add(self.report.usage);
         self.session.thread.ended(&status);
@@ -248,19 +253,6 @@ impl<'a> Turn<'a> {
             (self.spending.step, self.spending.step_spend(), self.session.thread.context);
         let charged = self.session.budget.charged();
         self.session.hub.emit(EventKind::StepFinish { usage, spend, charged, end, context_tokens });
-    }
-
-    /// An incomplete answer: its text is kept, with a note that it was interrupted.
-    fn settle_answer(&mut self, status: &TurnStatus) {
-        let answer = std::mem::take(&mut self.attempt).answer;
-        if answer.blocks.is_empty() {
-            return;
-        }
-        let why = if let TurnStatus::Failed { message, .. } = status { message } else { "cancelled" };
-        let message = Answer::marked_message(answer.text.clone(), why);
-        let retained = if message.is_some() { Retained::Marked } else { Retained::Nothing };
-        answer.emit_partial(&self.session.hub, why, 0, retained);
-        message.into_iter().for_each(|message| self.session.remember(message));
     }
 
     fn count_tokens(&mut self) {
@@ -292,9 +284,11 @@ impl<'a> Turn<'a> {
                 Steered::Done if was_halted => return Ok(TurnStatus::Completed),
                 Steered::Ask | Steered::Rejected { .. } | Steered::Done => {}
             }
-            self.within_limits().await?;
-            checkpoint(self.cancel).await;
             self.compact().await?;
+            self.within_limits().await?;
+            // What was handed over meanwhile is read with the same request: a decision about a limit can take hours.
+            let _joined = self.steer().await?;
+            checkpoint(self.cancel).await;
             let again = self.step().await?;
             if !again && !matches!(self.steer().await?, Steered::Ask) {
                 return Ok(TurnStatus::Completed);
@@ -314,7 +308,6 @@ impl<'a> Turn<'a> {
         if self.halted.is_some() {
             self.spending.end_step();
             self.finish_step(StepEnd::Cancelled);
-            self.session.budget.end_step();
             return Ok(true);
         }
         let stop = self.attempt.answer.stop.clone().unwrap_or(StopReason::EndTurn);
@@ -344,6 +337,9 @@ impl<'a> Turn<'a> {
             self.attempt = Attempt::new(&self.session.rules, self.beginning.prefix(), &mut effects);
             self.beginning.shown().clone_into(&mut self.attempt.answer.shown);
             self.phase = Phase::Answering;
+            if self.place.attempt > 1 {
+                self.within_limits().await?;
+            }
             self.session.emit_system();
             self.barrier().await?;
             self.begin_attempt();
@@ -414,6 +410,16 @@ impl<'a> Turn<'a> {
             first_chunk: &mut self.first_chunk,
         };
         driver.run(stream, effects).await
+    }
+
+    /// Counts what rules have found in a whole call, and notifies extensions.
+    fn count_found(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            if let Effect::Fired { matches, judgement } = effect {
+                found::count_matches(&mut self.session.metrics, matches, judgement);
+                notify_extensions(&mut self.news, &self.session.caller, (matches, judgement), self.place, &self.span);
+            }
+        }
     }
 
     /// An attempt begins: the cost of a discarded attempt before it is known now.
@@ -529,6 +535,11 @@ impl Drop for Turn<'_> {
             self.close(TurnStatus::Cancelled);
         }
     }
+}
+
+/// Whether a turn has ended before a person has answered, so that its calls are still to be asked about.
+fn is_waiting(status: &TurnStatus) -> bool {
+    matches!(status, TurnStatus::Suspended { reason: SuspendReason::Approval, .. })
 }
 
 /// Notifies extensions of rules that fired, without waiting for them: once per stream and rule and turn. The turn waits for them at

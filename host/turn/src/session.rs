@@ -279,9 +279,9 @@ impl Session {
             self.open_calls = resumed.open_calls.take();
             self.hub.continue_at(resumed.next_event);
             self.hub.set_place(RunPosition { turn: resumed.turns, step: 0, attempt: 0 });
-            self.history.restore(&resumed.history, &resumed.history_turns);
+            self.history.restore(&resumed.history, &resumed.history_turns, resumed.ends_partial);
             self.budget.restore(resumed.spent, &resumed.raised);
-            self.inputs.restore(resumed.waiting.clone(), &resumed.receipts, resumed.made_inputs);
+            self.inputs.restore(&resumed);
             self.thread = Thread::resumed(resumed);
         }
         self.hub.record(Arc::clone(&journal));
@@ -342,8 +342,8 @@ impl Session {
         self.start(Given::Messages(input), "input", cancel).await
     }
 
-    /// Runs one turn with inputs of [`Session::inputs`]. They are delivered when extensions have processed them, those of a prompt before;
-    /// if the turn ends before that, they wait again, and those of a prompt are given back.
+    /// Runs one turn with inputs of [`Session::inputs`]. They are delivered when extensions have processed them. If the turn ends before
+    /// that, they wait again, but for those of a prompt, which are given back.
     pub async fn run_claimed(&mut self, input: Claim, cancel: &CancellationToken) -> TurnReport {
         self.start(Given::Claimed(input), "input", cancel).await
     }
@@ -372,8 +372,6 @@ impl Session {
         self.caller.begin_turn();
         self.caller.extensions.begin_turn();
         let mut turn = Turn::new(self, cancel, place, span);
-        // However the turn ends: they are calls of an earlier one no more.
-        turn.take_open_calls(!matches!(input, Given::Nothing));
         let status = if let Err(message) = renewed {
             TurnStatus::failed(message)
         } else if matches!(&input, Given::Messages(messages) if messages.is_empty()) {
@@ -381,8 +379,12 @@ impl Session {
         } else {
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => TurnStatus::Cancelled,
-                status = turn.run(input) => status,
+                () = cancel.cancelled() => turn.cancelled(),
+                status = async {
+                    // Not before: a turn that cannot begin leaves the open calls of an earlier one, and their questions, to the next.
+                    turn.take_open_calls(!matches!(input, Given::Nothing));
+                    turn.run(input).await
+                } => status,
             }
         };
         turn.finish(status).await
@@ -470,6 +472,7 @@ impl Session {
     fn begin_thread(&mut self, by: &str) {
         let (provider, model) = (self.parts.model.provider().to_owned(), self.parts.model.name().to_owned());
         let (suspended, by) = (self.thread.suspended.take(), by.to_owned());
+        self.inputs.report_again();
         match self.thread.begin(self.parts.clock.now_ms()) {
             thread::Begin::Running => {
                 if suspended.is_some() {

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::attempt::{Answer, Attempt, Context, Effect, Ending, Stopped};
 use crate::beginning::Beginning;
 use crate::events::Hub;
+use crate::found;
 use crate::inputs::{Claim, Inputs};
 use crate::metrics::Metrics;
 use crate::ports::{EventSink, ModelStream};
@@ -169,11 +170,8 @@ impl Driver<'_> {
     }
 
     fn fired(&mut self, matches: &[RuleMatch], judgement: &Judgement) {
-        let decisions = judgement.actions.iter().zip(&judgement.first).zip(&judgement.again);
-        for (found, ((action, first), again)) in matches.iter().zip(decisions) {
-            self.metrics.fired(&found.rule, *action, *again);
-            self.hub.emit(EventKind::RuleFired { found: found.clone(), action: *action, first: *first, again: *again });
-        }
+        found::count_matches(self.metrics, matches, judgement);
+        found::emit_matches(self.hub, matches, judgement);
         (self.notify)(matches, judgement);
     }
 }

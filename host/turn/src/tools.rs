@@ -8,6 +8,7 @@
 //! approved is what runs.
 
 mod refusal;
+mod result;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,8 +19,12 @@ use flow::{
 };
 use tracing::Instrument as _;
 
-use self::refusal::{Refusal, edit_note, repeated};
+pub(crate) use self::refusal::edit_note;
+use self::refusal::{Refusal, repeated};
+pub(crate) use self::result::CallResult;
+use crate::attempt::Effect;
 use crate::events::Hub;
+use crate::found;
 use crate::ports::{EventSink, Journal, PreparedCall, Question, Tools};
 use crate::questions::{Asked, Asking, Edit};
 use crate::spans;
@@ -37,12 +42,14 @@ pub(crate) struct Batch {
     pub(crate) earlier: Vec<(CallId, QuestionId)>,
     /// Calls that have run: each can have changed what the others are about.
     pub(crate) ran: u32,
-    /// The call at hand has begun to run.
-    pub(crate) is_running: bool,
+    /// Answers of persons that were waited for, which can take hours.
+    pub(crate) waited: u32,
+    /// What the call at hand has met.
+    pub(crate) course: Course,
 }
 
 /// The effect of stream rules on a call.
-#[derive(Clone)]
+#[derive(Debug, Default)]
 pub(crate) struct CallEffects {
     /// The call does not run; this is its result.
     pub(crate) refusal: Option<String>,
@@ -53,13 +60,15 @@ pub(crate) struct CallEffects {
 /// A call before it runs.
 pub(crate) struct Candidate<'c> {
     call: &'c ToolCall,
+    /// Precedes its result.
+    reminder: Option<String>,
     state: Waiting<'c>,
 }
 
 /// What a call waits for.
 enum Waiting<'c> {
-    /// For its turn. What rules refuse is not prepared.
-    Turn(Option<Looked<'c>>),
+    /// For its turn.
+    Turn(Looked<'c>),
     /// For the answer to its question.
     Answer(Looked<'c>, Asked),
     /// It does not run.
@@ -75,6 +84,8 @@ struct Looked<'c> {
     preview: Preview,
     /// How many calls had run by then.
     ran: u32,
+    /// How many answers of persons had been waited for by then.
+    waited: u32,
 }
 
 /// The result of a call, and what is to be recorded of it.
@@ -82,17 +93,36 @@ pub(crate) struct Ran {
     pub(crate) result: ToolResult,
     /// Rules that remind of arguments that a person has edited.
     pub(crate) reminded: Vec<RuleMatch>,
+    /// What rules have found in these arguments.
+    pub(crate) found: Vec<Effect>,
 }
 
-/// What a call took and met.
+/// What a call took and met so far. It outlives the future of the call, which an interrupt drops.
 #[derive(Debug, Default)]
-struct Course {
-    /// `None`: it did not run.
+pub(crate) struct Course {
+    /// Why it does not run, where that was known before its turn.
+    refusal: Option<String>,
+    /// What precedes its result.
+    reminder: Option<String>,
+    /// It has begun to run.
+    is_running: bool,
+    /// How long it ran; `None`: it did not run to its end.
     ran: Option<Duration>,
     /// `None`: nobody was asked.
     waited: Option<Duration>,
     /// A person has edited its arguments.
     edit: Option<Edit>,
+}
+
+impl Course {
+    /// What the model reads before the result, and what rules have found in arguments that a person has edited. Edited arguments concern
+    /// the model only where the call has begun to run with them.
+    fn notes(&mut self) -> (Vec<String>, Option<Edit>) {
+        let edit = self.edit.take().filter(|_| self.is_running);
+        let note = edit.as_ref().map(|edit| edit_note(&edit.call.arguments));
+        let reminder = edit.as_ref().and_then(|edit| edit.reminder.clone());
+        ([note, self.reminder.take(), reminder].into_iter().flatten().collect(), edit)
+    }
 }
 
 impl Looked<'_> {
@@ -108,19 +138,29 @@ impl<'c> Candidate<'c> {
     pub(crate) fn call(&self) -> &'c ToolCall {
         self.call
     }
+
+    /// Whether a person was asked about it.
+    pub(crate) fn is_asked(&self) -> bool {
+        matches!(self.state, Waiting::Answer(..))
+    }
 }
 
 impl Batch {
-    /// Prepares a call. `refused`: rules forbid it, so nobody is asked.
-    pub(crate) async fn look<'c>(&self, tools: &'c dyn Tools, call: &'c ToolCall, refused: bool) -> Candidate<'c> {
+    /// Prepares a call. What rules refuse is not prepared, and nobody is asked about it.
+    pub(crate) async fn look<'c>(
+        &self,
+        tools: &'c dyn Tools,
+        call: &'c ToolCall,
+        CallEffects { refusal, reminder }: CallEffects,
+    ) -> Candidate<'c> {
         // The value that is approved must be the value that runs, and JSON parsers differ in which of two values they
         // use.
-        let state = match Preview::of_arguments(&call.arguments) {
-            _ if refused => Waiting::Turn(None),
-            Err(ambiguous) => Waiting::Refused(Refusal::invalid(repeated(call, &ambiguous))),
-            Ok(_) => Waiting::Turn(Some(self.looked(tools, call).await)),
+        let state = match (refusal, Preview::of_arguments(&call.arguments)) {
+            (Some(reminder), _) => Waiting::Refused(Refusal::blocked(reminder)),
+            (None, Err(ambiguous)) => Waiting::Refused(Refusal::invalid(repeated(call, &ambiguous))),
+            (None, Ok(_)) => Waiting::Turn(self.looked(tools, call).await),
         };
-        Candidate { call, state }
+        Candidate { call, reminder, state }
     }
 
     async fn looked<'c>(&self, tools: &'c dyn Tools, call: &'c ToolCall) -> Looked<'c> {
@@ -129,16 +169,25 @@ impl Batch {
         let needs_person =
             matches!(permission, Permission::Ask { .. }) && !self.asking.questions().covers(always.as_ref());
         let preview = if needs_person { prepared.preview().await } else { Preview::default() };
-        Looked { prepared, permission, always, preview, ran: self.ran }
+        Looked { prepared, permission, always, preview, ran: self.ran, waited: self.waited }
     }
 
-    /// Asks about a call, where its permission says so. Returns whether it does.
-    pub(crate) fn ask(&mut self, candidate: &mut Candidate<'_>) -> bool {
-        let Waiting::Turn(looked @ Some(_)) = &mut candidate.state else { return false };
-        let Some(looked) = looked.take_if(|looked| self.reason(looked).is_some()) else { return false };
-        let asked = self.question(candidate.call, &looked);
-        candidate.state = Waiting::Answer(looked, asked);
-        true
+    /// Asks about a call, where its permission says so.
+    pub(crate) fn ask<'c>(&mut self, candidate: Candidate<'c>) -> Candidate<'c> {
+        let state = match candidate.state {
+            Waiting::Turn(looked) if self.reason(&looked).is_some() => {
+                let asked = self.question(candidate.call, &looked);
+                Waiting::Answer(looked, asked)
+            }
+            state => state,
+        };
+        Candidate { state, ..candidate }
+    }
+
+    /// This call is the one at hand from now on.
+    pub(crate) fn begin(&mut self, candidate: &Candidate<'_>) {
+        let refusal = if let Waiting::Refused(refusal) = &candidate.state { Some(refusal.reason()) } else { None };
+        self.course = Course { refusal, reminder: candidate.reminder.clone(), ..Course::default() };
     }
 
     /// Why a person has to be asked; `None`: the call is allowed, or denied.
@@ -163,107 +212,73 @@ impl Batch {
         self.asking.ask(id, question)
     }
 
-    /// The result of a call that the user has interrupted, or of one that is not run for that. Its questions are closed already.
-    pub(crate) fn interrupted(&self, call: &ToolCall, effects: CallEffects) -> Ran {
-        let CallEffects { refusal, reminder } = effects;
-        let output = refusal.unwrap_or_else(|| refusal::interrupted(self.is_running).to_owned());
-        self.hub.emit(EventKind::ToolCallResult {
-            call: call.id.clone(),
-            tool: call.name.clone(),
-            output: output.clone(),
-            reminder: reminder.clone(),
-            diff: None,
-            is_error: true,
-            duration_ms: None,
-            waited_ms: None,
-        });
-        let content = reminder.into_iter().chain([output]).collect();
-        Ran { result: ToolResult { call: call.id.clone(), content, is_error: true }, reminded: Vec::new() }
+    /// The result of the call at hand, which the user has interrupted, or which is not run for that. Its questions are closed already.
+    pub(crate) fn interrupted(&mut self, call: &ToolCall) -> Ran {
+        let refusal = self.course.refusal.take();
+        let output = refusal.unwrap_or_else(|| refusal::interrupted(self.course.is_running).to_owned());
+        self.ended(call, CallResult::none(output))
     }
 
-    /// Runs a call when it is allowed to. A call that never runs has a result, with the reason, and no `tool_call_start`.
-    pub(crate) async fn run(&mut self, candidate: Candidate<'_>, effects: CallEffects) -> Ran {
-        let mut stage = spans::tool(candidate.call);
-        let (ran, error) = self.answer(candidate, effects).instrument(stage.span()).await;
+    /// Runs the call at hand when it is allowed to. A call that never runs has a result, with the reason, and no `tool_call_start`.
+    pub(crate) async fn run(&mut self, candidate: Candidate<'_>) -> Ran {
+        let (call, mut stage) = (candidate.call, spans::tool(candidate.call));
+        let ran = self.decide_and_run(candidate).instrument(stage.span()).await;
+        let (output, error) = match ran {
+            Ok(output) => {
+                let error = output.is_error.then_some("tool_error");
+                (output, error)
+            }
+            Err(refusal) => refusal.into_output(),
+        };
+        let ran = self.ended(call, CallResult { output, before: None, ran: None, waited: None });
         stage.end(if error.is_some() { "error" } else { "ok" }, error);
         ran
     }
 
-    /// The result of a call, and of what kind its error is.
-    async fn answer(&mut self, candidate: Candidate<'_>, effects: CallEffects) -> (Ran, Option<&'static str>) {
-        let CallEffects { refusal, reminder } = effects;
-        let (call, mut course) = (candidate.call, Course::default());
-        let (output, error) = match refusal {
-            Some(reminder) => Refusal::blocked(reminder).into_output(),
-            None => match self.decide_and_run(candidate, &mut course).await {
-                Ok(output) => {
-                    let error = output.is_error.then_some("tool_error");
-                    (output, error)
-                }
-                Err(refusal) => refusal.into_output(),
-            },
-        };
-        let Course { ran, waited, edit } = course;
-        let edit = edit.filter(|_| ran.is_some());
-        let note = edit.as_ref().map(|edit| edit_note(&edit.call.arguments));
-        let parts = [note, reminder, edit.as_ref().and_then(|edit| edit.reminder.clone())];
-        let before = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-        let before = (!before.is_empty()).then_some(before);
-        let ToolOutput { content, diff, is_error } = output;
-        self.hub.emit(EventKind::ToolCallResult {
-            call: call.id.clone(),
-            tool: call.name.clone(),
-            output: content.clone(),
-            reminder: before.clone(),
-            diff,
-            is_error,
-            duration_ms: ran.map(millis),
-            waited_ms: waited.map(millis),
-        });
-        let content = before.into_iter().chain([content]).collect();
-        let reminded = edit.map(|edit| edit.reminders).unwrap_or_default();
-        (Ran { result: ToolResult { call: call.id.clone(), content, is_error }, reminded }, error)
+    /// Reports the result of the call at hand.
+    fn ended(&mut self, call: &ToolCall, result: CallResult) -> Ran {
+        let (notes, edit) = self.course.notes();
+        let Course { ran, waited, .. } = self.course;
+        let result = CallResult { ran, waited, ..result }.after(notes).emit(call, &self.hub);
+        let (reminded, found) = edit.map(|edit| (edit.reminders, edit.found)).unwrap_or_default();
+        Ran { result, reminded, found }
     }
 
     /// Runs the call if it is allowed to run; otherwise gives the reason for the model.
-    async fn decide_and_run(&mut self, candidate: Candidate<'_>, course: &mut Course) -> Result<ToolOutput, Refusal> {
+    async fn decide_and_run(&mut self, candidate: Candidate<'_>) -> Result<ToolOutput, Refusal> {
         let (call, tools) = (candidate.call, Arc::clone(&self.tools));
         let looked = match candidate.state {
             Waiting::Refused(refusal) => return Err(refusal),
-            Waiting::Answer(looked, asked) => return self.answered(call, looked, asked, course).await,
-            Waiting::Turn(None) => self.looked(&*tools, call).await,
-            // Another call has run since: it can have changed where a path leads, and with it the permission.
-            Waiting::Turn(Some(looked)) if looked.ran < self.ran => self.looked(&*tools, call).await,
-            Waiting::Turn(Some(looked)) => looked,
+            Waiting::Answer(looked, asked) => return self.answered(call, looked, asked).await,
+            // Another call has run since, or a person has been waited for: where a path leads can have changed, and with it the permission.
+            Waiting::Turn(looked) if looked.ran < self.ran || looked.waited < self.waited => {
+                self.looked(&*tools, call).await
+            }
+            Waiting::Turn(looked) => looked,
         };
         if let Permission::Deny { reason } = looked.permission {
             return Err(Refusal::denied(reason));
         }
         if self.reason(&looked).is_none() {
-            return self.execute(call, looked.prepared, course).await;
+            return self.execute(call, looked.prepared).await;
         }
         let asked = self.question(call, &looked);
-        self.answered(call, looked, asked, course).await
+        self.answered(call, looked, asked).await
     }
 
     /// Waits for the answer to a question, and does what it says.
-    async fn answered(
-        &mut self,
-        call: &ToolCall,
-        looked: Looked<'_>,
-        asked: Asked,
-        course: &mut Course,
-    ) -> Result<ToolOutput, Refusal> {
+    async fn answered(&mut self, call: &ToolCall, looked: Looked<'_>, asked: Asked) -> Result<ToolOutput, Refusal> {
         let decided = asked.decided().await;
-        *course.waited.get_or_insert_default() += decided.waited;
+        self.waited += 1;
+        *self.course.waited.get_or_insert_default() += decided.waited;
         if let Some(edit) = decided.edit {
-            return Box::pin(self.edited(edit, course)).await;
+            return Box::pin(self.edited(edit)).await;
         }
         if !decided.confirmation.is_approval() {
             return Err(Refusal::of(decided.confirmation));
         }
         if looked.ran == self.ran {
-            return self.execute(call, looked.prepared, course).await;
+            return self.execute(call, looked.prepared).await;
         }
         // Calls have run since it was shown: is what was approved still true?
         let tools = Arc::clone(&self.tools);
@@ -273,26 +288,27 @@ impl Batch {
         }
         if self.reason(&now).is_some() && !now.shows_same(&looked) {
             let asked = self.question(call, &now);
-            return Box::pin(self.answered(call, now, asked, course)).await;
+            return Box::pin(self.answered(call, now, asked)).await;
         }
-        self.execute(call, now.prepared, course).await
+        self.execute(call, now.prepared).await
     }
 
     /// Runs a call with the arguments that a person has written.
-    async fn edited(&mut self, edit: Edit, course: &mut Course) -> Result<ToolOutput, Refusal> {
+    async fn edited(&mut self, edit: Edit) -> Result<ToolOutput, Refusal> {
         let (call, tools) = (edit.call.clone(), Arc::clone(&self.tools));
         let (permission, always) = (edit.permission.clone(), edit.always.clone());
-        course.edit = Some(edit);
+        found::emit(&self.hub, &edit.found);
+        self.course.edit = Some(edit);
         let looked = self.looked(&*tools, &call).await;
         if let Permission::Deny { reason } = looked.permission {
             return Err(Refusal::denied(reason));
         }
         // The person approved the arguments as they are, and where a path of them led then.
         if (&looked.permission, &looked.always) == (&permission, &always) || self.reason(&looked).is_none() {
-            return self.execute(&call, looked.prepared, course).await;
+            return self.execute(&call, looked.prepared).await;
         }
         let asked = self.question(&call, &looked);
-        Box::pin(self.answered(&call, looked, asked, course)).await
+        Box::pin(self.answered(&call, looked, asked)).await
     }
 
     /// Reports that the call runs, waits until that is on disk, and runs it: what has happened in the world must be in the transcript.
@@ -300,16 +316,17 @@ impl Batch {
         &mut self,
         call: &ToolCall,
         mut prepared: Box<dyn PreparedCall + '_>,
-        course: &mut Course,
     ) -> Result<ToolOutput, Refusal> {
-        self.is_running = true;
+        self.course.is_running = true;
         self.hub.emit(EventKind::ToolCallStart {
             call: call.id.clone(),
             tool: call.name.clone(),
             arguments: call.arguments.clone(),
         });
         if let Some(journal) = &self.journal {
-            journal.durable().await.map_err(|error| Refusal::not_recorded(format!("not run: {error}")))?;
+            let recorded = journal.durable().await;
+            self.course.is_running = recorded.is_ok();
+            recorded.map_err(|error| Refusal::not_recorded(format!("not run: {error}")))?;
         }
         self.ran += 1;
         let (began, hub, id) = (Instant::now(), Arc::clone(&self.hub), call.id.clone());
@@ -317,7 +334,7 @@ impl Batch {
             hub.emit(EventKind::ToolCallProgress { call: id.clone(), message: message.to_owned(), percent: None });
         };
         let output = prepared.run(&progress).await;
-        course.ran = Some(began.elapsed());
+        self.course.ran = Some(began.elapsed());
         Ok(output)
     }
 }
@@ -325,8 +342,4 @@ impl Batch {
 /// What the model reads of a call that a person has not approved.
 pub(crate) fn refused(decision: Confirmation) -> String {
     Refusal::of(decision).into_output().0.content
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,10 +1,13 @@
 //! Compaction: when it happens, what the model is asked and reads then, and what it leaves alone.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-use flow::{Event, EventKind, ModelError, Role, TurnStatus};
-use tidegate_kit::{Scene, Script, ScriptedModel, calls, ready, rule_set, text};
+use std::sync::Arc;
+
+use flow::{Event, EventKind, LimitDecision, Limits, ModelError, Role, TurnStatus};
+use tidegate_kit::{Decisions, Scene, Script, ScriptedModel, calls, ready, rule_set, text};
 use tidegate_turn as turn;
-use turn::{Compaction, Session, SessionParts, SessionSettings};
+use turn::ports::Approvals;
+use turn::{Budget, Compaction, Session, SessionParts, SessionSettings};
 
 /// A scene whose model has a context of so many tokens, which are four bytes each where nobody counts.
 fn scene(scripts: Vec<Script>, context_tokens: u64, keep_turns: u32) -> Scene {
@@ -26,6 +29,29 @@ fn summaries(events: &[Event]) -> Vec<(Option<String>, u32, u64, Option<String>)
         _ => None,
     };
     events.iter().filter_map(end).collect()
+}
+
+/// A request for a summary takes tokens, too: before it would exceed a limit, somebody is asked.
+#[tokio::test(start_paused = true)]
+async fn a_summary_is_within_the_limits() {
+    for (decision, asked) in [(LimitDecision::Approved { max: 9_000.0 }, 4), (LimitDecision::TimedOut, 2)] {
+        let scripts = vec![long("one "), long("two "), text("They counted.", 5), text("Three.", 5)];
+        let (mut scene, desk) = (scene(scripts, 380, 2), Decisions::new([decision]));
+        // Enough for both answers and their prompts, and not for a summary of the first.
+        let mut limits = Limits::default();
+        limits.tokens = Some(310);
+        let budget = Budget::new(limits, None);
+        scene.session = scene.session.with_budget(budget, Some(Arc::clone(&desk) as Arc<dyn Approvals>));
+        scene.turn("first").await;
+        scene.turn("second").await;
+        let (report, events) = scene.turn("third").await;
+        assert_eq!((scene.model.asked(), desk.asked().len()), (asked, 1), "{report:?}");
+        assert_eq!(report.status == TurnStatus::Completed, asked == 4);
+        let position = |name: &str| events.iter().position(|event| event.kind.name() == name);
+        let started = position("context_compaction_start");
+        assert_eq!(started.is_some(), asked == 4);
+        assert!(started.is_none_or(|started| position("limit_escalation_requested").unwrap() < started));
+    }
 }
 
 fn long(word: &str) -> Script {

@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use flow::{InputId, InputWay, Message, Receipt, TurnStatus, Withdrawal};
+use flow::{
+    Callback, Event, EventKind, InputAnswer, InputId, InputWay, Message, Receipt, Role, TurnStatus, Withdrawal,
+};
 use proptest::prelude::*;
-use tidegate_kit::{ScriptedModel, drain, ready, rule_set, say};
+use tidegate_kit::{AtOnce, Plugin, ScriptedModel, drain, ready, rule_set, say};
 use tidegate_turn as turn;
-use turn::transcript::{Rebuild, Record};
+use turn::transcript::{Rebuild, Record, Resumed};
 use turn::{CancellationToken, Claim, FlushMode, Inputs, Session, Ticket};
 
 #[derive(Clone, Debug)]
@@ -238,4 +241,127 @@ proptest! {
             prop_assert_eq!(scene.inputs.receipt(id), Some(*receipt));
         }
     }
+}
+
+/// The process ends at each record of the start of a turn: the input is waiting, or in the conversation, and never neither or both.
+#[test]
+fn an_input_is_not_lost_between_its_delivery_and_the_conversation() {
+    for way in [InputWay::Queue, InputWay::Steer, InputWay::Prompt] {
+        let model = ScriptedModel::new([say("Done.")]);
+        let mut session = tidegate_kit::session(&model, vec![], rule_set(&[], |_| {}));
+        let (inputs, mut events) = (session.inputs(), session.subscribe());
+        let (ids, claim) = inputs.start(vec![(Some(InputId::new("mine")), Message::user("hello"))], way);
+        assert_eq!(ids, [InputId::new("mine")]);
+        let report = ready(session.run_claimed(claim.unwrap(), &CancellationToken::new()));
+        assert_eq!(report.status, TurnStatus::Completed);
+        let events = drain(&mut events);
+        let first =
+            events.iter().position(|event| matches!(event.kind.name(), "input_queued" | "input_received")).unwrap();
+        let mut again = 0;
+        for end in first + 1..=events.len() {
+            let mut rebuild = Rebuild::default();
+            events[..end].iter().for_each(|event| rebuild.take(&Record::of(event, "thread")).unwrap());
+            let resumed = rebuild.finish();
+            let waits = resumed.waiting.iter().filter(|input| input.message.plain_text() == "hello").count();
+            let is_there = resumed.history.iter().filter(|message| message.plain_text() == "hello").count();
+            assert_eq!(waits + is_there, 1, "{way:?}, after {}", events[end - 1].kind.name());
+            assert_eq!(resumed.receipts.len(), is_there, "{way:?}");
+            again += usize::from(waits == 1 && events[end - 1].kind.name() == "input_received");
+        }
+        assert_eq!(again, 1, "{way:?}");
+    }
+}
+
+/// What an extension makes of the messages of an input.
+type Make = fn(Vec<Message>) -> Vec<Message>;
+
+/// The records of a turn with two inputs that are delivered together, of which an extension makes other messages; each message is preceded by
+/// a notice, as a prompt addition is. And the messages that were made.
+fn delivered_together(way: InputWay, make: Make) -> (Vec<Record>, Vec<String>) {
+    let plugin = Plugin {
+        id: "p",
+        callbacks: vec![(Callback::InputMessages, 50)],
+        input: Some(Box::new(move |messages| Ok(InputAnswer::Replace(make(messages))))),
+        ..Plugin::default()
+    };
+    let model = ScriptedModel::new([say("Done.")]);
+    let mut session = tidegate_kit::session(&model, vec![plugin], rule_set(&[], |_| {}));
+    let (inputs, mut events) = (session.inputs(), session.subscribe());
+    let both = ["a", "b"].map(|id| (Some(InputId::new(id)), Message::user(id)));
+    inputs.wait(both.into(), way);
+    let claim = if way == InputWay::Queue { inputs.claim_queued(FlushMode::Batched) } else { inputs.claim_steering() };
+    let report = ready(session.run_claimed(claim.unwrap(), &CancellationToken::new()));
+    assert_eq!(report.status, TurnStatus::Completed);
+    let mut records = Vec::new();
+    for event in drain(&mut events) {
+        if matches!(event.kind, EventKind::CognitionIn { .. }) {
+            let notice = EventKind::Notice { message: "an addition".into() };
+            records.push(Record::of(&Event::new(event.seq, event.at_ms, event.place, notice), "thread"));
+        }
+        records.push(Record::of(&event, "thread"));
+    }
+    let history = session.history();
+    let made = history.iter().filter(|message| message.role == Role::User).map(|one| one.plain_text());
+    (records, made.collect())
+}
+
+/// The inputs are in the conversation, all together, or wait, and then the next process says so: whatever follows, a third has the same.
+#[test]
+fn inputs_that_are_delivered_together_are_lost_at_no_record() {
+    let same: Make = |messages| messages;
+    let joined: Make = |messages| vec![Message::user(messages.iter().map(Message::plain_text).collect::<String>())];
+    let doubled: Make = |messages| messages.iter().flat_map(|one| [one.clone(), one.clone()]).collect();
+    for (way, make) in
+        [InputWay::Queue, InputWay::Steer].into_iter().flat_map(|way| [same, joined, doubled].map(|make| (way, make)))
+    {
+        let (records, made) = delivered_together(way, make);
+        let first = records.iter().position(|record| record.body.name() == "turn_start").unwrap();
+        let mut again = 0;
+        for end in first..=records.len() {
+            let mut rebuild = Rebuild::default();
+            records[..end].iter().for_each(|record| rebuild.take(record).unwrap());
+            let resumed = rebuild.clone().finish();
+            let user = resumed.history.iter().filter(|message| message.role == Role::User);
+            let there: Vec<String> = user.map(|message| message.plain_text()).collect();
+            let waiting: Vec<&str> = resumed.waiting.iter().map(|input| input.id.as_str()).collect();
+            let last = &records[end - 1].body.name();
+            if there.is_empty() {
+                assert_eq!((waiting, resumed.receipts.len()), (vec!["a", "b"], 0), "after {last}");
+            } else {
+                assert_eq!((there, waiting, resumed.receipts.len()), (made.clone(), vec![], 2), "after {last}");
+            }
+            again += usize::from(!resumed.waiting_again.is_empty());
+            continues(rebuild, &resumed);
+        }
+        assert!(again > 2, "{way:?}: {again}");
+    }
+}
+
+/// Another process continues, changes what waits again, and delivers it.
+fn continues(mut rebuild: Rebuild, resumed: &Resumed) {
+    let model = ScriptedModel::always(say("Done."));
+    let session = tidegate_kit::session(&model, vec![], rule_set(&[], |_| {}));
+    let mut session = session.with_journal(Arc::new(AtOnce), Some(resumed.clone()));
+    let (inputs, mut events) = (session.inputs(), session.subscribe());
+    inputs.report_again();
+    let told: Vec<InputId> = drain(&mut events)
+        .iter()
+        .map(|event| {
+            rebuild.take(&Record::of(event, "thread")).unwrap();
+            let EventKind::InputQueued { id, .. } = &event.kind else { panic!("{event:?}") };
+            id.clone()
+        })
+        .collect();
+    assert_eq!(told, resumed.waiting_again);
+    let waiting = rebuild.clone().finish().waiting;
+    assert_eq!((&waiting, &rebuild.clone().finish().history), (&resumed.waiting, &resumed.history));
+    if !waiting.is_empty() {
+        inputs.edit(&waiting[1].id, "edited").unwrap();
+        let claim = inputs.claim_queued(FlushMode::Batched).or_else(|| inputs.claim_steering());
+        let report = ready(session.run_claimed(claim.unwrap(), &CancellationToken::new()));
+        assert_eq!(report.status, TurnStatus::Completed);
+    }
+    drain(&mut events).iter().for_each(|event| rebuild.take(&Record::of(event, "thread")).unwrap());
+    let third = rebuild.finish();
+    assert_eq!((third.history, third.waiting), (session.history(), vec![]));
 }

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{Event, EventKind, Limit, LimitDecision, Limits, Price, Role, Spend, SuspendReason, TurnStatus, Usage};
+use flow::{
+    Event, EventKind, InputWay, Limit, LimitDecision, Limits, Message, Price, Role, Spend, SuspendReason, TurnStatus,
+    Usage,
+};
 use tidegate_kit::{Decisions, Scene, Script, ScriptedModel, calls, ready, rule_set, say};
 use tidegate_turn as turn;
 use turn::ports::{Approvals, BoxFuture};
@@ -217,6 +220,67 @@ async fn there_is_nothing_to_continue_after_a_complete_answer() {
     assert!(matches!(&report.status, TurnStatus::Failed { message, .. } if message.contains("nothing to continue")));
 }
 
+/// Whether an answer is complete does not depend on what it says.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_quotes_the_mark_of_an_interrupted_one_is_complete() {
+    let mut scene = scene(vec![say("It says:\n\n[Stream interrupted: cancelled]")], Limits::default(), None, None);
+    scene.turn("go").await;
+    let report = scene.session.resume("continue", &CancellationToken::new()).await;
+    assert!(matches!(&report.status, TurnStatus::Failed { message, .. } if message.contains("nothing to continue")));
+    let mut again = resumed(vec![], Limits::default(), None, None, Some(&scene.past));
+    let report = again.session.resume("continue", &CancellationToken::new()).await;
+    assert!(matches!(&report.status, TurnStatus::Failed { message, .. } if message.contains("nothing to continue")));
+}
+
+/// What a request that broke off has taken counts before the next one is sent.
+#[tokio::test(start_paused = true)]
+async fn a_repeated_attempt_is_within_the_limits() {
+    let usage = Usage { input: Some(100), output: Some(60), ..Usage::default() };
+    let broken = || {
+        let error = flow::ModelError::new(flow::ErrorClass::Transient, "connection reset");
+        Script::Say(vec![flow::Delta::Start { model: None }, flow::Delta::Usage(usage)], Some(Err(error)))
+    };
+    for (decision, asked) in [(LimitDecision::Approved { max: 1_000.0 }, 2), (LimitDecision::TimedOut, 1)] {
+        let desk = Decisions::new([decision]);
+        let limit = limits(|limits| limits.tokens = Some(200));
+        let mut scene = scene(vec![broken(), say("Done.")], limit, Some(Arc::clone(&desk)), None);
+        let (report, events) = scene.turn("go").await;
+        assert_eq!(scene.model.asked(), asked);
+        assert_eq!(
+            desk.asked().iter().map(|one| (one.limit, one.current)).collect::<Vec<_>>(),
+            [(Limit::Tokens, 160.0)]
+        );
+        assert_eq!(report.status == TurnStatus::Completed, asked == 2, "{report:?}");
+        assert_eq!(names(&events).contains(&"thread_suspended"), asked == 1);
+        let place = events.iter().find(|event| event.kind.name() == "limit_escalation_requested").unwrap().place;
+        assert_eq!((place.step, place.attempt), (1, 2));
+    }
+}
+
+/// What the next attempt would have continued stays in the conversation where that attempt is not permitted.
+#[tokio::test(start_paused = true)]
+async fn a_kept_start_is_not_lost_where_the_next_attempt_is_not_permitted() {
+    let usage = Usage { input: Some(100), output: Some(60), ..Usage::default() };
+    let text = [(flow::StreamKind::Text, "One line.\nThen FORBIDDEN words.")];
+    let mut deltas = tidegate_kit::blocks(&text, 50, flow::StopReason::EndTurn);
+    deltas.insert(1, flow::Delta::Usage(usage));
+    let model = ScriptedModel::going_on([Script::Say(deltas, Some(Ok(())))]);
+    let rules = rule_set(&[("hard", "+++\ncondition = \"FORBIDDEN\"\n+++\nNo.")], |settings| {
+        settings.context_mode = rules::ContextMode::Rewind;
+    });
+    let session = ready(Session::open(tidegate_kit::parts(&model, vec![], rules))).unwrap();
+    let session = session.with_budget(Budget::new(limits(|limits| limits.tokens = Some(200)), None), None);
+    let events = session.subscribe();
+    let mut scene = Scene { model, session, events, past: Vec::new() };
+    let (report, _) = scene.turn("go").await;
+    assert!(matches!(report.status, TurnStatus::Suspended { .. }), "{report:?}");
+    let history = scene.session.history();
+    let last = history.last().unwrap().plain_text();
+    assert!(last.starts_with("One line.\n\n[Stream interrupted: the session has reached its limit `tokens`"), "{last}");
+    assert_eq!(rebuilt(&scene.past).history, history);
+    assert!(rebuilt(&scene.past).ends_partial);
+}
+
 /// A cancel while a decision is waited for ends the turn at once; the request remains open.
 #[tokio::test(start_paused = true)]
 async fn cancelled_while_a_decision_is_waited_for() {
@@ -227,7 +291,7 @@ async fn cancelled_while_a_decision_is_waited_for() {
         tokio::time::sleep(Duration::from_secs(5)).await;
         stop.cancel();
     });
-    let report = scene.session.run(vec![flow::Message::user("go")], &cancel).await;
+    let report = scene.session.run(vec![Message::user("go")], &cancel).await;
     assert_eq!(report.status, TurnStatus::Cancelled);
     let events = tidegate_kit::drain(&mut scene.events);
     assert_eq!(rebuilt(&events).open_request, Some(("limit-1".into(), Limit::Steps)));
@@ -249,4 +313,23 @@ async fn the_time_in_which_no_process_ran_does_not_count() {
     let spent = rebuild.finish().spent;
     assert!(spent.duration < Duration::from_secs(60), "{spent:?}");
     assert_eq!(spent.turns, 2);
+}
+
+/// The user writes something while the session waits for a decision: the request that was waiting for it has the message.
+#[tokio::test(start_paused = true)]
+async fn what_is_said_during_a_decision_is_read_with_the_next_request() {
+    let scripts = vec![calls(&[("1", "read", "{}")], usize::MAX), say("Read.")];
+    let desk = Decisions::new([LimitDecision::Approved { max: 9.0 }]);
+    let mut scene = scene(scripts, limits(|limits| limits.steps = Some(1)), Some(Arc::clone(&desk)), None);
+    let (inputs, cancel) = (scene.session.inputs(), CancellationToken::new());
+    let turn = scene.session.run(vec![Message::user("Read it.")], &cancel);
+    let said = async {
+        while desk.asked().is_empty() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        inputs.wait(vec![(None, Message::user("All of it."))], InputWay::Steer);
+    };
+    let (report, _) = tokio::join!(turn, said);
+    assert_eq!((report.status, scene.model.asked()), (TurnStatus::Completed, 2));
+    assert_eq!(scene.model.request(1).last().unwrap(), &(Role::User, "All of it.".to_owned()));
 }

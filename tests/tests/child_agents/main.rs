@@ -1,6 +1,7 @@
 //! Child agents, end to end: files that declare them, the tool that starts them, their sessions and transcripts.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod chat;
 mod ends;
 mod limits;
 mod place;

@@ -8,7 +8,7 @@
 mod killed;
 mod place;
 
-use flow::Event;
+use flow::{Event, SuspendReason};
 use place::{Place, decisions, edit, pending, write};
 use tidegate::{Answer, AnswerError, EditError, EventKind, TurnStatus};
 use tidegate_kit::{ScriptedModel, calls, say};
@@ -154,4 +154,33 @@ async fn a_question_that_times_out_is_denied_unless_the_operator_says_otherwise(
     assert_eq!(place.read("plain"), "");
     assert!(model.request(1).last().unwrap().1.contains("nobody has answered"));
     place.close(session).await;
+}
+
+/// The end of a session answers no question: the next process asks it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_closed_while_a_person_is_asked_is_suspended() {
+    let place = Place::new("");
+    let plain = write("plain", "x");
+    let session = place.session(&ScriptedModel::new([calls(&[("a", "write_file", &plain)], usize::MAX)])).await;
+    let turn = session.prompt("go");
+    pending(&session, 1).await;
+    session.close();
+    let status = turn.report().await.status;
+    assert!(matches!(status, TurnStatus::Suspended { reason: SuspendReason::Approval, .. }), "{status:?}");
+    session.closed().await;
+    let session = place.session(&ScriptedModel::new([say("Done.")])).await;
+    assert_eq!(session.interrupted().map(|left| left.questions), Some(1), "front ends learn that it can be continued");
+    let turn = session.resume();
+    let open = pending(&session, 1).await;
+    session.answer(&open[0].id, Answer::Approve, "Ada").unwrap();
+    assert_eq!(turn.report().await.status, TurnStatus::Completed);
+    assert_eq!(place.read("plain"), "x");
+    place.close(session).await;
+    // A cancel is a cancel, also right before the end.
+    let session = place.session(&ScriptedModel::new([calls(&[("b", "write_file", &plain)], usize::MAX)])).await;
+    let turn = session.prompt("go");
+    pending(&session, 1).await;
+    session.cancel();
+    session.close();
+    assert_eq!(turn.report().await.status, TurnStatus::Cancelled);
 }

@@ -267,6 +267,21 @@ async fn an_edited_configuration_is_in_force_from_the_next_turn_or_not_at_all() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_permission_whose_tool_has_left_is_a_warning() {
+    let place = Place::new("");
+    let permission = "[tools.permission]\nrun = \"allow\"\n";
+    place.write_operator(&(Place::entry("") + permission));
+    let host = place.host().await;
+    let run = started(&place, &host).await;
+    place.write_operator(&format!("[rules]\nbuiltin_rules = false\nuser_rules = false\n{permission}"));
+    let (_, changes) = run.turn("!count").await;
+    let warned =
+        changes.iter().find(|change| change.contains("the permission `run` is for a tool that is not offered here"));
+    assert!(warned.is_some(), "{changes:?}");
+    assert!(run.say("!count").await == "!count", "once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_disabled_and_then_unregistered_leaves_nothing_behind() {
     let place = Place::new("");
     let host = place.host().await;

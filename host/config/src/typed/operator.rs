@@ -44,6 +44,8 @@ pub(crate) struct ProviderFile {
     pub(crate) kind: Option<ProviderKind>,
     /// The model's name at the provider.
     pub(crate) model: Option<String>,
+    /// Further models of the provider that front ends offer, such as an editor's list of models.
+    pub(crate) models: Vec<String>,
     /// The base URL, such as `http://127.0.0.1:8080`. Default: the vendor's.
     pub(crate) base_url: Option<String>,
     /// The environment variable that contains the API key. `""` sends no key. Default: the vendor's usual variable.
@@ -77,6 +79,7 @@ impl Default for ProviderFile {
         Self {
             kind: None,
             model: None,
+            models: Vec::new(),
             base_url: None,
             api_key_env: None,
             max_tokens: None,

@@ -5,6 +5,7 @@
 
 mod answer;
 mod running;
+mod terminals;
 mod tool;
 
 use std::collections::BTreeSet;
@@ -14,9 +15,11 @@ use std::time::Duration;
 use config::agents::Agent;
 use flow::{CallId, EventKind, Limit, LimitDecision, LimitRequest, PluginId, SessionId};
 use store::SpawnedBy;
+use tokio::sync::mpsc;
 use turn::ports::{Approvals as _, Confirm, EventSink as _, Journal, JournalError, LimitAnswer, Model};
 use turn::{Budget, Hub};
 
+use self::terminals::ChildTerminals;
 pub(crate) use self::tool::{AgentTool, SPAWN_AGENT, permission};
 use crate::approvals::Desk;
 use crate::{Host, Session, SessionOptions, new_session_id};
@@ -55,9 +58,28 @@ pub(crate) struct Children {
     confirm: Arc<dyn Confirm>,
     /// The session, once it is open.
     parent: OnceLock<Parent>,
-    open: Mutex<Vec<Session>>,
+    open: Mutex<Open>,
     /// Plugins that the session does without.
     without: Mutex<BTreeSet<PluginId>>,
+}
+
+/// The sessions of agents that work, and who gets new ones.
+#[derive(Default)]
+struct Open {
+    sessions: Vec<Session>,
+    watchers: Vec<mpsc::UnboundedSender<Session>>,
+}
+
+/// The sessions of the agents that a session starts, and of those that they start, each once, as they open: see
+/// [`Session::child_sessions`].
+#[derive(Debug)]
+pub struct ChildSessions(mpsc::UnboundedReceiver<Session>);
+
+impl ChildSessions {
+    /// Waits for the next one. `None`: the session that would start it is gone. It loses nothing when it is dropped before its end.
+    pub async fn next(&mut self) -> Option<Session> {
+        self.0.recv().await
+    }
 }
 
 /// The session that starts agents. It owns all of this: its tools must not keep it alive.
@@ -111,9 +133,34 @@ impl Children {
 
     /// The sessions that are open.
     pub(crate) fn open(&self) -> Vec<Session> {
-        let mut open = self.lock();
+        let open = &mut self.lock().sessions;
         open.retain(|session| !session.is_closed());
         open.clone()
+    }
+
+    /// Those that are open, and those that will be.
+    pub(crate) fn watch(&self) -> ChildSessions {
+        let (send, sessions) = mpsc::unbounded_channel();
+        self.add_watcher(send);
+        ChildSessions(sessions)
+    }
+
+    /// Reports all that are open, theirs included, and all that will be.
+    pub(crate) fn add_watcher(&self, watcher: mpsc::UnboundedSender<Session>) {
+        // Under the lock, so that none is reported twice or never. The lock of a parent is taken before those of its children.
+        let mut open = self.lock();
+        open.sessions.retain(|session| !session.is_closed());
+        open.watchers.retain(|watcher| !watcher.is_closed());
+        open.sessions.iter().for_each(|session| report(&watcher, session));
+        open.watchers.push(watcher);
+    }
+
+    /// The session of an agent is open, and no turn of it has begun.
+    fn opened(&self, session: &Session) {
+        let mut open = self.lock();
+        open.watchers.retain(|watcher| !watcher.is_closed());
+        open.watchers.iter().for_each(|watcher| report(watcher, session));
+        open.sessions.push(session.clone());
     }
 
     /// Waits until they are closed, which their parent's cancel has asked for.
@@ -130,7 +177,7 @@ impl Children {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Session>> {
+    fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -154,6 +201,7 @@ impl Children {
             agent: agent.name.clone(),
             without: self.without.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             role: Some(Arc::new(role)),
+            terminals: self.options.terminals.as_ref().map(|own| ChildTerminals::of(own, id)),
             ..self.options.clone()
         })
     }
@@ -231,4 +279,11 @@ impl Children {
         }
         Ok(SpawnedBy::new(&parent.id, call, agent))
     }
+}
+
+/// Reports a session, and those that its agents open.
+fn report(watcher: &mpsc::UnboundedSender<Session>, session: &Session) {
+    // Nobody listens any more: the watcher is removed with the next session.
+    let _ = watcher.send(session.clone());
+    session.add_child_watcher(watcher.clone());
 }

@@ -45,7 +45,7 @@ impl Children {
             running.fail(&error);
             format!("The agent `{}` could not start: {error}", agent.name)
         })?;
-        self.lock().push(session.clone());
+        self.opened(&session);
         // The task is the text of a model: a reader of the transcript must not take it for the user's.
         let task = Message::text(Role::User, Origin::Model, task);
         let turn = session.prompt(task);

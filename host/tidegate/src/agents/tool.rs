@@ -141,9 +141,12 @@ impl PreparedCall for Spawn<'_> {
         Box::pin(std::future::ready(preview))
     }
 
-    /// What can be allowed is the start of this agent, whatever its task is.
+    /// What can be allowed is the start of this agent with its model, whatever its task is. Its file can name another model when the session
+    /// continues, which is another question then.
     fn always(&self) -> Option<String> {
-        self.wanted.as_ref().ok().map(|(agent, _)| format!("{SPAWN_AGENT}({})", agent.name))
+        let (agent, _) = self.wanted.as_ref().ok()?;
+        let model = agent.model.as_ref().map(|model| format!(" with {model}")).unwrap_or_default();
+        Some(format!("{SPAWN_AGENT}({}{model})", agent.name))
     }
 
     fn run<'a>(&'a mut self, progress: Progress<'a>) -> BoxFuture<'a, ToolOutput> {

@@ -32,13 +32,16 @@ pub(super) enum Start {
     Claimed(Claim),
     /// The inputs with the ticket of the job, which wait until then.
     Prompt,
-    /// A prompt without messages, which fails.
-    Nothing,
 }
 
 impl Job {
     /// A turn whose caller has a handle of it.
-    pub(super) fn heard(ticket: Ticket, start: Start, cancel: CancellationToken, inputs: Vec<InputId>) -> (Self, Turn) {
+    pub(super) fn with_handle(
+        ticket: Ticket,
+        start: Start,
+        cancel: CancellationToken,
+        inputs: Vec<InputId>,
+    ) -> (Self, Turn) {
         let (feed, events) = turn::channel();
         let (report, reported) = oneshot::channel();
         let turn = Turn::new(events, reported, cancel.clone(), inputs);
@@ -46,7 +49,7 @@ impl Job {
     }
 
     /// A turn that nobody waits for.
-    pub(super) fn unheard(claim: Claim) -> Self {
+    pub(super) fn without_handle(claim: Claim) -> Self {
         let (cancel, span) = (CancellationToken::new(), Span::current());
         Self { ticket: 0, start: Start::Claimed(claim), cancel, feed: None, report: None, span }
     }
@@ -88,12 +91,12 @@ impl Runner {
                 self.shared.hub.attach(feed);
             }
             self.shared.forget_cancel_file();
-            let start = std::mem::replace(&mut job.start, Start::Nothing);
+            let start = std::mem::replace(&mut job.start, Start::Continue);
             let turn = async {
                 match start {
                     Start::Claimed(claim) => session.run_claimed(claim, &job.cancel).await,
-                    // A prompt that waited has its claim by now.
-                    Start::Nothing | Start::Prompt => session.run(Vec::new(), &job.cancel).await,
+                    // One that waited has its claim by now, and so has one that begins at once.
+                    Start::Prompt => TurnReport::failed("the inputs of the prompt are not claimed"),
                     Start::Continue => {
                         let by = if self.shared.desk.has_approval() { "approval" } else { "continue" };
                         session.resume(by, &job.cancel).await
@@ -138,10 +141,10 @@ impl Runner {
 }
 
 impl Shared {
-    /// What starts the next turn: what came too late for the last one, then the oldest of prompts and queued inputs.
+    /// Returns the input of the next turn: steering messages that the last turn did not deliver, then the oldest of prompts and queued inputs.
     fn pick(&self, state: &mut State, completed: bool) -> Option<Job> {
         if completed && let Some(claim) = self.inputs.claim_steering() {
-            return Some(Job::unheard(claim));
+            return Some(Job::without_handle(claim));
         }
         loop {
             let queued = if completed { self.inputs.oldest_queued() } else { None };
@@ -149,7 +152,7 @@ impl Shared {
             if queued.is_some_and(|queued| waiting.is_none_or(|waiting| queued < waiting))
                 && let Some(claim) = self.inputs.claim_queued(self.flush_mode)
             {
-                return Some(Job::unheard(claim));
+                return Some(Job::without_handle(claim));
             }
             let mut job = state.waiting.pop_front()?;
             if job.cancel.is_cancelled() {
@@ -177,10 +180,14 @@ impl Drop for Runner {
         if self.session.is_some() {
             let mut state = lock(&self.shared.state);
             (state.closed, state.running) = (true, None);
-            state.waiting.clear();
+            let waiting = std::mem::take(&mut state.waiting);
             drop(state);
+            waiting.iter().for_each(|job| self.shared.inputs.give_back(job.ticket));
             self.shared.inputs.close();
+            // Its transcript is released with it.
+            drop(self.session.take());
             self.shared.hub.close();
+            self.shared.released.cancel();
         }
     }
 }

@@ -7,36 +7,39 @@ use super::runner::{Job, Start};
 use super::{Input, NewInput, Session, WhenBusy, lock};
 use crate::turns::Turn;
 
+/// Why a prompt without messages fails.
+const NO_MESSAGES: &str = "the input has no messages: the model was not asked. Pass at least one message.";
+
 impl Session {
     /// Asks the model. The turn starts at once, or when the turns before it are done, the queued inputs that were handed over before included;
-    /// until then its messages are among [`Session::waiting`]. It runs whether or not its events are read. Dropping the returned [`Turn`]
-    /// cancels it, [`Turn::detach`] lets it run on.
+    /// until then its messages are among [`Session::waiting`]. One without messages fails, and no turn runs. A prompt runs whether or not its
+    /// events are read. Dropping the returned [`Turn`] cancels it, [`Turn::detach`] lets it run on.
     pub fn prompt(&self, input: impl Into<Input>) -> Turn {
         let (inputs, cancel) = (input.into().into_parts(), CancellationToken::new());
-        let is_empty = inputs.is_empty();
+        let failed = |ids, why: &str| {
+            let (job, turn) = Job::with_handle(0, Start::Prompt, CancellationToken::new(), ids);
+            job.failed(why);
+            turn
+        };
+        if inputs.is_empty() {
+            return failed(Vec::new(), NO_MESSAGES);
+        }
         let mut state = lock(&self.0.state);
         if state.closed {
             let ids = self.0.inputs.refuse(inputs);
-            return Job::heard(0, Start::Continue, cancel, ids).1;
+            return Job::with_handle(0, Start::Continue, cancel, ids).1;
         }
         if state.idle.is_none() {
             let (ticket, ids) = self.0.inputs.wait(inputs, InputWay::Prompt);
-            let start = if is_empty { Start::Nothing } else { Start::Prompt };
-            let (job, turn) = Job::heard(ticket, start, cancel, ids);
+            let (job, turn) = Job::with_handle(ticket, Start::Prompt, cancel, ids);
             state.waiting.push_back(job);
             return turn;
         }
         let (ids, claim) = self.0.inputs.start(inputs, InputWay::Prompt);
-        let start = match claim {
-            Some(claim) => Start::Claimed(claim),
-            None if is_empty => Start::Nothing,
-            None => {
-                let (job, turn) = Job::heard(0, Start::Nothing, cancel, ids);
-                job.failed("the session has taken an input with this id before");
-                return turn;
-            }
+        let Some(claim) = claim else {
+            return failed(ids, "the session has taken an input with this id before");
         };
-        let (job, turn) = Job::heard(0, start, cancel, ids);
+        let (job, turn) = Job::with_handle(0, Start::Claimed(claim), cancel, ids);
         self.begin(state, job);
         turn
     }
@@ -45,7 +48,8 @@ impl Session {
     /// process. Calls that the end of a process interrupted run first: questions about them are asked again, under their ids. The turn
     /// fails where there is nothing to continue, because the last answer is complete.
     pub fn resume(&self) -> Turn {
-        let (job, turn) = Job::heard(self.0.inputs.ticket(), Start::Continue, CancellationToken::new(), Vec::new());
+        let (job, turn) =
+            Job::with_handle(self.0.inputs.ticket(), Start::Continue, CancellationToken::new(), Vec::new());
         let mut state = lock(&self.0.state);
         if state.closed {
             drop(job);
@@ -62,7 +66,7 @@ impl Session {
     /// [`Session::flush`] sends it, and a message that is queued then waits behind it. Its events reach [`Session::subscribe`]rs.
     /// A closed session takes no message: its receipt is [`Receipt::Returned`].
     pub fn queue(&self, input: impl Into<NewInput>) -> InputId {
-        self.hand_over(input.into(), InputWay::Queue, true)
+        self.hand_over(input.into(), InputWay::Queue, true).0
     }
 
     /// Hands a message to the running turn. It joins the conversation before the next request to the model, after the results of
@@ -70,14 +74,33 @@ impl Session {
     /// events reach [`Session::subscribe`]rs. A turn that is cancelled or fails before extensions have processed the message leaves it
     /// for the next turn. A closed session takes no message: its receipt is [`Receipt::Returned`].
     pub fn steer(&self, input: impl Into<NewInput>) -> InputId {
+        self.steer_or_start(input).0
+    }
+
+    /// Hands a message over as [`Session::steer`] does, and returns its id and whether it has started a turn. If not, a turn ran at that
+    /// moment, or the session is closed; [`Session::receipt`] says which turn has delivered the message in the end.
+    pub fn steer_or_start(&self, input: impl Into<NewInput>) -> (InputId, bool) {
         self.hand_over(input.into(), InputWay::Steer, false)
+    }
+
+    /// Hands a message to the running turn as [`Session::steer`] does.
+    ///
+    /// # Errors
+    /// No turn runs: the message, which the session has not taken.
+    pub fn steer_running(&self, input: impl Into<NewInput>) -> Result<InputId, NewInput> {
+        let state = lock(&self.0.state);
+        if state.closed || state.idle.is_some() {
+            return Err(input.into());
+        }
+        let (_, ids) = self.0.inputs.wait(vec![input.into().into_parts()], InputWay::Steer);
+        Ok(ids.into_iter().next().unwrap_or_else(|| self.0.inputs.new_id()))
     }
 
     /// Hands a message to the running turn as [`Session::steer`] does, and stops for it what the turn is doing: the answer under way is
     /// aborted, and its text stays in the conversation, marked as partial; a call that runs is stopped, and those that have not begun do not
     /// run. The message joins the conversation then, with the steering messages before it, and the turn continues.
     pub fn interrupt(&self, input: impl Into<NewInput>) -> InputId {
-        self.hand_over(input.into(), InputWay::Interrupt, false)
+        self.hand_over(input.into(), InputWay::Interrupt, false).0
     }
 
     /// Starts a turn with a message if none runs, also where queued inputs wait; else it joins the running turn or is queued.
@@ -86,7 +109,7 @@ impl Session {
             WhenBusy::Steer => InputWay::Steer,
             WhenBusy::Queue => InputWay::Queue,
         };
-        self.hand_over(input.into(), way, false)
+        self.hand_over(input.into(), way, false).0
     }
 
     /// Sends from the queue now: the oldest input, or all of them, as [`SessionOptions::flush_mode`](crate::SessionOptions::flush_mode)
@@ -101,7 +124,7 @@ impl Session {
         }
         let Some(claim) = self.0.inputs.claim_queued(self.0.flush_mode) else { return Vec::new() };
         let ids = claim.ids();
-        self.begin(state, Job::unheard(claim));
+        self.begin(state, Job::without_handle(claim));
         ids
     }
 
@@ -141,8 +164,9 @@ impl Session {
         self.0.inputs.receipt(id)
     }
 
-    /// Hands one input over. `behind`: it waits behind what is queued already, also where no turn runs.
-    fn hand_over(&self, input: NewInput, way: InputWay, behind: bool) -> InputId {
+    /// Hands one input over. `behind`: it waits behind what is queued already, also where no turn runs. Returns its id, and whether it has
+    /// started a turn.
+    fn hand_over(&self, input: NewInput, way: InputWay, behind: bool) -> (InputId, bool) {
         let (id, message) = input.into_parts();
         // The id is needed whatever becomes of the message.
         let id = id.unwrap_or_else(|| self.0.inputs.new_id());
@@ -156,9 +180,10 @@ impl Session {
             // Nothing runs that could be interrupted.
             let way = if way == InputWay::Interrupt { InputWay::Steer } else { way };
             if let (_, Some(claim)) = self.0.inputs.start(inputs, way) {
-                self.begin(state, Job::unheard(claim));
+                self.begin(state, Job::without_handle(claim));
+                return (id, true);
             }
         }
-        id
+        (id, false)
     }
 }

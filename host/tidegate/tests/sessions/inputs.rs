@@ -323,3 +323,49 @@ async fn what_waits_outlives_the_process_and_is_not_a_forks() {
     let fork = second.session(options(&folder, &model).id(child)).await.unwrap();
     assert_eq!(waiting(&fork), Vec::<String>::new(), "what waited at the end of turn 1 is the parent's");
 }
+
+/// Case 4 of the specification: at the last instant of a turn, the message is delivered once, by that turn or as the next one; and what is
+/// returned says whether it has started a turn.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_at_the_last_instant_of_a_turn_is_delivered_once() {
+    let host = builder("").open().await.unwrap();
+    let folder = TempDir::new().unwrap();
+    for round in 0..200_u64 {
+        let (say, live) = mpsc::unbounded_channel();
+        let model = Scripted::new([Answer::Live(live), Answer::Text("next")]);
+        let options = SessionOptions::new(folder.path()).model(Arc::clone(&model) as Arc<dyn Model>);
+        let session = host.session(options).await.unwrap();
+        let mut events = session.subscribe();
+        let turn = running(&session, &say).await;
+        let steering = session.clone();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_micros(round * 5));
+            match round % 2 {
+                0 => steering.steer_or_start("late"),
+                _ => {
+                    steering.steer_running("late").map_or_else(|input| steering.steer_or_start(input), |id| (id, false))
+                }
+            }
+        });
+        drop(say);
+        let (id, has_started) = thread.join().unwrap();
+        assert_eq!(turn.report().await.status, TurnStatus::Completed, "{round}");
+        while session.is_running() || !is_delivered(&session, &id) {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        let delivered: Vec<(u64, bool)> = std::iter::from_fn(|| events.try_next())
+            .filter_map(|event| match &event.kind {
+                EventKind::SteeringMessage { id: Some(own), .. } if *own == id => Some((event.seq, false)),
+                EventKind::InputReceived { id: Some(own), .. } if *own == id => Some((event.seq, true)),
+                _ => None,
+            })
+            .collect();
+        let Some(Receipt::Delivered { place, seq }) = session.receipt(&id) else { panic!("{round}") };
+        let [(own, starts)] = delivered[..] else { panic!("{round}: {delivered:?}") };
+        assert_eq!((own, place.turn), (seq, if starts { 2 } else { 1 }), "{round}");
+        assert!(!has_started || starts, "{round}");
+        let requests = model.requests();
+        assert_eq!((requests.len(), requests[1].iter().filter(|text| *text == "late").count()), (2, 1), "{round}");
+        session.close();
+    }
+}

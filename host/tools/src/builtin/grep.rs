@@ -131,7 +131,7 @@ fn load(access: &Access, path: &Path, skipped: &mut Skipped) -> Option<String> {
             return None;
         }
     }
-    match access.read(path) {
+    match access.read_in_search(path) {
         // Binary files and other encodings are left out as announced.
         Ok(bytes) => as_text(bytes).ok(),
         Err(_) => {

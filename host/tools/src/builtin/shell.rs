@@ -9,6 +9,7 @@ mod group;
 mod output;
 mod watchdog;
 
+use std::ffi::OsStr;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -46,8 +47,10 @@ impl Arguments {
 
 /// How a command ended.
 enum End {
-    Exit(ExitStatus),
-    Terminal(TerminalExit),
+    /// The shell ended with this code.
+    Code(u32),
+    /// A signal ended it, such as `signal: 15 (SIGTERM)`.
+    Signal(String),
     Timeout(Duration),
 }
 
@@ -67,13 +70,13 @@ pub(crate) async fn run(
     let mut kept = Kept::new(shared.settings.shell_output_bytes);
     let end = match tokio::time::timeout(limit, running.follow(&mut kept, progress)).await {
         Ok(status) => {
-            End::Exit(status.map_err(|error| Failure(format!("the exit of the command cannot be observed: {error}")))?)
+            of_status(status.map_err(|error| Failure(format!("the exit of the command cannot be observed: {error}")))?)
         }
         Err(_) => End::Timeout(limit),
     };
     // Kills the whole group; what it wrote until then is still in the pipe.
     running.finish(&mut kept).await;
-    Ok(told(kept.text(), &end))
+    Ok(with_end(kept.text(), &end))
 }
 
 /// Runs a command in a terminal of the embedder.
@@ -85,7 +88,8 @@ pub(crate) async fn run_in_terminal(
 ) -> Result<ToolOutput, Failure> {
     let timeout = checked(shared, arguments)?;
     let mut command = TerminalCommand::new(call, &arguments.command, shared.workspace.root());
-    (command.environment, command.timeout) = (&UNATTENDED, timeout);
+    let environment = terminal_environment(&shared.settings);
+    (command.environment, command.timeout) = (&environment, timeout);
     command.output_bytes = shared.settings.shell_output_bytes;
     let ended = terminals.run(command).await.map_err(Failure)?;
     let mut kept = Kept::new(shared.settings.shell_output_bytes);
@@ -93,15 +97,16 @@ pub(crate) async fn run_in_terminal(
     let note = if ended.truncated { "[output is omitted]\n" } else { "" };
     let end = match ended.exit {
         TerminalExit::Timeout => End::Timeout(timeout),
-        exit => End::Terminal(exit),
+        TerminalExit::Code(code) => End::Code(code),
+        TerminalExit::Signal(name) => End::Signal(format!("signal: {name}")),
     };
-    Ok(told(format!("{note}{}", kept.text()), &end))
+    Ok(with_end(format!("{note}{}", kept.text()), &end))
 }
 
-/// How long a command may run.
+/// Returns the time limit of a command.
 ///
 /// # Errors
-/// It is no command.
+/// It cannot be run: it is empty, or contains a NUL byte.
 fn checked(shared: &Shared, arguments: &Arguments) -> Result<Duration, Failure> {
     if arguments.command.trim().is_empty() {
         return Err(Failure::new("`command` is empty"));
@@ -113,20 +118,23 @@ fn checked(shared: &Shared, arguments: &Arguments) -> Result<Duration, Failure> 
     Ok(asked.map_or(shared.settings.shell_timeout, |asked| asked.min(shared.settings.shell_timeout)))
 }
 
-fn told(mut content: String, end: &End) -> ToolOutput {
+/// How a process ended. One without a code was ended by a signal, which its status names.
+fn of_status(status: ExitStatus) -> End {
+    match status.code().map(u32::try_from) {
+        Some(Ok(code)) => End::Code(code),
+        Some(Err(_)) | None => End::Signal(status.to_string()),
+    }
+}
+
+/// The output of a command, with a last line that says how it ended.
+fn with_end(mut content: String, end: &End) -> ToolOutput {
     if !content.is_empty() && !content.ends_with('\n') {
         content.push('\n');
     }
     let last = match end {
-        End::Exit(status) if status.success() && content.is_empty() => "[exit code 0, no output]".to_owned(),
-        End::Terminal(TerminalExit::Code(0)) if content.is_empty() => "[exit code 0, no output]".to_owned(),
-        End::Terminal(TerminalExit::Code(code)) => format!("[exit code {code}]"),
-        End::Terminal(TerminalExit::Signal(name)) => format!("[stopped by the signal {name}]"),
-        End::Terminal(TerminalExit::Timeout) => "[stopped: its time was over]".to_owned(),
-        End::Exit(status) => match status.code() {
-            Some(code) => format!("[exit code {code}]"),
-            None => format!("[{status}]"),
-        },
+        End::Code(0) if content.is_empty() => "[exit code 0, no output]".to_owned(),
+        End::Code(code) => format!("[exit code {code}]"),
+        End::Signal(name) => format!("[{name}]"),
         End::Timeout(limit) => {
             let ms = limit.as_millis();
             format!(
@@ -135,21 +143,26 @@ fn told(mut content: String, end: &End) -> ToolOutput {
         }
     };
     content.push_str(&last);
-    let fine = match end {
-        End::Exit(status) => status.success(),
-        End::Terminal(exit) => *exit == TerminalExit::Code(0),
-        End::Timeout(_) => false,
-    };
-    ToolOutput { content, diff: None, is_error: !fine }
+    ToolOutput { content, diff: None, is_error: !matches!(end, End::Code(0)) }
 }
 
 /// The environment without what looks like a secret, and with what keeps programs from waiting for a person.
 fn environment(settings: &ToolSettings) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-    let kept = std::env::vars_os().filter(|(name, value)| {
-        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-        !settings.hidden_env.iter().any(|hidden| *hidden == name) && !looks_secret(&name, &value)
-    });
+    let kept = std::env::vars_os().filter(|(name, value)| !is_hidden(settings, name, value));
     kept.chain(UNATTENDED.map(|(name, value)| (name.into(), value.into()))).collect()
+}
+
+/// The variables of a terminal that is not ours: it can have inherited the same secrets as this process, so those are emptied by name.
+fn terminal_environment(settings: &ToolSettings) -> Vec<(String, String)> {
+    let hidden = std::env::vars_os().filter(|(name, value)| is_hidden(settings, name, value));
+    let named = settings.hidden_env.iter().map(ToString::to_string);
+    let emptied = hidden.filter_map(|(name, _)| name.into_string().ok()).chain(named).map(|name| (name, String::new()));
+    emptied.chain(UNATTENDED.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
+}
+
+fn is_hidden(settings: &ToolSettings, name: &OsStr, value: &OsStr) -> bool {
+    let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+    settings.hidden_env.iter().any(|hidden| *hidden == name) || looks_secret(&name, &value)
 }
 
 /// By its name (`API_KEY`, `GITHUB_TOKEN`, `DB_PASS`), or by its value: an address with a password in it, or what begins

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use flow::{Action, CallId, Delta, RuleMatch, StopReason, StreamKind, ToolCall};
 
-use super::{Attempt, Context, Ending, Prefix};
+use super::{Attempt, Context, Effect, Ending, Prefix};
 
 /// Matches that did not stop the answer, in the order in which they were found.
 #[derive(Debug, Default)]
@@ -25,10 +25,9 @@ pub struct CallNotes {
 
 impl Noted {
     /// What rules find in a call whose arguments are complete, as in those that a model streams. A call for which an answer would
-    /// have been stopped is refused.
-    pub fn of_call(rules: &mut rules::RuleSession, call: &ToolCall) -> Self {
-        let mut effects = Vec::new();
-        let mut attempt = Attempt::new(rules, Prefix::default(), &mut effects);
+    /// have been stopped is refused. `effects` gets what is to be reported of it.
+    pub fn of_call(rules: &mut rules::RuleSession, call: &ToolCall, effects: &mut Vec<Effect>) -> Self {
+        let mut attempt = Attempt::new(rules, Prefix::default(), effects);
         let block = 0;
         let kind = StreamKind::Tool { call: call.id.clone(), name: call.name.clone() };
         let deltas = [
@@ -39,7 +38,7 @@ impl Noted {
         ];
         let now = || Duration::ZERO;
         for delta in deltas {
-            if attempt.delta(delta, &mut Context { rules: &mut *rules, now: &now, effects: &mut effects }) {
+            if attempt.delta(delta, &mut Context { rules: &mut *rules, now: &now, effects: &mut *effects }) {
                 break;
             }
         }
@@ -54,11 +53,6 @@ impl Noted {
     /// Adds what was noted elsewhere.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.matches.extend(other.matches);
-    }
-
-    /// Whether a call must not run.
-    pub(crate) fn refuses(&self, call: &CallId) -> bool {
-        self.matches.iter().any(|(found, action)| *action == Action::Block && is_of_call(found, call))
     }
 
     pub(super) fn note(&mut self, found: RuleMatch, action: Action) {

@@ -34,14 +34,22 @@ impl Receipts {
         }
     }
 
-    /// The next id that the session makes. It can be known already, where a front end has given one like it.
-    pub(super) fn make(&mut self) -> InputId {
-        self.made += 1;
+    /// Forgets an input that whoever handed it over has back: it can be handed over again under its id.
+    pub(super) fn forget(&mut self, id: &InputId) {
+        if self.all.remove(id).is_some() {
+            self.order.retain(|known| known != id);
+        }
+    }
+
+    /// Returns the next id that the session makes. It can be known already, where a front end has given one like it.
+    pub(super) fn next_id(&mut self) -> InputId {
+        // A front end can have given an id with the greatest number.
+        self.made = self.made.wrapping_add(1);
         InputId::new(format!("input-{}", self.made))
     }
 
-    /// Ids are made after this one.
-    pub(super) fn made(&mut self, number: u64) {
+    /// An earlier process has made ids up to this number.
+    pub(super) fn continue_after(&mut self, number: u64) {
         self.made = self.made.max(number);
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) entries: VecDeque<Entry>,
     pub(super) receipts: Receipts,
     pub(super) closed: bool,
+    /// Those that were reported as delivered and wait again, until that is reported.
+    pub(super) again: Vec<InputId>,
     tickets: Ticket,
 }
 
@@ -55,7 +57,7 @@ impl State {
     pub(super) fn name(&mut self, given: Option<InputId>) -> InputId {
         given.unwrap_or_else(|| {
             loop {
-                let id = self.receipts.make();
+                let id = self.receipts.next_id();
                 if self.receipt(&id).is_none() {
                     return id;
                 }
@@ -68,7 +70,15 @@ impl State {
         let mut ids = Vec::with_capacity(inputs.len());
         for (given, message) in inputs {
             let id = self.name(given);
-            if self.receipt(&id).is_none() {
+            let is_new = match self.receipt(&id) {
+                None => true,
+                Some(Receipt::Returned) => {
+                    self.receipts.forget(&id);
+                    true
+                }
+                Some(Receipt::Queued | Receipt::Delivered { .. } | Receipt::Removed) => false,
+            };
+            if is_new {
                 let (id, message) = (id.clone(), Arc::new(message));
                 self.entries.push_back(Entry { id, way, message, ticket, taken: false, announced: false });
             }

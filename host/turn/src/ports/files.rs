@@ -18,6 +18,12 @@ pub trait Files: Send + Sync {
     /// The content of a file.
     fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, io::Result<Vec<u8>>>;
 
+    /// The content of a file for a search, which looks at any number of files. Default: that of [`Files::read`]. Where each file is a request
+    /// to another program, an implementation can answer from the disk for files that it has no reason to ask for.
+    fn read_in_search<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, io::Result<Vec<u8>>> {
+        self.read(path)
+    }
+
     /// Gives a file new content, as a whole or not at all. Creates the file, and the folders it needs, where there is none.
     fn write<'a>(&'a self, path: &'a Path, content: &'a str) -> BoxFuture<'a, io::Result<()>>;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flow::CallId;
+use flow::{CallId, SessionId};
 
 use super::BoxFuture;
 
@@ -23,12 +23,15 @@ pub trait Terminals: Send + Sync {
 pub struct TerminalCommand<'a> {
     /// The call that runs it.
     pub call: &'a CallId,
+    /// The child agent's session whose call it is; `None`: that of the session that the terminals were given to. Ids of calls can be the
+    /// same in both.
+    pub child: Option<&'a SessionId>,
     /// The command, as for `sh -c`.
     pub command: &'a str,
     /// The folder in which it runs: that of the workspace, absolute.
     pub folder: &'a Path,
-    /// Variables that keep programs from waiting for a person.
-    pub environment: &'a [(&'static str, &'static str)],
+    /// Variables to set: some keep programs from waiting for a person, and those that contain secrets are empty.
+    pub environment: &'a [(String, String)],
     /// How long it may run.
     pub timeout: Duration,
     /// Bytes of output that are kept.
@@ -38,7 +41,15 @@ pub struct TerminalCommand<'a> {
 impl<'a> TerminalCommand<'a> {
     /// A command of a call, with 120 seconds and 64 KiB of output.
     pub fn new(call: &'a CallId, command: &'a str, folder: &'a Path) -> Self {
-        Self { call, command, folder, environment: &[], timeout: Duration::from_secs(120), output_bytes: 64 << 10 }
+        Self {
+            call,
+            child: None,
+            command,
+            folder,
+            environment: &[],
+            timeout: Duration::from_secs(120),
+            output_bytes: 64 << 10,
+        }
     }
 }
 

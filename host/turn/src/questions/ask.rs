@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
 use super::{AnswerError, Checks, Decided, QuestionSettings, Questions};
-use crate::ports::{Clock, Confirm, Question};
+use crate::ports::{Clock, Confirm, Journal, Question};
 
 /// How many times a handler is asked about one call: it could repeat an answer that is refused for ever.
 const ATTEMPTS: u32 = 5;
@@ -24,6 +24,8 @@ pub(crate) struct Asking {
     clock: Arc<dyn Clock>,
     settings: QuestionSettings,
     checks: Arc<Checks>,
+    /// Where questions are recorded; `None`: nowhere.
+    journal: Option<Arc<dyn Journal>>,
     tasks: JoinSet<()>,
 }
 
@@ -44,8 +46,9 @@ impl Asking {
         confirm: Arc<dyn Confirm>,
         clock: Arc<dyn Clock>,
         checks: Arc<Checks>,
+        journal: Option<Arc<dyn Journal>>,
     ) -> Self {
-        Self { questions, confirm, clock, settings, checks, tasks: JoinSet::new() }
+        Self { questions, confirm, clock, settings, checks, journal, tasks: JoinSet::new() }
     }
 
     /// What a person has allowed already.
@@ -62,7 +65,7 @@ impl Asking {
         let (question, asked, closed) = self.questions.open(id, question, Arc::clone(&self.checks));
         let clock = timeout.map(|time| self.clock.sleep(time));
         let (questions, confirm) = (self.questions.clone(), Arc::clone(&self.confirm));
-        let id = question.id.clone();
+        let (id, journal) = (question.id.clone(), self.journal.clone());
         let task = async move {
             let timed_out = async {
                 match clock {
@@ -76,7 +79,7 @@ impl Asking {
                 () = timed_out => {
                     questions.decide(&id, Confirmation::TimedOut { approved }, None, "");
                 }
-                () = hear(&questions, &*confirm, question) => closed.cancelled().await,
+                () = ask_handler(&questions, &*confirm, question, journal.as_deref()) => closed.cancelled().await,
             }
         };
         self.tasks.spawn(task.in_current_span());
@@ -92,9 +95,22 @@ impl Drop for Asking {
     }
 }
 
-/// Asks the handler until it has given an answer that is taken.
-async fn hear(questions: &Questions, confirm: &dyn Confirm, mut question: Question) {
+/// Asks the handler until it has given an answer that is taken. It is asked about what is on the disk: its question survives the process.
+async fn ask_handler(
+    questions: &Questions,
+    confirm: &dyn Confirm,
+    mut question: Question,
+    journal: Option<&dyn Journal>,
+) {
     let id = question.id.clone();
+    if let Some(journal) = journal
+        && let Err(error) = journal.durable().await
+    {
+        // The turn ends for the same error when the call has this result.
+        let reason = format!("not run: nobody was asked, because the question is not recorded: {error}");
+        let _ = questions.answer(&id, Answer::Unavailable { reason }, "");
+        return;
+    }
     for _ in 0..ATTEMPTS {
         let (answer, by) = match caught(async { confirm.confirm(&question).await }).await {
             Ok(answer) => (answer, confirm.name()),

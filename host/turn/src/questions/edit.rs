@@ -6,7 +6,7 @@ use flow::{Ambiguous, Permission, Preview, RuleMatch, ToolCall};
 use rules::{RuleSession, RuleSet};
 
 use super::schema;
-use crate::attempt::Noted;
+use crate::attempt::{Effect, Noted};
 use crate::ports::Tools;
 
 /// Bytes of edited arguments: more than any tool takes.
@@ -56,12 +56,14 @@ fn rules(matches: &[RuleMatch]) -> String {
 }
 
 /// A call with edited arguments that were checked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Edit {
     pub(crate) call: ToolCall,
     /// Rules that remind of it, and what they say.
     pub(crate) reminders: Vec<RuleMatch>,
     pub(crate) reminder: Option<String>,
+    /// What is to be reported of them.
+    pub(crate) found: Vec<Effect>,
     /// Its permission at that moment, and what could have been allowed for the session: both name the place that a path leads to.
     pub(crate) permission: Permission,
     pub(crate) always: Option<String>,
@@ -75,8 +77,9 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Checks the arguments that a person has written in the place of those of `call`.
-    pub(super) fn edit(&self, call: &ToolCall, arguments: String) -> Result<Edit, EditError> {
+    /// Checks the arguments that a person has written in the place of those of `call`. `found` gets what is to be reported where rules
+    /// refuse them.
+    pub(super) fn edit(&self, call: &ToolCall, arguments: String, found: &mut Vec<Effect>) -> Result<Edit, EditError> {
         if arguments.len() > MAX_BYTES {
             let problem = format!("they have {} bytes, the limit is {MAX_BYTES}", arguments.len());
             return Err(EditError::Invalid { problem });
@@ -96,7 +99,7 @@ impl Checks {
         // A rule that was used before forbids what it forbids: the person has not read its reminder.
         let mut rules = RuleSession::of_agent(Arc::clone(&self.rules), &self.agent);
         rules.declare_paths(&specs);
-        let notes = Noted::of_call(&mut rules, &call).take_call(&call.id);
+        let notes = Noted::of_call(&mut rules, &call, found).take_call(&call.id);
         if !notes.refusals.is_empty() {
             return Err(EditError::Rules { matches: notes.refusals });
         }
@@ -107,7 +110,7 @@ impl Checks {
         drop(prepared);
         match permission {
             Permission::Deny { reason } => Err(EditError::Denied { reason }),
-            permission => Ok(Edit { call, reminders, reminder, permission, always }),
+            permission => Ok(Edit { call, reminders, reminder, found: std::mem::take(found), permission, always }),
         }
     }
 }

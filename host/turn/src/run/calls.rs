@@ -13,7 +13,7 @@ use crate::attempt::CallNotes;
 use crate::history::settled;
 use crate::ports::EventSink;
 use crate::questions::{Asking, Checks};
-use crate::tools::{Batch, CallEffects, Candidate, Ran};
+use crate::tools::{Batch, CallEffects, Candidate, Course, Ran};
 
 impl Turn<'_> {
     /// Asks about all calls that need it, and then runs the calls in the order that the tools suggest, each to its end. A call waits
@@ -30,33 +30,36 @@ impl Turn<'_> {
         let tools = Arc::clone(&self.session.parts.tools);
         // Dropping it cancels the questions that are open.
         let mut batch = self.batch(earlier);
-        let mut candidates: Vec<Candidate<'_>> = Vec::with_capacity(calls.len());
+        let mut candidates: Vec<(Candidate<'_>, CallNotes)> = Vec::with_capacity(calls.len());
         for call in self.run_order(calls) {
             checkpoint(self.cancel).await;
-            candidates.push(batch.look(&*tools, call, self.attempt.noted.refuses(&call.id)).await);
+            let notes = self.attempt.noted.take_call(&call.id);
+            candidates.push((batch.look(&*tools, call, self.effects(&notes)).await, notes));
         }
         checkpoint(self.cancel).await;
-        let asked = candidates.iter_mut().filter_map(|candidate| batch.ask(candidate).then_some(())).count();
-        if asked > 0 {
+        let candidates: Vec<_> =
+            candidates.into_iter().map(|(candidate, notes)| (batch.ask(candidate), notes)).collect();
+        if candidates.iter().any(|(candidate, _)| candidate.is_asked()) {
+            self.keep_open_calls();
             // Who answers has seen a question that survives the process.
             self.recorded().await?;
         }
-        for candidate in candidates {
+        for (candidate, notes) in candidates {
             checkpoint(self.cancel).await;
-            let (call, notes) = (candidate.call(), self.attempt.noted.take_call(&candidate.call().id));
-            let effects = self.effects(&notes);
-            batch.is_running = false;
+            let call = candidate.call();
+            self.keep_open_calls();
+            batch.begin(&candidate);
             let ran = if self.halted.is_some() {
-                batch.interrupted(call, effects)
+                batch.interrupted(call)
             } else {
                 tokio::select! {
                     biased;
                     claim = self.session.inputs.interrupting() => {
                         self.halted = Some(claim);
                         self.session.questions.cancel_all();
-                        batch.interrupted(call, effects)
+                        batch.interrupted(call)
                     }
-                    ran = batch.run(candidate, effects.clone()) => ran,
+                    ran = batch.run(candidate) => ran,
                 }
             };
             self.note_result(notes, ran);
@@ -77,13 +80,14 @@ impl Turn<'_> {
             hub: Arc::clone(&session.hub),
             tools,
             journal: session.journal.clone(),
-            asking: Asking::new(questions, confirm, clock, checks),
+            asking: Asking::new(questions, confirm, clock, checks, session.journal.clone()),
             session: session.parts.id.clone(),
             agent,
             place: self.place,
             earlier,
             ran: 0,
-            is_running: false,
+            waited: 0,
+            course: Course::default(),
         }
     }
 
@@ -96,7 +100,8 @@ impl Turn<'_> {
     }
 
     /// A call has its result: the reminders in it went to the model.
-    fn note_result(&mut self, notes: CallNotes, Ran { result, reminded }: Ran) {
+    fn note_result(&mut self, notes: CallNotes, Ran { result, reminded, found }: Ran) {
+        self.count_found(&found);
         self.session.rules.release(&notes.unread());
         let violations = notes.violations();
         let edited = |found: &RuleMatch| !notes.reminders.iter().any(|known| known.rule == found.rule);

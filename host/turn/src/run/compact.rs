@@ -12,7 +12,7 @@ use flow::{
     SystemBlock, Usage,
 };
 
-use super::{Stop, Turn};
+use super::{Stop, Turn, checkpoint};
 use crate::ports::EventSink;
 use crate::retry::{self, Retry};
 use crate::session::{Compaction, SessionParts};
@@ -50,6 +50,8 @@ impl Turn<'_> {
         }
         let messages = self.session.history.messages();
         let Some(cut) = self.cut(&messages, settings) else { return Ok(()) };
+        self.permit(prompt_tokens(&messages[..cut])).await?;
+        checkpoint(self.cancel).await;
         self.tried_compaction = true;
         let ratio = used as f64 / settings.context_tokens as f64;
         self.session.hub.emit(EventKind::ContextCompactionStart { used_tokens: used, ratio });
@@ -150,6 +152,11 @@ impl Turn<'_> {
         usage.add(counted);
         ended
     }
+}
+
+/// Tokens of the prompt of a request for a summary of these messages, by a quarter of their bytes.
+fn prompt_tokens(messages: &[Arc<Message>]) -> u64 {
+    messages.iter().map(|message| as_text(message).len()).sum::<usize>() as u64 / 4
 }
 
 /// What the model answers to a request for a summary.

@@ -1,9 +1,10 @@
-//! What follows an interrupt of the user: what was shown of the answer is kept, and the step ends.
+//! An attempt that ends before its answer is complete, because the user interrupts or the turn ends: what was received is kept, marked as
+//! partial.
 //!
-//! The stream is dropped by now. The inputs that have stopped it are the turn's already, and nobody can withdraw them any more: they are
+//! The stream is dropped by now. The inputs of an interrupt are the turn's already, and nobody can withdraw them any more: they are
 //! delivered before the next request.
 
-use flow::Retained;
+use flow::{Retained, SuspendReason, TurnStatus};
 
 use super::{Phase, Turn};
 use crate::attempt::Answer;
@@ -14,22 +15,54 @@ use crate::inputs::Claim;
 const INTERRUPTED: &str = "the user interrupted it";
 
 impl Turn<'_> {
-    /// Settles the attempt that was stopped for these inputs: its text is kept, marked as partial.
+    /// Settles the attempt that was stopped for these inputs, and the step with it.
     pub(super) fn halt(&mut self, claim: Claim) {
         self.halted = Some(claim);
-        let mut attempt = std::mem::take(&mut self.attempt);
         // What was noted in it does not reach the model.
-        attempt.noted.roll_back(&mut self.session.rules);
+        self.attempt.noted.roll_back(&mut self.session.rules);
         (self.phase, self.beginning) = (Phase::Between, Beginning::None);
-        let answer = attempt.answer;
-        if answer.blocks.is_empty() && answer.prefix == 0 {
+        if self.keep_partial(INTERRUPTED) {
+            self.accept_attempt();
+        } else {
             self.discard_attempt();
-            return;
         }
-        let message = Answer::marked_message(answer.text.clone(), INTERRUPTED);
+    }
+
+    /// How a turn ends that is cancelled. Where its session is closed before a person has answered, the thread waits for that.
+    pub(crate) fn cancelled(&self) -> TurnStatus {
+        let open = match self.session.questions.kept() {
+            0 => return TurnStatus::Cancelled,
+            1 => "a question about a tool call was open; it is".to_owned(),
+            open => format!("{open} questions about tool calls were open; they are"),
+        };
+        let message = format!("the session was closed while {open} asked again when it is resumed");
+        TurnStatus::Suspended { reason: SuspendReason::Approval, message }
+    }
+
+    /// Settles the attempt under way at the end of its turn.
+    pub(super) fn settle_answer(&mut self, status: &TurnStatus) {
+        let why = match status {
+            TurnStatus::Failed { message, .. } | TurnStatus::Suspended { message, .. } => message,
+            TurnStatus::Completed
+            | TurnStatus::Cancelled
+            | TurnStatus::Rejected { .. }
+            | TurnStatus::StoppedByRule { .. }
+            | TurnStatus::StepLimit { .. } => "cancelled",
+        };
+        self.keep_partial(why);
+    }
+
+    /// Records the answer as it is. Its text, and what it continues from, joins the conversation, with a note that gives the cause. Returns
+    /// whether there was anything.
+    fn keep_partial(&mut self, why: &str) -> bool {
+        let answer = std::mem::take(&mut self.attempt).answer;
+        if answer.blocks.is_empty() && answer.prefix == 0 {
+            return false;
+        }
+        let message = Answer::marked_message(answer.text.clone(), why);
         let retained = if message.is_some() { Retained::Marked } else { Retained::Nothing };
-        answer.emit_partial(&self.session.hub, INTERRUPTED, 0, retained);
-        self.accept_attempt();
-        message.into_iter().for_each(|message| self.session.remember(message));
+        answer.emit_partial(&self.session.hub, why, 0, retained);
+        message.into_iter().for_each(|message| self.session.history.push_partial(message));
+        true
     }
 }

@@ -11,10 +11,22 @@ use crate::budget::{Exceeded, Next};
 use crate::ports::{EventSink, LimitAnswer};
 
 impl Turn<'_> {
-    /// Returns when the next request exceeds no limit.
+    /// Returns when the next request for an answer exceeds no limit.
+    ///
+    /// # Errors
+    /// It would exceed one that nobody raises.
     pub(super) async fn within_limits(&mut self) -> Result<(), Stop> {
+        let tokens = self.session.next_prompt();
+        self.permit(tokens).await
+    }
+
+    /// Returns when a request with a prompt of so many tokens exceeds no limit.
+    ///
+    /// # Errors
+    /// As [`Turn::within_limits`].
+    pub(super) async fn permit(&mut self, tokens: u64) -> Result<(), Stop> {
         self.session.budget.set_running(self.duration());
-        while let Some(exceeded) = self.session.budget.exceeded(&self.next_request()) {
+        while let Some(exceeded) = self.session.budget.exceeded(&self.next_request(tokens)) {
             self.escalate(exceeded).await?;
         }
         // A limit that was raised elsewhere needs no decision any more.
@@ -22,11 +34,10 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn next_request(&self) -> Next {
-        let tokens = self.session.next_prompt();
+    fn next_request(&self, tokens: u64) -> Next {
         let price = self.session.parts.settings.price;
         Next {
-            is_first: self.place.step == 0,
+            is_first: !self.spending.has_asked(),
             tokens,
             spend: price.map(|price| price.of_prompt(tokens)).unwrap_or_default(),
             duration: self.duration(),

@@ -23,6 +23,8 @@ pub(super) struct Spending {
     open: bool,
     /// A step has begun and is not over.
     in_step: bool,
+    /// A step has begun: the turn has asked the model.
+    has_asked: bool,
     /// The rule for which the last attempt was discarded.
     thrown_away_for: Option<String>,
 }
@@ -63,7 +65,12 @@ impl Spending {
     pub(super) fn begin_step(&mut self) {
         self.step = Usage::default();
         (self.step_spend, self.is_unpriced) = (Spend::default(), false);
-        self.in_step = true;
+        (self.in_step, self.has_asked) = (true, true);
+    }
+
+    /// Whether the turn has asked the model.
+    pub(super) fn has_asked(&self) -> bool {
+        self.has_asked
     }
 
     /// The step is over. Returns whether one was under way.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flow::{EventKind, Part, Role, Spend, TurnStatus, Usage};
+use flow::{EventKind, Role, Spend, TurnStatus, Usage};
 use tokio_util::sync::CancellationToken;
 
 use super::{Given, Session, TurnReport};
@@ -66,11 +66,10 @@ impl Session {
     /// Prepares the conversation to continue without an input. Returns why that is not possible.
     pub(crate) fn continue_history(&self) -> Option<String> {
         let messages = self.history.messages();
-        let is_marked = |part: &Part| matches!(part, Part::Text(text) if text.contains("\n\n[Stream interrupted: "));
         match messages.iter().rev().find(|message| message.role != Role::System) {
             None => Some("there is nothing to continue: the conversation is empty".to_owned()),
             Some(last) if last.role != Role::Assistant => None,
-            Some(last) if last.parts.iter().any(is_marked) => {
+            Some(_) if self.history.ends_partial() => {
                 self.inform("continue", CONTINUE.to_owned());
                 None
             }

@@ -49,6 +49,11 @@ impl Refusal {
         })
     }
 
+    /// What the model reads.
+    pub(super) fn reason(&self) -> String {
+        self.reason.clone()
+    }
+
     /// The result of the call, and of what kind its error is.
     pub(super) fn into_output(self) -> (ToolOutput, Option<&'static str>) {
         (ToolOutput { content: self.reason, diff: None, is_error: true }, Some(self.kind))
@@ -56,7 +61,7 @@ impl Refusal {
 }
 
 /// What the model reads before the result of a call whose arguments a person has edited: the history has those that it wrote.
-pub(super) fn edit_note(arguments: &str) -> String {
+pub(crate) fn edit_note(arguments: &str) -> String {
     let end = arguments.floor_char_boundary(MAX_EDIT);
     let rest = arguments.len() - end;
     let cut = if rest == 0 { String::new() } else { format!("… ({rest} more bytes)") };

@@ -20,6 +20,8 @@ pub struct OpenCalls {
     pub questions: Vec<(CallId, QuestionId)>,
     /// The calls that a person has denied.
     pub denied: Vec<(CallId, Confirmation)>,
+    /// The arguments that a person has written for calls, oldest first.
+    pub edited: Vec<(CallId, String)>,
 }
 
 /// An answer whose calls run.
@@ -28,8 +30,8 @@ pub(super) struct Calling(OpenCalls);
 
 impl Calling {
     pub(super) fn new(answer: Message) -> Self {
-        let (results, begun, questions, denied) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self(OpenCalls { answer, results, begun, questions, denied })
+        let (results, begun, questions) = (Vec::new(), Vec::new(), Vec::new());
+        Self(OpenCalls { answer, results, begun, questions, denied: Vec::new(), edited: Vec::new() })
     }
 
     /// Takes the next record after that of the answer.
@@ -52,10 +54,13 @@ impl Calling {
                 }
             }
             Body::ToolConfirmationResolved(resolved) => {
-                let is_denied = resolved.decision.as_deref() == Some("denied");
-                let reason = resolved.reason.clone().unwrap_or_default();
-                let denied = (CallId::new(resolved.call_id.as_str()), Confirmation::Denied { reason });
-                own.denied.extend(is_denied.then_some(denied));
+                let call = CallId::new(resolved.call_id.as_str());
+                if resolved.decision.as_deref() == Some("denied") {
+                    let reason = resolved.reason.clone().unwrap_or_default();
+                    own.denied.push((call, Confirmation::Denied { reason }));
+                } else if let Some(arguments) = &resolved.arguments {
+                    own.edited.push((call, arguments.clone()));
+                }
             }
             _ => {}
         }
@@ -95,6 +100,11 @@ impl Questions {
             }
             _ => {}
         }
+    }
+
+    /// What was allowed for the rest of the session was so in another one.
+    pub(super) fn forget_always(&mut self) {
+        self.always.clear();
     }
 
     /// The thread continues from here.

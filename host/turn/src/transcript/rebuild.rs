@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use flow::{InputId, Limit, Message, Origin, Receipt, Role, Spend, SuspendReason, Usage};
 
-use super::inputs;
+use super::inputs::{self, Delivering};
 use super::message::role;
 use super::open_calls::{Calling, OpenCalls, Questions};
 use super::spent::Spending;
@@ -31,6 +31,8 @@ pub struct Resumed {
     pub history: Vec<Arc<Message>>,
     /// The turn in which each message joined it; 0 for a summary.
     pub history_turns: Vec<u32>,
+    /// Its last message is an answer that did not come to its end.
+    pub ends_partial: bool,
     /// Tokens of the context that it fills, if they were counted.
     pub context_tokens: Option<u64>,
     /// The number of the next event.
@@ -67,6 +69,8 @@ pub struct Resumed {
     pub system: Vec<String>,
     /// The inputs that wait, oldest first. A prompt is a queued input: its caller was in the other process.
     pub waiting: Vec<WaitingInput>,
+    /// Those of them that were reported as delivered, and wait again.
+    pub waiting_again: Vec<InputId>,
     /// What became of the other inputs, oldest first.
     pub receipts: Vec<(InputId, Receipt)>,
     /// The greatest number of an id of an input that the session has made.
@@ -99,12 +103,19 @@ pub struct Rebuild {
     thinking: String,
     /// What was shown of an answer that has no record yet.
     streamed: String,
+    /// The last answer that did not come to its end.
+    partial: Option<Arc<Message>>,
     /// The kept start of the answer is a message already.
     start_is_message: bool,
+    /// The last turn has left open calls to the next: it was suspended before a person has answered, or nothing has become of them in it.
+    leaves_calls: bool,
+    /// Calls were open when the turn began, and nothing has become of them since.
+    untouched: bool,
     /// The turn of the record at hand.
     turn: u32,
     spending: Spending,
     questions: Questions,
+    delivering: Delivering,
 }
 
 impl Rebuild {
@@ -122,16 +133,24 @@ impl Rebuild {
             calling.take(record);
         }
         kept_rules::take(record, &mut self.resumed.rules, &mut self.resumed.problems);
-        inputs::take(record, &mut self.resumed).map_err(wrong)?;
+        if matches!(record.body, Body::InputReceived(_) | Body::SteeringMessage(_)) {
+            self.settle();
+        }
+        inputs::take(record, &mut self.resumed, &mut self.delivering).map_err(wrong)?;
         match &record.body {
             Body::ThreadStarted(_) => self.resumed.started_ms = Some(record.ts),
             Body::TurnStart(_) => {
                 // Calls that the end of a process interrupted get their results in this turn.
-                if !self.has_open_calls() {
+                self.untouched = self.has_open_calls();
+                if !self.untouched {
                     self.end_answer();
                 }
                 self.start_is_message = false;
                 (self.resumed.turns, self.resumed.is_interrupted) = (record.turn, true);
+                self.leaves_calls = false;
+            }
+            Body::ToolConfirmationRequested(_) | Body::ToolCallStart(_) | Body::ToolCallResult(_) => {
+                self.untouched = false;
             }
             Body::StepStart(start) => {
                 self.settle();
@@ -168,24 +187,34 @@ impl Rebuild {
             Body::CognitionOutDelta(delta) => self.streamed.push_str(&delta.text),
             Body::CognitionOut(out) => self.answer(out).map_err(wrong)?,
             Body::StepFinish(finish) => {
-                self.settle();
+                // Of calls without a result the end of the turn says what becomes of them.
+                if !self.calling.as_ref().is_some_and(Calling::is_open) {
+                    self.settle();
+                }
                 self.start_is_message = false;
                 self.resumed.context_tokens = finish.context_tokens;
                 self.resumed.usage.add(usage(&finish.tokens));
             }
-            Body::TurnFinish(_) => {
-                self.settle();
-                self.streamed.clear();
+            Body::TurnFinish(finish) => {
+                let is_approval = finish.reason.as_deref() == Some(SuspendReason::Approval.as_str());
+                self.leaves_calls = self.untouched || finish.status == "suspended" && is_approval;
                 self.resumed.is_interrupted = false;
+                if !self.has_open_calls() {
+                    self.settle();
+                }
+                self.streamed.clear();
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// The records so far are those of the thread that this one was forked from: what waited there still waits there.
-    pub fn forget_waiting(&mut self) {
+    /// The records so far are those of the thread that this one was forked from: what waited there still waits there, and what a person has
+    /// allowed there for the rest of the session is asked about here.
+    pub fn fork(&mut self) {
         self.resumed.waiting.clear();
+        self.resumed.waiting_again.clear();
+        self.questions.forget_always();
     }
 
     /// Whether a record can be used, on its own.
@@ -204,12 +233,15 @@ impl Rebuild {
     /// conversation, marked as interrupted. Where calls have no result for that reason, they and their answer are
     /// [`Resumed::open_calls`].
     pub fn finish(mut self) -> Resumed {
+        self.delivering.undo(&mut self.resumed);
         if self.has_open_calls() {
             self.resumed.open_calls = self.calling.take().map(Calling::into_open);
         }
         self.end_answer();
         std::mem::take(&mut self.questions).finish(&mut self.resumed);
         self.leave_out_unpaired();
+        let last = self.resumed.history.last().zip(self.partial.as_ref());
+        self.resumed.ends_partial = last.is_some_and(|(last, partial)| Arc::ptr_eq(last, partial));
         self.spending.finish(&mut self.resumed);
         self.resumed
     }
@@ -229,7 +261,7 @@ impl Rebuild {
     }
 
     fn has_open_calls(&self) -> bool {
-        self.resumed.is_interrupted && self.calling.as_ref().is_some_and(Calling::is_open)
+        (self.resumed.is_interrupted || self.leaves_calls) && self.calling.as_ref().is_some_and(Calling::is_open)
     }
 
     fn end_answer(&mut self) {
@@ -239,7 +271,7 @@ impl Rebuild {
         if self.resumed.is_interrupted
             && let Some(message) = Answer::marked_message(streamed, PROCESS_ENDED)
         {
-            self.add(message);
+            self.add_partial(message);
         }
     }
 
@@ -298,7 +330,11 @@ impl Rebuild {
                     bytes.and_then(|bytes| out.text.get(..bytes)).ok_or("retained_bytes")?.to_owned(),
                 )
             }
-            "marked" => Answer::marked_message(out.text.clone(), out.error.as_deref().ok_or("error")?),
+            "marked" => {
+                let message = Answer::marked_message(out.text.clone(), out.error.as_deref().ok_or("error")?);
+                message.into_iter().for_each(|message| self.add_partial(message));
+                None
+            }
             // What is kept on the screen of an answer continues with the next attempt.
             "nothing" => {
                 let kept = out.kept_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
@@ -330,6 +366,11 @@ impl Rebuild {
     fn add(&mut self, message: impl Into<Arc<Message>>) {
         self.resumed.history.push(message.into());
         self.resumed.history_turns.push(self.turn);
+    }
+
+    fn add_partial(&mut self, message: Arc<Message>) {
+        self.partial = Some(Arc::clone(&message));
+        self.add(message);
     }
 
     /// The answer and the results of its calls join the conversation.

@@ -1,6 +1,6 @@
 //! Edited arguments are checked like those of the model: JSON, schema, rules, permissions. Refused ones leave the question open.
 
-use flow::{Answer, EventKind};
+use flow::{Action, Answer, Event, EventKind, InputWay, Message};
 use tidegate_kit::{rule_set, say};
 use turn::{AnswerError, EditError};
 
@@ -13,6 +13,15 @@ fn error(result: Result<(), AnswerError>) -> EditError {
         Err(AnswerError::Edit { error, .. }) => error,
         other => panic!("{other:?}"),
     }
+}
+
+/// The rules that fired, each with what was decided.
+fn fired(events: &[Event]) -> Vec<(String, Action)> {
+    let one = |event: &Event| match &event.kind {
+        EventKind::RuleFired { found, action, .. } => Some((found.rule.clone(), *action)),
+        _ => None,
+    };
+    events.iter().filter_map(one).collect()
 }
 
 #[tokio::test]
@@ -51,6 +60,7 @@ async fn an_edit_that_cannot_run_is_refused_and_the_question_stays_open() {
             desk.answer(&open, Answer::Edit { arguments: write("b", "fine") }).unwrap();
         })
         .await;
+    assert_eq!(fired(&events), [("hard".to_owned(), Action::Interrupt), ("block".to_owned(), Action::Block)]);
     assert_eq!(place.written(), [("b".to_owned(), "fine".to_owned())]);
     let started = events.iter().find_map(|event| match &event.kind {
         EventKind::ToolCallStart { arguments, .. } => Some(arguments.clone()),
@@ -78,6 +88,10 @@ async fn a_rule_that_reminds_reminds_of_an_edit() {
     assert!(results.contains("The user edited") && results.contains("Mildly."), "{results}");
     let injected = events.iter().filter(|event| matches!(event.kind, EventKind::TtsrInjection { .. })).count();
     assert_eq!(injected, 1);
+    assert_eq!(fired(&events), [("soft".to_owned(), Action::Remind)]);
+    let first = |name: &str| events.iter().position(|event| event.kind.name() == name);
+    assert!(first("rule_fired") < first("tool_call_start"));
+    assert_eq!(place.session.rule_metrics()["soft"].fires, 1);
     tidegate_kit::assert_rebuilt(&events, &place.session.history());
 }
 
@@ -114,4 +128,53 @@ async fn the_note_about_an_edit_is_bounded() {
         .await;
     let results = place.results(1);
     assert!(results.len() < 20_000 && results.contains("more bytes)"), "{}", results.len());
+}
+
+/// What ran is not what the model wrote: it learns that also where there is no result.
+#[tokio::test]
+async fn the_model_learns_of_an_edit_where_the_user_interrupts_the_call() {
+    let rules = rule_set(
+        &[("soft", "+++\ncondition = \"MILD\"\nscope = \"tool\"\ninterrupt = \"never\"\n+++\nMildly.")],
+        |_| {},
+    );
+    let setup = Setup { rules, ..Setup::new([writes(&[("a", "1")]), say("done")]) };
+    let mut place = setup.open().await;
+    let (inputs, mut seen) = (place.session.inputs(), place.session.subscribe());
+    let (_, events) = place
+        .turn(|desk| async move {
+            let open = desk.open(1).await;
+            desk.answer(&open[0], Answer::Edit { arguments: write("b", "MILD") }).unwrap();
+            while !matches!(seen.next().await.unwrap().kind, EventKind::ToolCallStart { .. }) {}
+            inputs.wait(vec![(None, Message::user("stop"))], InputWay::Interrupt);
+        })
+        .await;
+    let request = place.model.request(1);
+    let result = &request[request.len() - 2].1;
+    for part in
+        ["The user edited the arguments", "MILD", "Mildly.", "the user interrupted this call while it was running"]
+    {
+        assert!(result.contains(part), "{part}: {result}");
+    }
+    assert_eq!(place.session.rule_metrics()["soft"].reminders, 1);
+    tidegate_kit::assert_rebuilt(&events, &place.session.history());
+}
+
+/// Nothing ran yet: the model has nothing to learn.
+#[tokio::test]
+async fn an_edit_is_not_mentioned_where_the_call_has_not_begun() {
+    let link = ("link", serde_json::json!({"path": "b", "to": "c"}).to_string());
+    let mut place = Setup::new([calls(&[link, ("write", write("a", "1"))]), say("done")]).open().await;
+    let inputs = place.session.inputs();
+    place
+        .turn(|desk| async move {
+            let open = desk.open(1).await;
+            desk.answer(&open[0], Answer::Edit { arguments: write("b", "2") }).unwrap();
+            // The path leads elsewhere by now.
+            desk.open(1).await;
+            inputs.wait(vec![(None, Message::user("stop"))], InputWay::Interrupt);
+        })
+        .await;
+    let request = place.model.request(1);
+    let result = &request[request.len() - 2].1;
+    assert!(result.contains("not run: the user interrupted") && !result.contains("The user edited"), "{result}");
 }

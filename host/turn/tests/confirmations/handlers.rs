@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use flow::{Answer, TurnStatus};
+use flow::{Answer, Event, EventKind, TurnStatus};
 use tidegate_kit::say;
-use turn::ports::{BoxFuture, Confirm, Question};
+use turn::ports::{BoxFuture, Confirm, Durability, Journal, JournalError, JournalProgress, Question};
 
 use crate::turn;
 use crate::world::{Setup, decided, write, writes};
@@ -108,4 +109,48 @@ async fn a_handler_whose_edit_is_refused_is_asked_again_but_not_for_ever() {
     assert_eq!(place.written(), [("open/b".to_owned(), "x".to_owned())]);
     assert_eq!(handler.asked.load(Ordering::SeqCst), 5 + 2);
     assert!(handler.refused.lock().unwrap().iter().all(|why| why.contains("`denied/b` is denied")));
+}
+
+/// A disk that is full from the nth question on.
+struct FullFrom {
+    question: usize,
+    asked: AtomicUsize,
+}
+
+impl Journal for FullFrom {
+    fn append(&self, event: &Event) -> Durability {
+        let is_question = matches!(event.kind, EventKind::ToolConfirmationRequested { .. });
+        self.asked.fetch_add(usize::from(is_question), Ordering::SeqCst);
+        Durability::Droppable
+    }
+
+    fn durable(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        let is_full = self.asked.load(Ordering::SeqCst) >= self.question;
+        let full = || Err(JournalError::Full { path: "t.jsonl".into() });
+        Box::pin(std::future::ready(if is_full { full() } else { Ok(()) }))
+    }
+
+    fn watch(&self, _: Box<dyn Fn(JournalProgress) + Send + Sync>) {}
+
+    fn close(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.durable()
+    }
+}
+
+/// The first call changes what the second is about, so that it is asked about again when the disk is full.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_cannot_be_recorded_ends_the_turn() {
+    for question in [1, 3] {
+        let handler = Handler::new(|_| Some(Answer::Approve));
+        let confirm = Arc::<Handler<_>>::clone(&handler);
+        let journal = Arc::new(FullFrom { question, asked: AtomicUsize::new(0) });
+        let setup = Setup::new([writes(&[("a", "1"), ("a", "2")]), say("done")]);
+        let mut place = Setup { confirm, journal, ..setup }.open().await;
+        let turn = tokio::time::timeout(Duration::from_secs(1), place.turn(|_| async {})).await;
+        let (report, _) = turn.unwrap_or_else(|_| panic!("the turn waits for an answer to question {question}"));
+        let TurnStatus::Failed { message, .. } = &report.status else { panic!("{report:?}") };
+        assert!(message.contains("the disk is full"), "{message}");
+        assert_eq!(handler.asked.load(Ordering::SeqCst), question - 1, "nobody is asked what is not recorded");
+        assert_eq!(place.written().len(), usize::from(question == 3));
+    }
 }

@@ -8,7 +8,7 @@ use rules::RuleSet;
 use serde_json::{Value, json};
 use tidegate_kit::{AtOnce, Script, ScriptedModel, drain, rule_set};
 use tidegate_turn as turn;
-use turn::ports::{AnsweredElsewhere, BoxFuture, Confirm, PreparedCall, Progress, Question, Tools};
+use turn::ports::{AnsweredElsewhere, BoxFuture, Confirm, Journal, PreparedCall, Progress, Question, Tools};
 use turn::transcript::{Rebuild, Record, Resumed};
 use turn::{AnswerError, CancellationToken, QuestionSettings, Questions, Session, SessionParts, TurnReport};
 
@@ -79,7 +79,10 @@ impl PreparedCall for FileCall<'_> {
     fn run<'a>(&'a mut self, _: Progress<'a>) -> BoxFuture<'a, ToolOutput> {
         let (path, content) = (self.real.clone(), self.content.clone());
         Box::pin(async move {
-            tokio::task::yield_now().await;
+            // A front end that is polled alternately before and after this has its turn in any case.
+            for _ in 0..2 {
+                tokio::task::yield_now().await;
+            }
             if self.is_link {
                 self.world.links.lock().unwrap().insert(self.path.clone(), content);
             } else {
@@ -127,6 +130,7 @@ pub(crate) struct Setup {
     pub(crate) settings: QuestionSettings,
     pub(crate) resumed: Option<Resumed>,
     pub(crate) world: Arc<World>,
+    pub(crate) journal: Arc<dyn Journal>,
 }
 
 impl Setup {
@@ -138,6 +142,7 @@ impl Setup {
             settings: QuestionSettings::default(),
             resumed: None,
             world: Arc::default(),
+            journal: Arc::new(AtOnce),
         }
     }
 
@@ -147,7 +152,7 @@ impl Setup {
         let settings = turn::SessionSettings { questions: self.settings, ..base.settings.clone() };
         let tools = Arc::new(FileTools(Arc::clone(&self.world)));
         let parts = SessionParts { tools, confirm: self.confirm, settings, ..base };
-        let session = Session::open(parts).await.unwrap().with_journal(Arc::new(AtOnce), self.resumed);
+        let session = Session::open(parts).await.unwrap().with_journal(self.journal, self.resumed);
         let (questions, events) = (session.questions(), session.subscribe());
         Place { world: self.world, model, session, questions, events, cancel: CancellationToken::new() }
     }

@@ -1,0 +1,35 @@
+//! Matches of stream rules, reported: as events, and in the numbers of the rules.
+
+use flow::{EventKind, RuleMatch};
+use rules::Judgement;
+
+use crate::attempt::Effect;
+use crate::events::Hub;
+use crate::metrics::Metrics;
+use crate::ports::EventSink;
+
+/// Emits the events about matches of one byte.
+pub(crate) fn emit_matches(hub: &Hub, matches: &[RuleMatch], judgement: &Judgement) {
+    let decisions = judgement.actions.iter().zip(&judgement.first).zip(&judgement.again);
+    for (found, ((action, first), again)) in matches.iter().zip(decisions) {
+        hub.emit(EventKind::RuleFired { found: found.clone(), action: *action, first: *first, again: *again });
+    }
+}
+
+/// Counts matches of one byte.
+pub(crate) fn count_matches(metrics: &mut Metrics, matches: &[RuleMatch], judgement: &Judgement) {
+    for (found, (action, again)) in matches.iter().zip(judgement.actions.iter().zip(&judgement.again)) {
+        metrics.fired(&found.rule, *action, *again);
+    }
+}
+
+/// Emits the events about what rules have found in a whole call, of which nothing is shown and nothing is held back.
+pub(crate) fn emit(hub: &Hub, effects: &[Effect]) {
+    for effect in effects {
+        match effect {
+            Effect::Fired { matches, judgement } => emit_matches(hub, matches, judgement),
+            Effect::Report(event) => hub.emit(event.clone()),
+            Effect::ShowText(_) | Effect::ShowThinking(_) | Effect::Held { .. } | Effect::Restarted(_) => {}
+        }
+    }
+}
