@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate::{Host, HostError, SessionId, TranscriptError, TranscriptStore, TranscriptSummary, new_session_id};
 
-use super::client::Abilities;
-use super::history;
+use super::client::{Abilities, Client, Folder};
 use super::hosts::{Hosts, error, failed};
 use super::names::steering;
-use super::options::{self, EXTENSION, MODE, Mode};
+use super::options::{self, EXTENSION, MODE, MODEL, Mode, Settings};
 use super::sdk::{Connection, Error, ProtocolVersion, Responder, v1};
 use super::session::{Open, Wanted};
 use super::time;
@@ -36,6 +35,25 @@ struct Known {
     id: v1::SessionId,
     cwd: PathBuf,
     mcp_servers: usize,
+}
+
+/// A session that a client has named.
+struct Found {
+    open: Arc<Open>,
+    /// How another process has left it; `None`: it was open.
+    left: Option<TranscriptSummary>,
+}
+
+impl Found {
+    /// Sends what the client can know now that it has the response, and continues what was left.
+    fn take_up(&self, mcp_servers: usize) {
+        self.open.introduce(mcp_servers);
+        if let Some(left) = &self.left {
+            self.open.report_folder(left.workspace.as_deref());
+            self.open.return_waiting();
+        }
+        self.open.take_up();
+    }
 }
 
 impl Agent {
@@ -107,10 +125,11 @@ impl Agent {
         let known = Known { id: request.session_id, cwd: request.cwd, mcp_servers: request.mcp_servers.len() };
         match self.known(&known, connection, true).await {
             Err(error) => answered(responder.respond_with_error(error)),
-            Ok(open) => {
+            Ok(found) => {
+                let open = &found.open;
                 let response = v1::LoadSessionResponse::new().modes(open.modes()).config_options(open.options());
                 answered(responder.respond(response));
-                open.introduce(known.mcp_servers);
+                found.take_up(known.mcp_servers);
             }
         }
     }
@@ -124,42 +143,47 @@ impl Agent {
         let known = Known { id: request.session_id, cwd: request.cwd, mcp_servers: request.mcp_servers.len() };
         match self.known(&known, connection, false).await {
             Err(error) => answered(responder.respond_with_error(error)),
-            Ok(open) => {
+            Ok(found) => {
+                let open = &found.open;
                 let response = v1::ResumeSessionResponse::new().modes(open.modes()).config_options(open.options());
                 answered(responder.respond(response));
-                open.introduce(known.mcp_servers);
+                found.take_up(known.mcp_servers);
             }
         }
     }
 
     /// Opens a session that is recorded, unless it is open. `replay`: its history is sent.
-    async fn known(&self, known: &Known, connection: Connection, replay: bool) -> Result<Arc<Open>, Error> {
+    async fn known(&self, known: &Known, connection: Connection, replay: bool) -> Result<Found, Error> {
         let id = SessionId::new(Arc::clone(&known.id.0));
         let workspace = absolute(&known.cwd)?;
-        let host = self.hosts.of(&workspace).await?;
-        let store = recorded(&host)?;
-        store.summary(&id).map_err(|reason| missing(&known.id, &reason))?;
         let open = self.state().sessions.get(id.as_str()).cloned();
-        let open = match open {
-            Some(open) => open,
-            None => self.open(id.clone(), workspace.clone(), connection).await?,
+        let found = match open {
+            Some(open) => Found { open, left: None },
+            None => {
+                let host = self.hosts.of(&workspace).await?;
+                let left = recorded(&host)?.summary(&id).map_err(|reason| missing(&known.id, &reason))?;
+                Found { open: self.open(id, workspace, connection).await?, left: Some(left) }
+            }
         };
         if replay {
-            let read = tokio::task::spawn_blocking(move || history::read(&store, &id, &workspace)).await;
-            let updates = read.map_err(|panicked| error(-32603, panicked.to_string()))?;
-            let updates = updates.map_err(|reason| error(-32603, reason))?;
-            updates.into_iter().for_each(|update| open.client.update(update));
+            found.open.replay().await;
         }
-        Ok(open)
+        Ok(found)
     }
 
     async fn open(&self, id: SessionId, workspace: PathBuf, connection: Connection) -> Result<Arc<Open>, Error> {
         let workspace = absolute(&workspace)?;
         let host = self.hosts.of(&workspace).await?;
         let can = Arc::clone(&self.state().can);
-        let wanted = Wanted { id: id.clone(), workspace, connection, can };
-        let open = Arc::new(Open::new(host, wanted).await.map_err(|reason| failed(&reason))?);
-        self.state().sessions.insert(id.as_str().to_owned(), Arc::clone(&open));
+        let client = Client::new(connection, v1::SessionId::new(id.as_str()), can, Folder::new(&workspace));
+        let wanted = Wanted { id, workspace, client, settings: Settings::default(), model: None };
+        self.opened(Open::new(host, wanted).await)
+    }
+
+    /// Keeps a session that was opened.
+    fn opened(&self, open: Result<Open, HostError>) -> Result<Arc<Open>, Error> {
+        let open = Arc::new(open.map_err(|reason| failed(&reason))?);
+        self.state().sessions.insert(open.session.id().as_str().to_owned(), Arc::clone(&open));
         Ok(open)
     }
 
@@ -180,10 +204,11 @@ impl Agent {
         } else if hosts.is_empty() {
             hosts = vec![self.hosts.of(Path::new(".")).await?];
         }
+        let given = cwd.clone();
         let cwd = cwd.map(|cwd| cwd.canonicalize().unwrap_or(cwd));
         let mut found: BTreeMap<String, TranscriptSummary> = BTreeMap::new();
-        for host in hosts {
-            let store = recorded(&host)?;
+        // A workspace whose sessions are not recorded has none to list.
+        for store in hosts.iter().filter_map(|host| host.transcripts().cloned()) {
             let list = tokio::task::spawn_blocking(move || store.list()).await;
             let list = list.map_err(|panicked| error(-32603, panicked.to_string()))?;
             let list = list.map_err(|reason| error(-32603, reason.to_string()))?;
@@ -195,7 +220,9 @@ impl Agent {
             session.header.spawned_by.is_none() && session.workspace.as_ref().is_some_and(is_here)
         });
         sessions.sort_by_key(|session| std::cmp::Reverse(latest(session)));
-        Ok(v1::ListSessionsResponse::new(sessions.iter().filter_map(info).collect()))
+        Ok(v1::ListSessionsResponse::new(
+            sessions.iter().filter_map(|session| info(session, given.as_deref())).collect(),
+        ))
     }
 
     pub(super) async fn close_session(
@@ -234,8 +261,8 @@ impl Agent {
         } else if hosts.is_empty() {
             hosts = vec![self.hosts.of(Path::new(".")).await?];
         }
-        for host in hosts {
-            let (store, id) = (recorded(&host)?, SessionId::new(Arc::clone(&id.0)));
+        for store in hosts.iter().filter_map(|host| host.transcripts().cloned()) {
+            let id = SessionId::new(Arc::clone(&id.0));
             let removed = tokio::task::spawn_blocking(move || store.remove(&id)).await;
             match removed.map_err(|panicked| error(-32603, panicked.to_string()))? {
                 Ok(()) | Err(TranscriptError::Missing { .. }) => {}
@@ -255,11 +282,11 @@ impl Agent {
         Ok(v1::SetSessionModeResponse::new())
     }
 
-    pub(super) fn set_option(
+    pub(super) async fn set_option(
         &self,
         request: &v1::SetSessionConfigOptionRequest,
     ) -> Result<v1::SetSessionConfigOptionResponse, Error> {
-        let open = self.session(&request.session_id)?;
+        let mut open = self.session(&request.session_id)?;
         let id = &*request.config_id.0;
         let wrong = || error(-32602, format!("the option `{id}` has no such value"));
         if id == MODE {
@@ -267,6 +294,12 @@ impl Agent {
             let mode = Mode::of(&value.0).ok_or_else(wrong)?;
             open.settings.set_mode(mode);
             open.client.update(options::mode_update(mode));
+        } else if id == MODEL {
+            let v1::SessionConfigOptionValue::ValueId { value } = &request.value else { return Err(wrong()) };
+            if !options::models(&open.host, &open.session).iter().any(|name| **name == *value.0) {
+                return Err(wrong());
+            }
+            open = self.with_model(&open, &value.0).await?;
         } else if let Some(plugin) = id.strip_prefix(EXTENSION) {
             let enabled = options::is_on(&request.value).ok_or_else(wrong)?;
             switch(&open, plugin, enabled)?;
@@ -274,6 +307,28 @@ impl Agent {
             return Err(error(-32602, format!("there is no option `{id}`")));
         }
         Ok(v1::SetSessionConfigOptionResponse::new(open.options()))
+    }
+
+    /// Continues a session with another model of its host: it is closed, and opened again.
+    async fn with_model(&self, open: &Arc<Open>, name: &str) -> Result<Arc<Open>, Error> {
+        if open.session.model().1 == name {
+            return Ok(Arc::clone(open));
+        }
+        if open.session.is_running() {
+            return Err(error(-32602, "a turn runs: cancel it or wait for its end, then choose the model"));
+        }
+        recorded(&open.host)?;
+        let model = open.host.other_model(name).ok_or_else(|| error(-32602, "the host has only this model"))?;
+        let model = model.map_err(|reason| failed(&reason))?;
+        open.close().await;
+        match open.again(Some(model)).await {
+            Ok(again) => self.opened(Ok(again)),
+            Err(reason) => {
+                self.state().sessions.remove(open.session.id().as_str());
+                self.opened(open.again(open.model.clone()).await)?;
+                Err(failed(&reason))
+            }
+        }
     }
 
     /// An open session.
@@ -288,7 +343,14 @@ impl Agent {
     pub(super) async fn close_all(&self) {
         let sessions = std::mem::take(&mut self.state().sessions);
         for open in sessions.into_values() {
-            open.close().await;
+            open.leave().await;
+        }
+        // Last: none that was open is old.
+        for host in self.hosts.all().await {
+            let removed = tokio::task::spawn_blocking(move || host.remove_expired_sessions()).await;
+            if let Ok(Err(error)) = removed {
+                tracing::warn!("old sessions cannot be removed: {error}");
+            }
         }
     }
 
@@ -341,7 +403,9 @@ fn latest(session: &TranscriptSummary) -> u64 {
     session.last.as_ref().map_or(session.header.created_ms, |last| last.at_ms)
 }
 
-fn info(session: &TranscriptSummary) -> Option<v1::SessionInfo> {
-    let info = v1::SessionInfo::new(session.id.as_str().to_owned(), session.workspace.as_ref()?);
+/// `cwd`: the folder that the client has asked for, as it writes it.
+fn info(session: &TranscriptSummary, cwd: Option<&Path>) -> Option<v1::SessionInfo> {
+    let cwd = cwd.or(session.workspace.as_deref().map(Path::new))?;
+    let info = v1::SessionInfo::new(session.id.as_str().to_owned(), cwd);
     Some(info.title(session.title.clone()).updated_at(time::iso(latest(session))))
 }

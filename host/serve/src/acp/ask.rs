@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::json;
-use tidegate::{Answer, BoxFuture, Confirm, LimitDecision, LimitRequest, Question, Session};
+use tidegate::{Answer, BoxFuture, Confirm, Limit, LimitDecision, LimitRequest, Question, Session};
 use tokio::sync::watch;
 
 use super::client::Client;
 use super::names::{self, meta};
 use super::options::{Mode, Settings};
-use super::sdk::Error;
 use super::sdk::v1::{
     self, PermissionOption, PermissionOptionKind, RequestPermissionOutcome, SessionUpdate, ToolCallStatus,
     ToolCallUpdateFields,
 };
+use super::sdk::{self, Error};
 use super::tool;
 
 /// Ids of the options.
@@ -36,9 +36,10 @@ impl Confirm for Asker {
     fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             match self.settings.mode() {
-                Mode::Approve => Answer::Approve,
+                // What offers no answer for the session is a person's to approve, each time.
+                Mode::Approve if question.always.is_some() => Answer::Approve,
                 Mode::Deny => unavailable("the user has chosen to refuse calls that need a confirmation"),
-                Mode::Ask => self.ask(question).await,
+                Mode::Approve | Mode::Ask => self.ask(question).await,
             }
         })
     }
@@ -50,17 +51,21 @@ impl Confirm for Asker {
 
 impl Asker {
     async fn ask(&self, question: &Question) -> Answer {
-        let id = self.announce(question).await;
+        let (id, mut entry) = self.announce(question).await;
         let about = tool::describe(&self.workspace, &question.call.name, &question.call.arguments);
         let preview = &question.preview;
-        let change = about.proposed(preview.diff.as_deref()).into_iter();
-        let notes = preview.notes.iter().map(tool::text);
+        let mut content = about.proposed(preview.diff.as_deref());
+        // What is approved is what runs: all of it is shown, where a change does not show it already.
+        if content.is_empty() || tool::hides(preview) {
+            content.extend(tool::arguments(preview));
+        }
+        content.extend(preview.notes.iter().map(tool::text));
         let fields = ToolCallUpdateFields::new()
-            .title(about.title.clone())
+            .title(self.title(question, &about))
             .name(question.call.name.clone())
             .kind(about.kind)
             .status(ToolCallStatus::Pending)
-            .content(change.chain(notes).collect::<Vec<_>>())
+            .content(content)
             .locations(about.locations.clone())
             .raw_input(about.input.clone());
         let allow = PermissionOption::new(ALLOW, "Allow", PermissionOptionKind::AllowOnce);
@@ -76,28 +81,61 @@ impl Asker {
             "agent": question.agent,
             "notes": preview.notes,
         });
-        let call = v1::ToolCallUpdate::new(id, fields);
-        match outcome(self.client.ask(call, options, Some(meta(names::QUESTION, fact))).await) {
+        let call = v1::ToolCallUpdate::new(id.clone(), fields);
+        let response = self.client.ask(call, options, Some(meta(names::QUESTION, fact))).await;
+        if response.as_ref().is_err_and(sdk::is_gone) {
+            // The session is going to be closed, and its question stays open for the next process.
+            std::future::pending::<()>().await;
+        }
+        let answer = match outcome(response) {
             Ok(option) if option == ALLOW => Answer::Approve,
             Ok(option) if option == ALWAYS => Answer::Always,
             Ok(_) => Answer::Deny { reason: String::new() },
             Err(reason) => unavailable(&reason),
+        };
+        if matches!(answer, Answer::Approve | Answer::Always | Answer::Edit { .. }) {
+            entry.iter_mut().for_each(|entry| entry.status = ToolCallStatus::Completed);
         }
+        answer
     }
 
-    /// Waits until the client knows the call, which its events report; those of a child agent are not the client's.
-    async fn announce(&self, question: &Question) -> v1::ToolCallId {
+    /// The title of a call; that of an agent's call says whose it is.
+    fn title(&self, question: &Question, about: &tool::Described) -> String {
+        if question.session.as_str() == &*self.client.session.0 {
+            return about.title.clone();
+        }
+        format!("{}: {}", question.agent, about.title)
+    }
+
+    /// Waits until the client knows the call, which its events report. Those of a child agent are not sent: its call has an entry as long
+    /// as its question is open.
+    async fn announce(&self, question: &Question) -> (v1::ToolCallId, Option<Entry>) {
         let own = names::call(question.place, &question.call.id);
         if question.session.as_str() == &*self.client.session.0 {
             // If nothing is reported any more, the question is asked all the same.
             let _ended = self.announced.clone().wait_for(|ids| ids.contains(&*own.0)).await.is_err();
-            return own;
+            return (own, None);
         }
         let id = v1::ToolCallId::new(format!("{}/{}", question.session, own.0));
         let about = tool::describe(&self.workspace, &question.call.name, &question.call.arguments);
-        let title = format!("{}: {}", question.agent, about.title);
+        let title = self.title(question, &about);
         self.client.update(SessionUpdate::ToolCall(v1::ToolCall::new(id.clone(), title).kind(about.kind)));
-        id
+        let entry = Entry { client: self.client.clone(), id: id.clone(), status: ToolCallStatus::Failed };
+        (id, Some(entry))
+    }
+}
+
+/// The entry of an agent's call. It ends with its question, also where that is decided elsewhere and this is dropped.
+struct Entry {
+    client: Client,
+    id: v1::ToolCallId,
+    status: ToolCallStatus,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let fields = ToolCallUpdateFields::new().status(self.status);
+        self.client.update(SessionUpdate::ToolCallUpdate(v1::ToolCallUpdate::new(self.id.clone(), fields)));
     }
 }
 
@@ -114,9 +152,15 @@ fn unavailable(reason: &str) -> Answer {
     Answer::Unavailable { reason: format!("not run: {reason}") }
 }
 
-/// Asks the user about a limit, as about a call: the protocol has no other question. Another process can decide first.
+/// The id of the entry of a request for a higher limit.
+pub(super) fn limit_id(session: &Session, request: &str) -> v1::ToolCallId {
+    v1::ToolCallId::new(format!("{}/{request}", session.id()))
+}
+
+/// Asks the user about a limit, as about a call: the protocol has no other question. The event of the decision ends the entry, whoever
+/// has decided. Dropping the future closes the dialog.
 pub(super) async fn limit(client: Client, session: Session, request: LimitRequest) {
-    let id = v1::ToolCallId::new(format!("{}/{}", session.id(), request.id));
+    let id = limit_id(&session, &request.id);
     let title = format!("Raise the limit `{}` to {}", request.limit, request.limit.amount(request.proposed));
     let call = v1::ToolCall::new(id.clone(), title.clone()).content(vec![tool::text(&request.message)]);
     client.update(SessionUpdate::ToolCall(call));
@@ -129,15 +173,37 @@ pub(super) async fn limit(client: Client, session: Session, request: LimitReques
     let decision = match answer {
         Ok(option) if option == ALLOW => LimitDecision::Approved { max: request.proposed },
         Ok(_) => LimitDecision::Denied { reason: String::new() },
-        Err(reason) => LimitDecision::Denied { reason },
+        // Nobody has decided: another front end, a file or the time-out does.
+        Err(reason) => {
+            let reason = format!("Not decided here: {reason}");
+            return client.update(limit_ended(id, ToolCallStatus::InProgress, reason));
+        }
     };
-    let is_raised = matches!(decision, LimitDecision::Approved { .. });
-    let by = client.can.name.clone();
-    let (status, text) = match session.decide_limit(&request.id, decision, &by) {
-        Ok(()) if is_raised => (ToolCallStatus::Completed, "The limit is raised.".to_owned()),
-        Ok(()) => (ToolCallStatus::Failed, "The limit stays.".to_owned()),
-        Err(error) => (ToolCallStatus::Failed, error.to_string()),
+    if let Err(error) = session.decide_limit(&request.id, decision, &client.can.name) {
+        client.update(limit_ended(id, ToolCallStatus::Failed, error.to_string()));
+    }
+}
+
+/// The last update about a limit.
+pub(super) fn limit_decided(id: v1::ToolCallId, limit: Limit, decision: &LimitDecision, by: &str) -> SessionUpdate {
+    let by = if by.is_empty() { String::new() } else { format!(", decided by {by}") };
+    let (status, text) = match decision {
+        LimitDecision::Approved { max } => {
+            (ToolCallStatus::Completed, format!("The limit is {} now{by}.", limit.amount(*max)))
+        }
+        LimitDecision::Denied { reason } if reason.trim().is_empty() => {
+            (ToolCallStatus::Failed, format!("The limit is unchanged{by}."))
+        }
+        LimitDecision::Denied { reason } => (ToolCallStatus::Failed, format!("The limit is unchanged{by}: {reason}")),
+        LimitDecision::TimedOut => {
+            (ToolCallStatus::Failed, "The limit is unchanged: nobody has decided in time.".to_owned())
+        }
     };
+    limit_ended(id, status, text)
+}
+
+/// The state of the entry of a limit.
+pub(super) fn limit_ended(id: v1::ToolCallId, status: ToolCallStatus, text: impl Into<String>) -> SessionUpdate {
     let fields = ToolCallUpdateFields::new().status(status).content(vec![tool::text(text)]);
-    client.update(SessionUpdate::ToolCallUpdate(v1::ToolCallUpdate::new(id, fields)));
+    SessionUpdate::ToolCallUpdate(v1::ToolCallUpdate::new(id, fields))
 }

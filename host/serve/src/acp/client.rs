@@ -1,6 +1,6 @@
 //! The client, as one session uses it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -8,6 +8,7 @@ use tidegate::TerminalCommand;
 
 use super::names::{self, meta};
 use super::sdk::{Connection, Error, v1};
+use super::updates::chunk;
 
 /// What a client can do, from `initialize`. Without that, nothing.
 #[derive(Clone, Debug, Default)]
@@ -45,11 +46,44 @@ pub(super) struct Client {
     connection: Connection,
     pub(super) session: v1::SessionId,
     pub(super) can: Arc<Abilities>,
+    folder: Folder,
+}
+
+/// The folder of a session. Editors know their buffers by the path that the user has opened, which can lead through a link; tools use the
+/// path without links.
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    given: PathBuf,
+    real: PathBuf,
+}
+
+impl Folder {
+    /// `given`: the path as the client has it.
+    pub(super) fn new(given: &Path) -> Self {
+        // One that does not exist is refused when the session is opened.
+        let real = given.canonicalize().unwrap_or_else(|_| given.to_owned());
+        Self { given: given.to_owned(), real }
+    }
+
+    /// A path of a tool as the client has it.
+    fn of_client(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.real) {
+            Ok(rest) if rest.as_os_str().is_empty() => self.given.clone(),
+            Ok(rest) => self.given.join(rest),
+            Err(_) => path.to_owned(),
+        }
+    }
 }
 
 impl Client {
-    pub(super) fn new(connection: Connection, session: v1::SessionId, can: Arc<Abilities>) -> Self {
-        Self { connection, session, can }
+    pub(super) fn new(connection: Connection, session: v1::SessionId, can: Arc<Abilities>, folder: Folder) -> Self {
+        Self { connection, session, can, folder }
+    }
+
+    /// Shows the user a text that is not the model's.
+    pub(super) fn say(&self, text: &str) {
+        let id = v1::MessageId::new(tidegate::new_session_id().as_str());
+        self.update(v1::SessionUpdate::AgentMessageChunk(chunk(text, id)));
     }
 
     /// Sends an update. If the connection is gone, nobody waits for it.
@@ -60,7 +94,7 @@ impl Client {
         }
     }
 
-    /// Sends a notice to the user. A client without the capability gets it as a field that it can show.
+    /// Sends a notice to the user.
     pub(super) fn notice(&self, severity: v1::NoticeSeverity, title: &str, description: Option<&str>) {
         self.update(notice(self.can.notices, severity, title, description));
     }
@@ -78,18 +112,22 @@ impl Client {
 
     /// The content of a file as the client has it, changes that are not saved included.
     pub(super) async fn read(&self, path: &Path) -> Result<String, Error> {
-        let request = v1::ReadTextFileRequest::new(self.session.clone(), path);
+        let request = v1::ReadTextFileRequest::new(self.session.clone(), self.folder.of_client(path));
         Ok(self.connection.send_request(request).block_task().await?.content)
     }
 
-    /// Starts a command in a terminal of the client.
-    pub(super) async fn create_terminal(&self, command: &TerminalCommand<'_>) -> Result<v1::TerminalId, Error> {
-        let variable = |(name, value): &(&str, &str)| v1::EnvVariable::new(*name, *value);
-        let request = v1::CreateTerminalRequest::new(self.session.clone(), "sh")
+    /// Returns the request for a terminal of the client that runs a command.
+    pub(super) fn terminal_request(&self, command: &TerminalCommand<'_>) -> v1::CreateTerminalRequest {
+        let variable = |(name, value): &(String, String)| v1::EnvVariable::new(name.as_str(), value.as_str());
+        v1::CreateTerminalRequest::new(self.session.clone(), "sh")
             .args(vec!["-c".to_owned(), command.command.to_owned()])
             .env(command.environment.iter().map(variable).collect())
-            .cwd(command.folder.to_owned())
-            .output_byte_limit(command.output_bytes as u64);
+            .cwd(self.folder.of_client(command.folder))
+            .output_byte_limit(command.output_bytes as u64)
+    }
+
+    /// Starts a command in a terminal of the client.
+    pub(super) async fn create_terminal(&self, request: v1::CreateTerminalRequest) -> Result<v1::TerminalId, Error> {
         Ok(self.connection.send_request(request).block_task().await?.terminal_id)
     }
 
@@ -119,12 +157,13 @@ impl Client {
 
     /// Has the client write a file.
     pub(super) async fn write(&self, path: &Path, content: &str) -> Result<(), Error> {
-        let request = v1::WriteTextFileRequest::new(self.session.clone(), path, content);
+        let request = v1::WriteTextFileRequest::new(self.session.clone(), self.folder.of_client(path), content);
         self.connection.send_request(request).block_task().await.map(drop)
     }
 }
 
-/// A notice as an update.
+/// A notice as an update. A client without the capability has no place for it: its user gets warnings and errors as a thought, and all others
+/// are a field that the client can show.
 pub(super) fn notice(
     can: bool,
     severity: v1::NoticeSeverity,
@@ -140,6 +179,11 @@ pub(super) fn notice(
         v1::NoticeSeverity::Error => "error",
         _ => "warning",
     };
-    let fields = json!({"severity": word, "title": title, "description": description});
-    v1::SessionUpdate::SessionInfoUpdate(v1::SessionInfoUpdate::new().meta(meta(names::NOTICE, fields)))
+    let about = meta(names::NOTICE, json!({"severity": word, "title": title, "description": description}));
+    if severity == v1::NoticeSeverity::Info {
+        return v1::SessionUpdate::SessionInfoUpdate(v1::SessionInfoUpdate::new().meta(about));
+    }
+    let text = description.map_or_else(|| title.to_owned(), |description| format!("{title}\n{description}"));
+    let id = v1::MessageId::new(tidegate::new_session_id().as_str());
+    v1::SessionUpdate::AgentThoughtChunk(chunk(&format!("{word}: {text}\n"), id).meta(about))
 }

@@ -9,6 +9,16 @@ use super::sdk::v1;
 const PLUGINS: &str = "plugins";
 const RULES: &str = "rules";
 const COST: &str = "cost";
+const CONTINUE: &str = "continue";
+
+/// A prompt that is a command.
+#[derive(Debug)]
+pub(super) enum Command {
+    /// It is answered with this text.
+    Answer(String),
+    /// The conversation continues without an input.
+    Continue,
+}
 
 /// The commands as an update.
 pub(super) fn available() -> v1::SessionUpdate {
@@ -16,19 +26,21 @@ pub(super) fn available() -> v1::SessionUpdate {
         (PLUGINS, "List the extensions of the session"),
         (RULES, "List the stream rules of the session, and what each has done"),
         (COST, "Show what the session has taken of its limits"),
+        (CONTINUE, "Continue a turn that was interrupted, cancelled or suspended"),
     ];
     let commands = commands.map(|(name, about)| v1::AvailableCommand::new(name, about));
     v1::SessionUpdate::AvailableCommandsUpdate(v1::AvailableCommandsUpdate::new(commands.to_vec()))
 }
 
-/// The answer to a prompt that is a command; `None`: it is for the model.
-pub(super) fn answer(session: &Session, prompt: &str) -> Option<String> {
-    match prompt.trim().strip_prefix('/')? {
-        PLUGINS => Some(plugins(session)),
-        RULES => Some(rules(session)),
-        COST => Some(cost(session)),
-        _ => None,
-    }
+/// Reads a prompt that is a command; `None`: it is for the model.
+pub(super) fn read(session: &Session, prompt: &str) -> Option<Command> {
+    Some(match prompt.trim().strip_prefix('/')? {
+        PLUGINS => Command::Answer(plugins(session)),
+        RULES => Command::Answer(rules(session)),
+        COST => Command::Answer(cost(session)),
+        CONTINUE => Command::Continue,
+        _ => return None,
+    })
 }
 
 fn plugins(session: &Session) -> String {
@@ -52,11 +64,6 @@ fn rules(session: &Session) -> String {
 
 fn cost(session: &Session) -> String {
     let spent = session.budget().spent();
-    format!(
-        "- turns: {}\n- steps: {}\n- tokens: {}\n- cost: ${:.4}\n",
-        spent.turns,
-        spent.steps,
-        spent.tokens,
-        spent.spend.dollars()
-    )
+    let cost = if spent.spend.dollars() > 0.0 { spent.spend.to_string() } else { "not known".to_owned() };
+    format!("- turns: {}\n- steps: {}\n- tokens: {}\n- cost: {cost}\n", spent.turns, spent.steps, spent.tokens)
 }

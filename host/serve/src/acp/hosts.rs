@@ -47,7 +47,9 @@ impl Hosts {
     /// # Errors
     /// It cannot be opened: the reason is for the user.
     pub(super) async fn of(&self, workspace: &Path) -> Result<Host, Error> {
-        let file = self.config.clone().or_else(|| Some(workspace.join(OPERATOR_FILE)).filter(|file| file.exists()));
+        // One folder has one host, however its path is written.
+        let folder = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let file = self.config.clone().or_else(|| Some(folder.join(OPERATOR_FILE)).filter(|file| file.exists()));
         let mut open = self.open.lock().await;
         if let Some(host) = open.hosts.get(&file) {
             return Ok(host.clone());

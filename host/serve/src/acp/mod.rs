@@ -1,6 +1,6 @@
 //! The Agent Client Protocol (ACP) version 1: an editor starts the program, opens sessions in it and shows what they do.
 //!
-//! Messages are JSON-RPC, one a line. What is supported how is in `host/serve/README.md`.
+//! Messages are JSON-RPC, one a line. `host/EDITORS.md` lists what is supported.
 
 mod agent;
 mod ask;
@@ -11,7 +11,9 @@ mod diff;
 mod files;
 mod history;
 mod hosts;
+mod input;
 mod names;
+mod notices;
 mod options;
 mod prompts;
 mod sdk;
@@ -26,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tidegate::HostBuilder;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::agent::Agent;
 use self::hosts::Hosts;
@@ -57,14 +60,36 @@ impl Server {
     }
 
     /// Serves one editor on standard input and output, where nothing else must write to standard output, until it closes the connection
-    /// or `stop` completes. Turns that run are cancelled then, all sessions are closed, and their state is saved.
+    /// or `stop` completes. All sessions are closed then, and their state is saved. Turns that run are cancelled; a question about a tool call
+    /// of a recorded session stays open, and is asked again when the session is loaded.
     ///
     /// # Errors
     /// A line cannot be read or written.
     pub async fn stdio(self, stop: impl Future<Output = ()>) -> Result<(), ConnectionError> {
+        self.until(stop, async |agent| sdk::stdio(agent).await).await
+    }
+
+    /// The same on other streams, such as those of a socket: messages are read from `input` and written to `output`.
+    ///
+    /// # Errors
+    /// As [`Server::stdio`].
+    pub async fn streams(
+        self,
+        output: impl AsyncWrite + Send + 'static,
+        input: impl AsyncRead + Send + 'static,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), ConnectionError> {
+        self.until(stop, async |agent| sdk::streams(agent, output, input).await).await
+    }
+
+    async fn until(
+        self,
+        stop: impl Future<Output = ()>,
+        serve: impl AsyncFnOnce(&Arc<Agent>) -> Result<(), sdk::Error>,
+    ) -> Result<(), ConnectionError> {
         let agent = Arc::new(Agent::new(self.hosts));
         let ended = tokio::select! {
-            ended = sdk::stdio(&agent) => ended,
+            ended = serve(&agent) => ended,
             () = stop => Ok(()),
         };
         agent.close_all().await;

@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidegate::{Host, PluginId};
+use tidegate::{Host, PluginId, Session};
 
 use super::sdk::v1;
 
 /// The option of the mode.
 pub(super) const MODE: &str = "mode";
+
+/// The option of the model.
+pub(super) const MODEL: &str = "model";
 
 /// What precedes an extension's id in the id of its option.
 pub(super) const EXTENSION: &str = "extension.";
@@ -19,7 +22,8 @@ pub(super) enum Mode {
     /// The user is asked.
     #[default]
     Ask,
-    /// They run without a question.
+    /// They run without a question, except for those that a person has to approve each time, such as a write to a file that other programs
+    /// execute.
     Approve,
     /// They do not run, without a question.
     Deny,
@@ -47,7 +51,10 @@ impl Mode {
     fn about(self) -> &'static str {
         match self {
             Self::Ask => "Ask before each tool call whose permission is `ask`",
-            Self::Approve => "Run tool calls whose permission is `ask` without a question",
+            Self::Approve => {
+                "Run tool calls whose permission is `ask` without a question, except writes to guarded paths, and commands \
+                 that are long or have several lines"
+            }
             Self::Deny => "Refuse tool calls whose permission is `ask` without a question",
         }
     }
@@ -78,6 +85,11 @@ impl Settings {
         self.with(|set| set.mode = mode);
     }
 
+    /// The extensions that the session does without.
+    pub(super) fn disabled(&self) -> BTreeSet<PluginId> {
+        self.with(|set| set.disabled.clone())
+    }
+
     pub(super) fn set_enabled(&self, plugin: PluginId, enabled: bool) {
         self.with(|set| if enabled { set.disabled.remove(&plugin) } else { set.disabled.insert(plugin) });
     }
@@ -99,13 +111,18 @@ pub(super) fn mode_update(mode: Mode) -> v1::SessionUpdate {
 }
 
 /// All options of a session. `boolean`: the client takes switches.
-pub(super) fn all(host: &Host, settings: &Settings, boolean: bool) -> Vec<v1::SessionConfigOption> {
+pub(super) fn all(host: &Host, session: &Session, settings: &Settings, boolean: bool) -> Vec<v1::SessionConfigOption> {
     let entry =
         |mode: Mode| v1::SessionConfigSelectOption::new(mode.id(), mode.name()).description(mode.about().to_owned());
     let mode = v1::SessionConfigOption::select(MODE, "Questions", settings.mode().id(), Mode::ALL.map(entry).to_vec())
         .description("What becomes of tool calls that need a confirmation".to_owned())
         .category(v1::SessionConfigOptionCategory::Mode);
-    let disabled = settings.with(|set| set.disabled.clone());
+    let names = models(host, session).into_iter().map(|name| v1::SessionConfigSelectOption::new(name.clone(), name));
+    let model =
+        v1::SessionConfigOption::select(MODEL, "Model", session.model().1.to_owned(), names.collect::<Vec<_>>())
+            .description("The model that answers; it can be changed while no turn runs".to_owned())
+            .category(v1::SessionConfigOptionCategory::Model);
+    let disabled = settings.disabled();
     let switches =
         host.plugins().list().into_iter().filter(|plugin| plugin.enabled && !plugin.required).map(|plugin| {
             let (id, name) = (format!("{EXTENSION}{}", plugin.id), format!("Extension {}", plugin.id));
@@ -120,7 +137,16 @@ pub(super) fn all(host: &Host, settings: &Settings, boolean: bool) -> Vec<v1::Se
                 .description(plugin.description)
                 .category(v1::SessionConfigOptionCategory::Other("_extensions".to_owned()))
         });
-    std::iter::once(mode).chain(switches).collect()
+    [mode, model].into_iter().chain(switches).collect()
+}
+
+/// The models that the user can choose: those that the operator names, and that of the session.
+pub(super) fn models(host: &Host, session: &Session) -> Vec<String> {
+    let (own, mut all) = (session.model().1, host.models());
+    if !all.iter().any(|name| name == own) {
+        all.insert(0, own.to_owned());
+    }
+    all
 }
 
 /// Whether a value switches something on; `None`: it is none of the values of a switch.

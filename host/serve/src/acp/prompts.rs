@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tidegate::{Message, StopReason, Turn, TurnReport, TurnStatus};
+use tidegate::{InputId, Message, NewInput, StopReason, Turn, TurnReport, TurnStatus};
 
 use super::agent::{Agent, answered};
-use super::commands;
+use super::commands::{self, Command};
 use super::content;
 use super::hosts::error;
 use super::names::{self, meta};
 use super::sdk::{Error, Responder, v1};
 use super::session::Open;
-use super::updates::{chunk, why};
+use super::updates::why;
 
 impl Agent {
     /// Starts the turn of a prompt, or lets it wait for those before it. Returns at once: the response follows.
@@ -25,11 +25,18 @@ impl Agent {
             Ok(read) => read,
             Err(error) => return answered(responder.respond_with_error(error)),
         };
-        if let Some(text) = command(&open, &message) {
-            open.say(&text);
-            return answered(responder.respond(v1::PromptResponse::new(v1::StopReason::EndTurn)));
-        }
-        let turn = open.session.prompt(message);
+        let turn = match command(&open, &message) {
+            Some(Command::Answer(text)) => {
+                open.client.say(&text);
+                return answered(responder.respond(v1::PromptResponse::new(v1::StopReason::EndTurn)));
+            }
+            Some(Command::Continue) => open.session.resume(),
+            None => {
+                let id = InputId::new(tidegate::new_session_id().as_str());
+                open.prompts().begin(id.clone());
+                open.session.prompt(NewInput::from(message).id(id))
+            }
+        };
         drop(tokio::spawn(answer(open, turn, responder)));
     }
 
@@ -42,18 +49,9 @@ impl Agent {
     }
 }
 
-impl Open {
-    /// Shows the user a text that is not the model's.
-    fn say(&self, text: &str) {
-        let id = v1::MessageId::new(tidegate::new_session_id().as_str());
-        self.client.update(v1::SessionUpdate::AgentMessageChunk(chunk(text, id)));
-    }
-}
-
-/// The answer to a prompt that is a command.
-fn command(open: &Open, message: &Message) -> Option<String> {
+fn command(open: &Open, message: &Message) -> Option<Command> {
     let is_text = message.parts.len() == 1;
-    is_text.then(|| commands::answer(&open.session, &message.plain_text())).flatten()
+    is_text.then(|| commands::read(&open.session, &message.plain_text())).flatten()
 }
 
 async fn answer(open: Arc<Open>, mut turn: Turn, responder: Responder<v1::PromptResponse>) {
@@ -69,16 +67,20 @@ async fn answer(open: Arc<Open>, mut turn: Turn, responder: Responder<v1::Prompt
             }
         }
     }
+    let inputs = turn.inputs().to_vec();
     let report = turn.report().await;
     // An update after the response would be taken for one of the next prompt.
     open.sent(report.place.turn).await;
-    let response = response(&open, &report);
+    open.prompts().end(&inputs);
+    let response = response(&open, &report, inputs.is_empty());
     answered(responder.respond_with_result(response));
 }
 
-fn response(open: &Open, report: &TurnReport) -> Result<v1::PromptResponse, Error> {
+/// `is_said`: how the turn ended was sent as a message, because it has no input.
+fn response(open: &Open, report: &TurnReport, is_said: bool) -> Result<v1::PromptResponse, Error> {
     let status = &report.status;
     let reason = match status {
+        TurnStatus::Suspended { .. } | TurnStatus::Failed { .. } if is_said => v1::StopReason::EndTurn,
         TurnStatus::Completed => stop(report.stop.as_ref()),
         TurnStatus::Cancelled => v1::StopReason::Cancelled,
         TurnStatus::StepLimit { .. } => v1::StopReason::MaxTurnRequests,
@@ -89,8 +91,8 @@ fn response(open: &Open, report: &TurnReport) -> Result<v1::PromptResponse, Erro
             return Err(error(-32603, message).data(json!({names::STATUS: status.as_str()})));
         }
     };
-    if let Some(why) = why(status) {
-        open.say(&why);
+    if let Some(why) = why(status).filter(|_| !is_said) {
+        open.client.say(&why);
     }
     let about = meta(names::STATUS, json!(status.as_str()));
     Ok(v1::PromptResponse::new(reason).meta(about))

@@ -9,15 +9,24 @@ use agent_client_protocol as acp;
 pub(super) use agent_client_protocol::Error;
 pub(super) use agent_client_protocol::schema::ProtocolVersion;
 pub(super) use agent_client_protocol::v1::schema as v1;
+use blocking::Unblock;
 use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::compat::{FuturesAsyncReadCompatExt as _, TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 
 use super::agent::Agent;
+use super::input::Utf8;
 
 /// The connection to the client. Messages are sent in the order of the calls.
 pub(super) type Connection = acp::v1::ConnectionTo<acp::Client>;
 
 /// Answers a request, once. Where it is dropped the client gets an error.
 pub(super) type Responder<T> = acp::v1::Responder<T>;
+
+/// Whether a request has no response because the connection has ended, and not because the client refuses it.
+pub(super) fn is_gone(error: &Error) -> bool {
+    acp::is_incoming_transport_closed(error) || acp::is_connection_terminated(error)
+}
 
 /// `_session/steering`: a message for the running turn. A convention of other agents, not of the protocol.
 #[derive(Clone, Debug, Serialize, Deserialize, acp::JsonRpcRequest)]
@@ -45,9 +54,9 @@ pub(super) struct SteeringResponse {
 pub(super) enum SteeringOutcome {
     /// The running turn reads it before its next request.
     Injected,
-    /// No turn ran, so that it began one.
+    /// No turn was running: the message started one.
     StartedNewTurn,
-    /// No turn ran, and the client wanted to send a prompt then.
+    /// No turn was running, and the client asked to send a prompt itself in that case.
     PromptRequired,
 }
 
@@ -73,9 +82,30 @@ macro_rules! now {
     }};
 }
 
+/// The same for one that waits. The messages after it wait as well: it must not ask the client for anything.
+macro_rules! in_order {
+    ($agent:expr, $method:ident, $request:ty) => {{
+        let agent = Arc::clone($agent);
+        async move |request: $request, responder: Responder<_>, _: Connection| {
+            responder.respond_with_result(agent.$method(&request).await)
+        }
+    }};
+}
+
 /// Serves on standard input and output until the input ends.
 pub(super) async fn stdio(agent: &Arc<Agent>) -> Result<(), Error> {
-    serve(agent, acp::Stdio::new()).await
+    // On threads that the end of the program does not wait for, as it would for those of the runtime.
+    let (input, output) = (Unblock::new(std::io::stdin()), Unblock::new(std::io::stdout()));
+    serve(agent, acp::ByteStreams::new(output, Utf8::new(input.compat()).compat())).await
+}
+
+/// Serves on a pair of streams until the input ends.
+pub(super) async fn streams(
+    agent: &Arc<Agent>,
+    output: impl AsyncWrite + Send + 'static,
+    input: impl AsyncRead + Send + 'static,
+) -> Result<(), Error> {
+    serve(agent, acp::ByteStreams::new(output.compat_write(), Utf8::new(input).compat())).await
 }
 
 async fn serve(agent: &Arc<Agent>, transport: impl acp::ConnectTo<acp::Agent> + 'static) -> Result<(), Error> {
@@ -101,7 +131,7 @@ async fn serve(agent: &Arc<Agent>, transport: impl acp::ConnectTo<acp::Agent> + 
         .on_receive_request(later!(agent, close_session, v1::CloseSessionRequest), acp::on_receive_request!())
         .on_receive_request(later!(agent, delete_session, v1::DeleteSessionRequest), acp::on_receive_request!())
         .on_receive_request(now!(agent, set_mode, v1::SetSessionModeRequest), acp::on_receive_request!())
-        .on_receive_request(now!(agent, set_option, v1::SetSessionConfigOptionRequest), acp::on_receive_request!())
+        .on_receive_request(in_order!(agent, set_option, v1::SetSessionConfigOptionRequest), acp::on_receive_request!())
         .on_receive_request(now!(agent, steer, SteeringRequest), acp::on_receive_request!())
         .on_receive_request(prompt, acp::on_receive_request!())
         .on_receive_notification(cancel, acp::on_receive_notification!())

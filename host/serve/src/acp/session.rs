@@ -1,40 +1,75 @@
 //! An open session: its handle, what its client has set, and the task that sends its events.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tidegate::{Event, EventKind, Host, HostError, Session, SessionId, SessionOptions, Subscription};
-use tokio::sync::{mpsc, watch};
+use tidegate::{
+    Backlog, Diagnostics, Event, EventKind, Host, HostError, InputId, Model, Session, SessionId, SessionOptions,
+    Subscription, TurnStatus,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
 
 use super::ask::{self, Asker};
-use super::client::{Abilities, Client};
-use super::commands;
+use super::client::Client;
 use super::files::ClientFiles;
-use super::names;
 use super::options::{self, Settings};
-use super::sdk::{Connection, v1};
+use super::sdk::v1;
 use super::terminals::{ClientTerminals, Shown};
-use super::updates::Updates;
+use super::updates::{Updates, why};
+use super::{commands, history, names};
 
 /// A session of the client.
-#[derive(Debug)]
 pub(super) struct Open {
     pub(super) session: Session,
     pub(super) host: Host,
     pub(super) client: Client,
     pub(super) settings: Settings,
+    /// The model that the client has chosen.
+    pub(super) model: Option<Arc<dyn Model>>,
+    workspace: PathBuf,
     /// The last turn of which all updates were sent.
     sent: watch::Receiver<u32>,
+    /// Asks for the history.
+    replays: mpsc::UnboundedSender<oneshot::Sender<()>>,
+    prompts: Prompts,
+}
+
+/// The inputs of prompts that have no response yet: how their turns end is in the responses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Prompts(Arc<Mutex<BTreeSet<InputId>>>);
+
+impl Prompts {
+    pub(super) fn begin(&self, id: InputId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+    }
+
+    pub(super) fn end(&self, ids: &[InputId]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| !ids.contains(id));
+    }
+
+    fn contains(&self, id: &InputId) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+    }
 }
 
 /// What a session is opened with.
-#[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) id: SessionId,
     pub(super) workspace: PathBuf,
-    pub(super) connection: Connection,
-    pub(super) can: Arc<Abilities>,
+    pub(super) client: Client,
+    /// What the client has set in the session before it was opened again.
+    pub(super) settings: Settings,
+    /// Another model than the host's.
+    pub(super) model: Option<Arc<dyn Model>>,
+}
+
+impl fmt::Debug for Open {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Open").field("session", &self.session).finish_non_exhaustive()
+    }
 }
 
 impl Open {
@@ -43,25 +78,57 @@ impl Open {
     /// # Errors
     /// It cannot be opened.
     pub(super) async fn new(host: Host, wanted: Wanted) -> Result<Self, HostError> {
-        let Wanted { id, workspace, connection, can } = wanted;
-        let client = Client::new(connection, v1::SessionId::new(id.as_str()), Arc::clone(&can));
-        let (settings, (announce, announced)) = (Settings::default(), watch::channel(BTreeSet::new()));
+        let Wanted { id, workspace, client, settings, model } = wanted;
+        let (announce, announced) = watch::channel(BTreeSet::new());
         let asker =
             Asker { client: client.clone(), settings: settings.clone(), workspace: workspace.clone(), announced };
-        let mut wanted = SessionOptions::new(&workspace).id(id).confirm(Arc::new(asker));
-        if can.read_file || can.write_file {
-            wanted = wanted.files(Arc::new(ClientFiles(client.clone())));
+        // A chat of all events, for `session/load`. A client cannot say what it has, so that no events are kept for it.
+        let mut options =
+            SessionOptions::new(&workspace).id(id).confirm(Arc::new(asker)).backlog(Backlog::default().events(0));
+        if client.can.read_file || client.can.write_file {
+            options = options.files(Arc::new(ClientFiles::new(client.clone())));
         }
         let (shown, terminals) = mpsc::unbounded_channel();
-        if can.terminals {
-            wanted = wanted.terminals(Arc::new(ClientTerminals { client: client.clone(), shown }));
+        if client.can.terminals {
+            options = options.terminals(Arc::new(ClientTerminals { client: client.clone(), shown }));
         }
-        let session = host.session(wanted).await?;
-        let updates = Updates::new(workspace, can, session.context_tokens());
-        let (sending, sent) = watch::channel(0);
-        let sender = Sender { client: client.clone(), session: session.clone(), updates, announce, sending };
-        tokio::spawn(sender.run(session.subscribe(), terminals));
-        Ok(Self { session, host, client, settings, sent })
+        if let Some(model) = &model {
+            options = options.model(Arc::clone(model));
+        }
+        let session = host.session(options).await?;
+        for plugin in settings.disabled() {
+            if session.disable_plugin(&plugin).is_err() {
+                // The host has it no more, or requires it now.
+                settings.set_enabled(plugin, true);
+            }
+        }
+        let updates = Updates::new(workspace.clone(), Arc::clone(&client.can), session.context_tokens());
+        let ((sending, sent), (replays, asked)) = (watch::channel(0), mpsc::unbounded_channel());
+        let prompts = Prompts::default();
+        let sender = Sender {
+            client: client.clone(),
+            session: session.clone(),
+            workspace: workspace.clone(),
+            updates,
+            announce,
+            sending,
+            limits: BTreeMap::new(),
+            prompts: prompts.clone(),
+            is_prompted: false,
+        };
+        tokio::spawn(sender.run(session.subscribe(), terminals, asked));
+        Ok(Self { session, host, client, settings, model, workspace, sent, replays, prompts })
+    }
+
+    /// Opens the session again after it was closed, for the same client and with what that has set.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(super) async fn again(&self, model: Option<Arc<dyn Model>>) -> Result<Self, HostError> {
+        let (client, settings) = (self.client.clone(), self.settings.clone());
+        let wanted =
+            Wanted { id: self.session.id().clone(), workspace: self.workspace.clone(), client, settings, model };
+        Self::new(self.host.clone(), wanted).await
     }
 
     /// Sends what the client can know about the session when it has its id. `mcp_servers`: how many it has asked for.
@@ -73,9 +140,61 @@ impl Open {
             self.client.notice(v1::NoticeSeverity::Warning, &title, None);
             tracing::warn!(session = %self.session.id(), "{title}");
         }
-        for problem in self.session.loaded().rule_problem_lines() {
-            self.client.notice(v1::NoticeSeverity::Warning, &problem, None);
+        let loaded = self.session.loaded();
+        let mut problems = loaded.rule_problem_lines();
+        let warnings = loaded.warnings().into_iter().map(|warning| Diagnostics(vec![warning]).in_one_line());
+        for warning in warnings {
+            if !problems.contains(&warning) {
+                problems.push(warning);
+            }
         }
+        problems.iter().for_each(|problem| self.client.notice(v1::NoticeSeverity::Warning, problem, None));
+    }
+
+    /// Takes back the messages that waited when the session was left, and gives them to the user: a client cannot show what waits, and must not
+    /// find turns that nobody has asked it for.
+    pub(super) fn return_waiting(&self) {
+        for input in self.session.waiting() {
+            let Ok(message) = self.session.take_back(&input.id) else { continue };
+            let title =
+                "A message was waiting when the session was left, and is not sent. Send it again if it still applies:";
+            self.client.notice(v1::NoticeSeverity::Warning, title, Some(&message.plain_text()));
+        }
+    }
+
+    /// Says that the session was begun in another folder than it works in now.
+    pub(super) fn report_folder(&self, begun_in: Option<&str>) {
+        let here = self.workspace.canonicalize().unwrap_or_else(|_| self.workspace.clone());
+        if let Some(other) = begun_in.filter(|other| Path::new(other) != here) {
+            let title = format!("The session was started in {other}; its tools work in {} from now on", here.display());
+            self.client.notice(v1::NoticeSeverity::Warning, &title, None);
+        }
+    }
+
+    /// Continues what the end of another process has left: its questions are asked again. Everything else waits for the user, because a
+    /// request to the model costs something.
+    pub(super) fn take_up(&self) {
+        let Some(left) = self.session.interrupted() else { return };
+        if left.questions > 0 {
+            // The sender of events reports how it ends.
+            return self.session.resume().detach();
+        }
+        let title = "The last turn has no end, because its process ended before: `/continue` continues it";
+        self.client.notice(v1::NoticeSeverity::Warning, title, None);
+    }
+
+    /// Sends the history. Returns when it was sent; what happens meanwhile follows it.
+    pub(super) async fn replay(&self) {
+        let (done, sent) = oneshot::channel();
+        // A session that has ended sends nothing any more.
+        if self.replays.send(done).is_ok() {
+            let _ended = sent.await.is_err();
+        }
+    }
+
+    /// The inputs of prompts that have no response yet.
+    pub(super) fn prompts(&self) -> &Prompts {
+        &self.prompts
     }
 
     /// Returns when all updates of a turn were sent, or none is sent any more.
@@ -85,7 +204,7 @@ impl Open {
 
     /// The options of the session, all of them.
     pub(super) fn options(&self) -> Vec<v1::SessionConfigOption> {
-        options::all(&self.host, &self.settings, self.client.can.boolean_options)
+        options::all(&self.host, &self.session, &self.settings, self.client.can.boolean_options)
     }
 
     /// The modes, for clients that do not know options.
@@ -96,6 +215,15 @@ impl Open {
     /// Cancels what runs, and closes the session. Returns when its state is saved and its transcript released.
     pub(super) async fn close(&self) {
         self.session.cancel_by(&self.client.can.name);
+        self.leave().await;
+    }
+
+    /// Closes the session, because its client is gone: a question that is open stays open, and the next process asks it. Everything else that
+    /// runs is cancelled.
+    pub(super) async fn leave(&self) {
+        if self.session.pending_questions().is_empty() {
+            self.session.cancel_by(&self.client.can.name);
+        }
         self.session.close();
         self.session.closed().await;
     }
@@ -105,13 +233,24 @@ impl Open {
 struct Sender {
     client: Client,
     session: Session,
+    workspace: PathBuf,
     updates: Updates,
     announce: watch::Sender<BTreeSet<String>>,
     sending: watch::Sender<u32>,
+    /// The dialogs about limits that are open, by request.
+    limits: BTreeMap<String, AbortHandle>,
+    prompts: Prompts,
+    /// A prompt of the client is answered with the end of the turn.
+    is_prompted: bool,
 }
 
 impl Sender {
-    async fn run(mut self, mut events: Subscription, mut terminals: mpsc::UnboundedReceiver<Shown>) {
+    async fn run(
+        mut self,
+        mut events: Subscription,
+        mut terminals: mpsc::UnboundedReceiver<Shown>,
+        mut replays: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
+    ) {
         loop {
             tokio::select! {
                 event = events.next() => match event {
@@ -125,8 +264,26 @@ impl Sender {
                     }
                     self.updates.terminal(&call, terminal).into_iter().for_each(|update| self.client.update(update));
                 }
+                Some(done) = replays.recv() => {
+                    events = self.replay(events);
+                    // The client can be gone.
+                    let _ = done.send(());
+                }
             }
         }
+    }
+
+    /// Sends the history. Returns the subscription to the events after it.
+    fn replay(&mut self, mut events: Subscription) -> Subscription {
+        let Ok(again) = self.session.subscribe_from(0) else { return events };
+        // Nothing has happened yet.
+        let Some(snapshot) = again.snapshot else { return again.events };
+        while let Some(event) = events.try_next().filter(|event| event.seq < snapshot.chat.next_seq()) {
+            self.send(&event);
+        }
+        let updates = history::updates(snapshot.chat, &self.workspace);
+        updates.into_iter().for_each(|update| self.client.update(update));
+        again.events
     }
 
     fn send(&mut self, event: &Event) {
@@ -134,18 +291,41 @@ impl Sender {
             self.client.update(update);
         }
         match &event.kind {
+            EventKind::TurnStart => self.is_prompted = false,
+            EventKind::InputReceived { id: Some(id), .. } => self.is_prompted |= self.prompts.contains(id),
             EventKind::ToolConfirmationRequested { call, .. } => {
                 let id = names::call(event.place, call).0.to_string();
                 self.announce.send_modify(|ids| ids.extend([id]));
             }
             EventKind::LimitEscalationRequested(request) => {
-                drop(tokio::spawn(ask::limit(self.client.clone(), self.session.clone(), request.clone())));
+                let asking = ask::limit(self.client.clone(), self.session.clone(), request.clone());
+                self.limits.insert(request.id.clone(), tokio::spawn(asking).abort_handle());
             }
-            EventKind::TurnFinish { .. } => {
-                self.announce.send_modify(BTreeSet::clear);
-                self.sending.send_replace(event.place.turn);
+            EventKind::LimitEscalationResolved { request, limit, decision, by } => {
+                // The client closes the dialog where the decision is not its user's.
+                if let Some(asking) = self.limits.remove(request) {
+                    asking.abort();
+                    let call = ask::limit_id(&self.session, request);
+                    self.client.update(ask::limit_decided(call, *limit, decision, by));
+                }
             }
+            EventKind::TurnFinish { status } => self.finish(event.place.turn, status),
             _ => {}
         }
+    }
+
+    fn finish(&mut self, turn: u32, status: &TurnStatus) {
+        // Nobody waits for the response to a prompt that could say it.
+        if let Some(why) = why(status).filter(|_| !self.is_prompted) {
+            self.client.say(&why);
+        }
+        for (request, asking) in std::mem::take(&mut self.limits) {
+            asking.abort();
+            let id = ask::limit_id(&self.session, &request);
+            let text = "The turn ended before the limit was decided about.";
+            self.client.update(ask::limit_ended(id, v1::ToolCallStatus::Failed, text));
+        }
+        self.announce.send_modify(BTreeSet::clear);
+        self.sending.send_replace(turn);
     }
 }

@@ -1,10 +1,11 @@
 //! The terminals of a client, in which the commands of `shell` run where it has any.
 
 use tidegate::{BoxFuture, CallId, TerminalCommand, TerminalEnd, TerminalExit, Terminals};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::client::Client;
 use super::sdk::{Error, v1};
+use super::tool;
 
 /// A terminal that a call runs in.
 pub(super) type Shown = (CallId, v1::TerminalId);
@@ -13,7 +14,7 @@ pub(super) type Shown = (CallId, v1::TerminalId);
 #[derive(Debug)]
 pub(super) struct ClientTerminals {
     pub(super) client: Client,
-    /// Told which call has which terminal, so that the client shows it there.
+    /// Receives which call has which terminal, so that the client shows it there.
     pub(super) shown: mpsc::UnboundedSender<Shown>,
 }
 
@@ -28,10 +29,8 @@ impl Terminals for ClientTerminals {
     fn run<'a>(&'a self, command: TerminalCommand<'a>) -> BoxFuture<'a, Result<TerminalEnd, String>> {
         Box::pin(async move {
             let failed = |error: Error| format!("{} cannot run it in a terminal: {error}", self.client.can.name);
-            let id = self.client.create_terminal(&command).await.map_err(failed)?;
-            let mut terminal = Terminal { client: self.client.clone(), id: id.clone(), is_released: false };
-            // Nobody shows it where the session is closed.
-            let _ = self.shown.send((command.call.clone(), id));
+            let mut terminal = self.create(&command).await.map_err(failed)?;
+            let _entry = self.show(&command, &terminal.id);
             let exit = match tokio::time::timeout(command.timeout, terminal.client.terminal_exit(&terminal.id)).await {
                 Ok(exit) => exited(exit.map_err(failed)?),
                 Err(_) => {
@@ -46,6 +45,53 @@ impl Terminals for ClientTerminals {
             end.truncated = output.truncated;
             Ok(end)
         })
+    }
+}
+
+impl ClientTerminals {
+    /// Has the client show the terminal in the call that runs in it. The calls of child agents are not sent: theirs is shown as long as it
+    /// runs.
+    fn show(&self, command: &TerminalCommand<'_>, terminal: &v1::TerminalId) -> Option<Entry> {
+        let Some(child) = command.child else {
+            // Nobody shows it where the session is closed.
+            let _ = self.shown.send((command.call.clone(), terminal.clone()));
+            return None;
+        };
+        let id = v1::ToolCallId::new(format!("{child}/{}", terminal.0));
+        let title = tool::command_title(command.command);
+        let call = v1::ToolCall::new(id.clone(), title)
+            .kind(v1::ToolKind::Execute)
+            .status(v1::ToolCallStatus::InProgress)
+            .content(vec![v1::ToolCallContent::Terminal(v1::Terminal::new(terminal.clone()))]);
+        self.client.update(v1::SessionUpdate::ToolCall(call));
+        Some(Entry { client: self.client.clone(), id })
+    }
+
+    /// Creates the terminal in a task of its own: where the call is cancelled meanwhile, the client can have started the command all the same,
+    /// and it is stopped then.
+    async fn create(&self, command: &TerminalCommand<'_>) -> Result<Terminal, Error> {
+        let (client, request) = (self.client.clone(), self.client.terminal_request(command));
+        let (created, terminal) = oneshot::channel();
+        tokio::spawn(async move {
+            let id = client.create_terminal(request).await;
+            // Dropped here where nobody waits for it any more, which stops the command.
+            drop(created.send(id.map(|id| Terminal { client, id, is_released: false })));
+        });
+        terminal.await.unwrap_or_else(|_| Err(Error::internal_error()))
+    }
+}
+
+/// The entry of a child agent's command, which ends with it. How the command ended is in the terminal.
+struct Entry {
+    client: Client,
+    id: v1::ToolCallId,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let fields = v1::ToolCallUpdateFields::new().status(v1::ToolCallStatus::Completed);
+        let update = v1::ToolCallUpdate::new(self.id.clone(), fields);
+        self.client.update(v1::SessionUpdate::ToolCallUpdate(update));
     }
 }
 

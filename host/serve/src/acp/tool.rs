@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tidegate::normal_path;
+use tidegate::{Preview, exact, normal_path};
 
 use super::diff;
 use super::sdk::v1::{Content, ContentBlock, Diff, TextContent, ToolCallContent, ToolCallLocation, ToolKind};
 
 /// The most characters of a title.
 const TITLE: usize = 120;
+
+/// The content of a call that ends with its turn.
+pub(super) const NO_RESULT: &str = "The turn ended before the call had a result.";
 
 /// A call of a tool, as far as its arguments can be read.
 #[derive(Clone, Debug)]
@@ -35,7 +38,7 @@ pub(super) fn describe(workspace: &Path, tool: &str, arguments: &str) -> Describ
         "list_dir" => (ToolKind::Read, named("List", "path", ".")),
         "find" => (ToolKind::Search, named("Find", "pattern", "*")),
         "grep" => (ToolKind::Search, named("Search for", "pattern", "")),
-        "shell" => (ToolKind::Execute, format!("`{}`", flat(text("command").unwrap_or(tool)))),
+        "shell" => (ToolKind::Execute, command_title(text("command").unwrap_or(tool))),
         "read_rule" => (ToolKind::Read, named("Read the rule", "name", "")),
         "spawn_agent" => (ToolKind::Other, named("Start the agent", "agent", "")),
         _ => (ToolKind::Other, flat(tool)),
@@ -48,9 +51,28 @@ pub(super) fn describe(workspace: &Path, tool: &str, arguments: &str) -> Describ
     Described { kind, title, locations, input, path }
 }
 
-/// One line of at most [`TITLE`] characters.
+/// The title of a call that runs a command.
+pub(super) fn command_title(command: &str) -> String {
+    format!("`{}`", flat(command))
+}
+
+/// The arguments of a call in full, as a person has to see them who decides about it: a title is one line of limited length.
+pub(super) fn arguments(preview: &Preview) -> Vec<ToolCallContent> {
+    let shown = preview.arguments.iter().map(|argument| {
+        let value = fenced("", &exact(&argument.value, |_| false).0);
+        text(if argument.name.is_empty() { value } else { format!("`{}`\n{value}", flat(&argument.name)) })
+    });
+    shown.collect()
+}
+
+/// Whether an argument contains characters that a reader does not see.
+pub(super) fn hides(preview: &Preview) -> bool {
+    preview.arguments.iter().any(|argument| exact(&argument.value, |_| false).1)
+}
+
+/// One line of at most [`TITLE`] characters, with what is invisible written out.
 fn flat(text: &str) -> String {
-    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut line = exact(&text.split_whitespace().collect::<Vec<_>>().join(" "), |_| false).0;
     if let Some((end, _)) = line.char_indices().nth(TITLE) {
         line.truncate(end);
         line.push('…');
@@ -82,7 +104,7 @@ impl Described {
         }
     }
 
-    /// What a tool gave: text of people's words as it is, everything else as a block that no renderer changes.
+    /// The output of a tool: human-readable text unchanged, everything else as a code block, which no renderer changes.
     pub(super) fn output(&self, output: &str) -> Option<ToolCallContent> {
         if output.is_empty() {
             return None;

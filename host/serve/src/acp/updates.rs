@@ -9,6 +9,7 @@ use tidegate::{Action, CallId, Event, EventKind, Partial, Retained, RuleMatch, R
 
 use super::client::{self, Abilities};
 use super::names::{self, meta};
+use super::notices::Notices;
 use super::sdk::v1::{
     self, CompactionStatus, ContentBlock, ContentChunk, NoticeSeverity, SessionUpdate, TextContent, ToolCallContent,
     ToolCallStatus, ToolCallUpdateFields,
@@ -29,10 +30,12 @@ pub(super) struct Updates {
     /// Bytes of the answer of the step that an earlier attempt wrote and the present one continues.
     kept: u64,
     compactions: u32,
+    notices: Notices,
 }
 
 #[derive(Debug)]
 struct Call {
+    id: CallId,
     about: Described,
     /// What a question showed of the change, until there is a result.
     preview: Vec<ToolCallContent>,
@@ -47,7 +50,16 @@ pub(super) fn chunk(text: &str, id: v1::MessageId) -> ContentChunk {
 
 impl Updates {
     pub(super) fn new(workspace: PathBuf, can: Arc<Abilities>, context: Option<u64>) -> Self {
-        Self { workspace, can, context, open: BTreeMap::new(), rule: None, kept: 0, compactions: 0 }
+        Self {
+            workspace,
+            can,
+            context,
+            open: BTreeMap::new(),
+            rule: None,
+            kept: 0,
+            compactions: 0,
+            notices: Notices::default(),
+        }
     }
 
     /// The updates of an event, in order.
@@ -64,9 +76,12 @@ impl Updates {
             EventKind::CognitionReasoningDelta { text } => {
                 vec![SessionUpdate::AgentThoughtChunk(chunk(text, names::message(place)))]
             }
-            EventKind::RuleFired { found, action, again: false, .. } => {
-                self.rule = Some(found.rule.clone());
-                vec![self.rule_notice(found, *action)]
+            EventKind::RuleFired { found, action, again, .. } => {
+                // Only a rule that stops the answer is the reason why its text is retracted.
+                if *action == Action::Interrupt && !again {
+                    self.rule = Some(found.rule.clone());
+                }
+                vec![self.rule_notice(found, *action, *again)]
             }
             EventKind::CognitionOut { partial: Some(partial), retained, .. } => self.broken(place, partial, *retained),
             EventKind::CognitionOut { partial: None, blocks, .. } => {
@@ -92,8 +107,13 @@ impl Updates {
                 usage.into_iter().collect()
             }
             EventKind::TurnFinish { .. } => self.turn_over(),
-            _ => self.call_event(event).unwrap_or_else(|| self.notice(&event.kind).into_iter().collect()),
+            _ => self.call_event(event).unwrap_or_else(|| self.notices(&event.kind)),
         }
+    }
+
+    fn notices(&mut self, kind: &EventKind) -> Vec<SessionUpdate> {
+        let notices = self.notices.take(kind).into_iter();
+        notices.map(|one| client::notice(self.can.notices, one.severity, &one.title, one.about.as_deref())).collect()
     }
 
     /// An attempt broke off: what was shown and is not continued does not count any more.
@@ -122,8 +142,9 @@ impl Updates {
     }
 
     /// What a rule does about a match.
-    fn rule_notice(&self, found: &RuleMatch, action: Action) -> SessionUpdate {
+    fn rule_notice(&self, found: &RuleMatch, action: Action, again: bool) -> SessionUpdate {
         let done = match action {
+            _ if again => "matched again and is only reported: its repeat mode does not let it act now",
             Action::Pass => "matched; nothing is done about it",
             Action::Remind => "matched; the model is reminded of it",
             Action::Interrupt => "stopped the model, which is reminded of it and tries again",
@@ -149,15 +170,14 @@ impl Updates {
             .status(ToolCallStatus::Pending)
             .locations(about.locations.clone())
             .raw_input(about.input.clone());
-        self.open.insert(id.0.to_string(), Call { about, preview: Vec::new(), terminal: None });
+        self.open.insert(id.0.to_string(), Call { id: call.clone(), about, preview: Vec::new(), terminal: None });
         Some(SessionUpdate::ToolCall(update))
     }
 
     /// A call runs in a terminal of the client, which shows it there.
     pub(super) fn terminal(&mut self, call: &CallId, terminal: v1::TerminalId) -> Option<SessionUpdate> {
-        // The call runs, so that it is of the last step. Ids of models contain anything, a dot as well.
-        let end = format!(".{call}");
-        let (id, known) = self.open.iter_mut().rfind(|(id, _)| id.ends_with(&end))?;
+        // The call runs, so that it is of the last step.
+        let (id, known) = self.open.iter_mut().rfind(|(_, known)| known.id == *call)?;
         let content = ToolCallContent::Terminal(v1::Terminal::new(terminal));
         known.terminal = Some(content.clone());
         let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress).content(vec![content]);
@@ -205,12 +225,11 @@ impl Updates {
         Some(updates)
     }
 
-    /// Nothing of the turn goes on: calls without a result do not run.
+    /// The turn has ended: calls without a result do not run any more.
     fn turn_over(&mut self) -> Vec<SessionUpdate> {
         let failed = |(id, _): (String, Call)| {
-            let fields = ToolCallUpdateFields::new()
-                .status(ToolCallStatus::Failed)
-                .content(vec![tool::text("The turn ended before the call had a result.")]);
+            let fields =
+                ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(vec![tool::text(tool::NO_RESULT)]);
             SessionUpdate::ToolCallUpdate(v1::ToolCallUpdate::new(v1::ToolCallId::new(id), fields))
         };
         std::mem::take(&mut self.open).into_iter().map(failed).collect()
@@ -218,7 +237,7 @@ impl Updates {
 
     fn compaction(&mut self, event: &Event) -> Vec<SessionUpdate> {
         if !self.can.compaction {
-            return Vec::new();
+            return self.notices(&event.kind);
         }
         let update = match &event.kind {
             EventKind::ContextCompactionStart { .. } => {
@@ -239,41 +258,6 @@ impl Updates {
 
     fn compaction_id(&self) -> v1::CompactionId {
         v1::CompactionId::new(format!("compaction-{}", self.compactions))
-    }
-
-    /// What the user should know and has no update of its own.
-    fn notice(&self, kind: &EventKind) -> Option<SessionUpdate> {
-        let (severity, title, about) = match kind {
-            EventKind::Notice { message } => (NoticeSeverity::Warning, message.clone(), None),
-            EventKind::StateLost { message } | EventKind::JournalFailed { message, .. } => {
-                (NoticeSeverity::Error, message.clone(), None)
-            }
-            EventKind::RetryScheduled { retry, max_retries, delay_ms, .. } => (
-                NoticeSeverity::Info,
-                format!("The request is sent again in {delay_ms} ms (retry {retry} of {max_retries})"),
-                None,
-            ),
-            EventKind::ExtensionWithheld { plugin, reason, .. } => (
-                NoticeSeverity::Warning,
-                format!("The extension `{plugin}` did not check something, so it is withheld"),
-                Some(reason.clone()),
-            ),
-            EventKind::ExtensionBreaker { plugin, state, reason, .. } => (
-                NoticeSeverity::Warning,
-                format!("The extension `{plugin}`: circuit breaker {}", state.as_str()),
-                Some(reason.clone()),
-            ),
-            EventKind::ExtensionPrompt(prompt) => (
-                NoticeSeverity::Info,
-                format!("The extension `{}` has the model read a text that is new here", prompt.plugin),
-                Some(prompt.texts.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join("\n\n")),
-            ),
-            EventKind::RulesReloaded { active, notices } if !notices.is_empty() => {
-                (NoticeSeverity::Warning, format!("Rules were edited; {active} are in force"), notices.first().cloned())
-            }
-            _ => return None,
-        };
-        Some(client::notice(self.can.notices, severity, &title, about.as_deref()))
     }
 }
 

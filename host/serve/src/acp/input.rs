@@ -1,0 +1,111 @@
+//! Input of which a line that is no UTF-8 is refused, and not the connection: the SDK reads lines as text, and ends where one is none.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// What replaces a byte that is no UTF-8. No JSON contains it, so that the line is answered with −32700 and nothing of it is done: another
+/// character would change a path.
+const INVALID: u8 = 0;
+
+/// Bytes that are read at once.
+const CHUNK: usize = 8192;
+
+/// Reads UTF-8 from any input.
+pub(super) struct Utf8<R> {
+    input: Pin<Box<R>>,
+    /// Read, and not given out from `given` on.
+    ready: Vec<u8>,
+    given: usize,
+    /// The beginning of a character whose other bytes are not read yet: at most three bytes.
+    begun: Vec<u8>,
+}
+
+impl<R: AsyncRead> Utf8<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input: Box::pin(input), ready: Vec::new(), given: 0, begun: Vec::new() }
+    }
+
+    /// Takes what was read; nothing at the end of the input.
+    fn take(&mut self, chunk: &[u8]) {
+        (self.given, self.ready) = (0, Vec::with_capacity(chunk.len() + self.begun.len()));
+        let mut bytes = std::mem::take(&mut self.begun);
+        if chunk.is_empty() && !bytes.is_empty() {
+            return self.ready.push(INVALID);
+        }
+        bytes.extend_from_slice(chunk);
+        let mut rest = bytes.as_slice();
+        while let Err(error) = std::str::from_utf8(rest) {
+            let (valid, after) = rest.split_at(error.valid_up_to());
+            self.ready.extend_from_slice(valid);
+            let Some(invalid) = error.error_len() else {
+                self.begun = after.to_owned();
+                return;
+            };
+            self.ready.push(INVALID);
+            rest = &after[invalid..];
+        }
+        self.ready.extend_from_slice(rest);
+    }
+}
+
+impl<R: AsyncRead> AsyncRead for Utf8<R> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        while self.given == self.ready.len() {
+            let mut chunk = [0; CHUNK];
+            let mut read = ReadBuf::new(&mut chunk);
+            ready!(self.input.as_mut().poll_read(cx, &mut read))?;
+            let is_end = read.filled().is_empty();
+            self.take(read.filled());
+            if is_end && self.ready.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let end = self.ready.len().min(self.given + out.remaining());
+        out.put_slice(&self.ready[self.given..end]);
+        self.given = end;
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::Utf8;
+
+    async fn read(chunks: &[&[u8]]) -> Vec<u8> {
+        let mut input = input(chunks);
+        let mut all = Vec::new();
+        input.read_to_end(&mut all).await.unwrap();
+        all
+    }
+
+    fn input(chunks: &[&[u8]]) -> impl tokio::io::AsyncRead + Unpin + use<> {
+        let (mut write, read) = tokio::io::duplex(1 << 16);
+        let chunks: Vec<Vec<u8>> = chunks.iter().map(|chunk| chunk.to_vec()).collect();
+        tokio::spawn(async move {
+            for chunk in chunks {
+                tokio::io::AsyncWriteExt::write_all(&mut write, &chunk).await.unwrap();
+                // The reader gets each chunk by itself.
+                tokio::task::yield_now().await;
+            }
+        });
+        Utf8::new(read)
+    }
+
+    #[tokio::test]
+    async fn what_is_no_utf_8_is_no_json_and_the_rest_stays() {
+        let text = "a\u{e9}\u{20ac}\u{1f980}\n".as_bytes();
+        for cut in 0..text.len() {
+            assert_eq!(read(&[&text[..cut], &text[cut..]]).await, text, "cut at {cut}");
+        }
+        assert_eq!(read(&[b"caf\xe9\"\nok\n"]).await, b"caf\0\"\nok\n");
+        assert_eq!(read(&[b"\xf0\x9f", b"\xa6x"]).await, b"\0x");
+        assert_eq!(read(&[b"end \xe2\x82"]).await, b"end \0");
+        assert_eq!(read(&[]).await, b"");
+    }
+}
