@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serve::acp::Server;
-use tidegate::{Host, HostBuilder, Metrics, Operator};
+use tidegate::{Host, HostBuilder, Metrics};
 
 use crate::args::{Acp, Common};
 use crate::exit::{Exit, Failure};
-use crate::{open, session, state};
+use crate::open;
 
 /// Plugins times sessions: an editor has several of these open at once.
 const MAX_INSTANCES: u32 = 1024;
@@ -28,33 +28,15 @@ fn builder(
     file: Option<&Path>,
     exported: Option<&Metrics>,
 ) -> Result<HostBuilder, Failure> {
-    let mut common = common.clone();
-    if let Some(file) = file {
-        common.config = Some(file.to_owned());
-    }
-    let builder = Host::builder(settings(&common, args)?)
+    let builder = Host::builder(open::settings_of_file(common, file, &args.provider, args.no_transcript)?)
         .max_instances(MAX_INSTANCES)
         .permissions(open::permissions(&args.permission)?)
         .remember_shown_prompts();
-    let again = (common, args.clone());
-    let builder = builder.follow(move || settings(&again.0, &again.1).map_err(Failure::into_line));
+    let (common, args, file) = (common.clone(), args.clone(), file.map(Path::to_owned));
+    let again = move || open::settings_of_file(&common, file.as_deref(), &args.provider, args.no_transcript);
+    let builder = builder.follow(move || again().map_err(Failure::into_line));
     Ok(match exported {
         Some(metrics) => builder.metrics(metrics),
         None => builder,
     })
-}
-
-/// The operator's settings with those of the arguments. Sessions are recorded, so that the editor can load them, unless the operator has
-/// decided otherwise.
-fn settings(common: &Common, args: &Acp) -> Result<Operator, Failure> {
-    let mut operator = open::operator(common)?;
-    open::choose_provider(&mut operator, &args.provider)?;
-    if args.no_transcript {
-        operator.transcript.enabled = Some(false);
-    }
-    session::keep(&mut operator);
-    if operator.transcript.enabled == Some(true) {
-        state::keep(&mut operator);
-    }
-    Ok(operator)
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tidegate::{Agent, Host, Loaded};
+use tidegate::{Agent, Host, Limit, Loaded};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
@@ -16,8 +16,9 @@ use crate::{open, print, screen, style};
 /// ```json
 /// {"agents": [{"name": "reviewer", "description": "…", "layer": "project", "file": ".tidegate/agents/reviewer.md", "model": "small",
 ///    "tools": ["read_file"], "limits": {"steps": 12, "tokens": 200000, "spend": 0.5, "spawns": 2, "depth": 1, "duration_ms": 600000}}],
-///  "problems": ["…"]}
+///  "forbidden_by": ["depth"], "problems": ["…"]}
 /// ```
+/// `forbidden_by`: limits of the workspace that let no session start any of them.
 pub(crate) async fn list(common: &Common, json: bool) -> Result<Exit, Failure> {
     let builder = Host::builder(open::operator(common)?).max_instances(open::MAX_INSTANCES);
     let host = builder.load(&common.workspace).await?;
@@ -26,12 +27,19 @@ pub(crate) async fn list(common: &Common, json: bool) -> Result<Exit, Failure> {
     if json {
         let problems: Vec<String> = agents.found.iter().map(ToString::to_string).collect();
         let agents: Vec<Value> = agents.list.iter().map(as_json).collect();
-        screen::json(&json!({"agents": agents, "problems": problems}))?;
+        let forbidden_by: Vec<&str> = forbidding(&host).iter().map(|limit| limit.as_str()).collect();
+        screen::json(&json!({"agents": agents, "forbidden_by": forbidden_by, "problems": problems}))?;
     } else {
         text(&host)?;
         print::warnings(&host);
     }
     Ok(if has_failed { Exit::Failed } else { Exit::Completed })
+}
+
+/// The limits of sessions here that forbid all agents.
+fn forbidding(host: &Loaded) -> Vec<Limit> {
+    let limits = host.limits();
+    [Limit::Depth, Limit::Spawns].into_iter().filter(|limit| limits.value(*limit) == Some(0.0)).collect()
 }
 
 fn as_json(agent: &Agent) -> Value {
@@ -60,6 +68,10 @@ fn text(host: &Loaded) -> std::io::Result<()> {
     let mut out = screen::out();
     if host.agents().list.is_empty() {
         writeln!(out, "no agents: declare them in .tidegate/agents/NAME.md")?;
+    }
+    for limit in forbidding(host).iter().filter(|_| !host.agents().list.is_empty()) {
+        let line = format!("no session can start them: its limit `{limit}` is 0 (thread_limits.toml)");
+        writeln!(out, "{}", style::out(style::WARNING, &line))?;
     }
     for agent in &host.agents().list {
         let name = style::out(style::STRONG, &flat(&agent.name));

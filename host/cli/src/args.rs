@@ -12,9 +12,33 @@ use tidegate::{PluginId, Power, ProviderKind};
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) common: Common,
+    /// Without a command: continue the latest session of this workspace in a chat
+    #[arg(long = "continue", conflicts_with = "resume")]
+    go_on: bool,
+    /// Without a command: continue the recorded session with this id in a chat
+    #[arg(long, value_name = "ID")]
+    resume: Option<String>,
     /// None: a chat.
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    command: Option<Command>,
+}
+
+impl Args {
+    /// The command, or the chat that there is without one.
+    ///
+    /// # Errors
+    /// Flags of the chat are before another command.
+    pub(crate) fn parsed(self) -> Result<(Common, Command), clap::Error> {
+        let Self { common, go_on, resume, command } = self;
+        match command {
+            Some(_) if go_on || resume.is_some() => {
+                let text = "`--continue` and `--resume` are flags of a command: write them after it";
+                Err(<Self as clap::CommandFactory>::command().error(clap::error::ErrorKind::ArgumentConflict, text))
+            }
+            Some(command) => Ok((common, command)),
+            None => Ok((common, Command::Chat(Chat { go_on, resume, ..Chat::default() }))),
+        }
+    }
 }
 
 /// The exit codes and environment variables that `--help` lists.
@@ -272,9 +296,9 @@ pub(crate) enum SessionCommand {
         /// The id of the session, or the start of it
         #[arg(value_name = "ID")]
         session: String,
-        /// The new limit, in the unit of the limit [default: the one that is proposed]
+        /// The new limit: a number, or a time such as 90s, 5m or 1h [default: the one that is proposed]
         #[arg(long, value_name = "N")]
-        max: Option<f64>,
+        max: Option<String>,
     },
     /// Deny the request of a session for a higher limit: it stays suspended
     Deny {

@@ -26,7 +26,6 @@ mod style;
 mod summary;
 mod switch;
 mod telemetry;
-mod trouble;
 mod usage;
 mod watch;
 
@@ -39,21 +38,20 @@ use crate::exit::{Exit, Failure};
 use crate::telemetry::Export;
 
 fn main() -> std::process::ExitCode {
-    let args = match Args::try_parse() {
-        Ok(args) => args,
+    let (common, command) = match Args::try_parse().and_then(Args::parsed) {
+        Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
-    style::choose(args.common.color);
+    style::choose(common.color);
     std::panic::set_hook(Box::new(|panic| screen::note(format_args!("internal error (a bug in tidegate): {panic}"))));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::setup(format!("cannot start the runtime: {error}")).report(),
     };
     let ended = runtime.block_on(async {
-        let command = args.command.unwrap_or_else(|| Command::Chat(args::Chat::default()));
         let export = Export::start(&command);
         start_logging(&export);
-        let ended = dispatch(&args.common, command, &export).await;
+        let ended = dispatch(&common, command, &export).await;
         export.finish().await;
         ended
     });

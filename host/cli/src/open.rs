@@ -8,21 +8,24 @@ use tidegate::{
 
 use crate::args::{Common, ProviderArgs};
 use crate::exit::Failure;
+use crate::{session, state};
 
 /// The program has one session, and each plugin one instance in it (the doctor another): more would only make it start
 /// later.
 pub(crate) const MAX_INSTANCES: u32 = 128;
 
-/// Reads the operator's file and applies the flags that all commands accept.
+/// Reads the operator's file, the one that `--config` names or that of the workspace, and applies the flags that all commands accept.
 pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
     // Messages show `tidegate.toml`, not `./tidegate.toml`.
     let here = common.workspace == Path::new(".");
     let in_workspace = if here { OPERATOR_FILE.into() } else { common.workspace.join(OPERATOR_FILE) };
-    let mut operator = match &common.config {
-        Some(file) => Operator::load(file)?,
-        None if in_workspace.exists() => Operator::load(&in_workspace)?,
-        None => Operator::default(),
-    };
+    let file = common.config.clone().or_else(|| Some(in_workspace).filter(|file| file.exists()));
+    operator_of(common, file.as_deref())
+}
+
+/// Reads an operator's file and applies the flags that all commands accept. Without a file, the defaults are the settings.
+fn operator_of(common: &Common, file: Option<&Path>) -> Result<Operator, Failure> {
+    let mut operator = file.map(Operator::load).transpose()?.unwrap_or_default();
     let grants = &common.grant;
     if common.plugin.is_empty() && !grants.is_empty() {
         return Err(Failure::setup("--grant applies to plugins given with --plugin, but no --plugin was given"));
@@ -74,6 +77,45 @@ fn set(plugins: &mut [PluginEntry], text: &str) -> Result<(), Failure> {
         format!("the plugins are {}", ids.join(", "))
     };
     Err(Failure::setup(format_args!("--set: no plugin `{id}` is loaded; {known}")))
+}
+
+/// Reads the settings for commands that run sessions. Sessions are recorded, and what plugins keep in them is found again when they continue,
+/// unless the operator or `no_transcript` decides otherwise. `is_named`: the user has given the session an id, under which the state of
+/// plugins is kept in any case.
+pub(crate) fn session_settings(
+    common: &Common,
+    provider: &ProviderArgs,
+    no_transcript: bool,
+    is_named: bool,
+) -> Result<Operator, Failure> {
+    recorded(operator(common)?, provider, no_transcript, is_named)
+}
+
+/// Reads the settings for sessions of a workspace whose operator's file is known; `None`: it has none.
+pub(crate) fn settings_of_file(
+    common: &Common,
+    file: Option<&Path>,
+    provider: &ProviderArgs,
+    no_transcript: bool,
+) -> Result<Operator, Failure> {
+    recorded(operator_of(common, file)?, provider, no_transcript, false)
+}
+
+fn recorded(
+    mut operator: Operator,
+    provider: &ProviderArgs,
+    no_transcript: bool,
+    is_named: bool,
+) -> Result<Operator, Failure> {
+    choose_provider(&mut operator, provider)?;
+    if no_transcript {
+        operator.transcript.enabled = Some(false);
+    }
+    session::keep(&mut operator);
+    if is_named || operator.transcript.enabled == Some(true) {
+        state::keep(&mut operator);
+    }
+    Ok(operator)
 }
 
 /// Applies the flags that choose a model.

@@ -5,17 +5,19 @@
 //! end up in somebody's file. Of an answer that was cancelled or cut off, the text that was shown until then is printed at
 //! the end of the turn.
 
+use std::collections::BTreeMap;
+
 use tidegate::{
     Action, CallId, Event, EventKind, ExtensionPrompt, LimitDecision, Loaded, PromptText, RegistrationAction,
-    TurnStatus,
+    RuleMatch, Troubles, TurnStatus,
 };
 
+use crate::say::count;
 use crate::screen::clean::flat;
 use crate::screen::wrap::{CONTINUED, ROW, text_columns, wrapped};
 use crate::screen::{self, Answer};
 use crate::shown::Shown;
 use crate::style::{self, err};
-use crate::trouble::Troubles;
 
 /// Prints the events of one turn.
 pub(crate) struct Printer {
@@ -26,10 +28,26 @@ pub(crate) struct Printer {
     shown: Shown,
     answer: Answer,
     troubles: Troubles,
+    /// Arguments of the calls that a person is asked about.
+    asked: BTreeMap<CallId, String>,
     /// The tool call that was announced last.
     called: Option<CallId>,
     /// The id of the session, where it is recorded.
     session: Option<String>,
+    /// The session is continued where its events are printed.
+    is_chat: bool,
+    /// Rules that fired because what they watch cannot be read. Each of them fires for the same call.
+    unread: Option<Unread>,
+}
+
+/// Rules that fired for the same reason.
+struct Unread {
+    /// The first of them.
+    rule: String,
+    rules: u64,
+    /// What follows its name.
+    text: String,
+    action: Action,
 }
 
 impl Printer {
@@ -37,7 +55,23 @@ impl Printer {
     pub(crate) fn new(echo: bool, session: Option<String>) -> Self {
         screen::share();
         let (live, answer) = (screen::is_live(), Answer::new());
-        Self { live, echo, shown: Shown::default(), answer, troubles: Troubles::default(), called: None, session }
+        Self {
+            live,
+            echo,
+            shown: Shown::default(),
+            answer,
+            troubles: Troubles::default(),
+            asked: BTreeMap::new(),
+            called: None,
+            session,
+            is_chat: false,
+            unread: None,
+        }
+    }
+
+    /// Prints what a conversation of a chat does not contain.
+    pub(crate) fn of_chat(session: Option<String>) -> Self {
+        Self { is_chat: true, ..Self::new(false, session) }
     }
 
     /// Prints one event; most say nothing to a person.
@@ -45,6 +79,7 @@ impl Printer {
     /// # Errors
     /// Standard output is gone, such as a pipe that was closed.
     pub(crate) fn event(&mut self, event: &Event) -> std::io::Result<()> {
+        self.before(event)?;
         if let Some(accepted) = self.shown.take(&event.kind) {
             self.ended(&accepted)?;
         }
@@ -56,13 +91,21 @@ impl Printer {
             EventKind::SteeringMessage { text, .. } => {
                 self.line(&err(style::STRONG, &format!("› {}", text.trim_end())))?;
             }
-            EventKind::ToolCallStart { call, tool, arguments }
-            | EventKind::ToolConfirmationRequested { call, tool, arguments, .. } => {
+            // The question itself shows the call. Questions of all calls are asked at once, and a line between them would follow a prompt.
+            EventKind::ToolConfirmationRequested { call, arguments, .. } => {
+                self.asked.insert(call.clone(), shorten(arguments, 160));
+                if self.live {
+                    self.answer.finish()?;
+                }
+            }
+            EventKind::ToolCallStart { call, tool, arguments } => {
+                self.asked.remove(call);
                 self.call(call, tool, &shorten(arguments, 160))?;
             }
             EventKind::ToolCallResult { call, tool, output, diff, is_error, .. } => {
-                // A call that never ran, and that nobody was asked about, was not announced.
-                self.call(call, tool, "")?;
+                // A call that never ran was not announced.
+                let arguments = self.asked.remove(call).unwrap_or_default();
+                self.call(call, tool, &arguments)?;
                 self.called = None;
                 for line in result_lines(output, diff.as_deref(), *is_error) {
                     self.line(&line)?;
@@ -113,8 +156,8 @@ impl Printer {
                         "matched without an action: its budget is spent, or its reminder is already pending"
                     }
                 };
-                let text = shorten(&found.evidence.text, 80);
-                self.line(&format!("{} {what}: {text:?}", err(style::WARNING, &format!("▲ rule {}", found.rule))))?;
+                let text = format!("{what}: {:?}", shorten(&found.evidence.text, 80));
+                self.fired(found, *action, text)?;
             }
             EventKind::RuleHoldReleased { bytes, bound, .. } => {
                 self.line(&err(style::DIM, &format!("  released {bytes} held-back bytes: `{bound}` was reached")))?;
@@ -138,7 +181,7 @@ impl Printer {
                 self.line(&format!("{} {message}", err(style::WARNING, "! model")))?;
             }
             EventKind::LimitEscalationRequested(request) => {
-                self.line(&format!("{} {}", err(style::WARNING, "! limit"), request.message))?;
+                self.line(&format!("{} {}", err(style::WARNING, "! limit:"), request.message))?;
                 let how = self.session.as_deref().map(flat).map(|id| {
                     format!("; `tidegate session approve {id}` or `tidegate session deny {id}` decides from elsewhere")
                 });
@@ -181,6 +224,37 @@ impl Printer {
         Ok(())
     }
 
+    /// Prints what was held back until the event, which is printed after it.
+    ///
+    /// # Errors
+    /// Standard output is gone.
+    pub(crate) fn before(&mut self, event: &Event) -> std::io::Result<()> {
+        match &event.kind {
+            EventKind::RuleFired { found, .. } if found.evidence.unread => Ok(()),
+            _ => self.unread(),
+        }
+    }
+
+    /// A rule has fired. Those that cannot read the same call are one line.
+    fn fired(&mut self, found: &RuleMatch, action: Action, text: String) -> std::io::Result<()> {
+        match &mut self.unread {
+            Some(unread) if found.evidence.unread && (unread.action, &unread.text) == (action, &text) => {
+                unread.rules += 1;
+                return Ok(());
+            }
+            _ => self.unread()?,
+        }
+        self.unread = Some(Unread { rule: found.rule.clone(), rules: 1, text, action });
+        if found.evidence.unread { Ok(()) } else { self.unread() }
+    }
+
+    fn unread(&mut self) -> std::io::Result<()> {
+        let Some(Unread { rule, rules, text, .. }) = self.unread.take() else { return Ok(()) };
+        let others = count(rules - 1, "more rule", "more rules");
+        let others = if rules > 1 { format!(" (the same for {others})") } else { String::new() };
+        self.line(&format!("{} {text}{others}", err(style::WARNING, &format!("▲ rule {rule}"))))
+    }
+
     /// An answer has ended. Where it was not printed as it streamed, it is printed now.
     fn ended(&mut self, text: &str) -> std::io::Result<()> {
         if !self.live {
@@ -189,7 +263,7 @@ impl Printer {
         self.answer.finish()
     }
 
-    /// Announces a call, once: when a person is asked about it, or when it runs.
+    /// Announces a call, once: when it runs, or when it has a result without having run.
     fn call(&mut self, call: &CallId, tool: &str, arguments: &str) -> std::io::Result<()> {
         if self.called.as_ref() == Some(call) {
             return Ok(());
@@ -247,6 +321,7 @@ impl Printer {
             TurnStatus::Suspended { message, .. } => {
                 self.line(&format!("{} {message}", err(style::WARNING, "suspended:")))?;
                 let next = match self.session.as_deref().map(flat) {
+                    _ if self.is_chat => "    `/continue` continues the turn".to_owned(),
                     Some(id) => format!("    continue with `tidegate run --resume {id}`"),
                     None => "    the session is not recorded and cannot be continued".to_owned(),
                 };
@@ -260,13 +335,17 @@ impl Printer {
     }
 }
 
-/// The lines that show the result of a tool: the change that it made, or the first line of its output.
+/// The lines that show the result of a tool: the change that it made, or the first line of its output and how many follow.
 pub(crate) fn result_lines(output: &str, diff: Option<&str>, is_error: bool) -> Vec<String> {
     if is_error {
         return vec![format!("  {} {}", err(style::BAD, "failed:"), shorten(output, 400))];
     }
     let Some(diff) = diff else {
-        return vec![err(style::DIM, &format!("  {}", shorten(output.lines().next().unwrap_or_default(), 120)))];
+        let mut lines = output.trim_matches(['\n', '\r']).lines();
+        let first = err(style::DIM, &format!("  {}", shorten(lines.next().unwrap_or_default(), 120)));
+        let more = lines.count();
+        let more = (more > 0).then(|| count(more as u64, "more line", "more lines"));
+        return std::iter::once(first).chain(more.map(|more| err(style::DIM, &format!("  … {more}")))).collect();
     };
     let coloured = |line: &str| {
         let style = match line.as_bytes().first() {

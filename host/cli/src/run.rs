@@ -64,19 +64,8 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
     measured.finish(ended)
 }
 
-/// The operator's settings with those of the arguments. Sessions are recorded, and what plugins keep in them is found again when they
-/// continue, unless the operator has decided otherwise.
 fn settings(common: &Common, args: &Run) -> Result<Operator, Failure> {
-    let mut operator = open::operator(common)?;
-    open::choose_provider(&mut operator, &args.provider)?;
-    if args.no_transcript {
-        operator.transcript.enabled = Some(false);
-    }
-    session::keep(&mut operator);
-    if args.session.is_some() || operator.transcript.enabled == Some(true) {
-        state::keep(&mut operator);
-    }
-    Ok(operator)
+    open::session_settings(common, &args.provider, args.no_transcript, args.session.is_some())
 }
 
 /// The session that the arguments name; `None`: a new one.

@@ -37,7 +37,7 @@ pub(crate) async fn run(common: &Common, command: SessionCommand) -> Result<Exit
         }
         SessionCommand::Fork { session, turn, id } => fork(common, &store, &store.find(&session)?, turn, id).await,
         SessionCommand::Cancel { session } => cancel(&store, &store.find(&session)?),
-        SessionCommand::Approve { session, max } => decide::approve(&store, &store.find(&session)?, max),
+        SessionCommand::Approve { session, max } => decide::approve(&store, &store.find(&session)?, max.as_deref()),
         SessionCommand::Deny { session, reason } => decide::deny(&store, &store.find(&session)?, reason),
         SessionCommand::Repair { session } => repair(&store, &store.find(&session)?),
         SessionCommand::Rm { sessions } => remove(&store, &sessions),

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::{Event, EventKind, RuleMetrics, Session, TurnReport, Usage};
+use tidegate::{Event, EventKind, RuleMetrics, Session, Troubles, TurnReport, Usage};
 
 use crate::say::{count, note};
 use crate::style::{self, err};
-use crate::trouble::Troubles;
 use crate::usage::PluginUsage;
 
 /// Counted while turns run.

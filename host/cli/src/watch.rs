@@ -27,23 +27,42 @@ type Source = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 /// # Errors
 /// Standard output is gone, or the folder is.
 pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
-    let mut built = None;
+    let mut changes = Changes::default();
     loop {
         let source = source(folder);
         if source.is_empty() {
             return Err(Failure::setup(format_args!("there are no files in {}", flat(&folder.display().to_string()))));
         }
-        // Files that are still being written when they are found have changed again at the next look.
-        if built.as_ref() != Some(&source) {
+        if changes.are_complete(source) {
             match plugin::build(folder) {
                 Ok(_) => {}
                 Err(failure) if failure.is_silent() => return Err(failure),
                 Err(failure) => drop(failure.report()),
             }
             say::note("waiting for changes of the source; Ctrl+C ends");
-            built = Some(source);
         }
         sleep(LOOK);
+    }
+}
+
+/// What was built, and what the last look has found.
+#[derive(Debug, Default)]
+struct Changes {
+    built: Option<Source>,
+    seen: Option<Source>,
+}
+
+impl Changes {
+    /// Takes what a look has found, and returns whether it is to be built now: the first at once, a change when two looks find the same. A
+    /// file that is being written is empty or half of one for a moment.
+    fn are_complete(&mut self, source: Source) -> bool {
+        let is_new = self.built.as_ref() != Some(&source);
+        let is_still = self.built.is_none() || self.seen.as_ref() == Some(&source);
+        if is_new && is_still {
+            self.built = Some(source.clone());
+        }
+        self.seen = Some(source);
+        is_new && is_still
     }
 }
 
@@ -73,8 +92,18 @@ fn source(folder: &Path) -> Source {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use super::source;
+    use super::{Changes, Source, source};
     use std::fs;
+
+    #[test]
+    fn what_is_still_being_written_is_not_built() {
+        let of = |bytes| Source::from([("lib.rs".into(), (None, bytes))]);
+        let mut changes = Changes::default();
+        let looks = [(9, true), (9, false), (0, false), (5, false), (5, true), (5, false), (9, false), (9, true)];
+        for (look, (bytes, built)) in looks.into_iter().enumerate() {
+            assert_eq!(changes.are_complete(of(bytes)), built, "look {look}");
+        }
+    }
 
     #[test]
     fn what_is_built_and_hidden_files_are_no_source() {

@@ -46,7 +46,11 @@ fn agents_are_listed_with_what_is_wrong_with_others() {
     let json = place.run(&["agents", "list", "--json"]);
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["agents"][0]["limits"], serde_json::json!({"steps": 3, "duration_ms": 90000}));
-    assert_eq!(json["agents"][1]["tools"], Value::Null);
+    assert_eq!((&json["agents"][1]["tools"], &json["forbidden_by"]), (&Value::Null, &serde_json::json!([])));
+    place.write(".tidegate/thread_limits.toml", "schema_version = \"1.0.0\"\n[limits]\ndepth = 0\n");
+    let forbidden = place.run(&["agents", "list"]);
+    assert!(out(&forbidden).starts_with("no session can start them: its limit `depth` is 0"), "{}", out(&forbidden));
+    assert_eq!(place.json(&["agents", "list", "--json"])["forbidden_by"], serde_json::json!(["depth"]));
     assert!(json["problems"][0].as_str().unwrap().starts_with("error[config-unknown-key]"));
     // A host starts all the same.
     let doctor = place.run(&["doctor"]);

@@ -59,22 +59,24 @@ fn an_answer_streams_and_the_session_continues() {
 
 #[test]
 fn questions_are_answered_by_keys() {
-    let (place, model, terminal) = open("", &[], &["EDITOR=sed -i s/d.txt/e.txt/", "VISUAL="]);
+    let (place, model, terminal) = open("", &[], &["EDITOR=sh edit.sh", "VISUAL="]);
+    // The first edit is not JSON, the second repairs what the first has left.
+    place.write("edit.sh", "grep -q '\"touch e.txt\"' $1 && sed -i 's/,,/}/' $1 || sed -i 's/\"touch d.txt\"/\"touch e.txt\",,/;s/^}//' $1\n");
     terminal.enter("Write it.");
     let file = json!({"path": "a.txt", "content": "one\n"});
     model.request().say("I write.").call("c1", "write_file", &file).end();
     let text = terminal.shows("Run write_file? y: yes  n: no  e: edit  a: always");
     assert!(text.contains("▌  content:") && text.contains("· waits for you"), "{text}");
-    terminal.types("y");
+    terminal.answers("y");
     let mut request = model.request();
     assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), "one\n");
     request.call("c2", "shell", &json!({"command": "touch b.txt"})).end();
     terminal.shows("Run shell?");
-    terminal.types("n");
+    terminal.answers("n");
     terminal.shows("why not:");
     terminal.press("Escape");
     terminal.drops("why not:");
-    terminal.types("n");
+    terminal.answers("n");
     terminal.shows("why not:");
     terminal.enter("use the file");
     let mut request = model.request();
@@ -87,14 +89,16 @@ fn questions_are_answered_by_keys() {
     terminal.types("y");
     terminal.shows("\n› waity");
     terminal.press("C-u");
-    terminal.shows("Run shell? y: yes");
-    terminal.types("y");
+    terminal.answers("y");
     // The editor's result is checked, and runs.
     let mut request = model.request();
     assert!(place.path("c.txt").exists());
     request.call("c4", "shell", &json!({"command": "touch d.txt"})).end();
     terminal.shows("▌  │ touch d.txt");
-    terminal.types("e");
+    terminal.answers("e");
+    terminal.shows("the arguments are not JSON: ");
+    terminal.shows(" at line 2 column ");
+    terminal.answers("e");
     let mut request = model.request();
     assert!(place.path("e.txt").exists() && !place.path("d.txt").exists());
     assert!(request.text().contains("touch e.txt"), "{}", request.text());
@@ -102,7 +106,7 @@ fn questions_are_answered_by_keys() {
     request.call("c5", "shell", &json!({"command": "touch f.txt"})).end();
     terminal.shows("▌  │ touch f.txt");
     terminal.shows("always: allows `");
-    terminal.types("a");
+    terminal.answers("a");
     let mut request = model.request();
     request.call("c6", "shell", &json!({"command": "touch f.txt"})).end();
     model.request().say("Done.").end();
@@ -112,21 +116,28 @@ fn questions_are_answered_by_keys() {
 
 #[test]
 fn a_question_of_a_process_that_died_is_asked_again() {
-    let (place, model, terminal) = open("", &[], &[]);
-    terminal.enter("Write it.");
-    model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": "one\n"})).end();
-    terminal.shows("Run write_file?");
-    terminal.kill();
-    ends(&terminal, 137);
-    drop(terminal);
-    let terminal = Terminal::start(&place, &["chat", "--continue"], &[]);
-    terminal.shows(IDLE);
-    terminal.enter("/continue");
-    terminal.shows("Run write_file?");
-    terminal.types("y");
-    model.request().say("Done.").end();
-    terminal.shows("\nDone.");
-    assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), "one\n");
+    for (signal, exit) in [("KILL", 137), ("HUP", 130)] {
+        let (place, model, terminal) = open("", &[], &[]);
+        terminal.enter("Write it.");
+        model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": "one\n"})).end();
+        terminal.shows("Run write_file?");
+        terminal.signal(signal);
+        ends(&terminal, exit);
+        drop(terminal);
+        let terminal = Terminal::start(&place, &["chat", "--continue"], &[]);
+        let text = terminal.shows(IDLE);
+        assert!(text.contains("▌  not answered: `/continue` asks again") && !text.contains("cancelled"), "{text}");
+        assert!(text.contains("1 question is open from before: `/continue` asks again"), "{text}");
+        terminal.enter("/continue");
+        terminal.shows("Run write_file?");
+        terminal.answers("y");
+        model.request().say("Done.").end();
+        let text = terminal.shows("\nDone.");
+        // The call is shown with its result, after what it was before.
+        let (before, after) = text.split_once("/continue").unwrap();
+        assert!(before.contains("● write_file") && after.contains("● write_file") && after.contains("+one"), "{text}");
+        assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), "one\n", "{signal}");
+    }
 }
 
 #[test]
@@ -174,6 +185,18 @@ fn messages_steer_wait_and_return() {
     assert!(request.text().contains("the changelog first"), "{}", request.text());
     request.say("The changelog");
     terminal.shows("\nThe changelog");
+    // What a turn that was cancelled has not taken waits, and can be sent.
+    terminal.enter("Shorter.");
+    terminal.shows("  sent: Shorter.");
+    terminal.press("Escape");
+    terminal.shows("▌cancelled");
+    terminal.shows("  waiting: Shorter.");
+    terminal.enter("/queue send");
+    let mut request = model.request();
+    assert!(request.text().contains("Shorter."), "{}", request.text());
+    request.say("Short");
+    terminal.shows("\nShort");
+    terminal.drops("  waiting: ");
     // Ctrl+C cancels, and what waits returns.
     for text in ["one", "two"] {
         terminal.types(text);
@@ -185,7 +208,6 @@ fn messages_steer_wait_and_return() {
     terminal.enter("/queue drop 3");
     terminal.shows("no message 3 waits");
     terminal.press("C-c");
-    terminal.shows("▌cancelled");
     terminal.shows("\n› one\n  two");
     terminal.shows(IDLE);
     terminal.press("C-c");
@@ -219,23 +241,35 @@ fn every_command_answers() {
     model.request().say("Good morning.").end();
     terminal.shows("context 4 %");
     for (command, shown) in [
-        ("/help", "queue: send when the turn has completed"),
+        ("/help", "begins another line"),
         ("/model", "▌scripted (anthropic)"),
         ("/plugins", "▌no plugins"),
         ("/plugins off notes", "notes"),
-        ("/rules", "1 active; --verbose shows more"),
+        ("/rules", "1 active; `tidegate rules explain RULE`"),
         ("/why", "turn 1"),
         ("/queue", "no message waits"),
         ("/resume", "FIRST INPUT"),
         ("/cost", "▌context  45 of 1000 tokens, 4 %"),
         ("/export out.html", "▌the session is in out.html"),
-        ("/modle", "no command is named `/modle`"),
+        ("/export out.html", "`out.html` is there already"),
+        ("/export", ".md\n"),
+        ("/export", ".md` is there already"),
+        ("/modle", "a space before the `/` sends the line"),
     ] {
         terminal.press("C-l");
         terminal.screen_is("an empty screen", |text| text.trim().lines().count() == 2);
         terminal.enter(command);
         terminal.screen_is(shown, |text| text.to_lowercase().contains(&shown.to_lowercase()));
     }
+    // What is no command stays in the input.
+    terminal.shows("\n› /modle");
+    terminal.press("C-u");
+    // A file that has changed counts from the next turn on.
+    place.write(".tidegate/rules/second.md", AN_AI);
+    terminal.press("C-l");
+    terminal.screen_is("an empty screen", |text| text.trim().lines().count() == 2);
+    terminal.enter("/rules");
+    terminal.screen_is("the rules in force", |text| text.contains("1 active") && !text.contains("second"));
     assert!(std::fs::read_to_string(place.path("out.html")).unwrap().contains("Good morning."));
     terminal.enter("/fork");
     terminal.shows("forked ");
@@ -246,8 +280,18 @@ fn every_command_answers() {
     request.say("In the fork.").end();
     terminal.shows("In the fork.");
     terminal.shows(IDLE);
+    // A fork that is not possible leaves the session as it is, and its error on the screen.
+    terminal.press("C-l");
+    terminal.screen_is("an empty screen", |text| text.trim().lines().count() == 2);
+    terminal.enter("/fork 99");
+    terminal.shows("▌  session ");
+    let text = terminal.screen_is("the error", |text| text.contains("99") && text.contains(IDLE));
+    assert!(!text.contains("In the fork."), "{text}");
     terminal.enter("/model other");
+    terminal.shows("▌model: other from now on");
     terminal.shows("other · ");
+    terminal.enter("/model");
+    terminal.shows("▌others: scripted");
     terminal.enter("Still there?");
     let mut request = model.request();
     assert_eq!(request.body["model"], "other");
@@ -284,10 +328,61 @@ fn the_rows_stay_below_after_a_resize() {
 }
 
 #[test]
+fn what_waits_outlives_the_chat_and_is_sent_from_the_next() {
+    let (place, model, terminal) = open("", &[], &[]);
+    terminal.enter("Begin.");
+    let mut request = model.request();
+    request.say("I begin.");
+    terminal.shows("\nI begin.");
+    for text in ["one", "two", "three"] {
+        terminal.types(text);
+        terminal.press("M-Enter");
+        terminal.shows(&format!("  queued: {text}"));
+    }
+    terminal.enter("/queue edit 2");
+    terminal.shows("\n› two");
+    terminal.drops("  queued: two");
+    terminal.kill();
+    ends(&terminal, 137);
+    drop((terminal, request));
+
+    let terminal = Terminal::start(&place, &["chat", "--continue"], &[]);
+    terminal.shows("messages wait from before");
+    let text = terminal.shows(IDLE);
+    assert!(text.contains("  queued: one\n  queued: three\n") && !text.contains("two"), "{text}");
+    terminal.enter("/queue send");
+    let mut request = model.request();
+    assert!(request.text().contains("one") && !request.text().contains("three"), "{}", request.text());
+    request.say("Not yet");
+    terminal.shows("\nNot yet");
+    // Nothing is sent after a cancel, and Esc leaves it where it is.
+    terminal.press("Escape");
+    terminal.shows("▌cancelled");
+    terminal.shows(IDLE);
+    terminal.shows("  queued: three");
+    terminal.press("C-d");
+    terminal.shows("1 message waits: kept with the session");
+    ends(&terminal, 0);
+}
+
+#[test]
+fn a_terminal_that_can_only_print_is_refused() {
+    let (place, model) = (Place::new(), Model::start());
+    place.write("tidegate.toml", &model.settings(""));
+    let terminal = Terminal::start(&place, &[], &["TERM=dumb"]);
+    terminal.shows("TERM is `dumb`");
+    ends(&terminal, 2);
+}
+
+#[test]
 fn without_a_terminal_it_says_what_to_do() {
     let output = Place::new().run(&[]);
     assert_eq!(code(&output), 2);
     assert!(err(&output).contains("`tidegate run PROMPT`"), "{}", err(&output));
+    let output = Place::new().run(&["--continue"]);
+    assert!(code(&output) == 2 && err(&output).contains("a chat needs a terminal"), "{}", err(&output));
+    let output = Place::new().run(&["--resume", "id", "doctor"]);
+    assert!(code(&output) == 2 && err(&output).contains("write them after it"), "{}", err(&output));
     let output = Place::new().run(&["chat"]);
     assert_eq!((code(&output), output.stdout.len()), (2, 0), "{}", err(&output));
 }

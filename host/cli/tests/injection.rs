@@ -218,3 +218,58 @@ fn a_person_can_edit_the_arguments_and_what_they_write_is_checked() {
     assert_eq!(asked.len(), 2, "{printed}");
     assert!(asked[1].contains("your last answer was refused"), "{}", asked[1]);
 }
+
+#[test]
+fn a_question_that_was_decided_elsewhere_leaves_the_terminal_to_the_next() {
+    let command = |file: &str| format!(r#"{{"command": "touch {file}"}}"#);
+    let (first, second) = (command("first"), command("second"));
+    let place = Place::new();
+    let answers: [&[Say<'_>]; 3] =
+        [&[Say::Call("shell", &first)], &[Say::Call("shell", &second)], &[Say::Text("Done.")]];
+    place.write("answers.jsonl", &recording(&answers));
+    let settings =
+        "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n[tools.question]\ntimeout_ms = 3000\n";
+    place.write("tidegate.toml", settings);
+    // Nobody types at the first question, and the clock denies it.
+    let mut asked = 0;
+    let printed = place.at_terminal(&["run", "go"], &mut |_| {
+        asked += 1;
+        if asked == 1 { "" } else { "y\n" }
+    });
+    let printed = plain(&printed);
+    assert_eq!(asked, 2, "{printed}");
+    assert!(printed.contains("▌  the question is closed: it was decided elsewhere"), "{printed}");
+    assert!(!place.path("first").exists() && place.path("second").exists() && printed.contains("Done."), "{printed}");
+}
+
+#[test]
+fn the_editor_has_the_terminal_until_it_ends() {
+    let place = Place::new();
+    // Other sessions are recorded in the same folder.
+    let folder = place.path("second").parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+    let second = format!("second-{}", folder.trim_start_matches('.'));
+    let command = |file: &str| format!(r#"{{"command": "touch {file}"}}"#);
+    let (one, two) = (command("first"), command(&second));
+    let answers: [&[Say<'_>]; 3] = [&[Say::Call("shell", &one)], &[Say::Call("shell", &two)], &[Say::Text("Done.")]];
+    place.write("answers.jsonl", &recording(&answers));
+    let settings =
+        "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n[tools.question]\ntimeout_ms = 3000\n";
+    place.write("tidegate.toml", settings);
+    // The clock denies the first question, and the second one is open, while the editor runs.
+    let editor = format!(
+        "until grep -rqs 'tool_confirmation_requested.*{second}' \"$XDG_STATE_HOME\"; do sleep 0.05; done\n\
+         sed -i s/first/edited/ \"$1\"; touch ended\n"
+    );
+    place.write("editor", &editor);
+    let mut asked = 0;
+    let printed = place.at_terminal(&["run", "go"], &mut |_| {
+        asked += 1;
+        assert!(asked == 1 || place.path("ended").exists(), "the second question waits for the end of the editor");
+        if asked == 1 { "e\n" } else { "y\n" }
+    });
+    let printed = plain(&printed);
+    assert_eq!(asked, 2, "{printed}");
+    assert!(printed.contains("the arguments that you have edited are not used"), "{printed}");
+    assert!(!place.path("edited").exists() && !place.path("first").exists(), "{printed}");
+    assert!(place.path(&second).exists() && printed.contains("Done."), "{printed}");
+}

@@ -50,6 +50,8 @@ fn a_suspended_session_is_approved_and_continues_in_another_process() {
     let id = session(&place);
     let low = place.run(&["session", "approve", &id, "--max", "2"]);
     assert!(code(&low) == 2 && err(&low).contains("does not raise the limit"), "{}", err(&low));
+    let wrong = place.run(&["session", "approve", &id, "--max", "5m"]);
+    assert!(code(&wrong) == 2 && err(&wrong).contains("`5m` is not a whole number"), "{}", err(&wrong));
     let approved = place.run(&["session", "approve", &id[..id.len() - 1]]);
     assert!(code(&approved) == 0 && err(&approved).contains("run --resume"), "{}", err(&approved));
 
@@ -90,6 +92,21 @@ fn another_process_decides_while_the_session_waits() {
         assert!(rest.iter().any(|line| line.contains(said)), "{rest:#?}");
         assert_eq!(running.wait().unwrap().code(), Some(exit));
     }
+}
+
+#[test]
+fn a_limit_of_time_is_raised_with_a_unit() {
+    let place = place(&STEPS, "1s");
+    place.write(
+        ".tidegate/thread_limits.toml",
+        "schema_version = \"1.0.0\"\n[limits]\nduration = \"1ms\"\n[approval]\ntimeout = \"1s\"\n",
+    );
+    assert_eq!(code(&place.run(&["run", "Write"])), 6);
+    let id = session(&place);
+    let wrong = place.run(&["session", "approve", &id, "--max", "1d"]);
+    assert!(code(&wrong) == 2 && err(&wrong).contains("`1d` is not a time, such as `90s`"), "{}", err(&wrong));
+    let approved = place.run(&["session", "approve", &id, "--max", "5m"]);
+    assert!(code(&approved) == 0 && err(&approved).contains("up to 300 s"), "{}", err(&approved));
 }
 
 /// A limit of money that could not be kept is refused before anything is spent.

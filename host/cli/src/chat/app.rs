@@ -1,25 +1,34 @@
 //! An open chat: events and keys go in, lines are printed, and rows are drawn. What the chat shows is that of `ChatSession`.
 
-use tidegate::chat::{Answer, ChatMode, ChatOptions, ChatSession, ChildThread, QuestionId, SavedChat, SteeringOptions};
-use tidegate::{Event, EventKind, LimitDecisionError, LimitRequest, Session};
+use std::time::{Duration, Instant};
 
-use super::driver;
+use tidegate::chat::{Answer, ChatOptions, ChatSession, Question, QuestionId, SavedChat, SteeringOptions};
+use tidegate::{
+    ChildEvent, ChildEventKind, Event, EventKind, LimitDecision, LimitDecisionError, LimitRequest, Session,
+};
+
+use super::asking::{Asking, Reply, Subject};
+use super::bindings::{self, Action};
 use super::history::History;
-use super::input::{Input, Shown};
-use super::slash::{Queue, Slash};
+use super::input::Input;
+use super::slash::Slash;
 use super::status::Status;
 use super::view::View;
 use crate::ask;
 use crate::ask::page::{self, Page};
 use crate::exit::{Exit, Failure};
-use crate::print::{Printer, shorten};
+use crate::print::Printer;
+use crate::say;
+use crate::screen::clean::flat;
 use crate::screen::keys::Key;
-use crate::screen::live::Rows;
-use crate::screen::{self, terminal};
+use crate::screen::{self, live, terminal};
 use crate::style::{self, err};
 
-/// Waiting messages that are shown.
-const WAITING: usize = 3;
+/// Who acts, for records.
+const BY: &str = "the terminal";
+
+/// How long the size of the terminal stays as it is until the question is printed again: a window that is being resized has many sizes.
+const SETTLED: Duration = Duration::from_millis(250);
 
 /// What the loop has to do after a key, because it takes time or ends the chat.
 #[derive(Debug, PartialEq)]
@@ -35,15 +44,6 @@ pub(super) enum Act {
     End(Exit),
 }
 
-/// How the first question is being answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Stage {
-    /// A key answers.
-    Key,
-    /// The input is the reason for a no.
-    Reason,
-}
-
 pub(super) struct App {
     pub(super) session: Session,
     pub(super) chat: ChatSession,
@@ -53,9 +53,15 @@ pub(super) struct App {
     printer: Printer,
     pub(super) status: Status,
     /// The question that is on the screen.
-    asked: Option<(QuestionId, Stage)>,
-    /// It was shown since the last key.
-    is_new: bool,
+    pub(super) asking: Option<Asking>,
+    /// What [`live::printed`] counted when its lines were.
+    printed: u64,
+    /// The columns that its lines were made for.
+    columns: usize,
+    /// When the terminal got another size, until the question was looked at after that.
+    resized: Option<Instant>,
+    /// The input was written for a question that is closed: it is not sent before the user has seen that.
+    is_left: bool,
     limit: Option<LimitRequest>,
     /// The key before was Ctrl+C, which had nothing to do.
     is_leaving: bool,
@@ -66,31 +72,54 @@ impl App {
         let history = History::of_user();
         let id = session.id().as_str().to_owned();
         // A session takes an id once: another front end has another name, also one of a process that had this number before.
-        let steering = SteeringOptions::default().name(format!("terminal-{}", tidegate::new_session_id()));
+        let name = format!("terminal-{}", tidegate::new_session_id());
+        let steering = SteeringOptions::default().name(name).session_queue();
         Self {
             chat: ChatSession::new(ChatOptions::default().steering(steering)),
             input: Input::after(history.read()),
             history,
-            printer: Printer::new(false, is_recorded.then_some(id)),
+            printer: Printer::of_chat(is_recorded.then_some(id)),
             view: View::new(),
             status: Status::default(),
-            asked: None,
-            is_new: false,
+            asking: None,
+            printed: 0,
+            columns: 0,
+            resized: None,
+            is_left: false,
             limit: session.pending_limit(),
             is_leaving: false,
             session,
         }
     }
 
-    /// Continues a conversation: its last messages are printed.
-    pub(super) fn restore(&mut self, saved: SavedChat) -> Result<(), Failure> {
+    /// Continues a conversation: its last messages are printed, unless they are on the screen.
+    pub(super) fn restore(&mut self, saved: SavedChat, is_on_screen: bool) -> Result<(), Failure> {
         let _changed = self.chat.restore(saved);
-        self.view.earlier(&self.chat.snapshot().messages)?;
+        let messages = self.chat.snapshot().messages;
+        if is_on_screen {
+            self.view.known(&messages);
+        } else {
+            self.view.earlier(&messages, self.session.interrupted())?;
+        }
+        if let Some(left) = self.session.interrupted() {
+            let what = match left.questions {
+                0 => "the last turn has no end, because its process ended before: `/continue` continues it".to_owned(),
+                count => format!(
+                    "{} open from before: `/continue` asks again; with a message, the calls do not run",
+                    say::count(count as u64, "question is", "questions are")
+                ),
+            };
+            screen::note(err(style::DIM, &format!("  {what}")));
+        }
+        if !self.waiting().is_empty() && !self.is_running() {
+            screen::note(err(style::DIM, "  messages wait from before; `/queue send` sends the first"));
+        }
         Ok(())
     }
 
     /// Takes an event of the session.
     pub(super) fn event(&mut self, event: &Event) -> Result<(), Failure> {
+        self.printer.before(event)?;
         self.status.take(event);
         let is_chat = self.chat.process(event).is_yes();
         if is_chat {
@@ -110,6 +139,7 @@ impl App {
                 self.limit.take_if(|limit| limit.id == *request);
                 self.printer.host(event)?;
             }
+            EventKind::ToolConfirmationResolved { question, by, .. } => self.resolved(question.as_str(), by),
             _ => self.printer.host(event)?,
         }
         self.ask();
@@ -117,15 +147,38 @@ impl App {
     }
 
     /// Takes an event of a child of the session: its questions are asked here.
-    pub(super) fn child(&mut self, child: &ChildThread, event: &Event) {
-        let _changed = self.chat.process_child(child, event);
+    pub(super) fn child(&mut self, event: &ChildEvent) {
+        if let ChildEventKind::Event(Event { kind: EventKind::ToolConfirmationResolved { question, by, .. }, .. }) =
+            &event.kind
+        {
+            let id = format!("{}/{}", event.child.id.as_str(), question.as_str());
+            self.resolved(&id, by);
+        }
+        let _changed = event.apply(&mut self.chat);
         self.ask();
     }
 
     /// The end of an event or a key: what the chat wants is done.
     pub(super) fn carry_out(&mut self) {
-        driver::carry_out(&self.session, &mut self.chat);
+        // What the session refuses is asked again.
+        let _changed = tidegate::carry_out(&self.session, &mut self.chat, BY);
+        self.take_given_back();
         self.ask();
+        self.keep_visible();
+    }
+
+    /// The rows are drawn.
+    pub(super) fn drawn(&mut self, now: Instant) {
+        if let Some(asking) = &mut self.asking {
+            asking.drawn(now);
+        }
+    }
+
+    /// When the rows change by themselves.
+    pub(super) fn wakes(&self, now: Instant) -> Option<Instant> {
+        let asking = self.asking.as_ref()?;
+        let settled = self.resized.map(|at| at + SETTLED);
+        asking.wakes(now).into_iter().chain(settled).min()
     }
 
     fn print(&mut self) -> Result<(), Failure> {
@@ -133,152 +186,224 @@ impl App {
         Ok(self.view.update(&state.messages, !state.steering.is_executing())?)
     }
 
-    /// Shows the oldest question that waits, once.
-    fn ask(&mut self) {
-        let state = self.chat.snapshot();
-        let first = state.questions.pending().next();
-        let is_asked = |id: &QuestionId| self.asked.as_ref().is_some_and(|(asked, _)| asked == id);
-        match first {
-            None => {
-                if let Some((_, Stage::Reason)) = self.asked.take() {
-                    // What was written is the reason for an answer that nobody waits for.
-                    self.input.take();
-                }
-            }
-            Some(question) if is_asked(&question.id) => {}
-            Some(question) => {
-                // Where standard output is gone, the next event reports it.
-                let _gone = self.view.finish();
-                let agent = question
-                    .child
-                    .as_ref()
-                    .map(|child| format!("agent {}, session {}, ", child.agent.as_str(), child.id.as_str()));
-                let page = Page {
-                    tool: &question.tool,
-                    reason: &question.reason,
-                    origin: format!("{}call {}", agent.unwrap_or_default(), question.call.as_str()),
-                    notes: page::notes(
-                        question.preview.notes.iter().map(|note| note.as_str().to_owned()),
-                        question.always.as_deref(),
-                        question.error.as_deref(),
-                    ),
-                    arguments: question
-                        .preview
-                        .arguments
-                        .iter()
-                        .map(|one| (one.name.as_str(), one.value.as_str()))
-                        .collect(),
-                    diff: question.preview.diff.as_deref(),
-                };
-                page::lines(&page, terminal::size().0).iter().for_each(screen::note);
-                self.asked = Some((question.id.clone(), Stage::Key));
-                self.is_new = true;
-            }
+    /// The question on the screen, if it is this one, was answered: by whom is printed where it was not here.
+    fn resolved(&self, question: &str, by: &str) {
+        let is_asked = |asking: &Asking| matches!(&asking.subject, Subject::Call { id, .. } if id.as_str() == question);
+        if by != BY && self.asking.as_ref().is_some_and(is_asked) {
+            let who = if by.is_empty() { "is closed".to_owned() } else { format!("was answered by {}", flat(by)) };
+            screen::note(err(style::DIM, &format!("  the question {who}")));
         }
     }
 
-    /// Whether a question was shown since the last call.
-    pub(super) fn has_new_question(&mut self) -> bool {
-        std::mem::take(&mut self.is_new)
+    /// Asks the oldest question, once. What is being answered stays until it is answered, here or elsewhere.
+    fn ask(&mut self) {
+        let questions = self.chat.snapshot().questions;
+        let is_open = |asking: &Asking| match &asking.subject {
+            Subject::Call { id, .. } => questions.pending().any(|question| question.id == *id),
+            Subject::Limit(limit) => self.limit.as_ref().is_some_and(|one| one.id == limit.id),
+        };
+        if self.asking.as_ref().is_some_and(is_open) {
+            return;
+        }
+        if self.asking.take().is_some_and(|asking| asking.has_input()) && !self.input.text().trim().is_empty() {
+            self.is_left = true;
+            screen::note(err(style::DIM, "  what you have written for the question stays in the input"));
+        }
+        let asking = match (questions.pending().next(), &self.limit) {
+            (Some(question), _) => of_call(question),
+            // The event of a limit is printed by itself.
+            (None, Some(limit)) => Asking::new(Subject::Limit(limit.clone()), Vec::new()),
+            (None, None) => return,
+        };
+        (self.columns, self.resized) = (terminal::size().0, None);
+        self.asking = Some(asking);
+        self.print_question(Asking::next_page);
+    }
+
+    /// Prints lines of the question.
+    fn print_question(&mut self, lines: fn(&mut Asking, usize) -> &[String]) {
+        // Where standard output is gone, the next event reports it.
+        let _gone = self.view.finish();
+        let rows = self.free_rows();
+        let Some(asking) = &mut self.asking else { return };
+        lines(asking, rows).iter().for_each(screen::note);
+        self.printed = live::printed();
+    }
+
+    /// Rows of the screen above those at the bottom.
+    fn free_rows(&self) -> usize {
+        let size = terminal::size();
+        size.1.saturating_sub(self.rows(size, Instant::now()).rows.len() + 1)
+    }
+
+    /// What was printed after the question, rows at the bottom and another size of the terminal must not have moved it off the screen.
+    fn keep_visible(&mut self) {
+        if self.resized.take_if(|at| at.elapsed() >= SETTLED).is_some() && terminal::size().0 < self.columns {
+            return self.print_narrower();
+        }
+        let Some(asking) = &self.asking else { return };
+        let since = usize::try_from(live::printed().saturating_sub(self.printed)).unwrap_or(usize::MAX);
+        let needed = since.saturating_add(asking.page_len());
+        // A page has at least one line, also where there is no row for it.
+        if self.resized.is_none() && asking.page_len() > 0 && needed > self.free_rows().max(1) {
+            self.print_question(Asking::last_page);
+        }
+    }
+
+    /// The terminal has broken the lines of the question: it is printed again, from its beginning.
+    fn print_narrower(&mut self) {
+        self.columns = terminal::size().0;
+        let Some(asking) = &mut self.asking else { return };
+        let Subject::Call { id, .. } = &asking.subject else { return };
+        let questions = self.chat.snapshot().questions;
+        let Some(question) = questions.questions().iter().find(|question| question.id == *id) else { return };
+        asking.replace(lines(question));
+        self.print_question(Asking::next_page);
+    }
+
+    /// The screen was erased: the question is printed again.
+    pub(super) fn erased(&mut self) {
+        self.print_question(Asking::again);
     }
 
     /// Answers a question with edited arguments; `None`: they were not edited.
     pub(super) fn edited(&mut self, question: &QuestionId, arguments: Option<String>) {
         match arguments {
             None => screen::note(err(style::DIM, "  the arguments are as they were; the question is still open")),
-            Some(arguments) if serde_json::from_str::<serde_json::Value>(&arguments).is_err() => {
-                screen::note(format!(
-                    "{} the arguments are not JSON; the question is still open",
-                    err(style::WARNING, "!")
-                ));
+            Some(arguments) if let Err(error) = serde_json::from_str::<serde_json::Value>(&arguments) => {
+                let text = format!(
+                    "the arguments are not JSON: {error}; the question is still open, and `e` opens them as they are now"
+                );
+                screen::note(format!("{} {text}", err(style::WARNING, "!")));
+                if let Some(asking) = &mut self.asking {
+                    asking.draft = Some(arguments);
+                }
             }
             Some(arguments) => self.respond(question, Answer::Edit { arguments: arguments.as_str().into() }),
         }
     }
 
     fn respond(&mut self, question: &QuestionId, answer: Answer) {
-        self.asked = None;
+        self.asking = None;
         if let Err(error) = self.chat.respond(question, answer) {
             screen::note(format!("{} {error}", err(style::WARNING, "!")));
         }
     }
 
-    /// Takes a key.
-    pub(super) fn key(&mut self, key: &Key) -> Act {
+    /// Takes a key that was pressed at a time.
+    pub(super) fn key(&mut self, key: &Key, at: Instant) -> Act {
         let was_leaving = std::mem::take(&mut self.is_leaving);
-        if let Some(act) = self.question_key(key) {
+        // What was left is cleared: what is written next is something else.
+        self.is_left &= !self.input.is_empty();
+        if let (Key::Resize, Some(asking)) = (key, &mut self.asking) {
+            asking.resized();
+            self.resized = Some(at);
+        }
+        if let Some(act) = self.question_key(key, at) {
             return act;
         }
         if self.input.key(key) {
             return Act::Stay;
         }
-        let is_running = self.chat.snapshot().steering.is_executing();
-        match key {
-            Key::Enter => return self.enter(),
-            Key::AltEnter => self.queue(),
-            Key::Esc => self.interrupt(is_running),
-            Key::Ctrl('c') if is_running => self.cancel(),
-            Key::Ctrl('c') if !self.input.is_empty() => drop(self.input.take()),
-            Key::Ctrl('c') if was_leaving => return Act::End(Exit::Cancelled),
-            Key::Ctrl('c') => {
-                self.is_leaving = true;
-                screen::note(err(style::DIM, "  Ctrl+C again or Ctrl+D ends the chat"));
-            }
-            Key::Ctrl('d') if !self.input.is_empty() => drop(self.input.key(&Key::Delete)),
-            Key::Ctrl('d') if is_running => {
-                screen::note(err(style::DIM, "  a turn runs: Ctrl+C cancels it, then Ctrl+D ends the chat"));
-            }
-            Key::Ctrl('d') => return Act::End(Exit::Completed),
-            Key::Ctrl('l') => return Act::Redraw,
-            _ => {}
+        let action = bindings::action(key);
+        if matches!(action, Some(Action::Send | Action::Queue | Action::Interrupt)) && self.is_not_meant() {
+            return Act::Stay;
         }
-        Act::Stay
+        let is_running = self.chat.snapshot().steering.is_executing();
+        match action {
+            None => Act::Stay,
+            Some(Action::Send) => self.enter(),
+            Some(Action::Queue) => self.queue(),
+            Some(Action::Interrupt) => self.interrupt(is_running),
+            Some(Action::Cancel) => self.cancel(is_running, was_leaving),
+            Some(Action::End) => self.end(is_running),
+            Some(Action::Redraw) => Act::Redraw,
+        }
+    }
+
+    /// Whether the input was written for a question that is closed, which is said once: it is no message yet.
+    fn is_not_meant(&mut self) -> bool {
+        let is_left = std::mem::take(&mut self.is_left) && !self.input.text().trim().is_empty();
+        if is_left {
+            screen::note(err(
+                style::DIM,
+                "  this was written for a question that is closed; the same key again sends it",
+            ));
+        }
+        is_left
     }
 
     /// A key that answers a question. `None`: it is none, or something else is being written.
-    fn question_key(&mut self, key: &Key) -> Option<Act> {
-        let (id, stage) = self.asked.clone()?;
-        match (stage, key) {
-            (Stage::Key, _) if !self.input.is_empty() => return None,
-            (Stage::Key, Key::Char('y')) => self.respond(&id, Answer::Approve),
-            (Stage::Key, Key::Char('a')) if self.offers_always(&id) => self.respond(&id, Answer::Always),
-            (Stage::Key, Key::Char('n')) => self.asked = Some((id, Stage::Reason)),
-            (Stage::Key, Key::Char('e')) => {
+    fn question_key(&mut self, key: &Key, at: Instant) -> Option<Act> {
+        let asking = self.asking.as_mut()?;
+        let reply = asking.key(key, at, self.input.text())?;
+        match (reply, asking.subject.clone()) {
+            (Reply::Taken, _) => drop(self.input.take()),
+            (Reply::More, _) => self.print_question(Asking::next_page),
+            (Reply::Again, _) => self.print_question(Asking::again),
+            (Reply::Approve, Subject::Call { id, .. }) => self.respond(&id, Answer::Approve),
+            (Reply::Always, Subject::Call { id, .. }) => self.respond(&id, Answer::Always),
+            (Reply::Edit, Subject::Call { id, .. }) => {
                 let questions = self.chat.snapshot().questions;
                 let question = questions.questions().iter().find(|question| question.id == id)?;
-                return Some(Act::Edit(id, question.arguments.as_str().to_owned()));
+                let draft = self.asking.as_ref().and_then(|asking| asking.draft.clone());
+                return Some(Act::Edit(id, draft.unwrap_or_else(|| question.arguments.as_str().to_owned())));
             }
-            (Stage::Reason, Key::Enter) => {
-                let reason = self.input.take();
-                let reason = reason.trim();
+            (Reply::Deny(reason), Subject::Call { id, .. }) => {
+                self.input.take();
                 self.respond(&id, if reason.is_empty() { Answer::Deny { reason: None } } else { Answer::deny(reason) });
             }
-            (Stage::Reason, Key::Esc) => {
-                self.input.take();
-                self.asked = Some((id, Stage::Key));
+            (Reply::Approve, Subject::Limit(limit)) => {
+                self.decide(&limit, LimitDecision::Approved { max: limit.proposed });
             }
-            (Stage::Key | Stage::Reason, _) => return None,
+            (Reply::Deny(reason), Subject::Limit(limit)) => {
+                self.input.take();
+                self.decide(&limit, LimitDecision::Denied { reason });
+            }
+            (Reply::Raise(amount), Subject::Limit(limit)) => match ask::amount(limit.limit, &amount) {
+                Some(max) => {
+                    self.input.take();
+                    self.decide(&limit, LimitDecision::Approved { max });
+                }
+                None => screen::note(ask::no_amount(Some(limit.limit), &amount)),
+            },
+            (Reply::Always | Reply::Edit, Subject::Limit(_)) | (Reply::Raise(_), Subject::Call { .. }) => {}
         }
         Some(Act::Stay)
+    }
+
+    fn decide(&mut self, limit: &LimitRequest, decision: LimitDecision) {
+        // It is asked again where it is still open.
+        self.asking = None;
+        match self.session.decide_limit(&limit.id, decision, BY) {
+            Ok(()) => self.limit = None,
+            // A limit that is not above the present one is asked for again.
+            Err(error @ LimitDecisionError::NotRaised { .. }) => screen::note(error),
+            Err(error) => {
+                self.limit = None;
+                screen::note(error);
+            }
+        }
     }
 
     fn enter(&mut self) -> Act {
         if self.input.text().trim().is_empty() {
             return Act::Stay;
         }
-        let text = self.remembered();
-        if let Some(limit) = self.limit.clone() {
-            self.decide(&limit, &text);
-            return Act::Stay;
-        }
-        if !text.starts_with('/') {
+        if !self.input.text().starts_with('/') {
+            let text = self.remembered();
             self.chat.submit(&text);
             return Act::Stay;
         }
-        match Slash::parse(&text) {
-            Ok(command) => Act::Run(command),
+        match Slash::parse(self.input.text()) {
+            Ok(command) => {
+                self.remembered();
+                Act::Run(command)
+            }
+            // The input stays, to be corrected.
             Err(why) => {
-                screen::note(format!("{} {why}", err(style::WARNING, "!")));
+                let line = format!("{why}; a space before the `/` sends the line to the model");
+                screen::note(format!("{} {line}", err(style::WARNING, "!")));
                 Act::Stay
             }
         }
@@ -294,141 +419,75 @@ impl App {
         text
     }
 
-    fn decide(&mut self, limit: &LimitRequest, answer: &str) {
-        let Some(decision) = ask::decision(limit, Some(answer.trim().to_owned())) else {
-            return screen::note("that is not a number");
-        };
-        match self.session.decide_limit(&limit.id, decision, driver::BY) {
-            Ok(()) => self.limit = None,
-            // A limit that is not above the present one is asked for again.
-            Err(error @ LimitDecisionError::NotRaised { .. }) => screen::note(error),
-            Err(error) => {
-                self.limit = None;
-                screen::note(error);
-            }
+    fn queue(&mut self) -> Act {
+        if !self.input.text().trim().is_empty() {
+            let text = self.remembered();
+            let _id = if self.is_running() { self.chat.queue(&text) } else { self.chat.submit(&text) };
         }
-    }
-
-    fn queue(&mut self) {
-        if self.input.text().trim().is_empty() {
-            return;
-        }
-        let text = self.remembered();
-        let is_busy = self.chat.snapshot().steering.is_busy();
-        let _id = if is_busy { self.chat.queue(&text) } else { self.chat.submit(&text) };
+        Act::Stay
     }
 
     /// What is written goes to the model now; where nothing is, the turn is cancelled, and what waits stays.
-    fn interrupt(&mut self, is_running: bool) {
+    fn interrupt(&mut self, is_running: bool) -> Act {
         match (is_running, self.input.text().trim().is_empty()) {
             (true, false) => {
                 let text = self.remembered();
                 self.chat.interrupt(&text);
             }
-            (true, true) => self.session.cancel_by(driver::BY),
+            (true, true) => self.session.cancel_by(BY),
             (false, _) => {}
         }
+        Act::Stay
     }
 
-    /// Cancels the turn; what waits returns to the input line.
-    fn cancel(&mut self) {
-        self.session.cancel_by(driver::BY);
-        self.take_back_all();
-    }
-
-    fn take_back_all(&mut self) {
-        let queued = self.chat.snapshot().steering;
-        let ids: Vec<_> = queued.queued().iter().map(|message| message.id.clone()).collect();
-        let texts: Vec<_> =
-            ids.iter().filter_map(|id| self.chat.take_back(id)).map(|one| one.text.as_str().to_owned()).collect();
-        if !texts.is_empty() {
-            self.input.prepend(&texts.join("\n"));
+    /// Cancels the turn, and what waits returns to the input line. Where none runs, the input is cleared, or the chat ends.
+    fn cancel(&mut self, is_running: bool, was_leaving: bool) -> Act {
+        if is_running {
+            self.session.cancel_by(BY);
+            self.take_back_all();
+        } else if !self.input.is_empty() {
+            self.input.take();
+        } else if was_leaving {
+            return Act::End(Exit::Cancelled);
+        } else {
+            self.is_leaving = true;
+            screen::note(err(style::DIM, "  Ctrl+C again or Ctrl+D ends the chat"));
         }
+        Act::Stay
     }
 
-    /// Shows or changes the queue.
-    pub(super) fn queue_command(&mut self, command: &Queue) {
-        let waiting = self.chat.snapshot().steering;
-        let nth = |place: usize| waiting.queued().get(place - 1).map(|message| message.id.clone());
-        let gone = |place: usize| screen::note(format!("no message {place} waits; `/queue` lists them"));
-        match command {
-            Queue::Show if waiting.queued().is_empty() => screen::note("no message waits"),
-            Queue::Show => {
-                for (place, message) in (1..).zip(waiting.queued()) {
-                    screen::note(format!("{place}  {}", shorten(&message.text, 200)));
-                }
-            }
-            Queue::Drop(place) => match nth(*place) {
-                Some(id) => drop(self.chat.remove(&id)),
-                None => gone(*place),
-            },
-            Queue::Edit(place) => match nth(*place).and_then(|id| self.chat.take_back(&id)) {
-                Some(message) => self.input.prepend(&message.text),
-                None => gone(*place),
-            },
-            Queue::Clear => drop(self.chat.clear_queue()),
+    fn end(&mut self, is_running: bool) -> Act {
+        if !self.input.is_empty() {
+            self.input.key(&Key::Delete);
+        } else if is_running {
+            screen::note(err(style::DIM, "  a turn runs: Ctrl+C cancels it, then Ctrl+D ends the chat"));
+        } else {
+            return Act::End(Exit::Completed);
         }
+        Act::Stay
     }
+}
 
-    /// Whether a turn runs.
-    pub(super) fn is_running(&self) -> bool {
-        self.chat.snapshot().steering.is_busy()
-    }
+/// A question about a call.
+fn of_call(question: &Question) -> Asking {
+    let subject =
+        Subject::Call { id: question.id.clone(), tool: flat(&question.tool), offers_always: question.always.is_some() };
+    Asking::new(subject, lines(question))
+}
 
-    /// The rows at the bottom of a terminal with so many columns.
-    pub(super) fn rows(&self, columns: usize) -> Rows {
-        let state = self.chat.snapshot();
-        let mut rows = Vec::new();
-        let sent = state.steering.sent().iter().map(|sent| ("sent", &sent.message));
-        let queued = state.steering.queued().iter().map(|message| ("queued", message));
-        let waiting: Vec<_> = sent.chain(queued).collect();
-        for (what, message) in waiting.iter().take(WAITING) {
-            rows.push(err(style::DIM, &format!("  {what}: {}", shorten(&message.text, columns))));
-        }
-        if waiting.len() > WAITING {
-            rows.push(err(style::DIM, &format!("  and {} more", waiting.len() - WAITING)));
-        }
-        let prompt = match (&self.asked, &self.limit) {
-            (Some((id, stage)), _) => {
-                let asked = state.questions.questions().iter().find(|question| question.id == *id);
-                let tool = asked.map_or("it", |question| question.tool.as_str());
-                let always = if self.offers_always(id) { "  a: always" } else { "" };
-                rows.push(self.question_row(tool, stage, always, state.questions.pending().count()));
-                if *stage == Stage::Reason { "why not: " } else { "› " }
-            }
-            (None, Some(limit)) => {
-                let keys = "y: yes, a number: to that, n: no, or the reason for no";
-                rows.push(format!("{} {keys}", err(style::STRONG, &ask::limit_question(limit))));
-                "limit: "
-            }
-            (None, None) => "› ",
-        };
-        let doing = match state.mode {
-            ChatMode::ConfirmingTool => "waits for you",
-            ChatMode::Streaming if self.status.is_thinking() => "thinking · Esc interrupts · Ctrl+C cancels",
-            ChatMode::Streaming => "working · Esc interrupts · Ctrl+C cancels",
-            _ if self.is_running() => "working",
-            _ => "/help",
-        };
-        rows.push(err(style::DIM, &format!("{} · {doing}", self.status.line(&self.session))));
-        let Shown { rows: input, cursor } = self.input.shown(prompt, columns);
-        let above = rows.len();
-        rows.extend(input);
-        Rows { rows, cursor: (above + cursor.0, cursor.1) }
-    }
-
-    fn offers_always(&self, id: &QuestionId) -> bool {
-        let questions = self.chat.snapshot().questions;
-        questions.questions().iter().any(|question| question.id == *id && question.always.is_some())
-    }
-
-    fn question_row(&self, tool: &str, stage: &Stage, always: &str, pending: usize) -> String {
-        let question = err(style::STRONG, &format!("Run {tool}?"));
-        let more = if pending > 1 { format!(" ({} more)", pending - 1) } else { String::new() };
-        match stage {
-            Stage::Reason => format!("{question} No. The reason for the model; Enter: send, Esc: back"),
-            Stage::Key if self.input.is_empty() => format!("{question} y: yes  n: no  e: edit{always}{more}"),
-            Stage::Key => format!("{question} first send or clear what you have written{more}"),
-        }
-    }
+/// All lines of a question about a call, at the width of the terminal.
+fn lines(question: &Question) -> Vec<String> {
+    let agent = question.child.as_ref();
+    let agent = agent.map(|child| format!("agent {}, session {}, ", child.agent.as_str(), child.id.as_str()));
+    let notes = question.preview.notes.iter().map(|note| note.as_str().to_owned());
+    let arguments = question.preview.arguments.iter().map(|one| (one.name.as_str(), one.value.as_str()));
+    let page = Page {
+        tool: &question.tool,
+        reason: &question.reason,
+        origin: format!("{}call {}", agent.unwrap_or_default(), question.call.as_str()),
+        notes: page::notes(notes, question.always.as_deref(), question.error.as_deref()),
+        arguments: arguments.collect(),
+        diff: question.preview.diff.as_deref(),
+    };
+    page::lines(&page, terminal::size().0)
 }

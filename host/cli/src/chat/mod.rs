@@ -2,34 +2,37 @@
 //! loop.
 
 mod app;
-mod driver;
+mod asking;
+mod bindings;
 mod history;
 mod input;
+mod queue;
+mod rows;
 mod slash;
 mod status;
 mod view;
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use tidegate::chat::ChildThread;
 use tidegate::{
-    Backlog, CancellationToken, Event, EventKind, Host, Metrics, Model, Operator, Session, SessionId, SessionOptions,
-    Subscription,
+    Backlog, CancellationToken, Event, Host, Metrics, Model, Operator, Session, SessionId, SessionOptions, Subscription,
 };
-use tokio::sync::mpsc;
 
 use self::app::{Act, App};
+use self::bindings::{ANSWERS, BINDINGS, plain};
 use self::slash::{COMMANDS, Slash};
-use crate::args::{Chat, Common, ExplainArgs, ExportFormat, RulesCommand, RulesList};
+use crate::args::{Chat, Common, ExplainArgs, ExportFormat};
 
 use crate::ask::edit;
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
 use crate::screen::keys::{Key, Keys};
 use crate::screen::live::Live;
+use crate::screen::wrap::{text_columns, wrapped};
 use crate::screen::{self, terminal};
 use crate::style::{self, err};
-use crate::{open, print, rules, run, say, session, state};
+use crate::{open, print, rules, run, say, session};
 
 /// Events that are taken before the rows are drawn again.
 const AT_ONCE: usize = 256;
@@ -37,6 +40,10 @@ const AT_ONCE: usize = 256;
 /// Why there is no chat.
 const NO_TERMINAL: &str = "a chat needs a terminal for input and output; `tidegate run PROMPT` runs a prompt without one, \
                            and `tidegate --help` lists the commands";
+
+/// Why there is no chat at such a terminal.
+const DUMB: &str =
+    "a chat needs a terminal that can move its cursor, and TERM is `dumb`; `tidegate run PROMPT` does without";
 
 /// What follows a session.
 enum Next {
@@ -55,6 +62,9 @@ enum Next {
 pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>) -> Result<Exit, Failure> {
     if !terminal::is_interactive() || !screen::is_live() {
         return Err(Failure::setup(NO_TERMINAL));
+    }
+    if terminal::is_dumb() {
+        return Err(Failure::setup(DUMB));
     }
     let operator = settings(common, &args)?;
     let again = (common.clone(), args.clone());
@@ -81,7 +91,13 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
     // Before the last lines: they are not above anything any more.
     let Place { host, live, .. } = place;
     drop(live);
-    let (exit, id) = ended?;
+    let (exit, id, waiting) = ended?;
+    if waiting > 0 {
+        let what = say::count(waiting as u64, "message waits", "messages wait");
+        let kept =
+            if host.transcripts().is_some() { "kept with the session" } else { "lost: the session is not recorded" };
+        say::note(format_args!("{what}: {kept}"));
+    }
     if host.transcripts().is_some() {
         say::note(format_args!("continue with `tidegate chat --resume {}`", flat(id.as_str())));
     }
@@ -99,18 +115,8 @@ fn options(common: &Common) -> SessionOptions {
     SessionOptions::new(&common.workspace).backlog(Backlog::default()).questions_wait()
 }
 
-/// The operator's settings with those of the arguments. Sessions are recorded unless the operator has decided otherwise.
 fn settings(common: &Common, args: &Chat) -> Result<Operator, Failure> {
-    let mut operator = open::operator(common)?;
-    open::choose_provider(&mut operator, &args.provider)?;
-    if args.no_transcript {
-        operator.transcript.enabled = Some(false);
-    }
-    session::keep(&mut operator);
-    if operator.transcript.enabled == Some(true) {
-        state::keep(&mut operator);
-    }
-    Ok(operator)
+    open::session_settings(common, &args.provider, args.no_transcript, false)
 }
 
 /// Where a chat runs.
@@ -123,25 +129,31 @@ struct Place<'c> {
 }
 
 impl Place<'_> {
-    /// Chats with one session after the other. Returns how it ended, and the last session's id.
-    async fn sessions(&mut self, first: Session) -> Result<(Exit, SessionId), Failure> {
-        let mut session = first;
+    /// Chats with one session after the other. Returns how it ended, the last session's id, and how many messages wait in it.
+    async fn sessions(&mut self, first: Session) -> Result<(Exit, SessionId, usize), Failure> {
+        let (mut session, mut shown) = (first, None);
         loop {
             let id = session.id().clone();
-            let next = self.chat(session.clone()).await;
+            let next = self.chat(session.clone(), shown.replace(id.clone()) == Some(id.clone())).await;
+            let waiting = session.waiting().len();
             session.close();
             session.closed().await;
             let wanted = match next? {
-                Next::End(exit) => return Ok((exit, id)),
+                Next::End(exit) => return Ok((exit, id, waiting)),
                 Next::Open { id, model } => Ok((id, model)),
                 Next::Fork(turn) => self.fork(&id, turn).await.map(|fork| (fork, None)),
             };
-            let opened = match wanted {
-                Ok((wanted, model)) => self.open(wanted, model).await,
-                Err(failure) => Err(failure),
+            let (opened, model) = match wanted {
+                Ok((wanted, model)) => (self.open(wanted, model.clone()).await, model),
+                Err(failure) => (Err(failure), None),
             };
             session = match opened {
-                Ok(session) => session,
+                Ok(session) => {
+                    if let Some(model) = model {
+                        screen::note(model_line(model.name(), &self.host.models()));
+                    }
+                    session
+                }
                 Err(failure) => {
                     failure.say();
                     self.open(id, None).await?
@@ -164,67 +176,62 @@ impl Place<'_> {
         session::fork_of(self.common, store, id, turn, None).await
     }
 
-    /// Chats with a session until it is left.
-    async fn chat(&mut self, session: Session) -> Result<Next, Failure> {
+    /// Chats with a session until it is left. `is_on_screen`: its conversation is printed already.
+    async fn chat(&mut self, session: Session, is_on_screen: bool) -> Result<Next, Failure> {
         let is_recorded = self.host.transcripts().is_some();
+        let mut children = session.child_events().map_err(Failure::late)?;
         let mut events = session.subscribe_from(0).map_err(Failure::late)?;
         let mut app = App::new(session, is_recorded);
         if let Some(before) = events.snapshot.take() {
-            app.restore(before.chat)?;
+            app.restore(before.chat, is_on_screen)?;
         }
-        let (mut children, mut of_children) = Children::new();
         loop {
-            self.live.draw(&app.rows(terminal::size().0))?;
+            self.live.draw(&app.rows(terminal::size(), Instant::now()))?;
+            app.drawn(Instant::now());
+            let wakes = app.wakes(Instant::now());
             tokio::select! {
                 event = events.events.next() => {
                     let Some(event) = event else { return Err(Failure::late("the session has ended")) };
-                    self.events(&mut app, &mut children, event, &mut events.events)?;
+                    self.events(&mut app, event, &mut events.events)?;
                 }
-                Some((child, event)) = of_children.recv() => app.child(&child, &event),
-                key = self.keys.next() => {
-                    if let Some(next) = self.key(&mut app, key).await? {
+                event = children.next() => app.child(&event),
+                (key, at) = self.keys.next() => {
+                    if let Some(next) = self.key(&mut app, key, at).await? {
                         return Ok(next);
                     }
                 }
-                () = children.look(&app.session) => {}
+                () = until(wakes) => {}
                 () = self.stop.cancelled() => {
-                    app.session.cancel_by("a signal");
+                    // A question stays open: the next process asks it.
+                    if app.session.pending_questions().is_empty() {
+                        app.session.cancel_by("a signal");
+                    }
                     return Ok(Next::End(Exit::Cancelled));
                 }
             }
             app.carry_out();
-            if app.has_new_question() {
-                self.live.draw(&app.rows(terminal::size().0))?;
-                self.keys.forget_letters();
-            }
         }
     }
 
     /// Takes an event and those that follow it already.
-    fn events(
-        &self,
-        app: &mut App,
-        children: &mut Children,
-        first: Event,
-        more: &mut Subscription,
-    ) -> Result<(), Failure> {
+    fn events(&self, app: &mut App, first: Event, more: &mut Subscription) -> Result<(), Failure> {
         let more = std::iter::from_fn(|| more.try_next()).take(AT_ONCE);
         for event in std::iter::once(first).chain(more) {
-            if let EventKind::ChildThreadStarted { child, agent, .. } = &event.kind {
-                children.awaited.push((child.clone(), agent.clone()));
-            }
             app.event(&event)?;
         }
         Ok(())
     }
 
-    async fn key(&mut self, app: &mut App, key: Key) -> Result<Option<Next>, Failure> {
+    async fn key(&mut self, app: &mut App, key: Key, at: Instant) -> Result<Option<Next>, Failure> {
         if let Key::Gone(why) = &key {
             return Err(Failure::late(format_args!("keys cannot be read any more: {why}")));
         }
-        match app.key(&key) {
+        match app.key(&key, at) {
             Act::Stay => {}
-            Act::Redraw => self.live.clear()?,
+            Act::Redraw => {
+                self.live.clear()?;
+                app.erased();
+            }
             Act::End(exit) => return Ok(Some(Next::End(exit))),
             Act::Edit(question, arguments) => {
                 let edited = self.keys.paused(|| self.live.suspended(|| edit::edited(&arguments)))?;
@@ -260,6 +267,10 @@ impl Place<'_> {
             Slash::Model(None) => {
                 let (provider, model) = app.session.model();
                 screen::note(format!("{} ({})", flat(model), flat(provider)));
+                let others: Vec<_> = self.host.models().into_iter().filter(|other| other != model).collect();
+                if !others.is_empty() {
+                    screen::note(format!("others: {}", flat(&others.join(", "))));
+                }
             }
             Slash::Model(Some(name)) => {
                 idle(app)?;
@@ -273,11 +284,9 @@ impl Place<'_> {
                 app.session.resume().detach();
             }
             Slash::Plugins(switch) => plugins(&app.session, switch)?,
-            Slash::Rules => {
-                let list = RulesCommand::List(RulesList { json: false, verbose: false });
-                rules::run(self.common, list).await?;
-            }
+            Slash::Rules => drop(rules::in_force(app.session.loaded().rules_in_force())?),
             Slash::Why(turn) => {
+                self.host.transcripts().ok_or_else(not_recorded)?;
                 let session = Some(id.as_str().to_owned());
                 session::explain(self.common, &ExplainArgs { turn, session, prompt: None, json: false })?;
             }
@@ -298,6 +307,12 @@ impl Place<'_> {
             }
             Slash::Export(file) => {
                 let file = file.unwrap_or_else(|| format!("{}.md", id.as_str()).into());
+                if file.exists() {
+                    let name = flat(&file.display().to_string());
+                    return Err(Failure::setup(format_args!(
+                        "`{name}` is there already: give another name, or remove it"
+                    )));
+                }
                 let format = match file.extension().and_then(|end| end.to_str()) {
                     Some("html" | "htm") => ExportFormat::Html,
                     Some("jsonl") => ExportFormat::Jsonl,
@@ -315,29 +330,55 @@ impl Place<'_> {
     }
 }
 
+/// Confirms another model. `offered`: the models that the host offers, of which the first is the one it begins with.
+fn model_line(name: &str, offered: &[String]) -> String {
+    let is_other = offered.len() > 1 && offered.iter().all(|one| one != name);
+    let not_listed = if is_other { "; it is not among the models that the operator's file lists" } else { "" };
+    format!("model: {} from now on{not_listed}", flat(name))
+}
+
 fn not_recorded() -> Failure {
-    Failure::setup("the session is not recorded: it cannot be continued, forked or exported")
+    Failure::setup("the session is not recorded: it cannot be explained, continued, forked or exported")
 }
 
 /// Prints the keys and commands.
 fn help() {
-    const KEYS: [(&str, &str); 9] = [
-        ("Enter", "send; while a turn runs: give it to the running turn"),
-        ("Alt+Enter", "queue: send when the turn has completed"),
-        ("Ctrl+J", "begin another line"),
-        ("Esc", "while a turn runs: interrupt it with what is written, or cancel it"),
-        ("Ctrl+C", "cancel the turn, and take back what waits; or clear the line"),
-        ("Ctrl+D", "end the chat"),
-        ("Up, Down", "earlier inputs"),
-        ("Ctrl+L", "clear the screen"),
-        ("y n e a", "answer a question: yes, no, edit, always"),
-    ];
-    for (key, what) in KEYS {
-        screen::note(format!("{}  {what}", err(style::STRONG, &format!("{key:<10}"))));
+    for binding in BINDINGS {
+        let running = match (binding.idle, binding.running) {
+            (_, "the same" | "") => String::new(),
+            ("", running) => format!("while a turn runs: {running}"),
+            (_, running) => format!("; while a turn runs: {running}"),
+        };
+        help_line(&plain(binding.keys), &plain(&format!("{}{running}", binding.idle)));
+    }
+    for answer in ANSWERS {
+        help_line(&plain(answer.key), &format!("at a question: {}", plain(answer.what)));
     }
     for (name, arguments, what) in COMMANDS {
-        let command = format!("/{name} {arguments}");
-        screen::note(format!("{}  {what}", err(style::STRONG, &format!("{:<38}", command.trim()))));
+        help_line(format!("/{name} {arguments}").trim(), what);
+    }
+}
+
+/// Prints a name, and what it does next to it or, where the name is long, below it.
+fn help_line(name: &str, what: &str) {
+    const INDENT: usize = 16;
+    let columns = text_columns(terminal::size().0).saturating_sub(INDENT).max(INDENT);
+    let mut begin = format!("{name:<INDENT$}");
+    if terminal::width(name) >= INDENT {
+        screen::note(err(style::STRONG, name));
+        begin = " ".repeat(INDENT);
+    }
+    for part in wrapped(what, columns) {
+        screen::note(format!("{}{}", err(style::STRONG, &begin), part.trim_end()));
+        begin = " ".repeat(INDENT);
+    }
+}
+
+/// Waits until a time; for ever where there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -364,40 +405,19 @@ fn plugins(session: &Session, switch: Option<slash::Switch>) -> Result<(), Failu
     Ok(())
 }
 
-/// The sessions of agents that the model has started: their questions are asked here too.
-struct Children {
-    /// Started, and not found yet.
-    awaited: Vec<(SessionId, String)>,
-    send: mpsc::UnboundedSender<(ChildThread, Event)>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Children {
-    /// No children, and where their events arrive.
-    fn new() -> (Self, mpsc::UnboundedReceiver<(ChildThread, Event)>) {
-        let (send, events) = mpsc::unbounded_channel();
-        (Self { awaited: Vec::new(), send }, events)
-    }
-
-    /// Subscribes to children whose sessions are open now. Where none is awaited, it waits for ever.
-    async fn look(&mut self, session: &Session) {
-        if self.awaited.is_empty() {
-            return std::future::pending().await;
+    #[test]
+    fn a_model_that_is_not_listed_is_named_as_such() {
+        let offered = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        for (name, names, is_listed) in
+            [("b", &["a", "b"][..], true), ("c", &["a", "b"], false), ("c", &["a"], true), ("c", &[], true)]
+        {
+            let line = model_line(name, &offered(names));
+            assert_eq!(line.contains("not among"), !is_listed, "{line}");
+            assert!(line.starts_with(&format!("model: {name} from now on")), "{line}");
         }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        let open = session.children();
-        self.awaited.retain(|(id, agent)| {
-            let Some(child) = open.iter().find(|child| child.id() == id) else { return true };
-            // It has a backlog because its parent has.
-            let Ok(mut events) = child.subscribe_from(0) else { return false };
-            let (thread, send) = (ChildThread::new(id.as_str(), agent), self.send.clone());
-            tokio::spawn(async move {
-                while let Some(event) = events.events.next().await {
-                    if send.send((thread.clone(), event)).is_err() {
-                        return;
-                    }
-                }
-            });
-            false
-        });
     }
 }

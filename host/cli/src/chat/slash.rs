@@ -35,6 +35,8 @@ pub(super) struct Switch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Queue {
     Show,
+    /// Sends the first message now.
+    Send,
     /// Removes a message, counted from 1.
     Drop(usize),
     /// Takes a message back to the input line.
@@ -46,11 +48,11 @@ pub(super) enum Queue {
 pub(super) const COMMANDS: [(&str, &str, &str); 12] = [
     ("help", "", "Print the keys and commands"),
     ("continue", "", "Continue a turn that was cancelled, suspended or cut off"),
-    ("model", "[NAME]", "Print the model, or continue the session with another one"),
+    ("model", "[NAME]", "Print the model and those that are offered, or continue with another one"),
     ("plugins", "[on ID | off ID]", "List the plugins, or switch one for this session"),
-    ("rules", "", "List the stream rules"),
+    ("rules", "", "List the rules that are in force in the session"),
     ("why", "[TURN]", "Print which extension or rule changed what in a turn"),
-    ("queue", "[drop N | edit N | clear]", "List the messages that wait, or change them"),
+    ("queue", "[send | drop N | edit N | clear]", "List the messages that wait, send the first now, or change them"),
     ("resume", "[ID]", "List the sessions of this workspace, or continue one"),
     ("fork", "[TURN]", "Continue in a new session from the end of a turn"),
     ("export", "[FILE]", "Write the session as Markdown, .html or .jsonl"),
@@ -86,6 +88,7 @@ impl Slash {
             ("why", []) => Self::Why(None),
             ("why", [turn]) => Self::Why(Some(number(turn)?)),
             ("queue", []) => Self::Queue(Queue::Show),
+            ("queue", ["send"]) => Self::Queue(Queue::Send),
             ("queue", ["drop", place]) => Self::Queue(Queue::Drop(number(place)? as usize)),
             ("queue", ["edit", place]) => Self::Queue(Queue::Edit(number(place)? as usize)),
             ("queue", ["clear"]) => Self::Queue(Queue::Clear),
@@ -129,7 +132,7 @@ mod tests {
             ("/queue drop 2", Ok(Slash::Queue(Queue::Drop(2)))),
             ("/why 0", Err("the command is `/why [TURN]`")),
             ("/rules all", Err("the command is `/rules`")),
-            ("/queue drop x", Err("the command is `/queue [drop N | edit N | clear]`")),
+            ("/queue drop x", Err("the command is `/queue [send | drop N | edit N | clear]`")),
             ("/modle", Err("no command is named `/modle`; `/help` lists them")),
         ] {
             assert_eq!(Slash::parse(line), expected.map_err(str::to_owned), "{line}");

@@ -52,8 +52,12 @@ impl Status {
     pub(super) fn lines(&self, session: &Session) -> Vec<String> {
         let spent = session.budget().spent();
         let known = |count: Option<u64>| count.map_or_else(|| "not counted".to_owned(), |count| tokens(Some(count)));
+        let tokens = match (self.usage.input, self.usage.output) {
+            (None, None) => "none were counted in this process".to_owned(),
+            (input, output) => format!("in this process: {} in, {} out", known(input), known(output)),
+        };
         let mut lines = vec![
-            format!("tokens   {} in, {} out, of this process", known(self.usage.input), known(self.usage.output)),
+            format!("tokens   {tokens}"),
             format!(
                 "in all   {} tokens, {} turns, {} steps, children included",
                 spent.tokens, spent.turns, spent.steps

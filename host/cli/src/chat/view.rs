@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use tidegate::Interrupted;
 use tidegate::chat::{Author, BlockKind, ChatMessage, LogSnapshot, MessageId, ToolEntry, ToolStatus};
 
 use crate::print::{result_lines, shorten};
@@ -25,6 +26,10 @@ pub(super) struct View {
     printed: HashMap<MessageId, Printed>,
     /// The call that was printed last: its result needs no name.
     last_call: Option<(MessageId, usize)>,
+    /// The last message with calls that did not end, and what is printed of it: a turn that continues can run them.
+    cut: Option<(MessageId, Printed)>,
+    /// What a process that ended has left of the last turn, while its conversation is printed.
+    interrupted: Option<Interrupted>,
 }
 
 /// What is printed of a message.
@@ -45,12 +50,21 @@ enum Call {
     #[default]
     Nothing,
     Begun,
+    /// Printed as cancelled. The call can be asked about or run again in another turn.
+    Cut,
     Ended,
 }
 
 impl View {
     pub(super) fn new() -> Self {
-        Self { answer: Answer::new(), frontier: None, printed: HashMap::new(), last_call: None }
+        Self {
+            answer: Answer::new(),
+            frontier: None,
+            printed: HashMap::new(),
+            last_call: None,
+            cut: None,
+            interrupted: None,
+        }
     }
 
     /// Ends the model's line, before a line of the host.
@@ -63,6 +77,7 @@ impl View {
     /// # Errors
     /// Standard output is gone.
     pub(super) fn update(&mut self, log: &LogSnapshot, is_idle: bool) -> std::io::Result<()> {
+        self.continued(log)?;
         let is_new = |message: &ChatMessage| self.frontier.as_ref() != Some(&message.id);
         let mut messages: Vec<_> = log.messages().rev().take_while(|message| is_new(message)).collect();
         messages.reverse();
@@ -71,21 +86,46 @@ impl View {
             let is_done = self.message(message, is_idle)?;
             all_done &= is_done;
             if all_done {
-                self.printed.remove(&message.id);
+                let printed = self.printed.remove(&message.id);
+                let is_cut = message.calls.iter().any(is_open);
+                self.cut = printed.filter(|_| is_cut).map(|printed| (message.id.clone(), printed)).or(self.cut.take());
                 self.frontier = Some(message.id.clone());
             }
         }
         Ok(())
     }
 
-    /// Takes a conversation that another process has begun: its last messages are printed.
-    pub(super) fn earlier(&mut self, log: &LogSnapshot) -> std::io::Result<()> {
+    /// Prints what a turn that continues does with the calls that an earlier turn has left.
+    fn continued(&mut self, log: &LogSnapshot) -> std::io::Result<()> {
+        let Some((id, mut printed)) = self.cut.take() else { return Ok(()) };
+        let Some(message) = log.get(&id) else { return Ok(()) };
+        self.calls(&message, &mut printed)?;
+        self.cut = message.calls.iter().any(is_open).then_some((id, printed));
+        Ok(())
+    }
+
+    /// Takes a conversation that another process has begun: its last messages are printed. `interrupted`: what that process has left of
+    /// the last turn.
+    pub(super) fn earlier(&mut self, log: &LogSnapshot, interrupted: Option<Interrupted>) -> std::io::Result<()> {
         let left_out = log.messages().count().saturating_sub(EARLIER);
         if left_out > 0 {
             screen::note(err(style::DIM, &format!("  {left_out} earlier messages are not shown")));
         }
         self.frontier = left_out.checked_sub(1).and_then(|last| log.messages().nth(last)).map(|last| last.id.clone());
-        self.update(log, true)
+        self.interrupted = interrupted;
+        self.update(log, true)?;
+        self.interrupted = None;
+        Ok(())
+    }
+
+    /// Takes a conversation that is on the screen already.
+    pub(super) fn known(&mut self, log: &LogSnapshot) {
+        self.frontier = log.messages().next_back().map(|last| last.id.clone());
+        self.cut = log.messages().rev().take(EARLIER).find(|one| one.calls.iter().any(is_open)).map(|message| {
+            let state = |call: &ToolEntry| if is_open(call) { Call::Cut } else { Call::Ended };
+            let calls = message.calls.iter().map(state).collect();
+            (message.id.clone(), Printed { calls, ..Printed::default() })
+        });
     }
 
     /// Prints what is new of a message; `true`: nothing follows.
@@ -129,6 +169,10 @@ impl View {
                 screen::note(err(style::DIM, &format!("  the answer is not complete: {why}")));
             }
         }
+        self.calls(message, printed)
+    }
+
+    fn calls(&mut self, message: &ChatMessage, printed: &mut Printed) -> std::io::Result<()> {
         printed.calls.resize(message.calls.len(), Call::Nothing);
         for (index, (call, done)) in message.calls.iter().zip(&mut printed.calls).enumerate() {
             self.call((&message.id, index), call, done)?;
@@ -163,6 +207,14 @@ impl View {
     }
 
     fn call(&mut self, at: (&MessageId, usize), call: &ToolEntry, done: &mut Call) -> std::io::Result<()> {
+        match (*done, call.status) {
+            // It is asked about or has run again, and that is shown in full.
+            (Call::Cut, ToolStatus::Asking | ToolStatus::Running | ToolStatus::Done | ToolStatus::Failed) => {
+                *done = Call::Nothing;
+            }
+            (Call::Cut, _) => return Ok(()),
+            (Call::Nothing | Call::Begun | Call::Ended, _) => {}
+        }
         // A question shows its call itself.
         let is_shown = !matches!(call.status, ToolStatus::Proposed | ToolStatus::Asking);
         let at = (at.0.clone(), at.1);
@@ -176,7 +228,7 @@ impl View {
         if !call.status.is_final() || *done == Call::Ended {
             return Ok(());
         }
-        *done = Call::Ended;
+        *done = if call.status == ToolStatus::Cancelled { Call::Cut } else { Call::Ended };
         self.finish()?;
         if self.last_call.as_ref() != Some(&at) {
             screen::note(err(style::DIM, &format!("  {} {}", call.tool, shorten(&call.arguments, 60))));
@@ -184,11 +236,30 @@ impl View {
         }
         let output = call.output.as_deref().unwrap_or_default();
         let lines = match call.status {
-            ToolStatus::Cancelled => vec![err(style::BAD, "  cancelled")],
-            ToolStatus::NotRun => vec![format!("  {} {}", err(style::BAD, "not run:"), shorten(output, 400))],
+            ToolStatus::Cancelled => vec![err(style::BAD, &format!("  {}", left(call, self.interrupted)))],
+            ToolStatus::NotRun => {
+                // The result for the model begins so itself.
+                let why = output.strip_prefix("not run: ").unwrap_or(output);
+                vec![format!("  {} {}", err(style::BAD, "not run:"), shorten(why, 400))]
+            }
             status => result_lines(output, call.diff.as_deref(), status == ToolStatus::Failed),
         };
         lines.iter().for_each(screen::note);
         Ok(())
+    }
+}
+
+/// Whether a turn that continues can ask about the call or run it.
+fn is_open(call: &ToolEntry) -> bool {
+    call.status == ToolStatus::Cancelled || !call.status.is_final()
+}
+
+/// What became of a call without a result.
+fn left(call: &ToolEntry, interrupted: Option<Interrupted>) -> &'static str {
+    match interrupted {
+        None => "cancelled",
+        Some(_) if call.started_ms.is_some() => "its process ended while it ran: its outcome is not known",
+        Some(left) if left.questions > 0 => "not answered: `/continue` asks again",
+        Some(_) => "its process ended before it ran",
     }
 }

@@ -10,7 +10,9 @@ use tidegate::{
 
 use super::*;
 use crate::args::ColorWhen;
-use crate::screen::clean::{GUTTER, is_hidden};
+use tidegate::is_hidden;
+
+use crate::screen::clean::GUTTER;
 use crate::screen::testing::written;
 
 const HOSTILE: &str =
@@ -141,7 +143,7 @@ fn no_event_acts_on_the_terminal_or_forges_a_line() {
             hostile,
             EventKind::CustomMessage { .. }
                 | EventKind::ExtensionPrompt(_)
-                | EventKind::ToolCallResult { diff: Some(_), .. }
+                | EventKind::ToolCallResult { is_error: false, .. }
         );
         let (out, err) = printed(hostile);
         assert!(!out.chars().chain(err.chars()).any(|c| c != '\n' && is_hidden(c)), "{what}\n{out}\n{err}");
@@ -154,6 +156,58 @@ fn no_event_acts_on_the_terminal_or_forges_a_line() {
         lines += err.lines().count();
     }
     assert!(lines > 30, "only {lines} lines were printed");
+}
+
+#[test]
+fn rules_that_cannot_read_the_same_call_are_one_line() {
+    style::choose(ColorWhen::Never);
+    let fired = |rule: &str, unread, text: &str| {
+        let evidence = Evidence {
+            pattern: String::new(),
+            text: text.to_owned(),
+            start: 0,
+            end: 1,
+            line: 1,
+            field: None,
+            path: None,
+            unread,
+        };
+        let found = RuleMatch { rule: rule.to_owned(), stream: StreamKind::Text, evidence };
+        EventKind::RuleFired { found, action: Action::Block, first: true, again: false }
+    };
+    let events = [
+        fired("a", true, "unread"),
+        fired("b", true, "unread"),
+        fired("c", true, "other"),
+        fired("d", false, "other"),
+        fired("e", true, "other"),
+        EventKind::Notice { message: "end".to_owned() },
+    ];
+    let mut printer = Printer::new(false, None);
+    for kind in events {
+        printer.event(&Event::new(0, 0, RunPosition::default(), kind)).unwrap();
+    }
+    let lines = [
+        "▲ rule a blocks the tool call: \"unread\" (the same for 1 more rule)",
+        "▲ rule c blocks the tool call: \"other\"",
+        "▲ rule d blocks the tool call: \"other\"",
+        "▲ rule e blocks the tool call: \"other\"",
+        "! end",
+    ];
+    let expected: String = lines.map(|line| format!("{GUTTER}{line}\n")).concat();
+    assert_eq!(written().1, expected);
+}
+
+#[test]
+fn an_output_is_its_first_line_and_the_number_of_the_others() {
+    style::choose(ColorWhen::Never);
+    for (output, expected) in
+        [("1\n", vec!["1"]), ("1\n2", vec!["1", "… 1 more line"]), ("\n1\r\n2\n\n4\n", vec!["1", "… 3 more lines"])]
+    {
+        result_lines(output, None, false).iter().for_each(screen::note);
+        let expected: String = expected.iter().map(|line| format!("{GUTTER}  {line}\n")).collect();
+        assert_eq!(written().1, expected, "{output:?}");
+    }
 }
 
 #[test]

@@ -33,8 +33,8 @@ const SCOPES: usize = 60;
 ///  "unmet": []}
 /// ```
 /// `unmet` are findings for which the host does not run: a required rule is not in force. States: `active`, `idle` (what it watches is not here), `disabled`, `shadowed`, `unreachable`. Buckets: `stream`,
-/// `always_apply`, `rulebook`.
-pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failure> {
+/// `always_apply`, `rulebook`. `hint`: where there is more about a rule than in the table.
+pub(super) fn run(catalogue: &Catalogue, args: &RulesList, hint: &str) -> Result<Exit, Failure> {
     let entries = catalogue.entries();
     let mut out = screen::out();
     if args.json {
@@ -52,7 +52,7 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failu
     if args.verbose {
         entries.iter().try_for_each(|entry| long(&mut out, entry))?;
     } else {
-        short(&mut out, &entries, &catalogue.refused())?;
+        short(&mut out, &entries, &catalogue.refused(), hint)?;
     }
     let warnings = catalogue.warnings();
     warn(&warnings);
@@ -65,7 +65,12 @@ pub(super) fn run(catalogue: &Catalogue, args: &RulesList) -> Result<Exit, Failu
     Ok(Exit::Completed)
 }
 
-fn short(out: &mut impl Write, entries: &[RuleEntry], refused: &[(String, Diagnostic)]) -> std::io::Result<()> {
+fn short(
+    out: &mut impl Write,
+    entries: &[RuleEntry],
+    refused: &[(String, Diagnostic)],
+    hint: &str,
+) -> std::io::Result<()> {
     let mut rows: Vec<Vec<Cell>> = entries.iter().map(row).collect();
     rows.extend(
         refused.iter().map(|(name, _)| vec![Cell(name.clone(), style::STRONG), Cell("refused".into(), style::BAD)]),
@@ -84,11 +89,7 @@ fn short(out: &mut impl Write, entries: &[RuleEntry], refused: &[(String, Diagno
         writeln!(out, "{}", style::out(style::DIM, &format!("REPEATS: {REPEAT_LEGEND}")))?;
     }
     let active = entries.iter().filter(|entry| entry.status == RuleStatus::Active).count() as u64;
-    writeln!(
-        out,
-        "{}, {active} active; --verbose shows more, `tidegate rules explain RULE` everything",
-        count(entries.len() as u64, "rule", "rules")
-    )
+    writeln!(out, "{}, {active} active; {hint}", count(entries.len() as u64, "rule", "rules"))
 }
 
 /// So many rules with the same reason are named; of more, only the number is given: the table has their names.

@@ -8,9 +8,12 @@ mod list;
 mod replay;
 mod test;
 
+use std::sync::Arc;
+
+use tidegate::BuiltRules;
 use trial::{Catalogue, NotFound, Subject};
 
-use crate::args::{Common, RulesCommand};
+use crate::args::{Common, RulesCommand, RulesList};
 use crate::exit::{Exit, Failure};
 use crate::say::count;
 use crate::{open, say};
@@ -23,7 +26,9 @@ pub(crate) async fn run(common: &Common, command: RulesCommand) -> Result<Exit, 
         let tools = tidegate::tool_specs(&operator, &workspace)?;
         let catalogue = Catalogue::load(&operator, &workspace, tools)?;
         match command {
-            RulesCommand::List(args) => list::run(&catalogue, &args),
+            RulesCommand::List(args) => {
+                list::run(&catalogue, &args, "--verbose shows more, `tidegate rules explain RULE` everything")
+            }
             RulesCommand::Check(args) => check::run(&catalogue, &args),
             RulesCommand::Test(args) => test::run(&catalogue, &workspace, &args),
             RulesCommand::Replay(args) => replay::run(&catalogue, &args),
@@ -32,6 +37,12 @@ pub(crate) async fn run(common: &Common, command: RulesCommand) -> Result<Exit, 
     };
     let cut_off = |error| Failure::setup(format_args!("the command was aborted: {error}"));
     tokio::task::spawn_blocking(work).await.map_err(cut_off)?
+}
+
+/// Lists rules that are in force, as `tidegate rules list` does those of the files.
+pub(crate) fn in_force(rules: Arc<BuiltRules>) -> Result<Exit, Failure> {
+    let list = RulesList { json: false, verbose: false };
+    list::run(&Catalogue::of(rules), &list, "`tidegate rules explain RULE` shows all of a rule")
 }
 
 /// The rule of this name or file; what is wrong with it is told.

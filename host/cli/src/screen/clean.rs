@@ -3,6 +3,8 @@
 //!
 //! Nothing is stripped, because a person who does not see that something was there cannot judge it.
 
+use tidegate::{MAX_MARKS, is_hidden, is_mark};
+
 /// What becomes of line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
@@ -22,9 +24,6 @@ const LIKE_GUTTER: [char; 11] = ['▉', '▊', '▋', '▌', '▍', '▎', '▏'
 pub(crate) fn is_like_gutter(c: char) -> bool {
     LIKE_GUTTER.contains(&c)
 }
-
-/// The most combining marks on one character. More would be drawn over neighbouring lines.
-const MAX_MARKS: u32 = 4;
 
 /// Cleans one text that arrives in chunks. What a chunk means can depend on the ones before it, so one cleaner belongs to
 /// one stream.
@@ -106,64 +105,10 @@ fn escape(c: char, out: &mut String) {
     out.extend(c.escape_unicode());
 }
 
-/// Whether a character is invisible or acts on the terminal: controls, bidirectional controls, zero-width and filler
-/// characters, tags, variation selectors, and code points that have no meaning of their own.
-pub(crate) fn is_hidden(c: char) -> bool {
-    let noncharacter = matches!(u32::from(c) & 0xffff, 0xfffe | 0xffff);
-    noncharacter
-        || matches!(c,
-            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}'
-            | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-            | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{13430}'..='\u{1343f}' | '\u{16fe4}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{10ffff}')
-}
-
-/// A combining mark: drawn over the character before it.
-fn is_mark(c: char) -> bool {
-    matches!(c,
-        '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
-        | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
-}
-
-/// Blank characters that a reader takes for an ordinary space, or for nothing.
-fn is_odd_blank(c: char) -> bool {
-    !matches!(c, ' ' | '\n' | '\t') && (c.is_whitespace() || c == '\u{2800}')
-}
-
-/// Shows a tab in a text that is not escaped; a text that contains it itself is escaped.
-const TAB: char = '⇥';
-
-/// A value of which nothing may be hidden, such as a command that a person approves: every invisible character is escaped
-/// without exception, and so are blanks that are not spaces. The text and its shown form are one to one: where anything was
-/// escaped, backslashes are doubled; otherwise a tab is shown as `⇥`.
-///
-/// Tells whether anything was escaped.
+/// A value of which nothing may be hidden, and whether anything was escaped: [`tidegate::exact`], with characters that could pass for the
+/// gutter escaped too.
 pub(crate) fn exact(text: &str) -> (String, bool) {
-    let mut marks = 0;
-    let odd: Vec<bool> = text
-        .chars()
-        .map(|c| {
-            marks = if is_mark(c) { marks + 1 } else { 0 };
-            let hidden = !matches!(c, '\n' | '\t') && (is_hidden(c) || is_odd_blank(c));
-            hidden || marks > MAX_MARKS || c == TAB || is_like_gutter(c)
-        })
-        .collect();
-    if !odd.contains(&true) {
-        return (text.replace('\t', &TAB.to_string()), false);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for (c, odd) in text.chars().zip(odd) {
-        match c {
-            '\\' => out.push_str("\\\\"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            _ if odd => escape(c, &mut out),
-            _ => out.push(c),
-        }
-    }
-    (out, true)
+    tidegate::exact(text, is_like_gutter)
 }
 
 /// Whether a terminal may show a text in another order than it is stored in, because it has letters that are written from
@@ -255,7 +200,7 @@ mod tests {
         assert_eq!(exact("\t⇥\\"), ("\\t\\u{21e5}\\\\".to_owned(), true));
         let all: String = (0..0x3000).filter_map(char::from_u32).chain("\u{e0041}\u{fe0f}".chars()).collect();
         let (shown, _) = exact(&all);
-        let hidden = shown.chars().find(|c| *c != '\n' && (is_hidden(*c) || is_odd_blank(*c)));
+        let hidden = shown.chars().find(|c| *c != '\n' && (is_hidden(*c) || (*c != ' ' && c.is_whitespace())));
         assert_eq!(hidden, None);
         assert_eq!(unescape(&shown), all);
     }

@@ -1,8 +1,7 @@
 //! The keys of a chat: read one by one on a thread of its own, which pauses while another program has the terminal.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::sync::mpsc;
@@ -45,9 +44,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The keys in order.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    keys: mpsc::UnboundedReceiver<Key>,
-    /// Keys that were looked at.
-    kept: VecDeque<Key>,
+    keys: mpsc::UnboundedReceiver<(Key, Instant)>,
     pause: Arc<Pause>,
 }
 
@@ -118,7 +115,7 @@ impl Keys {
                     Ok(event) => (key(event), false),
                     Err(error) => (Some(Key::Gone(error.to_string())), true),
                 };
-                let is_closed = key.is_some_and(|key| send.send(key).is_err());
+                let is_closed = key.is_some_and(|key| send.send((key, Instant::now())).is_err());
                 if is_last || is_closed {
                     return;
                 }
@@ -126,25 +123,15 @@ impl Keys {
         });
         if let Err(error) = thread {
             // The receiver is here.
-            let _ = failed.send(Key::Gone(error.to_string()));
+            let _ = failed.send((Key::Gone(error.to_string()), Instant::now()));
         }
-        Self { keys, kept: VecDeque::new(), pause }
+        Self { keys, pause }
     }
 
-    /// The next key.
-    pub(crate) async fn next(&mut self) -> Key {
-        if let Some(key) = self.kept.pop_front() {
-            return key;
-        }
-        self.keys.recv().await.unwrap_or_else(|| Key::Gone("the reader of keys has ended".into()))
-    }
-
-    /// Drops the letters that were pressed until now: they cannot be an answer to a question that was not there.
-    pub(crate) fn forget_letters(&mut self) {
-        while let Ok(key) = self.keys.try_recv() {
-            self.kept.push_back(key);
-        }
-        self.kept.retain(|key| !matches!(key, Key::Char(_)));
+    /// The next key, and when it was read.
+    pub(crate) async fn next(&mut self) -> (Key, Instant) {
+        let gone = || (Key::Gone("the reader of keys has ended".into()), Instant::now());
+        self.keys.recv().await.unwrap_or_else(gone)
     }
 
     /// Reads no key while `work` runs, which blocks.

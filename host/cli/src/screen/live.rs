@@ -4,6 +4,7 @@
 //! model's unfinished line is one of the rows until it ends, so that every delta is visible and nothing is written over.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::clean::Keep;
@@ -22,6 +23,14 @@ pub(crate) struct Rows {
 
 /// The region of the process's terminal, while there is one.
 static REGION: Mutex<Option<Region>> = Mutex::new(None);
+
+/// Rows that were printed above the region so far.
+static PRINTED: AtomicU64 = AtomicU64::new(0);
+
+/// Counts the rows that were printed above the region so far.
+pub(crate) fn printed() -> u64 {
+    PRINTED.load(Ordering::Relaxed)
+}
 
 /// Keeps the region until it is dropped, which erases it and gives the terminal back as it was.
 #[derive(Debug)]
@@ -138,13 +147,18 @@ impl Region {
         let mut frame = format!("{HIDE_CURSOR}{}{ERASE_ROW}", self.up(columns));
         self.open.push_str(text);
         while let Some(end) = self.open.find('\n') {
-            frame.extend([&self.open[..end], NEXT]);
+            // A row that the terminal breaks itself would be written over what is below, which is not erased yet.
+            for row in rows(&self.open[..end], most) {
+                frame.extend([row.trim_end(), NEXT]);
+                PRINTED.fetch_add(1, Ordering::Relaxed);
+            }
             self.open.drain(..=end);
         }
         while width(&self.open) > most {
-            let mut parts = wrapped(&self.open, most).into_iter();
+            let mut parts = rows(&self.open, most).into_iter();
             let first = parts.next().unwrap_or_default();
             frame.extend([first.trim_end(), NEXT]);
+            PRINTED.fetch_add(1, Ordering::Relaxed);
             self.open = parts.collect();
         }
         self.draw(&mut frame, most, height);
@@ -214,6 +228,28 @@ fn parts(painted: &str) -> impl Iterator<Item = (bool, &str)> {
 /// The columns of a painted row.
 fn width(painted: &str) -> usize {
     parts(painted).filter(|(is_escape, _)| !is_escape).map(|(_, text)| terminal::width(text)).sum()
+}
+
+/// A painted line in rows of at most so many columns. Escape sequences stay where they are, so that a style continues in the next row.
+fn rows(painted: &str, most: usize) -> Vec<String> {
+    if width(painted) <= most {
+        return vec![painted.to_owned()];
+    }
+    let plain: String = parts(painted).filter(|(is_escape, _)| !is_escape).map(|(_, text)| text).collect();
+    let mut ends = wrapped(&plain, most).into_iter().map(|part| part.len());
+    let (mut rows, mut row, mut left) = (Vec::new(), String::new(), ends.next().unwrap_or_default());
+    for (is_escape, mut part) in parts(painted) {
+        while !is_escape && part.len() > left {
+            let (end, rest) = part.split_at(left);
+            row.push_str(end);
+            rows.push(std::mem::take(&mut row));
+            (part, left) = (rest, ends.next().unwrap_or(usize::MAX));
+        }
+        row.push_str(part);
+        left -= if is_escape { 0 } else { part.len() };
+    }
+    rows.push(row);
+    rows
 }
 
 /// A painted row of at most so many columns. Its escape sequences stay, so that a style ends.
@@ -304,6 +340,23 @@ mod tests {
         shown.take(&region.end(20));
         let lines = ["one two", "three", "a line that is", "longer than the", "terminal is", "end"];
         assert_eq!(shown.lines().join("\n").trim_end(), lines.join("\n"));
+    }
+
+    #[test]
+    fn a_long_line_is_broken_between_words_and_keeps_its_style() {
+        let painted = "\x1b[2m▌\x1b[0m\x1b[1mone\x1b[0m two 日本語 four fivesixseveneightnine";
+        let broken = ["\x1b[2m▌\x1b[0m\x1b[1mone\x1b[0m ", "two 日本語 ", "four fivesixs", "eveneightnine"];
+        assert_eq!(rows(painted, 13), broken);
+        assert_eq!(rows("\x1b[1mabc\x1b[0m", 3), ["\x1b[1mabc\x1b[0m"]);
+        assert_eq!(rows("\x1b[1mabcd\x1b[0m", 2), ["\x1b[1mab", "cd\x1b[0m"]);
+        // What was in the rows is nowhere in those of a line that takes several.
+        let mut region = Region { rows: vec!["xxxxxxxxxxxxxxxxxx".into()], cursor: (0, 0), ..Region::default() };
+        let mut shown = Shown::default();
+        for text in ["", "a line that is longer than the terminal is\n"] {
+            shown.take(&region.print(text, (20, 10)));
+        }
+        let lines = ["a line that is", "longer than the", "terminal is", "xxxxxxxxxxxxxxxxxx"];
+        assert_eq!(shown.lines().iter().map(|line| line.trim_end()).collect::<Vec<_>>(), lines);
     }
 
     #[test]

@@ -183,6 +183,11 @@ pub(crate) fn prompt(line: impl Display) {
     write_note(&line.to_string(), "");
 }
 
+/// Ends the line of a prompt that was not answered.
+pub(crate) fn end_prompt() {
+    let _gone = sink::write(Stream::Err, b"\n");
+}
+
 fn write_note(line: &str, end: &str) {
     let (gutter, guard) = if is_shared() {
         // The model's line must not be continued by ours.

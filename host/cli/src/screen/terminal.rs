@@ -1,18 +1,25 @@
 //! What a terminal is asked: its size, and to forget what was typed before a question.
 
-use std::io::{BufRead, IsTerminal, Read, stderr, stdin};
+use std::io::{IsTerminal, stderr, stdin};
 use std::os::fd::AsFd;
 
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use unicode_width::UnicodeWidthChar as _;
 
 /// The most columns of a tab.
 const TAB: usize = 8;
 /// The most bytes of an answer.
-const MAX_ANSWER: u64 = 4096;
+const MAX_ANSWER: usize = 4096;
 
 /// Whether a person can be asked: they see what is printed, and what they type is read.
 pub(crate) fn is_interactive() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
+}
+
+/// Whether the terminal can only print: the rows of a chat cannot be drawn there.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// The columns that a text without line ends takes, as most terminals draw it.
@@ -43,11 +50,18 @@ pub(crate) fn forget_input() {
     let _no_terminal = rustix::termios::tcflush(stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
-/// Reads a line; `None` where the input has ended or cannot be read.
-pub(crate) fn read_line() -> Option<String> {
-    let mut line = String::new();
-    match stdin().lock().take(MAX_ANSWER).read_line(&mut line) {
-        Ok(0) | Err(_) => None,
-        Ok(_) => Some(line.trim().to_owned()),
-    }
+/// Waits for a line, and reads it; `None` where the input has ended or cannot be read. Nothing is read where it is dropped before.
+///
+/// What was typed before must be forgotten first: a line that is there already might not wake it.
+pub(crate) async fn read_line() -> Option<String> {
+    #[allow(
+        deprecated,
+        reason = "its replacement is unsafe for descriptors that can be closed; standard input is open until the end"
+    )]
+    let input = AsyncFd::with_interest(stdin(), Interest::READABLE).ok()?;
+    // A terminal is readable when it has a whole line, or when its input has ended.
+    let _ready = input.readable().await.ok()?;
+    let mut line = [0; MAX_ANSWER];
+    let bytes = rustix::io::retry_on_intr(|| rustix::io::read(stdin(), &mut line)).ok().filter(|bytes| *bytes > 0)?;
+    Some(String::from_utf8_lossy(&line[..bytes]).trim().to_owned())
 }

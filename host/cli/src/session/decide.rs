@@ -3,12 +3,13 @@
 use serde_json::Value;
 use tidegate::{Limit, SessionId, TranscriptStore, transcript};
 
+use crate::ask;
 use crate::exit::{Exit, Failure};
 use crate::say;
 use crate::screen::clean::flat;
 
 /// Approves the open request, up to `max` or to what it proposes.
-pub(super) fn approve(store: &TranscriptStore, id: &SessionId, max: Option<f64>) -> Result<Exit, Failure> {
+pub(super) fn approve(store: &TranscriptStore, id: &SessionId, max: Option<&str>) -> Result<Exit, Failure> {
     decide(store, id, true, max, None)
 }
 
@@ -22,12 +23,14 @@ fn decide(
     store: &TranscriptStore,
     id: &SessionId,
     approves: bool,
-    max: Option<f64>,
+    max: Option<&str>,
     reason: Option<String>,
 ) -> Result<Exit, Failure> {
     let name = flat(id.as_str());
     let (request, is_open) = open_request(store, id)?;
-    let is_count = !matches!(Limit::from_code(&request.limit_code), Some(Limit::Spend | Limit::Duration));
+    let limit = Limit::from_code(&request.limit_code);
+    let is_count = !matches!(limit, Some(Limit::Spend | Limit::Duration));
+    let max = max.map(|text| value(limit, text)).transpose()?;
     let is_wrong = |max: &f64| !max.is_finite() || *max <= request.current_max || (is_count && max.fract() != 0.0);
     if let Some(max) = max.filter(is_wrong) {
         let current = request.current_max;
@@ -61,7 +64,6 @@ fn decide(
         (false, true) => format!("continue with `tidegate run --resume {name}`"),
         (false, false) => "the session stays suspended".to_owned(),
     };
-    let limit = Limit::from_code(&request.limit_code);
     let about = limit.map(|limit| {
         let value = if approves { max.unwrap_or(request.proposed_max) } else { request.current_max };
         let (verb, value) = (if approves { "up to" } else { "it stays" }, limit.amount(value));
@@ -69,6 +71,12 @@ fn decide(
     });
     say::note(format_args!("{what}: {}; {next}", about.unwrap_or_else(|| flat(&request.message))));
     Ok(Exit::Completed)
+}
+
+/// Reads the value of `--max`.
+fn value(limit: Option<Limit>, text: &str) -> Result<f64, Failure> {
+    let number = || limit.map_or_else(|| text.parse().ok(), |limit| ask::amount(limit, text));
+    number().ok_or_else(|| Failure::setup(format_args!("--max: {}", ask::no_amount(limit, text))))
 }
 
 /// The request for a higher limit that nobody has decided about, and whether the session is open.

@@ -35,7 +35,7 @@ impl View {
                 writeln!(to, "{head} ({}): {}", flat(&suspended.suspend_reason), flat(&suspended.message))
             }
             Body::LimitEscalationRequested(request) => {
-                writeln!(to, "{} {}", out(style::WARNING, "! limit"), flat(&request.message))
+                writeln!(to, "{} {}", out(style::WARNING, "! limit:"), flat(&request.message))
             }
             Body::LimitEscalationResolved(resolved) => {
                 let by = Some(flat(&resolved.decided_by)).filter(|by| !by.is_empty());

@@ -74,8 +74,13 @@ impl Editor {
     }
 
     pub(crate) fn write(&mut self, message: &Value) {
+        self.write_line(message.to_string().as_bytes());
+    }
+
+    pub(crate) fn write_line(&mut self, line: &[u8]) {
         let input = self.input.as_mut().unwrap();
-        writeln!(input, "{message}").unwrap();
+        input.write_all(line).unwrap();
+        input.write_all(b"\n").unwrap();
         input.flush().unwrap();
     }
 
@@ -168,6 +173,10 @@ impl Editor {
     }
 
     fn ended(&mut self, id: Option<u64>, message: &Value) {
+        // What could not be read has no id.
+        if id.is_none() && message["id"].is_null() {
+            return self.traffic.push(Sent::Failure { error: message["error"].clone() });
+        }
         let at = self.open.iter().position(|(one, _)| Some(*one) == id);
         let (id, method) = self.open.remove(at.unwrap_or_else(|| panic!("a response to nothing: {message}")));
         let result = match message.get("error") {
@@ -214,6 +223,24 @@ impl Editor {
         let id = self.prompt(session, text);
         let response = self.response(id).unwrap_or_else(|error| panic!("{text}: {error}"));
         (response["stopReason"].as_str().unwrap().to_owned(), shown(&self.updates()))
+    }
+
+    /// Ends the agent as if its machine had failed.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for a notification of the agent that is no update. Those before it are dropped.
+    pub(crate) fn notification_of(&mut self, method: &str) -> Value {
+        loop {
+            let is_it = |sent: &Sent| matches!(sent, Sent::Notification { method: other, .. } if other == method);
+            if let Some(at) = self.traffic.iter().position(is_it) {
+                let Sent::Notification { params, .. } = self.traffic.remove(at) else { unreachable!() };
+                return params;
+            }
+            self.step();
+        }
     }
 
     /// Closes the connection, and waits for the end of the agent.

@@ -2,7 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 
+mod acpx;
+mod again;
+mod buffers;
 mod clients;
+mod dialogs;
 mod editor;
 mod model;
 mod schema;
@@ -12,6 +16,12 @@ mod support;
 
 use model::Model;
 use support::{AN_AI, Place};
+
+/// Adds settings to the operator's file of a workspace.
+fn set(place: &Place, settings: &str) {
+    let file = std::fs::read_to_string(place.path("tidegate.toml")).unwrap();
+    place.write("tidegate.toml", &format!("{file}{settings}"));
+}
 
 /// A workspace whose model is this server. Permissions are those that a user has without settings: changes are asked about.
 fn place(model: &Model) -> Place {

@@ -7,6 +7,8 @@
 //! | `read PATH` | a call of `read_file`; then the result |
 //! | `write PATH TEXT` | a call of `write_file`; then the result |
 //! | `run COMMAND` | a call of `shell`; then the result |
+//! | `search PATTERN` | a call of `grep`; then the result |
+//! | `spawn AGENT TASK` | a call of `spawn_agent`; then the result |
 //! | `hang` | `Working` and a space, and no end |
 //! | `forbidden` | a phrase that a rule stops; then `Corrected.` |
 //! | `image` | the type and size of each image of the request |
@@ -116,6 +118,11 @@ fn said(body: &Value) -> (Vec<Answer>, bool) {
         "write" => {
             let (path, content) = rest.split_once(' ').unwrap_or((rest, ""));
             call("write_file", json!({"path": path, "content": content}))
+        }
+        "search" => call("grep", json!({"pattern": rest})),
+        "spawn" => {
+            let (agent, task) = rest.split_once(' ').unwrap_or((rest, ""));
+            call("spawn_agent", json!({"agent": agent, "task": task}))
         }
         "run" => call("shell", json!({"command": rest})),
         "hang" => (vec![Answer::Text("Working ".to_owned())], false),

@@ -76,9 +76,17 @@ fn traffic(capabilities: Value) -> Vec<Sent> {
         other => Err(json!({"code": -32601, "message": other})),
     });
     let session = editor.open(capabilities, &cwd);
-    for prompt in
-        ["think Yes", "read a.txt", "write a.txt text", "run echo hello", "forbidden", "/rules", "/cost", "/plugins"]
-    {
+    for prompt in [
+        "think Yes",
+        "read a.txt",
+        "write a.txt text",
+        "run echo hello",
+        "forbidden",
+        "/rules",
+        "/cost",
+        "/plugins",
+        "/continue",
+    ] {
         editor.ask(&session, prompt);
     }
     let hanging = editor.prompt(&session, "hang");

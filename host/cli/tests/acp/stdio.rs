@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::editor::{Editor, shown};
+use crate::editor::{Editor, Sent, shown};
 use crate::model::Model;
 use crate::place;
 
@@ -258,4 +258,18 @@ fn hidden_messages_stay_with_the_model() {
     assert!(!all.contains("Answer the question.") && !all.contains("system-interrupt"), "{all}");
     let replayed = shown(&editor.updates());
     assert!(replayed.ends_with("Corrected.") && !replayed.contains("language model"), "{replayed}");
+}
+
+/// A line that is no UTF-8 is an error of that line, and nothing else ends for it.
+#[test]
+fn a_line_that_is_not_utf_8_is_refused() {
+    let model = Model::start();
+    let place = place(&model);
+    let mut editor = Editor::start(place.command(&["acp"]));
+    let session = editor.open(json!({}), &place.path(""));
+    editor.write_line(b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"session/new\",\"params\":{\"cwd\":\"/tmp/caf\xe9\",\"mcpServers\":[]}}");
+    assert_eq!(editor.ask(&session, "say Here"), ("end_turn".into(), "Here".into()));
+    let refused = |sent: &Sent| matches!(sent, Sent::Failure { error } if error["code"] == -32700);
+    assert!(editor.traffic.iter().any(refused), "{:?}", editor.traffic);
+    assert!(editor.close().success());
 }

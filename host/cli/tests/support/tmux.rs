@@ -10,6 +10,9 @@ use super::Place;
 /// How long something may take to be on the screen. No test depends on how long it does.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// What the line of a question lists as soon as keys answer it.
+const KEYS: &str = "y: yes  n: no";
+
 /// A terminal with a server of its own, which ends with this value.
 pub(crate) struct Terminal {
     socket: PathBuf,
@@ -48,10 +51,15 @@ impl Terminal {
 
     /// Kills the program as `kill -9` does.
     pub(crate) fn kill(&self) {
+        self.signal("KILL");
+    }
+
+    /// Sends the program a signal, by its name.
+    pub(crate) fn signal(&self, name: &str) {
         let shell = self.tmux(&["list-panes", "-F", "#{pane_pid}"]);
         let shell = shell.trim();
         let program = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
-        let killed = Command::new("kill").args(["-9", program.trim()]).status().unwrap();
+        let killed = Command::new("kill").args(["-s", name, program.trim()]).status().unwrap();
         assert!(killed.success(), "{program:?}");
     }
 
@@ -63,6 +71,11 @@ impl Terminal {
     /// Presses a key, by the name that tmux gives it.
     pub(crate) fn press(&self, key: &str) {
         self.tmux(&["send-keys", key]);
+    }
+
+    /// Presses keys at once: no time passes between them.
+    pub(crate) fn press_all(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
     }
 
     /// Types a text and presses Enter.
@@ -116,6 +129,12 @@ impl Terminal {
     /// Waits for a text.
     pub(crate) fn shows(&self, text: &str) -> String {
         self.until(&format!("{text:?}"), |shown| shown.contains(text))
+    }
+
+    /// Answers a question by a key, when keys answer.
+    pub(crate) fn answers(&self, key: &str) {
+        self.screen_is("a question", |text| text.contains(KEYS));
+        self.types(key);
     }
 
     /// Waits until a text is gone.

@@ -1,0 +1,228 @@
+//! Questions in the interactive mode: what can answer them, and what cannot.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use serde_json::json;
+use support::Place;
+use support::script::Model;
+use support::tmux::Terminal;
+
+/// What the status line ends with while nothing runs.
+const IDLE: &str = "· /help";
+
+fn open(settings: &str, files: &[(&str, &str)]) -> (Place, Model, Terminal) {
+    let (place, model) = (Place::new(), Model::start());
+    place.write("tidegate.toml", &model.settings(settings));
+    files.iter().for_each(|(name, text)| place.write(name, text));
+    let terminal = Terminal::start(&place, &[], &[]);
+    terminal.shows(IDLE);
+    (place, model, terminal)
+}
+
+#[test]
+fn letters_of_what_is_being_written_are_no_answer() {
+    let (place, model, terminal) = open("", &[]);
+    terminal.enter("Write it.");
+    let mut request = model.request();
+    terminal.types("wh");
+    terminal.shows("› wh");
+    request.call("c1", "shell", &json!({"command": "touch a.txt"})).end();
+    terminal.shows("Run shell? first send or clear what you have written");
+    // The line becomes empty, and a letter follows at once: it belongs to what is being written.
+    terminal.press_all(&["C-u", "y"]);
+    terminal.shows("\n› y");
+    terminal.types("es, and then");
+    terminal.shows("\n› yes, and then");
+    assert!(!place.path("a.txt").exists());
+    // Nothing is lost of it.
+    terminal.press("Enter");
+    terminal.shows("  sent: yes, and then");
+    terminal.answers("y");
+    let mut request = model.request();
+    assert!(place.path("a.txt").exists() && request.text().contains("yes, and then"), "{}", request.text());
+    request.say("Done.").end();
+    terminal.shows("\nDone.");
+}
+
+#[test]
+fn a_question_that_is_longer_than_the_screen_is_read_page_by_page() {
+    let (place, model, terminal) = open("", &[]);
+    terminal.enter("Write it.");
+    let content: String = (1..=90).map(|line| format!("line {line}\n")).collect();
+    model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": content})).end();
+    let text = terminal.screen_is("the first page", |text| text.contains("lines are shown  Enter: more  n: no"));
+    assert!(text.contains("│ line 20\n") && !text.contains("│ line 60\n"), "{text}");
+    assert!(text.contains("? write_file"), "{text}");
+    // Nothing approves what is not read: the letter is written.
+    terminal.types("y");
+    terminal.shows("first send or clear");
+    terminal.press("C-u");
+    terminal.screen_is("the first page", |text| text.contains("lines are shown  Enter: more"));
+    let mut pages = vec![text];
+    while !pages[pages.len() - 1].contains("for one second") && !pages[pages.len() - 1].contains("y: yes") {
+        let before = pages[pages.len() - 1].clone();
+        terminal.press("Enter");
+        let next = terminal.screen_is("the next page", |text| {
+            text != before
+                && !text.contains("first send")
+                && (text.contains("Enter: more") || text.contains("one second") || text.contains("y: yes"))
+        });
+        pages.push(next);
+    }
+    for line in 1..=90 {
+        assert!(pages.iter().any(|page| page.contains(&format!("│ line {line}\n"))), "line {line}: {pages:#?}");
+    }
+    // It is shown again where it is no longer on the screen.
+    terminal.press("C-l");
+    terminal.screen_is("the first page", |text| text.contains("? write_file") && text.contains("Enter: more"));
+    for _ in 1..pages.len() {
+        terminal.press("Enter");
+    }
+    terminal.answers("v");
+    terminal.screen_is("the first page", |text| text.contains("? write_file") && text.contains("Enter: more"));
+    for _ in 1..pages.len() {
+        terminal.press("Enter");
+    }
+    assert!(!place.path("a.txt").exists());
+    terminal.answers("y");
+    model.request().say("Done.").end();
+    terminal.shows("\nDone.");
+    assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), content);
+}
+
+#[test]
+fn a_question_that_a_resize_has_moved_is_read_again() {
+    let (place, model, terminal) = open("", &[]);
+    terminal.enter("Write it.");
+    let content: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+    model.request().call("c1", "write_file", &json!({"path": "a.txt", "content": content})).end();
+    terminal.screen_is("the whole question", |text| text.contains("y: yes") && text.contains("? write_file"));
+    // First lower, then narrower: the first lines are not on the screen any more.
+    for (columns, rows) in [(100, 16), (60, 16)] {
+        terminal.resize(columns, rows);
+        terminal.screen_is("its beginning", |text| {
+            text.contains("? write_file") && text.contains("lines are shown") && !text.contains("│ line 20\n")
+        });
+        while !terminal
+            .screen_is("a page", |text| text.contains("Enter: more") || text.contains("y: yes"))
+            .contains("y: yes")
+        {
+            terminal.press("Enter");
+        }
+    }
+    assert!(!place.path("a.txt").exists());
+    terminal.types("y");
+    model.request().say("Done.").end();
+    terminal.shows("\nDone.");
+    assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), content);
+}
+
+#[test]
+fn a_narrow_terminal_shows_all_answers() {
+    let (place, model, terminal) = open("", &[]);
+    terminal.resize(24, 40);
+    terminal.enter("Write it.");
+    model.request().call("c1", "shell", &json!({"command": "touch a.txt"})).end();
+    terminal.screen_is("all keys", |text| {
+        ["Run shell?", "y: yes", "n: no", "e: edit", "a: always", "v: view again"]
+            .iter()
+            .all(|part| text.contains(part))
+    });
+    terminal.types("y");
+    model.request().say("Done.").end();
+    terminal.shows("\nDone.");
+    assert!(place.path("a.txt").exists());
+}
+
+#[test]
+fn a_question_that_was_decided_elsewhere_is_gone() {
+    let (_place, model, terminal) = open("[tools.question]\ntimeout_ms = 3000\n", &[]);
+    terminal.enter("Write it.");
+    model.request().call("c1", "shell", &json!({"command": "touch a.txt"})).end();
+    terminal.answers("n");
+    terminal.types("because");
+    terminal.shows("why not: because");
+    // The clock denies it.
+    let mut request = model.request();
+    terminal.shows("▌  what you have written for the question stays in the input");
+    terminal.screen_is("the reason in the input", |text| {
+        text.contains("\n› because") && !text.contains("why not") && !text.contains("Run shell?")
+    });
+    // The key that was meant for the question sends nothing.
+    terminal.press("Enter");
+    terminal.shows("▌  this was written for a question that is closed");
+    terminal.screen_is("the reason in the input", |text| text.contains("\n› because"));
+    terminal.press("Enter");
+    terminal.shows("  sent: because");
+    request.say("Denied.").end();
+    let mut request = model.request();
+    assert!(request.text().contains("because"), "{}", request.text());
+    request.say("I see.").end();
+    terminal.shows("\nI see.");
+}
+
+#[test]
+fn an_agent_of_an_agent_asks_here() {
+    let agent = "---\ndescription: Helps.\n---\nYou help.\n";
+    let limits = "schema_version = \"1.0.0\"\n[limits]\ndepth = 2\n";
+    let files = [
+        (".tidegate/agents/helper.md", agent),
+        (".tidegate/agents/digger.md", agent),
+        (".tidegate/thread_limits.toml", limits),
+    ];
+    let (place, model, terminal) = open("", &files);
+    terminal.enter("Dig.");
+    model.request().call("c1", "spawn_agent", &json!({"agent": "helper", "task": "Have it dug."})).end();
+    model.request().call("c2", "spawn_agent", &json!({"agent": "digger", "task": "Dig."})).end();
+    model.request().call("c3", "shell", &json!({"command": "touch a.txt"})).end();
+    let text = terminal.shows("Run shell?");
+    assert!(text.contains("agent digger, session "), "{text}");
+    terminal.answers("y");
+    model.request().say("Dug.").end();
+    assert!(place.path("a.txt").exists());
+    model.request().say("It is dug.").end();
+    model.request().say("All done.").end();
+    terminal.shows("\nAll done.");
+    terminal.shows(IDLE);
+}
+
+#[test]
+fn a_question_about_a_limit_leaves_the_input_free() {
+    let limits = "schema_version = \"1.0.0\"\n[limits]\nsteps = 1\n";
+    let (place, model, terminal) =
+        open("[tools.permission]\nlist_dir = \"allow\"\n", &[(".tidegate/thread_limits.toml", limits)]);
+    terminal.enter("Look.");
+    model.request().call("c1", "list_dir", &json!({"path": "."})).end();
+    terminal.shows("Raise the limit `steps` to ");
+    // Commands and messages are what they always are.
+    terminal.enter("/queue");
+    terminal.shows("▌no message waits");
+    terminal.enter("Be quick.");
+    terminal.shows("  sent: Be quick.");
+    terminal.answers("n");
+    terminal.shows("why not:");
+    terminal.press("Escape");
+    terminal.drops("why not:");
+    terminal.answers("1");
+    terminal.shows("up to: 1");
+    terminal.press("Enter");
+    terminal.shows("does not raise the limit");
+    terminal.drops("up to:");
+    terminal.answers("2");
+    terminal.shows("up to: 2");
+    terminal.press("Enter");
+    model.request().call("c2", "list_dir", &json!({"path": "."})).end();
+    terminal.shows("Raise the limit `steps` to ");
+    terminal.types("half");
+    // Another process decides: what is asked here is gone.
+    let listed = place.json(&["session", "list", "--json"]);
+    let id = listed["sessions"][0]["session"].as_str().unwrap().to_owned();
+    let decided = place.run(&["session", "approve", &id]);
+    assert!(decided.status.success(), "{}", support::err(&decided));
+    let mut request = model.request();
+    assert!(request.text().contains("Be quick."), "{}", request.text());
+    terminal.screen_is("no question", |text| !text.contains("Raise the limit") && text.contains("› half"));
+    request.say("Quick.").end();
+    terminal.shows("\nQuick.");
+}
