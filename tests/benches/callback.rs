@@ -23,7 +23,7 @@ use crate::support::extism::Extism;
 use crate::support::guests::{EmptyStage, build, load, sandbox, store};
 use crate::support::node::{self, Handover};
 use crate::support::peer::Peer;
-use crate::support::{Aim, Lane, Table, cpu_time, criterion, race, ready};
+use crate::support::{Aim, Lane, Table, cpu_time, criterion, memory_kb, race, ready};
 
 wasmtime::component::bindgen!({
     inline: "
@@ -272,15 +272,6 @@ fn fired() -> TtsrEvent {
     let evidence = Evidence { pattern, text, start: 10, end: 19, line: 1, field: None, path: None, unread: false };
     let found = RuleMatch { rule: "rust-no-unwrap".into(), stream: StreamKind::Text, evidence };
     TtsrEvent { matches: vec![found], action: Action::Interrupt, place: RunPosition { turn: 1, step: 1, attempt: 1 } }
-}
-
-/// Memory that this process takes, in KB of 1,000 bytes: a page of a component's image that a thousand instances map counts once,
-/// which the resident set size would count a thousand times.
-fn memory_kb() -> f64 {
-    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap();
-    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap();
-    let kib: f64 = line.trim().trim_end_matches(" kB").trim().parse().unwrap();
-    kib * 1.024
 }
 
 /// What other hosts do: a process for each call, JSON in, JSON out.

@@ -2,7 +2,9 @@
 //! each in a process of its own, since memory that one used would count for the next.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
+mod backlog;
 mod callback;
+mod editors;
 mod extensions;
 mod front_ends;
 mod rules;
@@ -12,7 +14,7 @@ mod state;
 mod support;
 mod turn;
 
-const BENCHES: [(&str, fn()); 8] = [
+const BENCHES: [(&str, fn()); 10] = [
     ("callback", callback::bench),
     ("extensions", extensions::bench),
     ("state", state::bench),
@@ -21,6 +23,8 @@ const BENCHES: [(&str, fn()); 8] = [
     ("turn", turn::bench),
     ("start", start::bench),
     ("front-ends", front_ends::bench),
+    ("editors", editors::bench),
+    ("backlog", backlog::bench),
 ];
 
 /// The benches to run, with commas between them; all where it is not set. Arguments belong to Criterion.

@@ -12,7 +12,8 @@ use crate::{guests, run};
 const COPY_THRESHOLD: &str = "glibc.cpu.x86_rep_movsb_threshold=1000000000";
 
 /// The benches, as `tests/benches/main.rs` names them.
-const BENCHES: [&str; 7] = ["callback", "extensions", "state", "rules", "segments", "turn", "start"];
+const BENCHES: [&str; 10] =
+    ["callback", "extensions", "state", "rules", "segments", "turn", "backlog", "start", "front-ends", "editors"];
 
 /// Runs the benches of these names; of no names, all of them.
 pub(crate) fn bench(names: &[String]) -> Result<()> {

@@ -27,5 +27,7 @@ pub(crate) fn crash(kills: u32) -> Result<()> {
     ensure_redis()?;
     let mut test = run::cargo(&["test", "--package", "tidegate-store", "--locked", "--test", "crash"]);
     test.args(["--test", "session_crash", "--", "--nocapture"]);
-    run::step("writers that are killed", test.env("TIDEGATE_KILLS", kills.to_string()))
+    run::step("writers that are killed", test.env("TIDEGATE_KILLS", kills.to_string()))?;
+    let mut inputs = run::cargo(&["test", "--workspace", "--locked", "--test", "killed_inputs"]);
+    run::step("sessions with inputs that wait, killed", inputs.env("TIDEGATE_KILLS", kills.to_string()))
 }

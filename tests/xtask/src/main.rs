@@ -26,7 +26,8 @@ cargo xtask COMMAND
                     --live talks to a small real model instead (installed when missing, about 100 MB)
   test [FILTER…]    all tests: guests and plugins built, servers installed, doc tests and plugins' own tests included
   ci                what a change must pass: format, clippy, docs, dependencies, wasm check, then test
-  bench [NAME…]     the benches, or some of them: callback, extensions, state, rules, segments, turn, start
+  bench [NAME…]     the benches, or some of them: callback, extensions, state, rules, segments, turn, backlog,
+                    start, front-ends, editors
   load [--release] [FLAG…]
                     200 sessions with five plugins each, each with a secret that no other must show; FLAGS and their defaults:
                     --seconds 5, --sessions 200, --store memory (or disk, redis), --reload SECONDS (never), --restart N (0):
