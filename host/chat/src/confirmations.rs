@@ -77,6 +77,11 @@ impl ConfirmationsState {
     pub fn questions(&self) -> &[Question] {
         &self.questions
     }
+
+    /// The same where the thread is at another event.
+    pub(crate) fn at(self, next_seq: u64) -> Self {
+        Self { next_seq, ..self }
+    }
 }
 
 impl fmt::Debug for ToolConfirmations {

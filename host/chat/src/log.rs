@@ -110,6 +110,14 @@ pub struct LogState {
     children: List<Shared<Child>>,
 }
 
+impl LogState {
+    /// The same where the thread is at another event.
+    pub(crate) fn at(mut self, next_seq: u64) -> Self {
+        self.own.next_seq = next_seq;
+        self
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Child {
     thread: ChildThread,

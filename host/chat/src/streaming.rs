@@ -43,6 +43,11 @@ impl StreamingText {
         self.active
     }
 
+    /// The same where the thread is at another event.
+    pub(crate) fn at(self, next_seq: u64) -> Self {
+        Self { next_seq, ..self }
+    }
+
     /// Takes the next event of the thread.
     pub fn process(&mut self, event: &Event) -> Changed {
         if event.seq < self.next_seq {

@@ -82,8 +82,9 @@ pub(crate) async fn record(
         let (mut resumed, mut chat) = (None, None);
         if opened.records > 0 {
             let (mut rebuilt, shown) = rebuild(&store, &id, has_backlog.then(ChatSession::default))?;
-            chat = shown;
             rebuilt.next_event = opened.next_event;
+            // What closes an open turn has no number of its own: the next event of the thread is one that the chat has not taken.
+            chat = shown.map(|shown| shown.at(opened.next_event));
             if rebuilt.is_interrupted {
                 notices.push(format!(
                     "turn {} was cut off: its process ended before the turn did; the part of an answer that was shown is marked as interrupted",

@@ -68,11 +68,18 @@ impl SavedChat {
         self.next_seq
     }
 
-    /// The same state where the thread is at event `next_seq`: the events before it that are not in the state are of kinds that no primitive
-    /// uses.
+    /// The same state where the thread is at event `next_seq`, which is the next that each primitive takes: the events before it that are not in
+    /// the state are of kinds that no primitive uses.
     #[must_use]
     pub fn at(self, next_seq: u64) -> Self {
-        Self { next_seq, ..self }
+        Self {
+            log: self.log.at(next_seq),
+            confirmations: self.confirmations.at(next_seq),
+            progress: SteeringProgress { next_seq, ..self.progress },
+            streaming: self.streaming.at(next_seq),
+            next_seq,
+            ..self
+        }
     }
 }
 

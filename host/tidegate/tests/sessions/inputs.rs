@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use tempfile::TempDir;
+use tidegate::chat::ChatSession;
 use tidegate::{
-    EventKind, FlushMode, InputId, InputWay, Model, NewInput, Receipt, Session, SessionId, SessionOptions,
+    Backlog, EventKind, FlushMode, InputId, InputWay, Model, NewInput, Receipt, Session, SessionId, SessionOptions,
     Subscription, Turn, TurnStatus, WhenBusy,
 };
 use tokio::sync::mpsc;
@@ -322,6 +323,44 @@ async fn what_waits_outlives_the_process_and_is_not_a_forks() {
     second.fork(&SessionId::new("chat"), 1, &child).await.unwrap();
     let fork = second.session(options(&folder, &model).id(child)).await.unwrap();
     assert_eq!(waiting(&fork), Vec::<String>::new(), "what waited at the end of turn 1 is the parent's");
+}
+
+/// The number of the first event after a cut is that of the event which reports the input.
+#[tokio::test]
+async fn a_snapshot_has_an_input_that_waits_again_as_soon_as_that_is_reported() {
+    let folder = TempDir::new().unwrap();
+    let (say, live) = mpsc::unbounded_channel();
+    let model = Scripted::new([Answer::Live(live)]);
+    let first = host(&folder).await;
+    let session = first.session(options(&folder, &model)).await.unwrap();
+    let turn = running(&session, &say).await;
+    session.close();
+    turn.report().await;
+    session.closed().await;
+    drop((session, first));
+    let path = folder.path().join("sessions/chat/transcript.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let end = text.find("\"input_received\"").and_then(|at| Some(at + text[at..].find('\n')? + 1)).unwrap();
+    std::fs::write(&path, &text[..end]).unwrap();
+
+    let second = host(&folder).await;
+    let session = second.session(options(&folder, &model).backlog(Backlog::default())).await.unwrap();
+    assert_eq!(waiting(&session), ["go"]);
+    let reported = |text: String| text[end..].contains("\"input_queued\"");
+    while !reported(std::fs::read_to_string(&path).unwrap()) {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    let mut events = session.subscribe_from(0).unwrap();
+    let mut chat = ChatSession::default();
+    let _changed = chat.restore(events.snapshot.take().unwrap().chat);
+    session.queue("later");
+    let shown = |chat: &ChatSession| -> Vec<String> {
+        chat.snapshot().steering.waiting().iter().map(|input| input.text.to_string()).collect()
+    };
+    while !shown(&chat).contains(&"later".to_owned()) {
+        let _changed = chat.process(&events.events.next().await.unwrap());
+    }
+    assert_eq!(shown(&chat), ["go", "later"]);
 }
 
 /// Case 4 of the specification: at the last instant of a turn, the message is delivered once, by that turn or as the next one; and what is
