@@ -9,6 +9,7 @@ mod commands;
 mod content;
 mod diff;
 mod files;
+mod fired;
 mod history;
 mod hosts;
 mod input;

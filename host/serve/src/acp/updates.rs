@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use tidegate::{Action, CallId, Event, EventKind, Partial, Retained, RuleMatch, RunPosition, StreamKind, TurnStatus};
+use tidegate::{Action, CallId, Event, EventKind, Partial, Retained, RunPosition, StreamKind, TurnStatus};
 
 use super::client::{self, Abilities};
+use super::fired::{Fired, FiredRules};
 use super::names::{self, meta};
 use super::notices::Notices;
 use super::sdk::v1::{
@@ -31,6 +32,7 @@ pub(super) struct Updates {
     kept: u64,
     compactions: u32,
     notices: Notices,
+    fired: FiredRules,
 }
 
 #[derive(Debug)]
@@ -59,11 +61,25 @@ impl Updates {
             kept: 0,
             compactions: 0,
             notices: Notices::default(),
+            fired: FiredRules::default(),
         }
     }
 
     /// The updates of an event, in order.
     pub(super) fn take(&mut self, event: &Event) -> Vec<SessionUpdate> {
+        if let EventKind::RuleFired { found, action, again, .. } = &event.kind {
+            // Only a rule that stops the answer is the reason why its text is retracted.
+            if *action == Action::Interrupt && !again {
+                self.rule = Some(found.rule.clone());
+            }
+            let fired = self.fired.take(found, *action, *again);
+            return fired.iter().map(|fired| self.rule_notice(fired)).collect();
+        }
+        let fired = self.fired.rest().map(|fired| self.rule_notice(&fired));
+        fired.into_iter().chain(self.of(event)).collect()
+    }
+
+    fn of(&mut self, event: &Event) -> Vec<SessionUpdate> {
         let place = event.place;
         match &event.kind {
             EventKind::StepStart { .. } => {
@@ -75,13 +91,6 @@ impl Updates {
             }
             EventKind::CognitionReasoningDelta { text } => {
                 vec![SessionUpdate::AgentThoughtChunk(chunk(text, names::message(place)))]
-            }
-            EventKind::RuleFired { found, action, again, .. } => {
-                // Only a rule that stops the answer is the reason why its text is retracted.
-                if *action == Action::Interrupt && !again {
-                    self.rule = Some(found.rule.clone());
-                }
-                vec![self.rule_notice(found, *action, *again)]
             }
             EventKind::CognitionOut { partial: Some(partial), retained, .. } => self.broken(place, partial, *retained),
             EventKind::CognitionOut { partial: None, blocks, .. } => {
@@ -141,19 +150,29 @@ impl Updates {
         vec![SessionUpdate::SessionInfoUpdate(retracted)]
     }
 
-    /// What a rule does about a match.
-    fn rule_notice(&self, found: &RuleMatch, action: Action, again: bool) -> SessionUpdate {
+    /// What rules do about a match.
+    fn rule_notice(&self, fired: &Fired) -> SessionUpdate {
+        let Fired { found, action, again, others } = fired;
         let done = match action {
-            _ if again => "matched again and is only reported: its repeat mode does not let it act now",
+            _ if *again => "matched again and is only reported: its repeat mode does not let it act now",
             Action::Pass => "matched; nothing is done about it",
             Action::Remind => "matched; the model is reminded of it",
             Action::Interrupt => "stopped the model, which is reminded of it and tries again",
             Action::Block => "kept a tool call from running",
             Action::Stop => "ends the turn",
         };
-        let notice =
-            client::notice(self.can.notices, NoticeSeverity::Info, &format!("The rule `{}` {done}", found.rule), None);
-        let fields = json!({"rule": found.rule, "action": action.as_str(), "stream": found.stream.as_str()});
+        let same = match others.len() {
+            0 => String::new(),
+            1 => " (the same for 1 more rule)".to_owned(),
+            more => format!(" (the same for {more} more rules)"),
+        };
+        let title = format!("The rule `{}` {done}{same}", found.rule);
+        let about = Some(found.evidence.text.as_str()).filter(|_| found.evidence.unread);
+        let notice = client::notice(self.can.notices, NoticeSeverity::Info, &title, about);
+        let mut fields = json!({"rule": found.rule, "action": action.as_str(), "stream": found.stream.as_str()});
+        if !others.is_empty() {
+            fields["others"] = json!(others);
+        }
         with_meta(notice, names::RULE, fields)
     }
 
