@@ -28,7 +28,7 @@ pub(crate) fn emit(hub: &Hub, effects: &[Effect]) {
     for effect in effects {
         match effect {
             Effect::Fired { matches, judgement } => emit_matches(hub, matches, judgement),
-            Effect::Report(event) => hub.emit(event.clone()),
+            Effect::Report(event) => hub.emit(EventKind::clone(event)),
             Effect::ShowText(_) | Effect::ShowThinking(_) | Effect::Held { .. } | Effect::Restarted(_) => {}
         }
     }

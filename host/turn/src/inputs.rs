@@ -8,6 +8,7 @@ mod claim;
 mod receipts;
 mod state;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flow::{EventKind, InputId, InputWay, Message, Receipt, Withdrawal};
@@ -31,6 +32,17 @@ struct Shared {
     state: Mutex<State>,
     /// Notified when an input waits that interrupts.
     interrupts: Notify,
+    /// How often that was, so that who is busy needs not poll.
+    interrupted: AtomicU64,
+}
+
+impl Shared {
+    /// An input waits that interrupts.
+    fn interrupt(&self) {
+        self.interrupts.notify_waiters();
+        // Only now: who sees the new number finds the notification.
+        self.interrupted.fetch_add(1, Ordering::Release);
+    }
 }
 
 /// The input does not wait: it was delivered, is being delivered, was removed or returned, or there is none with this id.
@@ -69,7 +81,12 @@ pub type Ticket = u64;
 
 impl Inputs {
     pub(crate) fn new(hub: Arc<Hub>) -> Self {
-        Self(Arc::new(Shared { hub, state: Mutex::default(), interrupts: Notify::new() }))
+        Self(Arc::new(Shared {
+            hub,
+            state: Mutex::default(),
+            interrupts: Notify::new(),
+            interrupted: AtomicU64::new(0),
+        }))
     }
 
     /// Puts inputs at the end of those that wait. One whose id is known already is not taken a second time. Returns their ids.
@@ -79,7 +96,7 @@ impl Inputs {
         state.announce(&self.0.hub);
         drop(state);
         if way == InputWay::Interrupt {
-            self.0.interrupts.notify_waiters();
+            self.0.interrupt();
         }
         (ticket, ids)
     }
@@ -200,6 +217,11 @@ impl Inputs {
     /// Claims the inputs that join the running turn as soon as one of them interrupts. It is cancel-safe.
     pub(crate) async fn interrupting(&self) -> Claim {
         self.interrupted(Self::claim_interrupt).await
+    }
+
+    /// How often an input was handed over that interrupts. While it is the same, [`Inputs::interrupting`] that was polled is not ready.
+    pub(crate) fn times_interrupted(&self) -> u64 {
+        self.0.interrupted.load(Ordering::Acquire)
     }
 
     /// Waits until an input interrupts, without claiming it.

@@ -1,7 +1,8 @@
 //! Stage: drives one attempt: gives its deltas to the attempt core and performs what the core decides.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::task::{self, Poll};
 use std::time::Duration;
 
 use flow::{CallFailure, Delta, ErrorClass, EventKind, ModelError, Retained, RuleMatch};
@@ -59,6 +60,36 @@ pub(crate) struct Driver<'a> {
     pub(crate) first_chunk: &'a mut Option<Duration>,
 }
 
+/// What a stream of deltas is continued with.
+enum Next {
+    /// The next delta; `None`: the stream has ended.
+    Delta(Option<Result<Delta, ModelError>>),
+    /// The user stops the answer, for these inputs.
+    Interrupt(Claim),
+    /// Held bytes have waited for as long as they may.
+    Due,
+}
+
+/// What stops an answer on behalf of the user. Polling for it at each delta costs as much as everything else that a turn does with the delta.
+struct Interrupts<'a, I> {
+    inputs: &'a Inputs,
+    /// How often there was an interrupt when it was polled last.
+    seen: Option<u64>,
+    next: Pin<&'a mut I>,
+}
+
+impl<I: Future<Output = Claim>> Interrupts<'_, I> {
+    /// Polls if there can be something new.
+    fn poll_new(&mut self, cx: &mut task::Context<'_>) -> Poll<Claim> {
+        let times = Some(self.inputs.times_interrupted());
+        if self.seen == times {
+            return Poll::Pending;
+        }
+        self.seen = times;
+        self.next.as_mut().poll(cx)
+    }
+}
+
 impl Driver<'_> {
     /// Runs the stream to its end, to a verdict, or to its break, and drops it. `effects` are those of the attempt's start.
     pub(crate) async fn run(&mut self, stream: Box<dyn ModelStream>, mut effects: Vec<Effect>) -> End {
@@ -79,23 +110,18 @@ impl Driver<'_> {
         let since = self.since;
         let now = move || since.elapsed();
         self.perform(effects).await?;
-        let inputs = self.inputs;
-        let mut interrupting = pin!(inputs.interrupting());
+        let mut interrupts = Interrupts { inputs: self.inputs, seen: None, next: pin!(self.inputs.interrupting()) };
         loop {
-            let next = tokio::select! {
-                biased;
-                claim = &mut interrupting => return Ok(End::Halted(claim)),
-                next = self.next(&mut *stream) => next,
-            };
-            let Some(next) = next else {
-                self.attempt.tick(now(), effects);
-                self.perform(effects).await?;
-                continue;
-            };
-            let delta = match next {
-                Some(Ok(delta)) => delta,
-                Some(Err(error)) => return Ok(End::Broken(error)),
-                None => return Ok(End::Broken(unfinished())),
+            let delta = match self.next(&mut *stream, &mut interrupts).await {
+                Next::Delta(Some(Ok(delta))) => delta,
+                Next::Delta(Some(Err(error))) => return Ok(End::Broken(error)),
+                Next::Delta(None) => return Ok(End::Broken(unfinished())),
+                Next::Interrupt(claim) => return Ok(End::Halted(claim)),
+                Next::Due => {
+                    self.attempt.tick(now(), effects);
+                    self.perform(effects).await?;
+                    continue;
+                }
             };
             self.first_chunk.get_or_insert_with(|| self.asked.elapsed());
             self.reasoning.watch(&delta);
@@ -119,14 +145,25 @@ impl Driver<'_> {
         }
     }
 
-    /// The next delta; `None` where held bytes have waited for as long as they may.
-    async fn next(&mut self, stream: &mut dyn ModelStream) -> Option<Option<Result<Delta, ModelError>>> {
-        // A stream that is always ready must not keep a cancelled turn busy.
+    async fn next<I>(&mut self, stream: &mut dyn ModelStream, interrupts: &mut Interrupts<'_, I>) -> Next
+    where
+        I: Future<Output = Claim>,
+    {
+        // A stream that is always ready must not keep a cancelled turn, or the other tasks of its thread, from going on.
         checkpoint(self.cancel).await;
-        let delta = poll_fn(|cx| stream.poll_next(cx));
+        tokio::task::coop::consume_budget().await;
+        let next = poll_fn(|cx| {
+            if let Poll::Ready(claim) = interrupts.poll_new(cx) {
+                return Poll::Ready(Next::Interrupt(claim));
+            }
+            match stream.poll_next(cx) {
+                Poll::Ready(delta) => Poll::Ready(Next::Delta(delta)),
+                Poll::Pending => interrupts.next.as_mut().poll(cx).map(Next::Interrupt),
+            }
+        });
         match self.attempt.deadline() {
-            None => Some(delta.await),
-            Some(deadline) => tokio::time::timeout_at(self.since + deadline, delta).await.ok(),
+            None => next.await,
+            Some(deadline) => tokio::time::timeout_at(self.since + deadline, next).await.unwrap_or(Next::Due),
         }
     }
 
@@ -143,10 +180,10 @@ impl Driver<'_> {
                     self.show_reasoning(text);
                 }
                 Effect::Fired { matches, judgement } => self.fired(&matches, &judgement),
-                Effect::Report(event) => self.hub.emit(event),
+                Effect::Report(event) => self.hub.emit(*event),
                 Effect::Held { rules, report } => {
                     self.metrics.held(&rules);
-                    self.hub.emit(report);
+                    self.hub.emit(*report);
                 }
                 Effect::Restarted(void) => {
                     let kept = self.beginning.shown().len() as u64;

@@ -37,13 +37,13 @@ pub enum Effect {
         judgement: Judgement,
     },
     /// An event that reports how bytes were held back or what could not be watched.
-    Report(EventKind),
+    Report(Box<EventKind>),
     /// The report of a stream in which bytes were held back for these rules; once per stream and attempt.
     Held {
         /// The rules, as far as they are known.
         rules: Vec<String>,
         /// The event `rule_held` of the stream.
-        report: EventKind,
+        report: Box<EventKind>,
     },
     /// The provider restarted its answer: this is what it had sent before, which is void.
     Restarted(Box<Answer>),
@@ -211,7 +211,7 @@ impl Attempt {
     pub fn close(&mut self, cx: &mut Context<'_>) {
         for (prose, surface) in [(&mut self.text, Surface::Text), (&mut self.thinking, Surface::Thinking)] {
             if let Some((rules, report)) = prose.report(surface.stream(), cx.now) {
-                cx.effects.push(Effect::Held { rules, report });
+                cx.effects.push(Effect::Held { rules, report: Box::new(report) });
             }
         }
     }
@@ -315,7 +315,7 @@ impl Attempt {
         let (Some(gate), Some(surface)) = (&mut self.gate, surface) else { return };
         if let Some(error) = gate.decode_error(id) {
             let message = format!("stream rules could not read all arguments of a tool call: {error}");
-            cx.effects.push(Effect::Report(EventKind::Notice { message }));
+            cx.effects.push(Effect::Report(Box::new(EventKind::Notice { message })));
         }
         let fed = gate.block_end(id);
         self.verdicts(id, surface, self.answer.text.len(), fed, cx);
@@ -399,5 +399,5 @@ fn prose_of<'p>(surface: Surface, text: &'p mut Prose, thinking: &'p mut Prose) 
 
 fn released(surface: Surface, bytes: u64, bound: &str) -> Effect {
     let stream = surface.stream().clone();
-    Effect::Report(EventKind::RuleHoldReleased { stream, bytes, bound: bound.to_owned() })
+    Effect::Report(Box::new(EventKind::RuleHoldReleased { stream, bytes, bound: bound.to_owned() }))
 }

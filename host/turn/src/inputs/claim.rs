@@ -76,7 +76,7 @@ impl Drop for Claim {
         }
         drop(state);
         if interrupts {
-            self.inputs.0.interrupts.notify_waiters();
+            self.inputs.0.interrupt();
         }
     }
 }

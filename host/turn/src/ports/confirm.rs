@@ -55,7 +55,8 @@ impl Question {
 /// [`Questions::answer`](crate::Questions::answer) can answer as well: the first answer counts, and the future of the other is dropped.
 pub trait Confirm: Send + Sync {
     /// Asks. Where no user is available, the answer is [`Answer::Unavailable`] with the reason. The questions of all calls of a message
-    /// are asked at once. An answer that is refused is asked for again, a few times, with the reason in [`Question::refused`]. A
+    /// are asked at once, in the order of the calls: this is called for a question after it was called for the one before and the future was
+    /// polled. An answer that is refused is asked for again, a few times, with the reason in [`Question::refused`]. A
     /// panic counts as [`Answer::Unavailable`].
     fn confirm<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer>;
 

@@ -27,6 +27,15 @@ pub(crate) struct Asking {
     /// Where questions are recorded; `None`: nowhere.
     journal: Option<Arc<dyn Journal>>,
     tasks: JoinSet<()>,
+    /// Ready when the handler was called for the last question, or is not going to be.
+    last_called: Option<oneshot::Receiver<()>>,
+}
+
+/// The handler is called for one question after the other, in their order, whichever task runs first; their answers come in any order.
+struct Order {
+    before: Option<oneshot::Receiver<()>>,
+    /// Dropped or used when the next question may be put.
+    called: Option<oneshot::Sender<()>>,
 }
 
 /// A question that was asked.
@@ -48,7 +57,7 @@ impl Asking {
         checks: Arc<Checks>,
         journal: Option<Arc<dyn Journal>>,
     ) -> Self {
-        Self { questions, confirm, clock, settings, checks, journal, tasks: JoinSet::new() }
+        Self { questions, confirm, clock, settings, checks, journal, tasks: JoinSet::new(), last_called: None }
     }
 
     /// What a person has allowed already.
@@ -66,6 +75,8 @@ impl Asking {
         let clock = timeout.map(|time| self.clock.sleep(time));
         let (questions, confirm) = (self.questions.clone(), Arc::clone(&self.confirm));
         let (id, journal) = (question.id.clone(), self.journal.clone());
+        let (called, after) = oneshot::channel();
+        let order = Order { before: self.last_called.replace(after), called: Some(called) };
         let task = async move {
             let timed_out = async {
                 match clock {
@@ -79,7 +90,7 @@ impl Asking {
                 () = timed_out => {
                     questions.decide(&id, Confirmation::TimedOut { approved }, None, "");
                 }
-                () = ask_handler(&questions, &*confirm, question, journal.as_deref()) => closed.cancelled().await,
+                () = ask_handler(&questions, &*confirm, question, journal.as_deref(), order) => closed.cancelled().await,
             }
         };
         self.tasks.spawn(task.in_current_span());
@@ -101,6 +112,7 @@ async fn ask_handler(
     confirm: &dyn Confirm,
     mut question: Question,
     journal: Option<&dyn Journal>,
+    mut order: Order,
 ) {
     let id = question.id.clone();
     if let Some(journal) = journal
@@ -111,8 +123,11 @@ async fn ask_handler(
         let _ = questions.answer(&id, Answer::Unavailable { reason }, "");
         return;
     }
+    if let Some(before) = order.before.take() {
+        let _dropped = before.await.is_err();
+    }
     for _ in 0..ATTEMPTS {
-        let (answer, by) = match caught(async { confirm.confirm(&question).await }).await {
+        let (answer, by) = match caught(async { confirm.confirm(&question).await }, || order.called = None).await {
             Ok(answer) => (answer, confirm.name()),
             Err(panic) => {
                 let reason =
@@ -132,13 +147,17 @@ async fn ask_handler(
     let _ = questions.answer(&id, Answer::Unavailable { reason }, confirm.name());
 }
 
-/// The result of a future, or the message of its panic.
-async fn caught<T>(future: impl Future<Output = T>) -> Result<T, String> {
+/// The result of a future, or the message of its panic. `polled` is called after each poll.
+async fn caught<T>(future: impl Future<Output = T>, mut polled: impl FnMut()) -> Result<T, String> {
     let mut future = std::pin::pin!(future);
-    std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-        Ok(Poll::Pending) => Poll::Pending,
-        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-        Err(panic) => Poll::Ready(Err(message(&*panic))),
+    std::future::poll_fn(|cx| {
+        let poll = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+        polled();
+        match poll {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(message(&*panic))),
+        }
     })
     .await
 }

@@ -154,3 +154,43 @@ async fn a_question_that_cannot_be_recorded_ends_the_turn() {
         assert_eq!(place.written().len(), usize::from(question == 3));
     }
 }
+
+/// Whoever waits for the disk later waits less long.
+#[derive(Default)]
+struct Backwards(AtomicUsize);
+
+impl Journal for Backwards {
+    fn append(&self, _: &Event) -> Durability {
+        Durability::Droppable
+    }
+
+    fn durable(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        let ms = 1_000 - self.0.fetch_add(1, Ordering::SeqCst) as u64;
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            Ok(())
+        })
+    }
+
+    fn watch(&self, _: Box<dyn Fn(JournalProgress) + Send + Sync>) {}
+
+    fn close(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.durable()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_handler_gets_questions_in_the_order_of_their_calls() {
+    let paths = ["a", "b", "c", "d", "e"];
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let confirm = Handler::new(move |question: &Question| {
+        seen.lock().unwrap().push(question.id.to_string());
+        Some(Answer::Approve)
+    });
+    let setup = Setup::new([writes(&paths.map(|path| (path, "1"))), say("done")]);
+    let mut place = Setup { confirm, journal: Arc::new(Backwards::default()), ..setup }.open().await;
+    let (report, _) = place.turn(|_| async {}).await;
+    assert_eq!((report.status, place.written().len()), (TurnStatus::Completed, 5));
+    assert_eq!(*asked.lock().unwrap(), ["question-1", "question-2", "question-3", "question-4", "question-5"]);
+}
