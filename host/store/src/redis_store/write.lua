@@ -10,6 +10,13 @@ redis.call('HSET', state, '!number', ARGV[6], '!active', ARGV[7], '!shortest', A
 local reply = {'written'}
 local run = {}
 
+-- Fields and values that are set together: a command of the server costs more than what it writes.
+local set = {}
+local function flush()
+    if #set > 0 then redis.call('HSET', state, unpack(set)) end
+    set = {}
+end
+
 -- clear PLUGIN
 function run.c(plugin)
     local prefix = plugin .. '/'
@@ -31,7 +38,10 @@ end
 
 -- set FIELD VALUE
 function run.s(field, value)
-    redis.call('HSET', state, field, value)
+    -- Far below the most values that fit on the stack of Lua.
+    if #set >= 1000 then flush() end
+    set[#set + 1] = field
+    set[#set + 1] = value
     return 2
 end
 
@@ -75,7 +85,10 @@ end
 
 local at = 10
 while ARGV[at] do
-    at = at + 1 + run[ARGV[at]](ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+    local name = ARGV[at]
+    if name ~= 's' then flush() end
+    at = at + 1 + run[name](ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
 end
+flush()
 hold()
 return reply
