@@ -62,7 +62,8 @@ async fn events(host: &Host, folder: &Path) {
     let turn = session.prompt("Write a lot.");
     loop {
         match events.next().await.unwrap().kind {
-            EventKind::CognitionOutDelta { .. } => deltas += 1,
+            // Those that a subscriber lags behind are joined.
+            EventKind::CognitionOutDelta { text, .. } => deltas += text.len() / WORD.len(),
             EventKind::TurnFinish { .. } => break,
             _ => {}
         }
@@ -137,7 +138,7 @@ impl Editor {
         opened["sessionId"].clone()
     }
 
-    /// Sends a prompt; returns how many chunks its answer had.
+    /// Sends a prompt; returns how many words its answer had.
     async fn ask(&mut self, session: &Value) -> usize {
         let prompt = json!([{"type": "text", "text": "Write a lot."}]);
         let (ended, chunks) = self.request("session/prompt", &json!({"sessionId": session, "prompt": prompt})).await;
@@ -145,7 +146,7 @@ impl Editor {
         chunks
     }
 
-    /// Sends a request; returns its result, and the number of chunks of messages before it.
+    /// Sends a request; returns its result, and the number of words of messages before it.
     async fn request(&mut self, method: &str, params: &Value) -> (Value, usize) {
         self.next += 1;
         let line = format!("{}\n", json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}));
@@ -158,10 +159,15 @@ impl Editor {
                 assert_eq!(response["id"], self.next, "{line}");
                 return (response["result"].take(), chunks);
             }
-            chunks += usize::from(line.contains("\"agent_message_chunk\""));
+            if line.contains("\"agent_message_chunk\"") {
+                chunks += line.matches(WORD).count();
+            }
         }
     }
 }
+
+/// The text of a delta.
+const WORD: &str = "word ";
 
 /// A model that answers with this many deltas at once.
 struct Words(usize);
@@ -198,7 +204,7 @@ impl ModelStream for Stream {
         let delta = match self.sent {
             0 => Delta::Start { model: None },
             1 => Delta::BlockStart { block, kind: StreamKind::Text },
-            at if at < self.words + 2 => Delta::Piece { block, text: "word ".to_owned() },
+            at if at < self.words + 2 => Delta::Piece { block, text: WORD.to_owned() },
             at if at == self.words + 2 => Delta::BlockEnd { block },
             at if at == self.words + 3 => Delta::Stop { reason: StopReason::EndTurn },
             _ => return Poll::Ready(None),
