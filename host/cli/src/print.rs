@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use tidegate::{
-    Action, CallId, Event, EventKind, ExtensionPrompt, LimitDecision, Loaded, PromptText, RegistrationAction,
-    RuleMatch, Troubles, TurnStatus,
+    Action, CallId, Event, EventKind, ExtensionPrompt, FiredRule, FiredRules, LimitDecision, Loaded, PromptText,
+    RegistrationAction, Troubles, TurnStatus,
 };
 
 use crate::say::count;
@@ -36,18 +36,8 @@ pub(crate) struct Printer {
     session: Option<String>,
     /// The session is continued where its events are printed.
     is_chat: bool,
-    /// Rules that fired because what they watch cannot be read. Each of them fires for the same call.
-    unread: Option<Unread>,
-}
-
-/// Rules that fired for the same reason.
-struct Unread {
-    /// The first of them.
-    rule: String,
-    rules: u64,
-    /// What follows its name.
-    text: String,
-    action: Action,
+    /// Rules whose line is not printed yet.
+    fired: FiredRules,
 }
 
 impl Printer {
@@ -65,7 +55,7 @@ impl Printer {
             called: None,
             session,
             is_chat: false,
-            unread: None,
+            fired: FiredRules::default(),
         }
     }
 
@@ -146,18 +136,9 @@ impl Printer {
             }
             // A further violation that is not acted on is never silent.
             EventKind::RuleFired { found, action, first, again } if *first || *again => {
-                let what = match action {
-                    _ if *again => "matched again and is only reported: its repeat mode does not let it act now",
-                    Action::Interrupt => "stopped the model, which tries again",
-                    Action::Stop => "ended the turn",
-                    Action::Block => "blocks the tool call",
-                    Action::Remind => "reminds the model",
-                    Action::Pass => {
-                        "matched without an action: its budget is spent, or its reminder is already pending"
-                    }
-                };
-                let text = format!("{what}: {:?}", shorten(&found.evidence.text, 80));
-                self.fired(found, *action, text)?;
+                for fired in self.fired.take(found, *action, *again) {
+                    self.rule(&fired)?;
+                }
             }
             EventKind::RuleHoldReleased { bytes, bound, .. } => {
                 self.line(&err(style::DIM, &format!("  released {bytes} held-back bytes: `{bound}` was reached")))?;
@@ -231,28 +212,24 @@ impl Printer {
     pub(crate) fn before(&mut self, event: &Event) -> std::io::Result<()> {
         match &event.kind {
             EventKind::RuleFired { found, .. } if found.evidence.unread => Ok(()),
-            _ => self.unread(),
+            _ => self.fired.rest().map_or(Ok(()), |fired| self.rule(&fired)),
         }
     }
 
-    /// A rule has fired. Those that cannot read the same call are one line.
-    fn fired(&mut self, found: &RuleMatch, action: Action, text: String) -> std::io::Result<()> {
-        match &mut self.unread {
-            Some(unread) if found.evidence.unread && (unread.action, &unread.text) == (action, &text) => {
-                unread.rules += 1;
-                return Ok(());
-            }
-            _ => self.unread()?,
-        }
-        self.unread = Some(Unread { rule: found.rule.clone(), rules: 1, text, action });
-        if found.evidence.unread { Ok(()) } else { self.unread() }
-    }
-
-    fn unread(&mut self) -> std::io::Result<()> {
-        let Some(Unread { rule, rules, text, .. }) = self.unread.take() else { return Ok(()) };
-        let others = count(rules - 1, "more rule", "more rules");
-        let others = if rules > 1 { format!(" (the same for {others})") } else { String::new() };
-        self.line(&format!("{} {text}{others}", err(style::WARNING, &format!("▲ rule {rule}"))))
+    /// A rule has fired, or several that cannot read the same call.
+    fn rule(&mut self, fired: &FiredRule) -> std::io::Result<()> {
+        let what = match fired.action {
+            _ if fired.again => "matched again and is only reported: its repeat mode does not let it act now",
+            Action::Interrupt => "stopped the model, which tries again",
+            Action::Stop => "ended the turn",
+            Action::Block => "blocks the tool call",
+            Action::Remind => "reminds the model",
+            Action::Pass => "matched without an action: its budget is spent, or its reminder is already pending",
+        };
+        let others = count(fired.others.len() as u64, "more rule", "more rules");
+        let others = if fired.others.is_empty() { String::new() } else { format!(" (the same for {others})") };
+        let (rule, text) = (&fired.found.rule, shorten(&fired.found.evidence.text, 80));
+        self.line(&format!("{} {what}: {text:?}{others}", err(style::WARNING, &format!("▲ rule {rule}"))))
     }
 
     /// An answer has ended. Where it was not printed as it streamed, it is printed now.

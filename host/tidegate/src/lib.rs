@@ -55,6 +55,7 @@ mod doctor;
 mod engine;
 mod error;
 mod event_size;
+mod fired_rules;
 mod fork;
 mod front_end;
 mod guidance;
@@ -113,6 +114,7 @@ pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};
 pub use engine::Engine;
 pub use error::HostError;
+pub use fired_rules::{FiredRule, FiredRules};
 pub use flow::text::normal_path;
 pub use flow::{
     Action, AdditionId, Ambiguous, Annotation, Answer, AnswerBlock, Argument, BlockId, BlockOrigin, BreakerScope,

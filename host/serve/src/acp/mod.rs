@@ -9,7 +9,6 @@ mod commands;
 mod content;
 mod diff;
 mod files;
-mod fired;
 mod history;
 mod hosts;
 mod input;

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use tidegate::{Action, CallId, Event, EventKind, Partial, Retained, RunPosition, StreamKind, TurnStatus};
+use tidegate::{
+    Action, CallId, Event, EventKind, FiredRule, FiredRules, Partial, Retained, RunPosition, StreamKind, TurnStatus,
+};
 
 use super::client::{self, Abilities};
-use super::fired::{Fired, FiredRules};
 use super::names::{self, meta};
 use super::notices::Notices;
 use super::sdk::v1::{
@@ -151,8 +152,8 @@ impl Updates {
     }
 
     /// What rules do about a match.
-    fn rule_notice(&self, fired: &Fired) -> SessionUpdate {
-        let Fired { found, action, again, others } = fired;
+    fn rule_notice(&self, fired: &FiredRule) -> SessionUpdate {
+        let FiredRule { found, action, again, others, .. } = fired;
         let done = match action {
             _ if *again => "matched again and is only reported: its repeat mode does not let it act now",
             Action::Pass => "matched; nothing is done about it",

@@ -1,26 +1,30 @@
 //! Rules that have fired. Those that cannot read the arguments of the same call are reported together: each rule that guards a stream of calls
 //! fires for it, for the same reason.
 
-use tidegate::{Action, RuleMatch};
+use flow::{Action, RuleMatch};
 
-/// What one notice reports.
+/// What a front end reports at once.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Fired {
-    pub(super) found: RuleMatch,
-    pub(super) action: Action,
-    /// Its repeat mode does not let the rule act now.
-    pub(super) again: bool,
+#[non_exhaustive]
+pub struct FiredRule {
+    /// The rule, and what it has found.
+    pub found: RuleMatch,
+    /// What is done about it.
+    pub action: Action,
+    /// The rule's repeat mode does not let it act now.
+    pub again: bool,
     /// The names of the other rules that fired for the same reason, with the same effect.
-    pub(super) others: Vec<String>,
+    pub others: Vec<String>,
 }
 
-/// Collects rules until their notice is complete.
+/// Collects the rules of adjacent events `rule_fired`, for front ends that report them. Give it each such event, and call
+/// [`FiredRules::rest`] before any other event is reported.
 #[derive(Debug, Default)]
-pub(super) struct FiredRules(Option<Fired>);
+pub struct FiredRules(Option<FiredRule>);
 
 impl FiredRules {
     /// A rule has fired. Returns what is complete, in order.
-    pub(super) fn take(&mut self, found: &RuleMatch, action: Action, again: bool) -> Vec<Fired> {
+    pub fn take(&mut self, found: &RuleMatch, action: Action, again: bool) -> Vec<FiredRule> {
         if let Some(known) = &mut self.0
             && found.evidence.unread
             && (known.action, known.again) == (action, again)
@@ -29,7 +33,7 @@ impl FiredRules {
             known.others.push(found.rule.clone());
             return Vec::new();
         }
-        let new = Fired { found: found.clone(), action, again, others: Vec::new() };
+        let new = FiredRule { found: found.clone(), action, again, others: Vec::new() };
         let before = self.0.take().into_iter();
         if found.evidence.unread {
             self.0 = Some(new);
@@ -38,15 +42,15 @@ impl FiredRules {
         before.chain([new]).collect()
     }
 
-    /// What is left when something else has happened.
-    pub(super) fn rest(&mut self) -> Option<Fired> {
+    /// What is not reported yet.
+    pub fn rest(&mut self) -> Option<FiredRule> {
         self.0.take()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tidegate::{CallId, Evidence, StreamKind};
+    use flow::{CallId, Evidence, StreamKind};
 
     use super::*;
 
@@ -60,7 +64,7 @@ mod tests {
     #[test]
     fn rules_that_cannot_read_the_same_call_are_one_and_all_others_are_each_their_own() {
         let mut rules = FiredRules::default();
-        let mut reported: Vec<Fired> = Vec::new();
+        let mut reported: Vec<FiredRule> = Vec::new();
         for (rule, unread, action) in [
             ("a", false, Action::Remind),
             ("b", true, Action::Interrupt),
