@@ -20,9 +20,9 @@ use tidegate::chat::ChatSession;
 use tidegate::{Backlog, Host, Message, Model, NewInput, Operator, Receipt, Session, SessionId, SessionOptions};
 use tidegate_kit::{Random, Script, ScriptedModel, assert_valid, blocks, calls, say};
 
-/// Tells the child where it works.
+/// The environment variable with the folder of the child.
 const FOLDER: &str = "TIDEGATE_KILLED_FOLDER";
-/// Tells the child what to do.
+/// The environment variable with the seed of what the child does.
 const SEED: &str = "TIDEGATE_KILLED_SEED";
 
 const ID: &str = "killed";
@@ -133,7 +133,7 @@ fn killed(folder: &Path, seed: u64, random: &mut Random) -> Vec<String> {
 
 /// What the records say of inputs: read here without the code that rebuilds a session.
 #[derive(Debug, Default)]
-struct Told {
+struct Recorded {
     /// What an observer has seen of inputs.
     seen: Vec<String>,
     waiting: Vec<(String, String)>,
@@ -144,17 +144,17 @@ struct Told {
     ended: BTreeMap<String, &'static str>,
 }
 
-impl Told {
+impl Recorded {
     fn read(folder: &Path) -> Self {
         let path = folder.join("sessions").join(ID).join("transcript.jsonl");
         let text = String::from_utf8(std::fs::read(path).unwrap()).unwrap();
-        let mut told = Self::default();
+        let mut recorded = Self::default();
         // A line that was cut is not a record.
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n')).skip(1);
-        whole.for_each(|line| told.take(&serde_json::from_str(line).unwrap()));
+        whole.for_each(|line| recorded.take(&serde_json::from_str(line).unwrap()));
         // The process ended before the turn has gone on with them: they wait again.
-        told.wait_again();
-        told
+        recorded.wait_again();
+        recorded
     }
 
     fn wait_again(&mut self) {
@@ -213,10 +213,10 @@ fn times(history: &[Arc<Message>], id: &str) -> usize {
 }
 
 /// The next process has what the records say, and a chat that opens then shows the same.
-async fn check(session: &Session, told: &Told) {
+async fn check(session: &Session, recorded: &Recorded) {
     let waiting: Vec<(String, String)> =
         session.waiting().iter().map(|input| (input.id.as_str().to_owned(), input.message.plain_text())).collect();
-    assert_eq!(waiting, told.waiting, "what waits, in order");
+    assert_eq!(waiting, recorded.waiting, "what waits, in order");
     // Without a record there is nothing to show.
     let mut subscribed = session.subscribe_from(0).unwrap();
     if let Some(snapshot) = subscribed.snapshot.take() {
@@ -236,7 +236,7 @@ async fn check(session: &Session, told: &Told) {
         assert_eq!(shown, waiting, "what a chat shows of it");
     }
     let history = session.history();
-    for (id, end) in &told.ended {
+    for (id, end) in &recorded.ended {
         match (*end, session.receipt(&InputId::new(id.as_str()))) {
             ("delivered", Some(Receipt::Delivered { .. })) => assert_eq!(times(&history, id), 1, "{id}: {history:#?}"),
             ("withdrawn", Some(Receipt::Removed | Receipt::Returned)) => assert_eq!(times(&history, id), 0, "{id}"),
@@ -279,7 +279,7 @@ async fn what_waits_outlives_a_process_that_is_killed_at_any_moment() {
             folder = workspace();
         }
         let seen = killed(folder.path(), seed, &mut random);
-        let before = Told::read(folder.path());
+        let before = Recorded::read(folder.path());
         let own: Vec<&String> = before.seen.iter().filter(|line| line.contains(&format!(" in-{seed}-"))).collect();
         // Inputs of earlier processes are among what it sees.
         let seen: Vec<&String> = seen.iter().filter(|line| line.contains(&format!(" in-{seed}-"))).collect();
@@ -293,7 +293,7 @@ async fn what_waits_outlives_a_process_that_is_killed_at_any_moment() {
             let history = send_all(&session).await;
             session.close();
             session.closed().await;
-            let after = Told::read(folder.path());
+            let after = Recorded::read(folder.path());
             assert!(after.waiting.is_empty(), "{after:#?}");
             for (id, end) in &after.ended {
                 assert_eq!(times(&history, id), usize::from(*end == "delivered"), "{id} is {end}");

@@ -344,7 +344,7 @@ fn continues(mut rebuild: Rebuild, resumed: &Resumed) {
     let mut session = session.with_journal(Arc::new(AtOnce), Some(resumed.clone()));
     let (inputs, mut events) = (session.inputs(), session.subscribe());
     inputs.report_again();
-    let told: Vec<InputId> = drain(&mut events)
+    let reported: Vec<InputId> = drain(&mut events)
         .iter()
         .map(|event| {
             rebuild.take(&Record::of(event, "thread")).unwrap();
@@ -352,7 +352,7 @@ fn continues(mut rebuild: Rebuild, resumed: &Resumed) {
             id.clone()
         })
         .collect();
-    assert_eq!(told, resumed.waiting_again);
+    assert_eq!(reported, resumed.waiting_again);
     let waiting = rebuild.clone().finish().waiting;
     assert_eq!((&waiting, &rebuild.clone().finish().history), (&resumed.waiting, &resumed.history));
     if !waiting.is_empty() {
