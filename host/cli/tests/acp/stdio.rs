@@ -77,6 +77,26 @@ fn a_second_prompt_waits_for_the_first_and_both_are_answered_in_order() {
 }
 
 #[test]
+fn a_command_that_is_none_or_has_arguments_is_not_sent_to_the_model() {
+    let model = Model::start();
+    let place = place(&model);
+    let mut editor = Editor::start(place.command(&["acp"]));
+    let session = editor.open(json!({}), &place.path(""));
+    for (prompt, answer) in [
+        ("/rules", "- `an-ai`: matched 0 times"),
+        ("/rulse", "No command is named `/rulse`: there are `/plugins`, `/rules`"),
+        ("/rules all", "The command `/rules` takes no arguments. Nothing was sent"),
+    ] {
+        let (stop, text) = editor.ask(&session, prompt);
+        assert!(stop == "end_turn" && text.starts_with(answer), "{prompt}: {text}");
+    }
+    assert_eq!(model.requests.lock().unwrap().len(), 0);
+    for text in ["/etc/hosts is a file", " /rules all", "/"] {
+        assert_eq!(editor.ask(&session, text), ("end_turn".into(), format!("Unknown: {}", text.trim())));
+    }
+}
+
+#[test]
 fn what_a_rule_stopped_is_retracted_and_each_attempt_has_its_own_message() {
     let model = Model::start();
     let place = place(&model);

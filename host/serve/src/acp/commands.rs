@@ -20,27 +20,47 @@ pub(super) enum Command {
     Continue,
 }
 
+const COMMANDS: [(&str, &str); 4] = [
+    (PLUGINS, "List the extensions of the session"),
+    (RULES, "List the stream rules of the session, and what each has done"),
+    (COST, "Show what the session has taken of its limits"),
+    (CONTINUE, "Continue a turn that was interrupted, cancelled or suspended"),
+];
+
 /// The commands as an update.
 pub(super) fn available() -> v1::SessionUpdate {
-    let commands = [
-        (PLUGINS, "List the extensions of the session"),
-        (RULES, "List the stream rules of the session, and what each has done"),
-        (COST, "Show what the session has taken of its limits"),
-        (CONTINUE, "Continue a turn that was interrupted, cancelled or suspended"),
-    ];
-    let commands = commands.map(|(name, about)| v1::AvailableCommand::new(name, about));
+    let commands = COMMANDS.map(|(name, about)| v1::AvailableCommand::new(name, about));
     v1::SessionUpdate::AvailableCommandsUpdate(v1::AvailableCommandsUpdate::new(commands.to_vec()))
 }
 
-/// Reads a prompt that is a command; `None`: it is for the model.
+/// Reads a prompt that is a command; `None`: it is for the model. A slash and a word at the very start are a command, also where there is
+/// none of the name: who mistypes one pays for no request. A path such as `/etc/hosts` is no word, and a space before the slash makes a
+/// text of anything.
 pub(super) fn read(session: &Session, prompt: &str) -> Option<Command> {
-    Some(match prompt.trim().strip_prefix('/')? {
+    let line = prompt.strip_prefix('/')?;
+    let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    if name.is_empty() || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_')) {
+        return None;
+    }
+    Some(match name {
+        _ if !arguments.trim().is_empty() => Command::Answer(refusal(name)),
         PLUGINS => Command::Answer(plugins(session)),
         RULES => Command::Answer(rules(session)),
         COST => Command::Answer(cost(session)),
         CONTINUE => Command::Continue,
-        _ => return None,
+        _ => Command::Answer(refusal(name)),
     })
+}
+
+/// Why a command is not run.
+fn refusal(name: &str) -> String {
+    let names: Vec<String> = COMMANDS.iter().map(|(known, _)| format!("`/{known}`")).collect();
+    let why = if COMMANDS.iter().any(|(known, _)| *known == name) {
+        format!("The command `/{name}` takes no arguments.")
+    } else {
+        format!("No command is named `/{name}`: there are {}.", names.join(", "))
+    };
+    format!("{why} Nothing was sent to the model. A space before the slash sends the line as text.")
 }
 
 fn plugins(session: &Session) -> String {
