@@ -42,6 +42,27 @@ fn a_limit_that_is_decided_elsewhere_closes_its_dialog() {
 }
 
 #[test]
+fn a_dialog_about_a_limit_that_the_user_closes_leaves_the_limit_and_ends_the_turn() {
+    let model = Model::start();
+    let place = place(&model);
+    place.write(".tidegate/thread_limits.toml", "schema_version = \"1.0.0\"\n[limits]\nsteps = 1\n");
+    let mut editor = Editor::start(place.command(&["acp"]));
+    let session = editor.open(json!({}), &place.path(""));
+    editor.ask(&session, "say first");
+    editor.answers = Box::new(|_, _| Ok(json!({"outcome": {"outcome": "cancelled"}})));
+    let id = editor.prompt(&session, "say second");
+    let error = editor.response(id).unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("steps"), "{error}");
+    let updates = editor.updates();
+    let entry = updates.iter().rfind(|update| update["sessionUpdate"] == "tool_call_update").unwrap();
+    assert_eq!(entry["status"], "failed");
+    assert!(entry.to_string().contains("the user closed the question"), "{entry}");
+    // The response says how the turn ended, and nothing else does.
+    let said = updates.iter().filter(|update| update["sessionUpdate"] == "agent_message_chunk");
+    assert_eq!(said.count(), 0, "{updates:?}");
+}
+
+#[test]
 fn a_command_of_an_agent_has_its_own_entry_with_its_terminal() {
     let model = Model::start();
     let place = place(&model);

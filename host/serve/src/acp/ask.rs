@@ -22,6 +22,9 @@ const ALLOW: &str = "allow";
 const ALWAYS: &str = "allow-always";
 const REJECT: &str = "reject";
 
+/// Why there is no answer.
+const CLOSED: &str = "the user closed the question without an answer";
+
 /// The handler of the questions of a session and of its agents.
 #[derive(Debug)]
 pub(super) struct Asker {
@@ -88,10 +91,11 @@ impl Asker {
             std::future::pending::<()>().await;
         }
         let answer = match outcome(response) {
-            Ok(option) if option == ALLOW => Answer::Approve,
-            Ok(option) if option == ALWAYS => Answer::Always,
-            Ok(_) => Answer::Deny { reason: String::new() },
-            Err(reason) => unavailable(&reason),
+            Ok(Some(option)) if option == ALLOW => Answer::Approve,
+            Ok(Some(option)) if option == ALWAYS => Answer::Always,
+            Ok(Some(_)) => Answer::Deny { reason: String::new() },
+            Ok(None) => unavailable(CLOSED),
+            Err(error) => unavailable(&unanswered(&error)),
         };
         if matches!(answer, Answer::Approve | Answer::Always | Answer::Edit { .. }) {
             entry.iter_mut().for_each(|entry| entry.status = ToolCallStatus::Completed);
@@ -139,13 +143,16 @@ impl Drop for Entry {
     }
 }
 
-/// The option that the user has chosen; why there is none.
-fn outcome(answer: Result<RequestPermissionOutcome, Error>) -> Result<String, String> {
-    match answer {
-        Ok(RequestPermissionOutcome::Selected(selected)) => Ok(selected.option_id.0.to_string()),
-        Ok(_) => Err("the user closed the question without an answer".to_owned()),
-        Err(error) => Err(format!("the editor did not answer the question: {error}")),
-    }
+/// The option that the user has chosen; `None`: the question was closed.
+fn outcome(answer: Result<RequestPermissionOutcome, Error>) -> Result<Option<String>, Error> {
+    Ok(match answer? {
+        RequestPermissionOutcome::Selected(selected) => Some(selected.option_id.0.to_string()),
+        _ => None,
+    })
+}
+
+fn unanswered(error: &Error) -> String {
+    format!("the editor did not answer the question: {error}")
 }
 
 fn unavailable(reason: &str) -> Answer {
@@ -171,11 +178,13 @@ pub(super) async fn limit(client: Client, session: Session, request: LimitReques
     let fields = ToolCallUpdateFields::new().title(title).content(vec![tool::text(&request.message)]);
     let answer = outcome(client.ask(v1::ToolCallUpdate::new(id.clone(), fields), options, None).await);
     let decision = match answer {
-        Ok(option) if option == ALLOW => LimitDecision::Approved { max: request.proposed },
-        Ok(_) => LimitDecision::Denied { reason: String::new() },
-        // Nobody has decided: another front end, a file or the time-out does.
-        Err(reason) => {
-            let reason = format!("Not decided here: {reason}");
+        Ok(Some(option)) if option == ALLOW => LimitDecision::Approved { max: request.proposed },
+        Ok(Some(_)) => LimitDecision::Denied { reason: String::new() },
+        // As for a call: who closes a question does not want it. Nobody else may be there to decide.
+        Ok(None) => LimitDecision::Denied { reason: CLOSED.to_owned() },
+        // The user has not seen it: a file or the time-out decides.
+        Err(error) => {
+            let reason = format!("Not decided here: {}", unanswered(&error));
             return client.update(limit_ended(id, ToolCallStatus::InProgress, reason));
         }
     };
