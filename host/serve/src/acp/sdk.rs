@@ -114,6 +114,11 @@ async fn serve(agent: &Arc<Agent>, transport: impl acp::ConnectTo<acp::Agent> + 
         prompts.prompt(request, responder);
         Ok(())
     };
+    let steers = Arc::clone(agent);
+    let steer = async move |request: SteeringRequest, responder: Responder<_>, _: Connection| {
+        steers.steer(request, responder);
+        Ok(())
+    };
     let cancels = Arc::clone(agent);
     let cancel = async move |notification: v1::CancelNotification, _: Connection| {
         cancels.cancel(&notification);
@@ -132,7 +137,7 @@ async fn serve(agent: &Arc<Agent>, transport: impl acp::ConnectTo<acp::Agent> + 
         .on_receive_request(later!(agent, delete_session, v1::DeleteSessionRequest), acp::on_receive_request!())
         .on_receive_request(now!(agent, set_mode, v1::SetSessionModeRequest), acp::on_receive_request!())
         .on_receive_request(in_order!(agent, set_option, v1::SetSessionConfigOptionRequest), acp::on_receive_request!())
-        .on_receive_request(now!(agent, steer, SteeringRequest), acp::on_receive_request!())
+        .on_receive_request(steer, acp::on_receive_request!())
         .on_receive_request(prompt, acp::on_receive_request!())
         .on_receive_notification(cancel, acp::on_receive_notification!())
         .connect_to(transport)
