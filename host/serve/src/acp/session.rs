@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate::{
     Backlog, Diagnostics, Event, EventKind, Host, HostError, InputId, Model, Session, SessionId, SessionOptions,
@@ -37,21 +37,46 @@ pub(super) struct Open {
     prompts: Prompts,
 }
 
-/// The inputs of prompts that have no response yet: how their turns end is in the responses.
+/// The prompts that have no response yet: how their turns end is in the responses.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Prompts(Arc<Mutex<BTreeSet<InputId>>>);
+pub(super) struct Prompts(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    inputs: BTreeSet<InputId>,
+    /// Turns that ended before their input was received, so that how they ended was sent as a message.
+    said: BTreeSet<u32>,
+}
 
 impl Prompts {
     pub(super) fn begin(&self, id: InputId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        self.lock().inputs.insert(id);
     }
 
-    pub(super) fn end(&self, ids: &[InputId]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| !ids.contains(id));
+    /// The response to a prompt is sent. Returns whether a message has said how its turn ended.
+    pub(super) fn end(&self, ids: &[InputId], turn: u32) -> bool {
+        let mut waiting = self.lock();
+        let said = waiting.said.remove(&turn);
+        waiting.inputs.retain(|id| !ids.contains(id));
+        if waiting.inputs.is_empty() {
+            waiting.said.clear();
+        }
+        said
     }
 
     fn contains(&self, id: &InputId) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+        self.lock().inputs.contains(id)
+    }
+
+    fn say(&self, turn: u32) {
+        let mut waiting = self.lock();
+        if !waiting.inputs.is_empty() {
+            waiting.said.insert(turn);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -318,6 +343,7 @@ impl Sender {
         // Nobody waits for the response to a prompt that could say it.
         if let Some(why) = why(status).filter(|_| !self.is_prompted) {
             self.client.say(&why);
+            self.prompts.say(turn);
         }
         for (request, asking) in std::mem::take(&mut self.limits) {
             asking.abort();
