@@ -137,6 +137,43 @@ fn a_session_that_is_open_is_loaded_with_what_it_shows_now() {
     assert_eq!(editor.ask(&session, "say after").1, "after");
 }
 
+/// The ids of the messages with these texts, one after the other.
+fn ids(updates: &[Value], kind: &str) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for update in updates.iter().filter(|update| update["sessionUpdate"] == kind) {
+        let id = update["messageId"].as_str().unwrap().to_owned();
+        if ids.last() != Some(&id) {
+            ids.push(id);
+        }
+    }
+    ids
+}
+
+#[test]
+fn what_a_loaded_answer_continues_with_is_of_the_same_message() {
+    let model = Model::start();
+    let place = place(&model);
+    for (text, answers) in [("done.", 1), ("as an AI language model I cannot. Never mind, more text follows.", 2)] {
+        let mut editor = Editor::start(place.command(&["acp"]));
+        let session = editor.open(json!({}), &place.path(""));
+        let go = place.path(&format!("go-{answers}"));
+        let running = editor.prompt(&session, &format!("wait {} {text}", go.display()));
+        editor.update(|update| update["sessionUpdate"] == "agent_message_chunk");
+        load(&mut editor, &place, &session);
+        std::fs::write(&go, "").unwrap();
+        assert_eq!(editor.response(running).unwrap()["stopReason"], "end_turn");
+        let updates = editor.updates();
+        let ids = ids(&updates, "agent_message_chunk");
+        assert_eq!(ids.len(), answers, "{updates:?}");
+        assert!(shown(&updates).starts_with("Working "), "{updates:?}");
+        // What is retracted is of the message that the client has.
+        let retracted = updates.iter().filter_map(|update| update["_meta"].get("tidegate/retracted"));
+        for retracted in retracted {
+            assert_eq!(retracted["messageId"], ids[0].as_str());
+        }
+    }
+}
+
 #[test]
 fn the_user_chooses_among_the_models_of_the_operator() {
     let model = Model::start();

@@ -10,12 +10,14 @@
 //! | `search PATTERN` | a call of `grep`; then the result |
 //! | `spawn AGENT TASK` | a call of `spawn_agent`; then the result |
 //! | `hang` | `Working` and a space, and no end |
+//! | `wait FILE TEXT` | `Working` and a space, and TEXT as soon as the file exists |
 //! | `forbidden` | a phrase that a rule stops; then `Corrected.` |
 //! | `image` | the type and size of each image of the request |
 //! | `history` | the number of messages of the request |
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -48,17 +50,25 @@ impl Model {
 
 fn answer(mut socket: TcpStream, seen: &Mutex<Vec<Value>>) -> std::io::Result<()> {
     let body = body(&mut BufReader::new(socket.try_clone()?))?;
-    let (answer, ends) = said(&body);
+    let (answer, end) = said(&body);
     seen.lock().unwrap().push(body);
     socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
     let says: Vec<Say<'_>> = answer.iter().map(Answer::say).collect();
     for line in crate::support::recording(&[&says]).lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let Some(text) = line["text"].as_str() else { continue };
-        if !ends && text.contains("content_block_stop") {
-            // Until the client closes the connection.
-            let _closed = socket.read(&mut [0]);
-            return Ok(());
+        match &end {
+            End::Never if text.contains("content_block_stop") => {
+                // Until the client closes the connection.
+                let _closed = socket.read(&mut [0]);
+                return Ok(());
+            }
+            End::After(file) if text.contains("content_block_stop") => {
+                while !file.exists() {
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+            }
+            End::Complete | End::Never | End::After(_) => {}
         }
         socket.write_all(text.as_bytes())?;
         socket.flush()?;
@@ -96,11 +106,19 @@ impl Answer {
     }
 }
 
-/// The answer to a request, and whether it comes to its end.
-fn said(body: &Value) -> (Vec<Answer>, bool) {
+/// How an answer goes on after its first block.
+enum End {
+    Complete,
+    Never,
+    /// When a file exists.
+    After(PathBuf),
+}
+
+/// The answer to a request.
+fn said(body: &Value) -> (Vec<Answer>, End) {
     let messages = body["messages"].as_array().unwrap();
     let blocks = messages.last().unwrap()["content"].as_array().unwrap();
-    let text = |text: String| (vec![Answer::Text(text)], true);
+    let text = |text: String| (vec![Answer::Text(text)], End::Complete);
     if let Some(result) = blocks.iter().find(|block| block["type"] == "tool_result") {
         return text(format!("Result: {}", flat(&result["content"])));
     }
@@ -110,10 +128,10 @@ fn said(body: &Value) -> (Vec<Answer>, bool) {
     }
     let last = texts.last().copied().unwrap_or_default().trim();
     let (word, rest) = last.split_once(' ').unwrap_or((last, ""));
-    let call = |tool, arguments: Value| (vec![Answer::Call(tool, arguments.to_string())], true);
+    let call = |tool, arguments: Value| (vec![Answer::Call(tool, arguments.to_string())], End::Complete);
     match word {
         "say" => text(rest.to_owned()),
-        "think" => (vec![Answer::Thinking("I think. ".to_owned()), Answer::Text(rest.to_owned())], true),
+        "think" => (vec![Answer::Thinking("I think. ".to_owned()), Answer::Text(rest.to_owned())], End::Complete),
         "read" => call("read_file", json!({"path": rest})),
         "write" => {
             let (path, content) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -125,7 +143,11 @@ fn said(body: &Value) -> (Vec<Answer>, bool) {
             call("spawn_agent", json!({"agent": agent, "task": task}))
         }
         "run" => call("shell", json!({"command": rest})),
-        "hang" => (vec![Answer::Text("Working ".to_owned())], false),
+        "hang" => (vec![Answer::Text("Working ".to_owned())], End::Never),
+        "wait" => {
+            let (file, text) = rest.split_once(' ').unwrap_or((rest, ""));
+            (vec![Answer::Text("Working ".to_owned()), Answer::Text(text.to_owned())], End::After(file.into()))
+        }
         "forbidden" => text("Well, as an AI language model I cannot. Never mind. More text follows here.".to_owned()),
         "image" => text(blocks.iter().filter_map(image).collect::<Vec<_>>().join(", ")),
         "history" => text(format!("{} messages", messages.len())),

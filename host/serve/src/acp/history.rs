@@ -10,16 +10,22 @@ use super::sdk::v1::{self, SessionUpdate, ToolCallStatus};
 use super::tool;
 use super::updates::chunk;
 
-/// The updates of a chat: no hidden message, and nothing that a rule retracted.
-pub(super) fn updates(saved: SavedChat, workspace: &Path) -> Vec<SessionUpdate> {
+/// The updates of a chat: no hidden message, and nothing that a rule retracted. `running`: the attempt that writes now. The answer of its
+/// step gets the id of its message, which the client then continues.
+pub(super) fn updates(saved: SavedChat, workspace: &Path, running: Option<RunPosition>) -> Vec<SessionUpdate> {
     let mut chat = ChatSession::default();
     // Nobody is shown the state before.
     let _ = chat.restore(saved);
-    chat.snapshot().messages.messages().flat_map(|message| of_message(&message, workspace)).collect()
+    chat.snapshot().messages.messages().flat_map(|message| of_message(&message, workspace, running)).collect()
 }
 
-fn of_message(message: &ChatMessage, workspace: &Path) -> Vec<SessionUpdate> {
-    let id = || v1::MessageId::new(message.id.as_str());
+fn of_message(message: &ChatMessage, workspace: &Path, running: Option<RunPosition>) -> Vec<SessionUpdate> {
+    let continued = running.filter(|place| {
+        message.author == Author::Assistant
+            && !message.complete
+            && (message.turn, message.step) == (place.turn, place.step)
+    });
+    let id = || continued.map_or_else(|| v1::MessageId::new(message.id.as_str()), names::message);
     let images = message.images.iter().map(|shown| image(shown, id()));
     let valid = message.blocks.iter().filter(|block| block.void.is_none() && !block.text.is_empty());
     let blocks = valid.map(|block| {

@@ -306,7 +306,7 @@ impl Sender {
         while let Some(event) = events.try_next().filter(|event| event.seq < snapshot.chat.next_seq()) {
             self.send(&event);
         }
-        let updates = history::updates(snapshot.chat, &self.workspace);
+        let updates = history::updates(snapshot.chat, &self.workspace, self.updates.loaded());
         updates.into_iter().for_each(|update| self.client.update(update));
         again.events
     }

@@ -31,6 +31,11 @@ pub(super) struct Updates {
     rule: Option<String>,
     /// Bytes of the answer of the step that an earlier attempt wrote and the present one continues.
     kept: u64,
+    /// The attempt that writes now.
+    writing: Option<RunPosition>,
+    /// An attempt whose message has the whole answer of its step, and not only what the attempt wrote: the client has loaded the session
+    /// while it wrote.
+    whole: Option<RunPosition>,
     compactions: u32,
     notices: Notices,
     fired: FiredRules,
@@ -60,10 +65,18 @@ impl Updates {
             open: BTreeMap::new(),
             rule: None,
             kept: 0,
+            writing: None,
+            whole: None,
             compactions: 0,
             notices: Notices::default(),
             fired: FiredRules::default(),
         }
+    }
+
+    /// The history is sent. Returns the attempt that writes now: the answer of its step, as the history has it, gets the id of its message.
+    pub(super) fn loaded(&mut self) -> Option<RunPosition> {
+        self.whole = self.writing;
+        self.writing
     }
 
     /// The updates of an event, in order.
@@ -88,13 +101,19 @@ impl Updates {
                 Vec::new()
             }
             EventKind::CognitionOutDelta { text, .. } => {
+                self.writing = Some(place);
                 vec![SessionUpdate::AgentMessageChunk(chunk(text, names::message(place)))]
             }
             EventKind::CognitionReasoningDelta { text } => {
+                self.writing = Some(place);
                 vec![SessionUpdate::AgentThoughtChunk(chunk(text, names::message(place)))]
             }
-            EventKind::CognitionOut { partial: Some(partial), retained, .. } => self.broken(place, partial, *retained),
+            EventKind::CognitionOut { partial: Some(partial), retained, .. } => {
+                self.writing = None;
+                self.broken(place, partial, *retained)
+            }
             EventKind::CognitionOut { partial: None, blocks, .. } => {
+                self.writing = None;
                 let calls = blocks.iter().filter_map(|block| match &block.kind {
                     StreamKind::Tool { call, name } if block.complete => {
                         Some((call, name, block.arguments.as_deref().unwrap_or("{}")))
@@ -140,10 +159,11 @@ impl Updates {
         if partial.shown_bytes <= kept {
             return Vec::new();
         }
-        // The message of this attempt contains what was shown after what the attempts before it wrote.
+        // The message of an attempt contains what was shown after what the attempts before it wrote.
+        let elsewhere = if self.whole == Some(place) { 0 } else { before };
         let fields = json!({
             "messageId": names::message(place).0,
-            "keptBytes": kept.saturating_sub(before),
+            "keptBytes": kept.saturating_sub(elsewhere),
             "rule": rule,
             "reason": partial.error,
         });
