@@ -9,7 +9,7 @@ use crate::tree::root;
 use crate::{bites, hold};
 
 /// Our crates, without the `tidegate-` of their names, and which of ours each may depend on.
-const MAP: [(&str, &[&str]); 25] = [
+const MAP: [(&str, &[&str]); 26] = [
     ("flow", &[]),
     ("rules", &["flow"]),
     ("segments", &[]),
@@ -41,6 +41,8 @@ const MAP: [(&str, &[&str]); 25] = [
     // Neither the sandbox nor HTTP: the light crates test with it.
     ("kit", &["flow", "rules", "turn"]),
     ("servers", &[]),
+    // A host like that of an embedder, with a model of its own.
+    ("load", &["tidegate", "flow", "turn", "providers", "build", "servers"]),
     ("xtask", &["build", "servers"]),
     ("fuzz", &["flow", "rules", "providers", "config"]),
     // The runners may look at anything.

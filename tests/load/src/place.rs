@@ -130,8 +130,7 @@ fn name_of(source: &str) -> &str {
 }
 
 fn source_of(source: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
-    root.join(source)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(source)
 }
 
 /// Copies the manifest and the component of a plugin; the component is built where it is not fresh.
