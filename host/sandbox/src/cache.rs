@@ -5,6 +5,7 @@
 //! compiled again and replaced; the cache never makes a load fail.
 
 mod native;
+mod sealed;
 
 use std::fs;
 use std::hash::{Hash as _, Hasher};
@@ -51,18 +52,17 @@ impl Cache {
         Ok(Self { dir: dir.to_owned(), key, fits: fits(engine) })
     }
 
-    /// The place of the component with these bytes.
-    pub(crate) fn entry(&self, wasm: &[u8]) -> Entry<'_> {
-        let digest = Sha256::new().chain_update(self.fits).chain_update(Sha256::digest(wasm)).finalize();
+    /// The place of the component with this digest.
+    pub(crate) fn entry(&self, wasm: &[u8; 32]) -> Entry<'_> {
+        let digest = Sha256::new().chain_update(self.fits).chain_update(wasm).finalize();
         let name = hex(&digest);
         Entry { cache: self, path: self.dir.join(format!("{name}.bin")), name }
     }
 
-    /// The code over a file's place and content: a file does not pass for another.
-    fn mac(&self, name: &str, code: &[u8]) -> Option<Hmac<Sha256>> {
+    /// The code over a file's place, which its content follows: a file does not pass for another.
+    fn mac(&self, name: &str) -> Option<Hmac<Sha256>> {
         let mut mac = <Hmac<Sha256>>::new_from_slice(&self.key).ok()?;
         mac.update(name.as_bytes());
-        mac.update(code);
         Some(mac)
     }
 }
@@ -70,8 +70,8 @@ impl Cache {
 impl Entry<'_> {
     /// The compiled component, if there is one that is complete, authentic and compatible.
     pub(crate) fn load(&self, engine: &Engine) -> Option<Component> {
-        let file = fs::read(&self.path).ok()?;
-        let Some(code) = self.verified(&file) else {
+        let file = fs::File::open(&self.path).ok()?;
+        let Some(code) = self.verified(file).ok().flatten() else {
             tracing::warn!(file = %self.path.display(), "a compiled component was altered or truncated; it is \
                                                          compiled again");
             return None;
@@ -84,10 +84,16 @@ impl Entry<'_> {
             .ok()
     }
 
-    fn verified<'f>(&self, file: &'f [u8]) -> Option<native::Verified<'f>> {
-        let (mac, code) = file.strip_prefix(MAGIC)?.split_at_checked(MAC_BYTES)?;
-        self.cache.mac(&self.name, code)?.verify_slice(mac).ok()?;
-        Some(native::Verified::new(code))
+    /// Reads a file and checks it; `None`: it is not what this installation wrote.
+    fn verified(&self, mut file: fs::File) -> io::Result<Option<native::Verified>> {
+        let mut head = [0; MAGIC.len() + MAC_BYTES];
+        file.read_exact(&mut head)?;
+        let (magic, expected) = head.split_at(MAGIC.len());
+        let Some(mut mac) = self.cache.mac(&self.name).filter(|_| magic == MAGIC) else { return Ok(None) };
+        // First where nobody can change it, then checked.
+        let code = sealed::Code::read(file)?;
+        code.each(|part| mac.update(part))?;
+        Ok(mac.verify_slice(expected).is_ok().then(|| native::Verified::new(code)))
     }
 
     /// Keeps `component`. A failure costs the next start a compilation and is logged.
@@ -100,7 +106,8 @@ impl Entry<'_> {
 
     /// Written next to it and renamed: another process sees the whole file or none.
     fn write(&self, code: &[u8]) -> io::Result<()> {
-        let mac = self.cache.mac(&self.name, code).ok_or_else(|| io::Error::other("no key"))?;
+        let mut mac = self.cache.mac(&self.name).ok_or_else(|| io::Error::other("no key"))?;
+        mac.update(code);
         let beside = self.cache.dir.join(own_name(&self.name));
         let mut file = private_file(&beside)?;
         file.write_all(MAGIC)?;

@@ -11,11 +11,16 @@ use crate::interface::Interface;
 use crate::limits::COMPONENT_MAX_BYTES;
 use crate::v0_1;
 
-/// Looks at the first bytes: whether it is a component, and not too large.
-pub(crate) fn header(bytes: &[u8]) -> Result<(), LoadProblem> {
-    if bytes.len() as u64 > COMPONENT_MAX_BYTES {
-        return Err(LoadProblem::TooLarge { bytes: bytes.len() as u64, max: COMPONENT_MAX_BYTES });
+/// Whether a component of this size is read.
+pub(crate) fn size(bytes: u64) -> Result<(), LoadProblem> {
+    if bytes > COMPONENT_MAX_BYTES {
+        return Err(LoadProblem::TooLarge { bytes, max: COMPONENT_MAX_BYTES });
     }
+    Ok(())
+}
+
+/// Looks at the first bytes: whether it is a component.
+pub(crate) fn header(bytes: &[u8]) -> Result<(), LoadProblem> {
     let Some(rest) = bytes.strip_prefix(b"\0asm") else {
         let found = bytes.get(..bytes.len().min(16)).unwrap_or_default();
         return Err(LoadProblem::NotWasm { found: String::from_utf8_lossy(found).into_owned() });

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, WasmFeatures};
 
 use crate::cache::Cache;
+use crate::error::LoadProblem;
 use crate::limits::TABLE_ELEMENTS;
 use crate::ticker::{Ticker, Ticking};
+use crate::wasm::Wasm;
 
 /// The most bytes one memory may have in the pool; a plugin's own limit is usually far below.
 const POOL_MEMORY_BYTES: usize = 4 << 30;
@@ -134,8 +135,8 @@ impl Machine {
     }
 
     /// Compiles `wasm`, or takes it from the cache; a component that another host has loaded is shared with it.
-    pub(crate) fn component(&self, wasm: &[u8]) -> wasmtime::Result<Component> {
-        let digest: [u8; 32] = Sha256::digest(wasm).into();
+    pub(crate) fn component(&self, wasm: &Wasm<'_>) -> Result<Component, LoadProblem> {
+        let digest = wasm.digest;
         let known = self.recent().iter().find(|(known, _)| *known == digest).map(|(_, component)| component.clone());
         if let Some(component) = known {
             self.shared.fetch_add(1, Ordering::Relaxed);
@@ -155,13 +156,14 @@ impl Machine {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn cached(&self, wasm: &[u8]) -> wasmtime::Result<Component> {
-        let entry = self.cache.as_ref().map(|cache| cache.entry(wasm));
+    fn cached(&self, wasm: &Wasm<'_>) -> Result<Component, LoadProblem> {
+        let entry = self.cache.as_ref().map(|cache| cache.entry(&wasm.digest));
         if let Some(component) = entry.as_ref().and_then(|entry| entry.load(&self.engine)) {
             self.loaded.fetch_add(1, Ordering::Relaxed);
             return Ok(component);
         }
-        let component = Component::new(&self.engine, wasm)?;
+        let component = Component::new(&self.engine, wasm.bytes()?);
+        let component = component.map_err(|error| LoadProblem::Invalid(format!("{error:#}")))?;
         self.compiled.fetch_add(1, Ordering::Relaxed);
         if let Some(entry) = entry {
             entry.store(&component);

@@ -39,13 +39,15 @@ mod state;
 mod ticker;
 mod tools;
 mod v0_1;
+mod wasm;
 
 pub use engine::{Counts, EngineError, EngineOptions, Report};
 pub use error::{DuplicatePlugin, LoadError, LoadProblem};
 pub use host::{SESSION_STATE_BYTES, SandboxHost};
 pub use interface::Interface;
 pub use limits::{COMPONENT_MAX_BYTES, GuestLimits};
-pub use load::{ComponentSource, Plugin, PluginSource, Sandbox};
+pub use load::{Plugin, PluginSource, Sandbox};
 pub use schema::ToolSchema;
 pub use setting::{Setting, Settings};
 pub use tools::Tool;
+pub use wasm::ComponentSource;

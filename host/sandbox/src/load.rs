@@ -1,13 +1,9 @@
 //! From a file to a plugin that can be called, or to the reason why not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flow::{BreakerState, CallbackKind, DecidedBy, OnFailure, PluginId, Power, Registered, Registration};
-use sha2::{Digest as _, Sha256};
 use wasmtime::component::{Component, Linker};
 
 use crate::breakers::HostBreakers;
@@ -16,25 +12,17 @@ use crate::error::{LoadError, LoadProblem};
 use crate::failure::{Described, describe, describe_start};
 use crate::guest::{Guest, Identity, Ready, Scene};
 use crate::interface::Interface;
-use crate::limits::{COMPONENT_MAX_BYTES, GuestLimits};
+use crate::limits::GuestLimits;
 use crate::setting::Settings;
 use crate::tools::{self, Tool};
 use crate::v0_1::{self, Exports, RegisterFault};
+use crate::wasm::{ComponentSource, Wasm};
 use crate::{cache, check};
 
 /// The engine that plugins run in. One per process; a clone is the same engine.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     machine: Arc<Machine>,
-}
-
-/// Where a component is.
-#[derive(Clone, Debug)]
-pub enum ComponentSource {
-    /// The bytes of a component, not read from a file.
-    Bytes(Arc<[u8]>),
-    /// In a file.
-    File(PathBuf),
 }
 
 /// A plugin before it is loaded: its manifest and the operator's settings.
@@ -146,10 +134,8 @@ impl Sandbox {
     }
 
     fn try_load(&self, source: PluginSource) -> Result<Loaded, LoadProblem> {
-        let bytes = read(&source.component)?;
-        check::header(&bytes)?;
-        let invalid = |error: wasmtime::Error| LoadProblem::Invalid(format!("{error:#}"));
-        let component = self.machine.component(&bytes).map_err(invalid)?;
+        let wasm = Wasm::open(&source.component)?;
+        let component = self.machine.component(&wasm)?;
         let surface = check::surface(&component, &self.machine.engine)?;
         check::powers(&surface, &source.asked, &source.granted)?;
         if surface.migrates && source.state_version <= 1 {
@@ -172,7 +158,7 @@ impl Sandbox {
         let (plugin, version, required) = (identity.id.clone(), source.version, source.required);
         let provided = tools.iter().map(|tool| tool.provided.clone()).collect();
         let registration = Registration { plugin, version, callbacks, tools: provided, required };
-        let digest = cache::hex(&Sha256::digest(&bytes));
+        let digest = cache::hex(&wasm.digest);
         let machine = Arc::clone(&self.machine);
         let (imports, breakers) = (surface.imports, Arc::new(HostBreakers::new()));
         Ok(Loaded { machine, identity, registration, tools, ready, exports, digest, imports, breakers })
@@ -228,28 +214,6 @@ impl Sandbox {
 fn refused(described: Described) -> LoadProblem {
     let Described { cause, message, frames } = described;
     LoadProblem::Register { cause, message, frames }
-}
-
-/// Reads a component up to the size limit.
-fn read(source: &ComponentSource) -> Result<Arc<[u8]>, LoadProblem> {
-    match source {
-        ComponentSource::Bytes(bytes) => Ok(Arc::clone(bytes)),
-        ComponentSource::File(path) => read_file(path),
-    }
-}
-
-fn read_file(path: &Path) -> Result<Arc<[u8]>, LoadProblem> {
-    let told = |error| LoadProblem::Read { path: path.to_owned(), error };
-    let file = File::open(path).map_err(told)?;
-    // One byte more than allowed reveals a file that is too large; its real size is read for the message.
-    let size = file.metadata().map_err(told)?.len();
-    // With room for all of it and the end, the file is read at once.
-    let mut bytes = Vec::with_capacity(usize::try_from(size.min(COMPONENT_MAX_BYTES) + 1).unwrap_or_default());
-    file.take(COMPONENT_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(told)?;
-    if bytes.len() as u64 > COMPONENT_MAX_BYTES {
-        return Err(LoadProblem::TooLarge { bytes: size.max(bytes.len() as u64), max: COMPONENT_MAX_BYTES });
-    }
-    Ok(bytes.into())
 }
 
 fn with_priorities(

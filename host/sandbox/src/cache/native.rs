@@ -3,24 +3,41 @@
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// Bytes that this installation wrote itself: their code was checked with its private key.
-pub(super) struct Verified<'a>(&'a [u8]);
+use super::sealed::Code;
 
-impl<'a> Verified<'a> {
+/// Code that this installation wrote itself: it was checked with its private key.
+pub(super) struct Verified(Code);
+
+impl Verified {
     /// `code` has passed the check of its HMAC.
-    pub(super) fn new(code: &'a [u8]) -> Self {
+    pub(super) fn new(code: Code) -> Self {
         Self(code)
     }
 }
 
 /// Loads compiled code. Fails cleanly where it was made by another version or with other settings.
 ///
-/// It takes the bytes that were checked and not their path: a file could change between the check and the load.
-#[expect(clippy::needless_pass_by_value, reason = "a checked value is used once")]
-#[expect(unsafe_code, reason = "compiled components are native code; see SAFETY")]
-pub(super) fn load(engine: &Engine, code: Verified<'_>) -> wasmtime::Result<Component> {
+/// It takes what was checked and not the path of it: a file of the cache could change between the check and the load.
+pub(super) fn load(engine: &Engine, Verified(code): Verified) -> wasmtime::Result<Component> {
+    #[cfg(target_os = "linux")]
+    if let Code::Sealed(file) = &code {
+        use std::os::fd::AsRawFd as _;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        // SAFETY: `deserialize_file` needs the same content as `deserialize` below, which nothing changes as long as the component
+        // exists. The path is that of the file in memory that was checked, whose content is sealed, and `file` is open.
+        #[expect(unsafe_code, reason = "compiled components are native code; see SAFETY")]
+        let loaded = unsafe { Component::deserialize_file(engine, path) };
+        match loaded {
+            // There may be no `/proc`, and code of such a file may not be allowed to run: a buffer needs neither.
+            Err(error) => tracing::debug!(%error, "a sealed component is not mapped"),
+            loaded => return loaded,
+        }
+    }
+    let bytes = code.bytes()?;
     // SAFETY: `deserialize` needs bytes that `Component::serialize` made. `Verified` is made in one place, after the
     // HMAC over exactly these bytes was verified with a key that only this user can read (mode 0600 in a folder of mode
     // 0700, both checked when the cache was opened); only `Entry::write` makes such codes, over `serialize`'s output.
-    unsafe { Component::deserialize(engine, code.0) }
+    #[expect(unsafe_code, reason = "compiled components are native code; see SAFETY")]
+    let loaded = unsafe { Component::deserialize(engine, bytes) };
+    loaded
 }

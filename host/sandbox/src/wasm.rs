@@ -1,0 +1,100 @@
+//! The file of a component before it is loaded.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::check;
+use crate::error::LoadProblem;
+use crate::limits::COMPONENT_MAX_BYTES;
+
+/// Bytes that are read at a time.
+const PART: usize = 64 << 10;
+/// How much of a file shows what it is.
+const HEAD: usize = 16;
+
+/// Where a component is.
+#[derive(Clone, Debug)]
+pub enum ComponentSource {
+    /// The bytes of a component, not read from a file.
+    Bytes(Arc<[u8]>),
+    /// In a file.
+    File(PathBuf),
+}
+
+/// A component whose size and header are right. It is known by its digest; its bytes are needed only where nobody has compiled it.
+pub(crate) struct Wasm<'a> {
+    source: &'a ComponentSource,
+    pub(crate) digest: [u8; 32],
+}
+
+impl<'a> Wasm<'a> {
+    pub(crate) fn open(source: &'a ComponentSource) -> Result<Self, LoadProblem> {
+        let digest = match source {
+            ComponentSource::Bytes(bytes) => {
+                check::size(bytes.len() as u64)?;
+                check::header(bytes)?;
+                Sha256::digest(bytes).into()
+            }
+            ComponentSource::File(path) => digest(path)?,
+        };
+        Ok(Self { source, digest })
+    }
+
+    /// All bytes, which have the digest.
+    pub(crate) fn bytes(&self) -> Result<Cow<'a, [u8]>, LoadProblem> {
+        let path = match self.source {
+            ComponentSource::Bytes(bytes) => return Ok(Cow::Borrowed(bytes)),
+            ComponentSource::File(path) => path,
+        };
+        let told = |error| LoadProblem::Read { path: path.clone(), error };
+        let mut bytes = Vec::new();
+        // Of a file that has grown, one byte more than it may have is enough to see that it has changed.
+        let file = File::open(path).map_err(told)?;
+        file.take(COMPONENT_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(told)?;
+        if Sha256::digest(&bytes)[..] != self.digest {
+            return Err(told(io::Error::other("it was changed while it was loaded; load it again")));
+        }
+        Ok(Cow::Owned(bytes))
+    }
+}
+
+/// Reads a file part by part, so that one that was compiled before takes no memory.
+fn digest(path: &Path) -> Result<[u8; 32], LoadProblem> {
+    let told = |error| LoadProblem::Read { path: path.to_owned(), error };
+    let mut file = File::open(path).map_err(told)?;
+    check::size(file.metadata().map_err(told)?.len())?;
+    let (mut part, mut all, mut bytes) = (vec![0; PART], Sha256::new(), 0);
+    loop {
+        let read = full(&mut file, &mut part).map_err(told)?;
+        let read = part.get(..read).unwrap_or_default();
+        if bytes == 0 {
+            check::header(read.get(..HEAD).unwrap_or(read))?;
+        }
+        if read.is_empty() {
+            return Ok(all.finalize().into());
+        }
+        all.update(read);
+        // It can grow, and not every file has a size.
+        bytes += read.len() as u64;
+        check::size(bytes)?;
+    }
+}
+
+/// Reads until the buffer is full or the file ends.
+fn full(file: &mut File, part: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = part.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
