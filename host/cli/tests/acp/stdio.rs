@@ -84,7 +84,7 @@ fn a_command_that_is_none_or_has_arguments_is_not_sent_to_the_model() {
     let session = editor.open(json!({}), &place.path(""));
     for (prompt, answer) in [
         ("/rules", "- `an-ai`: matched 0 times"),
-        ("/rulse", "No command is named `/rulse`: there are `/plugins`, `/rules`"),
+        ("/rulse", "There is no command `/rulse`. The commands are `/plugins`, `/rules`"),
         ("/rules all", "The command `/rules` takes no arguments. Nothing was sent"),
     ] {
         let (stop, text) = editor.ask(&session, prompt);

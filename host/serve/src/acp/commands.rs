@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tidegate::Session;
+use tidegate::{CallbackKind, Session};
 
 use super::sdk::v1;
 
@@ -34,12 +34,16 @@ pub(super) fn available() -> v1::SessionUpdate {
 }
 
 /// Reads a prompt that is a command; `None`: it is for the model. A slash and a word at the very start are a command, also where there is
-/// none of the name: who mistypes one pays for no request. A path such as `/etc/hosts` is no word, and a space before the slash makes a
-/// text of anything.
+/// none of the name: who mistypes one pays for no request. A path such as `/etc/hosts` is no word, a space before the slash sends the line
+/// as text, and an extension that receives the input may have commands of its own.
 pub(super) fn read(session: &Session, prompt: &str) -> Option<Command> {
     let line = prompt.strip_prefix('/')?;
     let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     if name.is_empty() || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_')) {
+        return None;
+    }
+    let is_known = COMMANDS.iter().any(|(known, _)| *known == name);
+    if !is_known && !session.loaded().chain(CallbackKind::InputMessages).is_empty() {
         return None;
     }
     Some(match name {
@@ -58,7 +62,7 @@ fn refusal(name: &str) -> String {
     let why = if COMMANDS.iter().any(|(known, _)| *known == name) {
         format!("The command `/{name}` takes no arguments.")
     } else {
-        format!("No command is named `/{name}`: there are {}.", names.join(", "))
+        format!("There is no command `/{name}`. The commands are {}.", names.join(", "))
     };
     format!("{why} Nothing was sent to the model. A space before the slash sends the line as text.")
 }

@@ -71,17 +71,16 @@ async fn answer(open: Arc<Open>, mut turn: Turn, responder: Responder<v1::Prompt
     let report = turn.report().await;
     // An update after the response would be taken for one of the next prompt.
     open.sent(report.place.turn).await;
-    let is_said = open.prompts().end(&inputs, report.place.turn);
-    let response = response(&open, &report, inputs.is_empty(), is_said);
+    let is_reported = open.prompts().end(&inputs, report.place.turn) || inputs.is_empty();
+    let response = response(&open, &report, is_reported);
     answered(responder.respond_with_result(response));
 }
 
-/// `is_said`: how the turn ended was sent as a message, because it has received no input. One that continues without an input has no
-/// response that could say it.
-fn response(open: &Open, report: &TurnReport, is_continued: bool, is_said: bool) -> Result<v1::PromptResponse, Error> {
+/// `is_reported`: how the turn ended was sent as a message, because it has no input or failed before it received one.
+fn response(open: &Open, report: &TurnReport, is_reported: bool) -> Result<v1::PromptResponse, Error> {
     let status = &report.status;
     let reason = match status {
-        TurnStatus::Suspended { .. } | TurnStatus::Failed { .. } if is_continued => v1::StopReason::EndTurn,
+        TurnStatus::Suspended { .. } | TurnStatus::Failed { .. } if is_reported => v1::StopReason::EndTurn,
         TurnStatus::Completed => stop(report.stop.as_ref()),
         TurnStatus::Cancelled => v1::StopReason::Cancelled,
         TurnStatus::StepLimit { .. } => v1::StopReason::MaxTurnRequests,
@@ -92,7 +91,7 @@ fn response(open: &Open, report: &TurnReport, is_continued: bool, is_said: bool)
             return Err(error(-32603, message).data(json!({names::STATUS: status.as_str()})));
         }
     };
-    if let Some(why) = why(status).filter(|_| !is_continued && !is_said) {
+    if let Some(why) = why(status).filter(|_| !is_reported) {
         open.client.say(&why);
     }
     let about = meta(names::STATUS, json!(status.as_str()));

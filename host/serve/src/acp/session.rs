@@ -45,7 +45,7 @@ pub(super) struct Prompts(Arc<Mutex<Waiting>>);
 struct Waiting {
     inputs: BTreeSet<InputId>,
     /// Turns that ended before their input was received, so that how they ended was sent as a message.
-    said: BTreeSet<u32>,
+    reported: BTreeSet<u32>,
 }
 
 impl Prompts {
@@ -53,25 +53,26 @@ impl Prompts {
         self.lock().inputs.insert(id);
     }
 
-    /// The response to a prompt is sent. Returns whether a message has said how its turn ended.
+    /// The response to a prompt is sent. Returns whether a message has reported how its turn ended.
     pub(super) fn end(&self, ids: &[InputId], turn: u32) -> bool {
         let mut waiting = self.lock();
-        let said = waiting.said.remove(&turn);
+        let is_reported = waiting.reported.remove(&turn);
         waiting.inputs.retain(|id| !ids.contains(id));
         if waiting.inputs.is_empty() {
-            waiting.said.clear();
+            waiting.reported.clear();
         }
-        said
+        is_reported
     }
 
     fn contains(&self, id: &InputId) -> bool {
         self.lock().inputs.contains(id)
     }
 
-    fn say(&self, turn: u32) {
+    /// A message has reported how a turn ended.
+    fn report(&self, turn: u32) {
         let mut waiting = self.lock();
         if !waiting.inputs.is_empty() {
-            waiting.said.insert(turn);
+            waiting.reported.insert(turn);
         }
     }
 
@@ -343,7 +344,7 @@ impl Sender {
         // Nobody waits for the response to a prompt that could say it.
         if let Some(why) = why(status).filter(|_| !self.is_prompted) {
             self.client.say(&why);
-            self.prompts.say(turn);
+            self.prompts.report(turn);
         }
         for (request, asking) in std::mem::take(&mut self.limits) {
             asking.abort();

@@ -1,27 +1,27 @@
 //! `_session/steering`: a message for the running turn.
 
-use std::sync::Arc;
-
 use tidegate::{EventKind, InputId, Receipt, Subscription};
 
 use super::agent::{Agent, answered};
 use super::content;
 use super::hosts::error;
 use super::sdk::{Error, Responder, SteeringOutcome, SteeringRequest, SteeringResponse};
-use super::session::Open;
 
 /// What became of a message at once.
 enum Handed {
     /// The running turn, or the one after it, takes it.
     Over(InputId),
-    Started,
+    Started(InputId),
+    /// The session is closed.
+    Refused,
     /// The client wants to send a prompt instead.
     Back,
 }
 
 impl Agent {
     /// Hands a message to the running turn. Where none runs it begins one, unless the client wants to send a prompt then. Returns at once: the
-    /// response follows when the message is recorded, so that no end of this process loses what the client takes for sent.
+    /// response follows when the message is recorded, so that the end of this process does not lose what the client takes for sent. Where
+    /// recording has failed, which the user was told, it follows at once.
     pub(super) fn steer(&self, request: SteeringRequest, responder: Responder<SteeringResponse>) {
         let read = self.session(&request.session_id).and_then(|open| {
             let message = content::message(request.prompt).map_err(|reason| error(-32602, reason))?;
@@ -38,44 +38,44 @@ impl Agent {
             open.session.steer_running(message).map_or(Handed::Back, Handed::Over)
         } else {
             match open.session.steer_or_start(message) {
-                (_, true) => Handed::Started,
+                (id, true) => Handed::Started(id),
+                (id, false) if open.session.receipt(&id) == Some(Receipt::Returned) => Handed::Refused,
                 (id, false) => Handed::Over(id),
             }
         };
         drop(tokio::spawn(async move {
-            answered(responder.respond_with_result(outcome(&open, handed, events).await));
+            answered(responder.respond_with_result(outcome(handed, events).await));
         }));
     }
 }
 
-async fn outcome(open: &Arc<Open>, handed: Handed, events: Subscription) -> Result<SteeringResponse, Error> {
-    let (outcome, reason) = match handed {
-        Handed::Over(id) if open.session.receipt(&id) == Some(Receipt::Returned) => {
-            return Err(error(-32603, "the session was closed: it has not taken the message"));
+async fn outcome(handed: Handed, events: Subscription) -> Result<SteeringResponse, Error> {
+    let (outcome, id) = match handed {
+        Handed::Over(id) => (SteeringOutcome::Injected, id),
+        Handed::Started(id) => (SteeringOutcome::StartedNewTurn, id),
+        Handed::Refused => return Err(error(-32603, "the session was closed: it has not taken the message")),
+        Handed::Back => {
+            let reason = Some("noRunningTurn".to_owned());
+            return Ok(SteeringResponse { outcome: SteeringOutcome::PromptRequired, reason });
         }
-        Handed::Over(id) => {
-            recorded(&id, events).await;
-            (SteeringOutcome::Injected, None)
-        }
-        Handed::Started => (SteeringOutcome::StartedNewTurn, None),
-        Handed::Back => (SteeringOutcome::PromptRequired, Some("noRunningTurn".to_owned())),
     };
-    Ok(SteeringResponse { outcome, reason })
+    if !is_recorded(&id, events).await {
+        return Err(error(-32603, "the session was closed before the message was recorded: send it again"));
+    }
+    Ok(SteeringResponse { outcome, reason: None })
 }
 
-/// Waits for an event about a message that waits: none is reported before it is on the disk.
-async fn recorded(id: &InputId, mut events: Subscription) {
+/// Waits for an event about an input: it is reported when it is recorded. `false`: the session has ended before.
+async fn is_recorded(id: &InputId, mut events: Subscription) -> bool {
     while let Some(event) = events.next().await {
-        match &event.kind {
-            EventKind::InputQueued { id: about, .. } | EventKind::InputWithdrawn { id: about, .. } if about == id => {
-                return;
-            }
-            EventKind::InputReceived { id: Some(about), .. } | EventKind::SteeringMessage { id: Some(about), .. }
-                if about == id =>
-            {
-                return;
-            }
-            _ => {}
+        let about = match &event.kind {
+            EventKind::InputQueued { id, .. } | EventKind::InputWithdrawn { id, .. } => Some(id),
+            EventKind::InputReceived { id, .. } | EventKind::SteeringMessage { id, .. } => id.as_ref(),
+            _ => None,
+        };
+        if about == Some(id) {
+            return true;
         }
     }
+    false
 }
