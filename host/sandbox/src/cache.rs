@@ -71,10 +71,18 @@ impl Entry<'_> {
     /// The compiled component, if there is one that is complete, authentic and compatible.
     pub(crate) fn load(&self, engine: &Engine) -> Option<Component> {
         let file = fs::File::open(&self.path).ok()?;
-        let Some(code) = self.verified(file).ok().flatten() else {
-            tracing::warn!(file = %self.path.display(), "a compiled component was altered or truncated; it is \
-                                                         compiled again");
-            return None;
+        let code = match self.verified(file) {
+            Ok(Some(code)) => code,
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+                tracing::warn!(file = %self.path.display(), %error, "a compiled component cannot be read; it is \
+                                                                     compiled again");
+                return None;
+            }
+            Ok(None) | Err(_) => {
+                tracing::warn!(file = %self.path.display(), "a compiled component was altered or truncated; it is \
+                                                             compiled again");
+                return None;
+            }
         };
         native::load(engine, code)
             .inspect_err(|error| {

@@ -55,6 +55,48 @@ fn a_second_start_compiles_nothing() {
     assert_eq!(left.len(), 3, "nothing is left lying about: {left:?}");
 }
 
+/// Without it everything works, only slower, so that nothing else would show that it does not.
+#[cfg(target_os = "linux")]
+#[test]
+fn code_of_the_cache_is_mapped_and_not_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("cache");
+    let component = Guest::text(PASS).component();
+    assert_eq!(load(&dir, &component), counts(1, 0));
+    let sandbox = start(&dir);
+    let plugin = sandbox.load(source("guest", component)).unwrap();
+    assert_eq!(sandbox.counts(), counts(0, 1));
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let code = maps.lines().filter(|line| line.contains("memfd:tidegate-component") && line.contains("r-xp"));
+    assert!(code.count() > 0, "{maps}");
+    drop(plugin);
+}
+
+/// A pipe can be read only once.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_component_can_come_from_a_pipe() {
+    use std::io::Write as _;
+    use std::os::fd::AsRawFd as _;
+
+    use tidegate_sandbox::{ComponentSource, PluginSource};
+
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("cache");
+    let component = Guest::text(PASS).component();
+    for expected in [counts(1, 0), counts(0, 1)] {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let content = component.clone();
+        let writing = std::thread::spawn(move || writer.write_all(&content).unwrap());
+        let path = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
+        let sandbox = start(&dir);
+        let id = "guest".parse().unwrap();
+        sandbox.load(PluginSource::new(id, ComponentSource::File(path))).unwrap();
+        writing.join().unwrap();
+        assert_eq!(sandbox.counts(), expected);
+    }
+}
+
 #[test]
 fn whatever_was_altered_is_compiled_again_and_replaced() {
     let folder = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ pub(crate) fn load(release: bool, flags: &[String]) -> Result<()> {
     if flags.iter().any(|flag| flag == "redis") {
         ensure_redis()?;
     }
-    // With the features of the tests, so that little is built again.
+    // Without `release`, with the features of the tests, so that little is built again.
     let what: &[&str] = if release { &["--release", "--package", "tidegate-load"] } else { &["--workspace"] };
     let build = [&["build", "--locked", "--bin", "tidegate-load"], what].concat();
     run::step("the load program", &mut run::cargo(&build))?;

@@ -17,7 +17,7 @@ impl Verified {
 
 /// Loads compiled code. Fails cleanly where it was made by another version or with other settings.
 ///
-/// It takes what was checked and not the path of it: a file of the cache could change between the check and the load.
+/// It takes the authenticated code and not its path: a file of the cache could change between the check and the load.
 pub(super) fn load(engine: &Engine, Verified(code): Verified) -> wasmtime::Result<Component> {
     #[cfg(target_os = "linux")]
     if let Code::Sealed(file) = &code {
@@ -40,4 +40,22 @@ pub(super) fn load(engine: &Engine, Verified(code): Verified) -> wasmtime::Resul
     #[expect(unsafe_code, reason = "compiled components are native code; see SAFETY")]
     let loaded = unsafe { Component::deserialize(engine, bytes) };
     loaded
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use wasmtime::Engine;
+    use wasmtime::component::Component;
+
+    use super::{Code, Verified, load};
+
+    #[test]
+    fn code_in_a_buffer_is_loaded_and_what_is_none_is_refused() {
+        let engine = Engine::default();
+        let code = Component::new(&engine, wat::parse_str("(component)").unwrap()).unwrap().serialize().unwrap();
+        assert!(load(&engine, Verified::new(Code::Bytes(code))).is_ok());
+        assert!(load(&engine, Verified::new(Code::Bytes(b"no code".to_vec()))).is_err());
+    }
 }

@@ -1,10 +1,10 @@
 //! Compiled code between its check and its load: where nobody can change it, not even this process.
 //!
-//! On Linux it is a sealed file in memory, which the engine maps as it is: its bytes are copied once, inside the kernel, and the pages that
-//! nothing runs are never touched. Elsewhere it is a buffer, which the engine copies.
+//! On Linux it is a sealed file in memory, which the engine maps: its bytes are copied once, inside the kernel, and a page is mapped into the
+//! process when it is used. Elsewhere, and where the system refuses such a file, it is a buffer, which the engine copies.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 
 /// Code that was read from the cache.
 #[derive(Debug)]
@@ -18,8 +18,13 @@ impl Code {
     /// Takes the rest of a file.
     pub(super) fn read(mut file: File) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
-        if let Some(sealed) = linux::seal(&file)? {
-            return Ok(Self::Sealed(sealed));
+        {
+            let start = file.stream_position()?;
+            match linux::seal(&file) {
+                Ok(sealed) => return Ok(Self::Sealed(sealed)),
+                Err(error) => tracing::debug!(%error, "a compiled component is not mapped"),
+            }
+            file.seek(io::SeekFrom::Start(start))?;
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
@@ -57,15 +62,13 @@ mod linux {
     /// Bytes that are read at a time: they stay in the processor's cache.
     const PART: usize = 64 << 10;
 
-    /// Copies the rest of `file` into a file in memory that cannot change any more; `None`: this kernel has none.
-    pub(super) fn seal(file: &File) -> io::Result<Option<File>> {
-        let Ok(memory) = memfd_create("tidegate-component", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING) else {
-            return Ok(None);
-        };
+    /// Copies the rest of `file` into a file in memory that cannot change any more.
+    pub(super) fn seal(file: &File) -> io::Result<File> {
+        let memory = memfd_create("tidegate-component", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         let memory = File::from(memory);
         io::copy(&mut &*file, &mut &memory)?;
         fcntl_add_seals(&memory, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
-        Ok(Some(memory))
+        Ok(memory)
     }
 
     pub(super) fn each(file: &File, mut take: impl FnMut(&[u8])) -> io::Result<()> {
