@@ -34,6 +34,11 @@ pub(crate) struct Cache {
     fits: [u8; 32],
 }
 
+/// Remembers that a schema of this installation's plugins was found valid. Its name is a code made with the key, so that nobody else
+/// can set it.
+#[derive(Debug)]
+pub(crate) struct Mark(PathBuf);
+
 /// The place of one component.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
@@ -59,11 +64,32 @@ impl Cache {
         Entry { cache: self, path: self.dir.join(format!("{name}.bin")), name }
     }
 
+    /// The mark of the schema with this text.
+    pub(crate) fn schema_mark(&self, text: &str) -> Option<Mark> {
+        let mut mac = self.mac("schema")?;
+        mac.update(&self.fits);
+        mac.update(text.as_bytes());
+        Some(Mark(self.dir.join(format!("{}.schema", hex(&mac.finalize().into_bytes())))))
+    }
+
     /// The code over a file's place, which its content follows: a file does not pass for another.
     fn mac(&self, name: &str) -> Option<Hmac<Sha256>> {
         let mut mac = <Hmac<Sha256>>::new_from_slice(&self.key).ok()?;
         mac.update(name.as_bytes());
         Some(mac)
+    }
+}
+
+impl Mark {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.exists()
+    }
+
+    /// A failure costs the next start a check and is logged.
+    pub(crate) fn set(&self) {
+        if let Err(error) = private_file(&self.0) {
+            tracing::warn!(file = %self.0.display(), %error, "it could not be stored that a schema is valid");
+        }
     }
 }
 

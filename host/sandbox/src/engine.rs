@@ -86,7 +86,7 @@ pub(crate) struct Machine {
     pub(crate) engine: Engine,
     pub(crate) report: Report,
     ticker: Ticker,
-    cache: Option<Cache>,
+    pub(crate) cache: Option<Cache>,
     compiled: AtomicU64,
     loaded: AtomicU64,
     shared: AtomicU64,

@@ -207,7 +207,7 @@ impl Sandbox {
             let Described { cause, message, frames } = describe(fault, &mut store, millis);
             LoadProblem::ListTools { cause, message, frames }
         })?;
-        Ok((registered, tools::check(listed)?))
+        Ok((registered, tools::check(listed, self.machine.cache.as_ref())?))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::OnceLock;
 
 use boon::{CompileError, Compiler, Draft, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use flow::Ambiguous;
@@ -50,8 +51,9 @@ const COMPARED: [&str; 4] = ["const", "dependentRequired", "enum", "required"];
 
 /// A schema, ready to check arguments.
 pub struct ToolSchema {
-    schemas: Schemas,
-    index: SchemaIndex,
+    source: Value,
+    /// Compiled before the first check: the compiler takes more than a millisecond to get ready.
+    compiled: OnceLock<Result<(Schemas, SchemaIndex), String>>,
     /// What a value of the arguments is compared with at most.
     steps: usize,
 }
@@ -74,7 +76,7 @@ pub(crate) struct Cost {
 }
 
 impl ToolSchema {
-    /// Compiles a schema, whose cost is added to `cost`.
+    /// Takes a schema, whose cost is added to `cost`. It is not compiled yet.
     ///
     /// # Errors
     /// It is not a schema of an object, or uses what is not allowed: the reason, and what to do.
@@ -84,9 +86,21 @@ impl ToolSchema {
         }
         let before = cost.steps;
         Measure { root: schema, cost, open: Vec::new(), depth: 0 }.node(schema)?;
-        let steps = cost.steps - before;
-        let (schemas, index) = on_large_stack(|| compile(schema))?;
-        Ok(Self { schemas, index, steps })
+        Ok(Self { source: schema.clone(), compiled: OnceLock::new(), steps: cost.steps - before })
+    }
+
+    /// Compiles it, once.
+    ///
+    /// # Errors
+    /// It is not a valid JSON Schema: where, and why.
+    pub(crate) fn compiled(&self) -> Result<&(Schemas, SchemaIndex), String> {
+        let compiled = self.compiled.get_or_init(|| on_large_stack(|| compile(&self.source)));
+        compiled.as_ref().map_err(String::clone)
+    }
+
+    #[cfg(all(test, unix))]
+    pub(crate) fn is_compiled(&self) -> bool {
+        self.compiled.get().is_some()
     }
 
     /// Checks the arguments of a call of `tool`, as the model wrote them.
@@ -113,7 +127,8 @@ impl ToolSchema {
         if count > max {
             return too_large(format!("they have {count} values, the limit for the schema of this tool is {max}"));
         }
-        let Err(error) = self.schemas.validate(&value, self.index) else { return Ok(()) };
+        let (schemas, index) = self.compiled().map_err(|why| format!("`{tool}` cannot be called: {why}"))?;
+        let Err(error) = schemas.validate(&value, *index) else { return Ok(()) };
         let Violations { shown: mut lines, more } = Violations::of([&error]);
         if more > 0 {
             lines.push(format!("{more} more"));
@@ -327,7 +342,8 @@ mod tests {
     use super::{Cost, ToolSchema};
 
     fn refused(schema: &serde_json::Value) -> String {
-        ToolSchema::new(schema, &mut Cost::default()).unwrap_err()
+        let schema = ToolSchema::new(schema, &mut Cost::default());
+        schema.and_then(|schema| schema.compiled().map(drop)).unwrap_err()
     }
 
     #[test]

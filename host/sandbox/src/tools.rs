@@ -6,6 +6,7 @@ use std::time::Instant;
 use flow::{NoAnswer, ProvidedTool, ToolCall, ToolOutcome, ToolOutput, ToolReport, ToolSpec};
 use turn::ports::Progress;
 
+use crate::cache::{Cache, Mark};
 use crate::error::LoadProblem;
 use crate::guest::Session;
 use crate::limits::{self, TOOL_DESCRIPTION_BYTES, TOOL_NAME, TOOL_SCHEMA_BYTES};
@@ -33,8 +34,8 @@ pub struct Tool {
     pub schema: Arc<ToolSchema>,
 }
 
-/// Checks what a guest lists.
-pub(crate) fn check(listed: Vec<Listed>) -> Result<Vec<Tool>, LoadProblem> {
+/// Checks what a guest lists. Schemas that were found valid before, according to `cache`, are compiled when they are used.
+pub(crate) fn check(listed: Vec<Listed>, cache: Option<&Cache>) -> Result<Vec<Tool>, LoadProblem> {
     let (count, max) = (listed.len(), limits::TOOLS);
     if count == 0 || count > max {
         return Err(LoadProblem::ToolCount { count, max });
@@ -43,13 +44,13 @@ pub(crate) fn check(listed: Vec<Listed>) -> Result<Vec<Tool>, LoadProblem> {
     for one in listed {
         let name = limits::cut(&one.name, 2 * TOOL_NAME).to_owned();
         let is_known = tools.iter().any(|other| other.provided.spec.name == one.name);
-        let tool = if is_known { Err("it is listed twice".to_owned()) } else { valid(one, &mut cost) };
+        let tool = if is_known { Err("it is listed twice".to_owned()) } else { valid(one, &mut cost, cache) };
         tools.push(tool.map_err(|why| LoadProblem::Tool { tool: name, why })?);
     }
     Ok(tools)
 }
 
-fn valid(listed: Listed, cost: &mut Cost) -> Result<Tool, String> {
+fn valid(listed: Listed, cost: &mut Cost, cache: Option<&Cache>) -> Result<Tool, String> {
     let Listed { name, description, parameters, read_only } = listed;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !(1..=TOOL_NAME).contains(&name.len()) || !name.chars().all(fits) {
@@ -63,10 +64,16 @@ fn valid(listed: Listed, cost: &mut Cost) -> Result<Tool, String> {
     if bytes > TOOL_SCHEMA_BYTES {
         return Err(format!("`parameters` has {bytes} bytes, the limit is {TOOL_SCHEMA_BYTES}"));
     }
+    let mark = cache.and_then(|cache| cache.schema_mark(&parameters));
     let parameters =
         serde_json::from_str(&parameters).map_err(|error| format!("`parameters` is not valid JSON: {error}"))?;
-    let schema = Arc::new(ToolSchema::new(&parameters, cost)?);
-    Ok(Tool { provided: ProvidedTool::new(ToolSpec { name, description, parameters }, read_only), schema })
+    let schema = ToolSchema::new(&parameters, cost)?;
+    if !mark.as_ref().is_some_and(Mark::is_set) {
+        schema.compiled()?;
+        mark.iter().for_each(Mark::set);
+    }
+    let provided = ProvidedTool::new(ToolSpec { name, description, parameters }, read_only);
+    Ok(Tool { provided, schema: Arc::new(schema) })
 }
 
 /// A call under way. One that is dropped before it has ended has a report too.
@@ -142,5 +149,50 @@ impl SessionExtensions {
         }
         admitted.succeeded();
         Ok(answer)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use wasmtime::Engine;
+
+    use super::{Listed, check};
+    use crate::cache::Cache;
+
+    fn listed(parameters: &str) -> Vec<Listed> {
+        let (name, description) = ("add".to_owned(), "Adds.".to_owned());
+        vec![Listed { name, description, parameters: parameters.to_owned(), read_only: false }]
+    }
+
+    #[test]
+    fn a_schema_that_was_found_valid_is_compiled_when_it_is_used() {
+        const SCHEMA: &str = r#"{"type": "object", "required": ["n"]}"#;
+        let folder = tempfile::tempdir().unwrap();
+        let open = |name: &str| Cache::open(&folder.path().join(name), &Engine::default()).unwrap();
+        let compiled = |schema: &str, cache: Option<&Cache>| {
+            let tools = check(listed(schema), cache).unwrap();
+            let at_once = tools[0].schema.is_compiled();
+            assert!(tools[0].schema.check("add", "{}").unwrap_err().contains("missing `n`"));
+            at_once
+        };
+        let (one, other) = (open("one"), open("other"));
+        assert!(compiled(SCHEMA, Some(&one)), "nothing is known of it");
+        assert!(!compiled(SCHEMA, Some(&one)));
+        assert!(!compiled(SCHEMA, Some(&open("one"))), "the next start knows it");
+        assert!(compiled(&format!("{SCHEMA} "), Some(&one)), "another text");
+        assert!(compiled(SCHEMA, Some(&other)), "another installation");
+        assert!(compiled(SCHEMA, None));
+    }
+
+    #[test]
+    fn a_schema_that_is_not_valid_is_refused_at_each_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(&folder.path().join("cache"), &Engine::default()).unwrap();
+        for _ in 0..2 {
+            let refused = check(listed(r#"{"type": "object", "properties": 3}"#), Some(&cache)).unwrap_err();
+            assert!(refused.to_string().contains("at `/properties`"), "{refused}");
+        }
     }
 }
