@@ -11,13 +11,15 @@
 //! | `spawn AGENT TASK` | a call of `spawn_agent`; then the result |
 //! | `hang` | `Working` and a space, and no end |
 //! | `wait FILE TEXT` | `Working` and a space, and TEXT as soon as the file exists |
+//! | `late FILE TEXT` | TEXT, and nothing before the file exists |
 //! | `forbidden` | a phrase that a rule stops; then `Corrected.` |
 //! | `image` | the type and size of each image of the request |
 //! | `history` | the number of messages of the request |
+//! | `attempts A \| B \| …` | the answer to A, and to the next one after each reminder of a rule |
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -54,6 +56,9 @@ fn answer(mut socket: TcpStream, seen: &Mutex<Vec<Value>>) -> std::io::Result<()
     seen.lock().unwrap().push(body);
     socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
     let says: Vec<Say<'_>> = answer.iter().map(Answer::say).collect();
+    if let End::Before(file) = &end {
+        appears(file);
+    }
     for line in crate::support::recording(&[&says]).lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let Some(text) = line["text"].as_str() else { continue };
@@ -63,17 +68,19 @@ fn answer(mut socket: TcpStream, seen: &Mutex<Vec<Value>>) -> std::io::Result<()
                 let _closed = socket.read(&mut [0]);
                 return Ok(());
             }
-            End::After(file) if text.contains("content_block_stop") => {
-                while !file.exists() {
-                    std::thread::sleep(std::time::Duration::from_millis(2));
-                }
-            }
-            End::Complete | End::Never | End::After(_) => {}
+            End::After(file) if text.contains("content_block_stop") => appears(file),
+            End::Complete | End::Never | End::After(_) | End::Before(_) => {}
         }
         socket.write_all(text.as_bytes())?;
         socket.flush()?;
     }
     Ok(())
+}
+
+fn appears(file: &Path) {
+    while !file.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
 }
 
 fn body(reader: &mut impl BufRead) -> std::io::Result<Value> {
@@ -112,6 +119,8 @@ enum End {
     Never,
     /// When a file exists.
     After(PathBuf),
+    /// The first block waits for the file as well.
+    Before(PathBuf),
 }
 
 /// The answer to a request.
@@ -123,10 +132,28 @@ fn said(body: &Value) -> (Vec<Answer>, End) {
         return text(format!("Result: {}", flat(&result["content"])));
     }
     let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    if let Some(attempt) = attempt(messages) {
+        return to_command(attempt, body);
+    }
     if texts.iter().any(|text| text.contains("<system-interrupt")) {
         return text("Corrected.".to_owned());
     }
-    let last = texts.last().copied().unwrap_or_default().trim();
+    to_command(texts.last().copied().unwrap_or_default().trim(), body)
+}
+
+/// The command of an `attempts` prompt that is next. A reminder can come before the start of an answer that is to be continued.
+fn attempt(messages: &[Value]) -> Option<&str> {
+    let texts = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+    let texts: Vec<&str> = texts.filter_map(|block| block["text"].as_str()).collect();
+    let attempts = texts.iter().find_map(|text| text.trim().strip_prefix("attempts "))?;
+    let reminders = texts.iter().filter(|text| text.contains("<system-interrupt")).count();
+    attempts.split(" | ").nth(reminders)
+}
+
+fn to_command(last: &str, body: &Value) -> (Vec<Answer>, End) {
+    let messages = body["messages"].as_array().unwrap();
+    let blocks = messages.last().unwrap()["content"].as_array().unwrap();
+    let text = |text: String| (vec![Answer::Text(text)], End::Complete);
     let (word, rest) = last.split_once(' ').unwrap_or((last, ""));
     let call = |tool, arguments: Value| (vec![Answer::Call(tool, arguments.to_string())], End::Complete);
     match word {
@@ -147,6 +174,10 @@ fn said(body: &Value) -> (Vec<Answer>, End) {
         "wait" => {
             let (file, text) = rest.split_once(' ').unwrap_or((rest, ""));
             (vec![Answer::Text("Working ".to_owned()), Answer::Text(text.to_owned())], End::After(file.into()))
+        }
+        "late" => {
+            let (file, text) = rest.split_once(' ').unwrap_or((rest, ""));
+            (vec![Answer::Text(text.to_owned())], End::Before(file.into()))
         }
         "forbidden" => text("Well, as an AI language model I cannot. Never mind. More text follows here.".to_owned()),
         "image" => text(blocks.iter().filter_map(image).collect::<Vec<_>>().join(", ")),

@@ -18,6 +18,7 @@ mod options;
 mod prompts;
 mod sdk;
 mod session;
+mod shown;
 mod steering;
 mod terminals;
 mod time;

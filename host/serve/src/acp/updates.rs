@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tidegate::{
-    Action, CallId, Event, EventKind, FiredRule, FiredRules, Partial, Retained, RunPosition, StreamKind, TurnStatus,
+    Action, AnswerBlock, CallId, Event, EventKind, FiredRule, FiredRules, Partial, Retained, RunPosition, StreamKind,
+    TurnStatus,
 };
 
 use super::client::{self, Abilities};
@@ -16,6 +17,7 @@ use super::sdk::v1::{
     self, CompactionStatus, ContentBlock, ContentChunk, NoticeSeverity, SessionUpdate, TextContent, ToolCallContent,
     ToolCallStatus, ToolCallUpdateFields,
 };
+use super::shown::{Retraction, Shown};
 use super::tool::{self, Described};
 
 /// Makes updates of events, one after the other.
@@ -29,13 +31,8 @@ pub(super) struct Updates {
     open: BTreeMap<String, Call>,
     /// The last rule that fired in the attempt.
     rule: Option<String>,
-    /// Bytes of the answer of the step that an earlier attempt wrote and the present one continues.
-    kept: u64,
-    /// The attempt that writes now.
-    writing: Option<RunPosition>,
-    /// An attempt whose message has the whole answer of its step, and not only what the attempt wrote: the client has loaded the session
-    /// while it wrote.
-    whole: Option<RunPosition>,
+    /// The messages of the answer of the step.
+    shown: Shown,
     compactions: u32,
     notices: Notices,
     fired: FiredRules,
@@ -64,19 +61,16 @@ impl Updates {
             context,
             open: BTreeMap::new(),
             rule: None,
-            kept: 0,
-            writing: None,
-            whole: None,
+            shown: Shown::default(),
             compactions: 0,
             notices: Notices::default(),
             fired: FiredRules::default(),
         }
     }
 
-    /// The history is sent. Returns the attempt that writes now: the answer of its step, as the history has it, gets the id of its message.
+    /// The history is sent. Returns the attempt of the answer that is not complete, which has the id of its message.
     pub(super) fn loaded(&mut self) -> Option<RunPosition> {
-        self.whole = self.writing;
-        self.writing
+        self.shown.loaded()
     }
 
     /// The updates of an event, in order.
@@ -97,47 +91,47 @@ impl Updates {
         let place = event.place;
         match &event.kind {
             EventKind::StepStart { .. } => {
-                (self.rule, self.kept) = (None, 0);
+                (self.rule, self.shown) = (None, Shown::default());
                 Vec::new()
             }
             EventKind::CognitionOutDelta { text, .. } => {
-                self.writing = Some(place);
+                self.shown.written(place);
                 vec![SessionUpdate::AgentMessageChunk(chunk(text, names::message(place)))]
             }
             EventKind::CognitionReasoningDelta { text } => {
-                self.writing = Some(place);
+                self.shown.written(place);
                 vec![SessionUpdate::AgentThoughtChunk(chunk(text, names::message(place)))]
             }
-            EventKind::CognitionOut { partial: Some(partial), retained, .. } => {
-                self.writing = None;
-                self.broken(place, partial, *retained)
-            }
-            EventKind::CognitionOut { partial: None, blocks, .. } => {
-                self.writing = None;
-                let calls = blocks.iter().filter_map(|block| match &block.kind {
-                    StreamKind::Tool { call, name } if block.complete => {
-                        Some((call, name, block.arguments.as_deref().unwrap_or("{}")))
-                    }
-                    _ => None,
-                });
-                let calls: Vec<_> = calls.collect();
-                calls
-                    .into_iter()
-                    .filter_map(|(call, tool, arguments)| self.announce(place, call, tool, arguments))
-                    .collect()
-            }
+            EventKind::CognitionOut { partial: Some(partial), retained, .. } => self.broken(partial, *retained),
+            EventKind::CognitionOut { partial: None, blocks, .. } => self.accepted(place, blocks),
             EventKind::ContextCompactionStart { .. } | EventKind::ContextCompactionEnd { .. } => self.compaction(event),
             EventKind::StepFinish { context_tokens: Some(used), charged, .. } => {
-                let usage = self.context.map(|size| {
-                    let cost = charged.spend.dollars();
-                    let cost = (cost > 0.0).then(|| v1::Cost::new(cost, "USD"));
-                    SessionUpdate::UsageUpdate(v1::UsageUpdate::new(*used, size).cost(cost))
-                });
-                usage.into_iter().collect()
+                self.usage(*used, charged.spend.dollars())
             }
             EventKind::TurnFinish { .. } => self.turn_over(),
             _ => self.call_event(event).unwrap_or_else(|| self.notices(&event.kind)),
         }
+    }
+
+    /// An answer is accepted: its calls are going to run.
+    fn accepted(&mut self, place: RunPosition, blocks: &[AnswerBlock]) -> Vec<SessionUpdate> {
+        self.shown = Shown::default();
+        let calls = blocks.iter().filter_map(|block| match &block.kind {
+            StreamKind::Tool { call, name } if block.complete => {
+                self.announce(place, call, name, block.arguments.as_deref().unwrap_or("{}"))
+            }
+            _ => None,
+        });
+        calls.collect()
+    }
+
+    /// How full the context is.
+    fn usage(&self, used: u64, cost: f64) -> Vec<SessionUpdate> {
+        let usage = self.context.map(|size| {
+            let cost = (cost > 0.0).then(|| v1::Cost::new(cost, "USD"));
+            SessionUpdate::UsageUpdate(v1::UsageUpdate::new(used, size).cost(cost))
+        });
+        usage.into_iter().collect()
     }
 
     fn notices(&mut self, kind: &EventKind) -> Vec<SessionUpdate> {
@@ -146,29 +140,19 @@ impl Updates {
     }
 
     /// An attempt broke off: what was shown and is not continued does not count any more.
-    fn broken(&mut self, place: RunPosition, partial: &Partial, retained: Retained) -> Vec<SessionUpdate> {
-        let before = self.kept;
-        // What a later attempt continues. Where the conversation keeps the text as it is, nothing is retracted.
-        let kept = match retained {
-            Retained::Nothing => partial.kept_bytes,
-            Retained::Start { .. } if partial.kept_bytes > before => partial.kept_bytes,
-            Retained::Start { .. } | Retained::Marked | Retained::Answer => return Vec::new(),
-        };
-        self.kept = kept;
+    fn broken(&mut self, partial: &Partial, retained: Retained) -> Vec<SessionUpdate> {
+        let retracted = self.shown.broken(partial, retained);
         let rule = self.rule.take();
-        if partial.shown_bytes <= kept {
-            return Vec::new();
-        }
-        // The message of an attempt contains what was shown after what the attempts before it wrote.
-        let elsewhere = if self.whole == Some(place) { 0 } else { before };
-        let fields = json!({
-            "messageId": names::message(place).0,
-            "keptBytes": kept.saturating_sub(elsewhere),
-            "rule": rule,
-            "reason": partial.error,
-        });
-        let retracted = v1::SessionInfoUpdate::new().meta(meta(names::RETRACTED, fields));
-        vec![SessionUpdate::SessionInfoUpdate(retracted)]
+        let update = |retraction: Retraction| {
+            let fields = json!({
+                "messageId": names::message(retraction.attempt).0,
+                "keptBytes": retraction.kept,
+                "rule": rule,
+                "reason": partial.error,
+            });
+            SessionUpdate::SessionInfoUpdate(v1::SessionInfoUpdate::new().meta(meta(names::RETRACTED, fields)))
+        };
+        retracted.into_iter().map(update).collect()
     }
 
     /// What rules do about a match.
