@@ -12,6 +12,7 @@ mod model;
 mod retracted;
 mod schema;
 mod stdio;
+mod steering;
 #[path = "../support/mod.rs"]
 mod support;
 

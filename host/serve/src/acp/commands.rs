@@ -1,8 +1,9 @@
-//! Commands that a user types as a prompt. They are answered here, and the model does not see them.
+//! Commands that a user types as a prompt. They are answered here, and the model does not see them. A message for the running turn cannot be
+//! one: its response has no place for an answer, and the client is told to send a prompt.
 
 use std::fmt::Write as _;
 
-use tidegate::{CallbackKind, Session};
+use tidegate::{CallbackKind, Message, Session};
 
 use super::sdk::v1;
 
@@ -16,6 +17,8 @@ const CONTINUE: &str = "continue";
 pub(super) enum Command {
     /// It is answered with this text.
     Answer(String),
+    /// It is not carried out: why.
+    Refused(String),
     /// The conversation continues without an input.
     Continue,
 }
@@ -33,11 +36,12 @@ pub(super) fn available() -> v1::SessionUpdate {
     v1::SessionUpdate::AvailableCommandsUpdate(v1::AvailableCommandsUpdate::new(commands.to_vec()))
 }
 
-/// Reads a prompt that is a command; `None`: it is for the model. A slash and a word at the very start are a command, also where there is
+/// Reads a message that is a command; `None`: it is for the model. A slash and a word at the very start are a command, also where there is
 /// none of the name: who mistypes one pays for no request. A path such as `/etc/hosts` is no word, a space before the slash sends the line
 /// as text, and an extension that receives the input may have commands of its own.
-pub(super) fn read(session: &Session, prompt: &str) -> Option<Command> {
-    let line = prompt.strip_prefix('/')?;
+pub(super) fn of(session: &Session, message: &Message) -> Option<Command> {
+    let text = (message.parts.len() == 1).then(|| message.plain_text())?;
+    let line = text.strip_prefix('/')?;
     let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     if name.is_empty() || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_')) {
         return None;
@@ -47,12 +51,12 @@ pub(super) fn read(session: &Session, prompt: &str) -> Option<Command> {
         return None;
     }
     Some(match name {
-        _ if !arguments.trim().is_empty() => Command::Answer(refusal(name)),
+        _ if !arguments.trim().is_empty() => Command::Refused(refusal(name)),
         PLUGINS => Command::Answer(plugins(session)),
         RULES => Command::Answer(rules(session)),
         COST => Command::Answer(cost(session)),
         CONTINUE => Command::Continue,
-        _ => Command::Answer(refusal(name)),
+        _ => Command::Refused(refusal(name)),
     })
 }
 

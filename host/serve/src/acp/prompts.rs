@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tidegate::{InputId, Message, NewInput, StopReason, Turn, TurnReport, TurnStatus};
+use tidegate::{InputId, NewInput, StopReason, Turn, TurnReport, TurnStatus};
 
 use super::agent::{Agent, answered};
 use super::commands::{self, Command};
@@ -25,8 +25,8 @@ impl Agent {
             Ok(read) => read,
             Err(error) => return answered(responder.respond_with_error(error)),
         };
-        let turn = match command(&open, &message) {
-            Some(Command::Answer(text)) => {
+        let turn = match commands::of(&open.session, &message) {
+            Some(Command::Answer(text) | Command::Refused(text)) => {
                 open.client.say(&text);
                 return answered(responder.respond(v1::PromptResponse::new(v1::StopReason::EndTurn)));
             }
@@ -47,11 +47,6 @@ impl Agent {
             open.session.cancel_by(&open.client.can.name);
         }
     }
-}
-
-fn command(open: &Open, message: &Message) -> Option<Command> {
-    let is_text = message.parts.len() == 1;
-    is_text.then(|| commands::read(&open.session, &message.plain_text())).flatten()
 }
 
 async fn answer(open: Arc<Open>, mut turn: Turn, responder: Responder<v1::PromptResponse>) {

@@ -56,7 +56,7 @@ pub(super) enum SteeringOutcome {
     Injected,
     /// No turn was running: the message started one.
     StartedNewTurn,
-    /// No turn was running, and the client asked to send a prompt itself in that case.
+    /// The client asked to send a prompt itself where no turn is running, and has to: none is, or the message is a command.
     PromptRequired,
 }
 

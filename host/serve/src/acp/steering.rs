@@ -1,8 +1,9 @@
 //! `_session/steering`: a message for the running turn.
 
-use tidegate::{EventKind, InputId, Receipt, Subscription};
+use tidegate::{EventKind, InputId, Message, Receipt, Session, Subscription};
 
 use super::agent::{Agent, answered};
+use super::commands::{self, Command};
 use super::content;
 use super::hosts::error;
 use super::sdk::{Error, Responder, SteeringOutcome, SteeringRequest, SteeringResponse};
@@ -14,8 +15,8 @@ enum Handed {
     Started(InputId),
     /// The session is closed.
     Refused,
-    /// The client wants to send a prompt instead.
-    Back,
+    /// The client wants to send a prompt instead, which it has to for this reason.
+    Back(&'static str),
 }
 
 impl Agent {
@@ -23,25 +24,15 @@ impl Agent {
     /// response follows when the message is recorded, so that the end of this process does not lose what the client takes for sent. Where
     /// recording has failed, which the user was told, it follows at once.
     pub(super) fn steer(&self, request: SteeringRequest, responder: Responder<SteeringResponse>) {
-        let read = self.session(&request.session_id).and_then(|open| {
+        let handed = self.session(&request.session_id).and_then(|open| {
             let message = content::message(request.prompt).map_err(|reason| error(-32602, reason))?;
-            Ok((open, message))
+            let about = request.meta.as_ref().and_then(|meta| meta.get("steering")?.get("idleBehavior")?.as_str());
+            let events = open.session.subscribe();
+            Ok((hand(&open.session, message, about == Some("promptRequired"))?, events))
         });
-        let (open, message) = match read {
-            Ok(read) => read,
+        let (handed, events) = match handed {
+            Ok(handed) => handed,
             Err(error) => return answered(responder.respond_with_error(error)),
-        };
-        let events = open.session.subscribe();
-        let about = request.meta.as_ref().and_then(|meta| meta.get("steering")?.get("idleBehavior")?.as_str());
-        // What is reported is what happened: a turn can end, or begin, at any moment.
-        let handed = if about == Some("promptRequired") {
-            open.session.steer_running(message).map_or(Handed::Back, Handed::Over)
-        } else {
-            match open.session.steer_or_start(message) {
-                (id, true) => Handed::Started(id),
-                (id, false) if open.session.receipt(&id) == Some(Receipt::Returned) => Handed::Refused,
-                (id, false) => Handed::Over(id),
-            }
         };
         drop(tokio::spawn(async move {
             answered(responder.respond_with_result(outcome(handed, events).await));
@@ -49,14 +40,41 @@ impl Agent {
     }
 }
 
+/// Hands a message over. What is reported is what happened: a turn can end, or begin, at any moment.
+fn hand(session: &Session, message: Message, sends_prompts: bool) -> Result<Handed, Error> {
+    Ok(match commands::of(session, &message) {
+        Some(_) if sends_prompts => Handed::Back("command"),
+        Some(command) => return Err(refused(command, &message.plain_text())),
+        None if sends_prompts => session.steer_running(message).map_or(Handed::Back("noRunningTurn"), Handed::Over),
+        None => match session.steer_or_start(message) {
+            (id, true) => Handed::Started(id),
+            (id, false) if session.receipt(&id) == Some(Receipt::Returned) => Handed::Refused,
+            (id, false) => Handed::Over(id),
+        },
+    })
+}
+
+/// A command is no message for the model, and the response has no place for its answer.
+fn refused(command: Command, text: &str) -> Error {
+    let reason = match command {
+        Command::Refused(reason) => reason,
+        Command::Answer(_) | Command::Continue => {
+            format!(
+                "`{}` is a command, and nothing was sent to the model: send it as a prompt, also while a turn runs",
+                text.trim()
+            )
+        }
+    };
+    error(-32602, reason)
+}
+
 async fn outcome(handed: Handed, events: Subscription) -> Result<SteeringResponse, Error> {
     let (outcome, id) = match handed {
         Handed::Over(id) => (SteeringOutcome::Injected, id),
         Handed::Started(id) => (SteeringOutcome::StartedNewTurn, id),
         Handed::Refused => return Err(error(-32603, "the session was closed: it has not taken the message")),
-        Handed::Back => {
-            let reason = Some("noRunningTurn".to_owned());
-            return Ok(SteeringResponse { outcome: SteeringOutcome::PromptRequired, reason });
+        Handed::Back(reason) => {
+            return Ok(SteeringResponse { outcome: SteeringOutcome::PromptRequired, reason: Some(reason.to_owned()) });
         }
     };
     if !is_recorded(&id, events).await {
