@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -28,6 +29,7 @@ pub(crate) struct Editor {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
+    reading: Arc<Mutex<()>>,
     pub(crate) answers: Answers,
     /// A method of which requests get no answer.
     held: Option<&'static str>,
@@ -53,11 +55,18 @@ impl Editor {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
-        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let reading: Arc<Mutex<()>> = Arc::default();
+        let gate = Arc::clone(&reading);
+        std::thread::spawn(move || {
+            output.lines().map_while(Result::ok).try_for_each(|line| {
+                drop(gate.lock());
+                sender.send(line)
+            })
+        });
         let input = child.stdin.take();
         let (open, done, traffic, updates, asked) = Default::default();
         let (answers, held) = (no_answers(), None);
-        Self { child, input, lines, answers, held, asked, open, done, next: 1, traffic, updates }
+        Self { child, input, lines, reading, answers, held, asked, open, done, next: 1, traffic, updates }
     }
 
     /// Sends a request; returns its id.
@@ -116,6 +125,13 @@ impl Editor {
             }
             self.step();
         }
+    }
+
+    /// Reads nothing of what the agent sends, while the function runs.
+    pub(crate) fn unread(&mut self, run: impl FnOnce(&mut Self)) {
+        let reading = Arc::clone(&self.reading);
+        let _stopped = reading.lock().unwrap();
+        run(self);
     }
 
     /// Leaves requests of this method without an answer.

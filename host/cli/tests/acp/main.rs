@@ -15,6 +15,7 @@ mod stdio;
 mod steering;
 #[path = "../support/mod.rs"]
 mod support;
+mod unread;
 
 use model::Model;
 use support::{AN_AI, Place};

@@ -9,6 +9,7 @@
 //! | `run COMMAND` | a call of `shell`; then the result |
 //! | `search PATTERN` | a call of `grep`; then the result |
 //! | `spawn AGENT TASK` | a call of `spawn_agent`; then the result |
+//! | `flood NUMBER PATH` | this many words and a call of `read_file`; then the result |
 //! | `hang` | `Working` and a space, and no end |
 //! | `wait FILE TEXT` | `Working` and a space, and TEXT as soon as the file exists |
 //! | `late FILE TEXT` | TEXT, and nothing before the file exists |
@@ -168,6 +169,11 @@ fn to_command(last: &str, body: &Value) -> (Vec<Answer>, End) {
         "spawn" => {
             let (agent, task) = rest.split_once(' ').unwrap_or((rest, ""));
             call("spawn_agent", json!({"agent": agent, "task": task}))
+        }
+        "flood" => {
+            let (number, path) = rest.split_once(' ').unwrap_or((rest, ""));
+            let read = Answer::Call("read_file", json!({"path": path}).to_string());
+            (vec![Answer::Text("word ".repeat(number.parse().unwrap())), read], End::Complete)
         }
         "run" => call("shell", json!({"command": rest})),
         "hang" => (vec![Answer::Text("Working ".to_owned())], End::Never),

@@ -10,6 +10,7 @@ use super::client::{Abilities, Client, Folder};
 use super::hosts::{Hosts, error, failed};
 use super::names::steering;
 use super::options::{self, EXTENSION, MODE, MODEL, Mode, Settings};
+use super::outgoing::Outgoing;
 use super::sdk::{Connection, Error, ProtocolVersion, Responder, v1};
 use super::session::{Open, Wanted};
 use super::time;
@@ -21,6 +22,8 @@ const ENVIRONMENT: &str = "environment";
 #[derive(Debug)]
 pub(super) struct Agent {
     hosts: Hosts,
+    /// What the connection sends.
+    pub(super) outgoing: Outgoing,
     state: Mutex<State>,
 }
 
@@ -58,7 +61,7 @@ impl Found {
 
 impl Agent {
     pub(super) fn new(hosts: Hosts) -> Self {
-        Self { hosts, state: Mutex::default() }
+        Self { hosts, outgoing: Outgoing::default(), state: Mutex::default() }
     }
 
     pub(super) fn initialize(&self, request: &v1::InitializeRequest) -> Result<v1::InitializeResponse, Error> {
@@ -175,7 +178,8 @@ impl Agent {
         let workspace = absolute(&workspace)?;
         let host = self.hosts.of(&workspace).await?;
         let can = Arc::clone(&self.state().can);
-        let client = Client::new(connection, v1::SessionId::new(id.as_str()), can, Folder::new(&workspace));
+        let session = v1::SessionId::new(id.as_str());
+        let client = Client::new((connection, self.outgoing.clone()), session, can, Folder::new(&workspace));
         let wanted = Wanted { id, workspace, client, settings: Settings::default(), model: None };
         self.opened(Open::new(host, wanted).await)
     }

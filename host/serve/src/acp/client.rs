@@ -7,6 +7,7 @@ use serde_json::json;
 use tidegate::TerminalCommand;
 
 use super::names::{self, meta};
+use super::outgoing::Outgoing;
 use super::sdk::{Connection, Error, v1};
 use super::updates::chunk;
 
@@ -44,6 +45,7 @@ impl Abilities {
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     connection: Connection,
+    outgoing: Outgoing,
     pub(super) session: v1::SessionId,
     pub(super) can: Arc<Abilities>,
     folder: Folder,
@@ -76,8 +78,19 @@ impl Folder {
 }
 
 impl Client {
-    pub(super) fn new(connection: Connection, session: v1::SessionId, can: Arc<Abilities>, folder: Folder) -> Self {
-        Self { connection, session, can, folder }
+    /// The connection comes with the updates that it is sending.
+    pub(super) fn new(
+        (connection, outgoing): (Connection, Outgoing),
+        session: v1::SessionId,
+        can: Arc<Abilities>,
+        folder: Folder,
+    ) -> Self {
+        Self { connection, outgoing, session, can, folder }
+    }
+
+    /// Waits until the client has read enough for another update. One that is not waited for is sent all the same.
+    pub(super) async fn ready(&self) {
+        self.outgoing.ready().await;
     }
 
     /// Shows the user a text that is not the model's.
@@ -89,7 +102,9 @@ impl Client {
     /// Sends an update. If the connection is gone, nobody waits for it.
     pub(super) fn update(&self, update: v1::SessionUpdate) {
         let notification = v1::SessionNotification::new(self.session.clone(), update);
+        self.outgoing.add();
         if let Err(error) = self.connection.send_notification(notification) {
+            self.outgoing.remove();
             tracing::debug!(session = %self.session, "an update was not sent: {error}");
         }
     }

@@ -15,6 +15,7 @@ mod input;
 mod names;
 mod notices;
 mod options;
+mod outgoing;
 mod prompts;
 mod sdk;
 mod session;

@@ -12,7 +12,10 @@ pub(super) use agent_client_protocol::v1::schema as v1;
 use blocking::Unblock;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_util::compat::{FuturesAsyncReadCompatExt as _, TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
+use tokio_util::compat::{
+    FuturesAsyncReadCompatExt as _, FuturesAsyncWriteCompatExt as _, TokioAsyncReadCompatExt as _,
+    TokioAsyncWriteCompatExt as _,
+};
 
 use super::agent::Agent;
 use super::input::Utf8;
@@ -96,7 +99,7 @@ macro_rules! in_order {
 pub(super) async fn stdio(agent: &Arc<Agent>) -> Result<(), Error> {
     // On threads that the end of the program does not wait for, as it would for those of the runtime.
     let (input, output) = (Unblock::new(std::io::stdin()), Unblock::new(std::io::stdout()));
-    serve(agent, acp::ByteStreams::new(output, Utf8::new(input.compat()).compat())).await
+    streams(agent, output.compat_write(), input.compat()).await
 }
 
 /// Serves on a pair of streams until the input ends.
@@ -105,7 +108,8 @@ pub(super) async fn streams(
     output: impl AsyncWrite + Send + 'static,
     input: impl AsyncRead + Send + 'static,
 ) -> Result<(), Error> {
-    serve(agent, acp::ByteStreams::new(output.compat_write(), Utf8::new(input).compat())).await
+    let output = agent.outgoing.counted(output).compat_write();
+    serve(agent, acp::ByteStreams::new(output, Utf8::new(input).compat())).await
 }
 
 async fn serve(agent: &Arc<Agent>, transport: impl acp::ConnectTo<acp::Agent> + 'static) -> Result<(), Error> {

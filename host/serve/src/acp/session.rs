@@ -278,6 +278,8 @@ impl Sender {
         mut replays: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
     ) {
         loop {
+            // What happens meanwhile waits in the subscription, which joins adjacent chunks of text.
+            self.client.ready().await;
             tokio::select! {
                 event = events.next() => match event {
                     Some(event) => self.send(&event),
