@@ -12,8 +12,15 @@ use crate::open;
 /// Plugins times sessions: an editor has several of these open at once.
 const MAX_INSTANCES: u32 = 1024;
 
+/// Why `--workspace` is refused.
+const NO_WORKSPACE: &str = "`acp` does not take --workspace: the editor names a folder for each session, whose tidegate.toml is read. \
+    Leave the flag out, and name another file for all sessions with --config";
+
 /// Serves until the editor closes the connection, or a signal ends the program. `exported`: the metrics that are exported.
 pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) -> Result<Exit, Failure> {
+    if args.workspace.as_deref().is_some_and(|folder| folder != Path::new(".")) {
+        return Err(Failure::setup(NO_WORKSPACE));
+    }
     let (common, exported) = (common.clone(), exported.cloned());
     let config = common.config.clone();
     let build = move |file: Option<&Path>| builder(&common, &args, file, exported.as_ref()).map_err(Failure::into_line);

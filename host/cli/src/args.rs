@@ -676,6 +676,9 @@ pub(crate) struct Run {
 /// The arguments of `acp`.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Acp {
+    /// Takes the place of the argument of all commands, whose value it has, and is refused: each session has a folder of its own
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) workspace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) provider: ProviderArgs,
     /// Allow, ask about or deny tool calls: `shell=allow`, `shell(git status*)=allow`, `write_file=deny`

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::editor::{Editor, Sent, shown};
 use crate::model::Model;
 use crate::place;
+use crate::support::{Place, code, err, out};
 
 fn kinds(updates: &[Value]) -> Vec<&str> {
     updates.iter().map(|update| update["sessionUpdate"].as_str().unwrap()).collect()
@@ -292,4 +293,16 @@ fn a_line_that_is_not_utf_8_is_refused() {
     let refused = |sent: &Sent| matches!(sent, Sent::Failure { error } if error["code"] == -32700);
     assert!(editor.traffic.iter().any(refused), "{:?}", editor.traffic);
     assert!(editor.close().success());
+}
+
+#[test]
+fn no_folder_is_chosen_for_all_sessions() {
+    let place = Place::new();
+    let help = out(&place.run(&["acp", "--help"]));
+    assert!(help.contains("--config") && !help.contains("--workspace"), "{help}");
+    for arguments in [["acp", "--workspace", "other"], ["--workspace", "other", "acp"]] {
+        let output = place.run(&arguments);
+        assert!(code(&output) == 2 && err(&output).contains("names a folder for each session"), "{output:?}");
+    }
+    assert!(place.run(&["acp", "--workspace", "."]).status.success(), "the default is nobody's choice");
 }
