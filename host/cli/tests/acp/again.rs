@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::editor::{Editor, shown};
+use crate::editor::{Editor, Sent, shown};
 use crate::model::Model;
 use crate::support::Place;
 use crate::{place, set};
@@ -30,6 +30,26 @@ fn statuses(updates: &[Value]) -> Vec<(String, String)> {
     all
 }
 
+/// The calls that an editor was sent new entries or questions of, in order: the ids.
+fn entries(editor: &Editor) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for sent in &editor.traffic {
+        let id = match sent {
+            Sent::Notification { params, .. } => {
+                let update = &params["update"];
+                if update["sessionUpdate"] == "tool_call" { &update["toolCallId"] } else { continue }
+            }
+            Sent::Request { params, .. } => {
+                let id = &params["toolCall"]["toolCallId"];
+                if ids.last().map(String::as_str) == id.as_str() { continue } else { id }
+            }
+            _ => continue,
+        };
+        ids.extend(id.as_str().map(str::to_owned));
+    }
+    ids
+}
+
 #[test]
 fn a_question_of_a_process_or_an_editor_that_is_gone_is_asked_again() {
     for (method, kind, written, is_killed) in [
@@ -45,6 +65,7 @@ fn a_question_of_a_process_or_an_editor_that_is_gone_is_asked_again() {
         editor.prompt(&session, "write a.txt one");
         editor.hold("session/request_permission");
         editor.request_of("session/request_permission");
+        let shown = entries(&editor);
         if is_killed {
             editor.kill();
         } else {
@@ -59,6 +80,11 @@ fn a_question_of_a_process_or_an_editor_that_is_gone_is_asked_again() {
         editor.request_of("session/request_permission");
         editor.update(|update| update["sessionUpdate"] == "agent_message_chunk");
         assert_eq!(place.path("a.txt").exists(), written, "{method} {kind}");
+        // The editor, which may still show the call, gets no second entry.
+        assert_eq!(shown.len(), 1);
+        let mut again = entries(&editor);
+        assert_eq!(again.len(), 1, "{method}: {:?}", editor.traffic);
+        assert_eq!(again.pop(), shown.first().cloned(), "{method}");
         // It waits for the turn that was continued.
         let (stop, text) = editor.ask(&session, "say after");
         assert!(stop == "end_turn" && text.ends_with("after"), "{stop}: {text}");
@@ -86,6 +112,7 @@ fn a_call_that_a_killed_process_was_running_does_not_run_and_its_turn_can_be_con
     assert_eq!(model.requests.lock().unwrap().len(), 1, "nothing was asked of the model");
     let (stop, text) = editor.ask(&session, "/continue");
     assert!(stop == "end_turn" && text.contains("its outcome is not known"), "{stop}: {text}");
+    assert_eq!(entries(&editor), [statuses[0].0.clone()], "what became of it is in its entry");
     let (stop, text) = editor.ask(&session, "/continue");
     assert!(stop == "end_turn" && text.contains("nothing to continue"), "{stop}: {text}");
 }

@@ -1,6 +1,6 @@
 //! Questions to the user of the editor: about tool calls, and about limits.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -31,8 +31,8 @@ pub(super) struct Asker {
     pub(super) client: Client,
     pub(super) settings: Settings,
     pub(super) workspace: PathBuf,
-    /// The calls that the client was sent a question's update about.
-    pub(super) announced: watch::Receiver<BTreeSet<String>>,
+    /// The entries of the calls that the client was sent a question's update about, by the place and the id of the call.
+    pub(super) announced: watch::Receiver<BTreeMap<String, v1::ToolCallId>>,
 }
 
 impl Confirm for Asker {
@@ -117,8 +117,10 @@ impl Asker {
         let own = names::call(question.place, &question.call.id);
         if question.session.as_str() == &*self.client.session.0 {
             // If nothing is reported any more, the question is asked all the same.
-            let _ended = self.announced.clone().wait_for(|ids| ids.contains(&*own.0)).await.is_err();
-            return (own, None);
+            let mut announced = self.announced.clone();
+            let entries = announced.wait_for(|entries| entries.contains_key(&*own.0)).await;
+            let entry = entries.ok().and_then(|entries| entries.get(&*own.0).cloned());
+            return (entry.unwrap_or(own), None);
         }
         let id = v1::ToolCallId::new(format!("{}/{}", question.session, own.0));
         let about = tool::describe(&self.workspace, &question.call.name, &question.call.arguments);

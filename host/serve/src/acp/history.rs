@@ -1,14 +1,36 @@
 //! The history of a session as the updates that `session/load` sends: what a chat of its events shows.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use chat::{Author, BlockKind, ChatImage, ChatMessage, ChatSession, SavedChat, ToolEntry, ToolStatus};
 use tidegate::{CallId, RunPosition};
 
+use super::calls::Left;
 use super::names;
 use super::sdk::v1::{self, SessionUpdate, ToolCallStatus};
 use super::tool;
 use super::updates::chunk;
+
+/// The calls of a chat without a result, which the process that has asked for it has not begun.
+pub(super) fn left(saved: SavedChat) -> BTreeMap<CallId, Left> {
+    let mut chat = ChatSession::default();
+    // Nobody is shown the state before.
+    let _ = chat.restore(saved);
+    let mut left = BTreeMap::new();
+    for message in chat.snapshot().messages.messages() {
+        for entry in message.calls.iter() {
+            let call = CallId::new(entry.call.as_str());
+            if matches!(entry.status, ToolStatus::Done | ToolStatus::Failed | ToolStatus::NotRun) {
+                left.remove(&call);
+                continue;
+            }
+            let place = RunPosition { turn: message.turn, step: message.step, attempt: 0 };
+            left.insert(call, Left { place, arguments: entry.arguments.to_string(), is_known: false });
+        }
+    }
+    left
+}
 
 /// The updates of a chat: no hidden message, and nothing that a rule retracted. `running`: the attempt that writes now. The answer of its
 /// step gets the id of its message, which the client then continues.

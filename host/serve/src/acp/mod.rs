@@ -4,6 +4,7 @@
 
 mod agent;
 mod ask;
+mod calls;
 mod client;
 mod commands;
 mod content;

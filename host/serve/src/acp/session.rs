@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate::{
-    Backlog, Diagnostics, Event, EventKind, Host, HostError, InputId, Model, Session, SessionId, SessionOptions,
-    Subscription, TurnStatus,
+    Backlog, CallId, Diagnostics, Event, EventKind, Host, HostError, InputId, Model, Session, SessionId,
+    SessionOptions, Subscription, TurnStatus,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use super::ask::{self, Asker};
+use super::calls::{Calls, Left};
 use super::client::Client;
 use super::files::ClientFiles;
 use super::options::{self, Settings};
@@ -105,19 +106,11 @@ impl Open {
     /// It cannot be opened.
     pub(super) async fn new(host: Host, wanted: Wanted) -> Result<Self, HostError> {
         let Wanted { id, workspace, client, settings, model } = wanted;
-        let (announce, announced) = watch::channel(BTreeSet::new());
+        let (announce, announced) = watch::channel(BTreeMap::new());
         let asker =
             Asker { client: client.clone(), settings: settings.clone(), workspace: workspace.clone(), announced };
-        // A chat of all events, for `session/load`. A client cannot say what it has, so that no events are kept for it.
-        let mut options =
-            SessionOptions::new(&workspace).id(id).confirm(Arc::new(asker)).backlog(Backlog::default().events(0));
-        if client.can.read_file || client.can.write_file {
-            options = options.files(Arc::new(ClientFiles::new(client.clone())));
-        }
         let (shown, terminals) = mpsc::unbounded_channel();
-        if client.can.terminals {
-            options = options.terminals(Arc::new(ClientTerminals { client: client.clone(), shown }));
-        }
+        let mut options = options(&workspace, &client, shown).id(id).confirm(Arc::new(asker));
         if let Some(model) = &model {
             options = options.model(Arc::clone(model));
         }
@@ -128,14 +121,14 @@ impl Open {
                 settings.set_enabled(plugin, true);
             }
         }
-        let updates = Updates::new(workspace.clone(), Arc::clone(&client.can), session.context_tokens());
         let ((sending, sent), (replays, asked)) = (watch::channel(0), mpsc::unbounded_channel());
         let prompts = Prompts::default();
+        let calls = Calls::new(workspace.clone(), left(&session));
         let sender = Sender {
+            updates: Updates::new(calls, Arc::clone(&client.can), session.context_tokens()),
             client: client.clone(),
             session: session.clone(),
             workspace: workspace.clone(),
-            updates,
             announce,
             sending,
             limits: BTreeMap::new(),
@@ -255,13 +248,33 @@ impl Open {
     }
 }
 
+/// The options that follow from what a client can do. `shown`: where its terminals are reported.
+fn options(workspace: &Path, client: &Client, shown: mpsc::UnboundedSender<Shown>) -> SessionOptions {
+    // A chat of all events, for `session/load`. A client cannot say what it has, so that no events are kept for it.
+    let mut options = SessionOptions::new(workspace).backlog(Backlog::default().events(0));
+    if client.can.read_file || client.can.write_file {
+        options = options.files(Arc::new(ClientFiles::new(client.clone())));
+    }
+    if client.can.terminals {
+        options = options.terminals(Arc::new(ClientTerminals { client: client.clone(), shown }));
+    }
+    options
+}
+
+/// The calls that an earlier process has left without a result.
+fn left(session: &Session) -> BTreeMap<CallId, Left> {
+    let records = session.interrupted().and_then(|_| session.subscribe_from(0).ok()?.snapshot);
+    records.map(|records| history::left(records.chat)).unwrap_or_default()
+}
+
 /// Sends the events of a session to its client.
 struct Sender {
     client: Client,
     session: Session,
     workspace: PathBuf,
     updates: Updates,
-    announce: watch::Sender<BTreeSet<String>>,
+    /// The entries of the calls that a question's update was sent about, by the place and the id of the call.
+    announce: watch::Sender<BTreeMap<String, v1::ToolCallId>>,
     sending: watch::Sender<u32>,
     /// The dialogs about limits that are open, by request.
     limits: BTreeMap<String, AbortHandle>,
@@ -290,7 +303,7 @@ impl Sender {
                     while let Some(event) = events.try_next() {
                         self.send(&event);
                     }
-                    self.updates.terminal(&call, terminal).into_iter().for_each(|update| self.client.update(update));
+                    self.updates.calls.terminal(&call, terminal).into_iter().for_each(|update| self.client.update(update));
                 }
                 Some(done) = replays.recv() => {
                     events = self.replay(events);
@@ -322,8 +335,9 @@ impl Sender {
             EventKind::TurnStart => self.is_prompted = false,
             EventKind::InputReceived { id: Some(id), .. } => self.is_prompted |= self.prompts.contains(id),
             EventKind::ToolConfirmationRequested { call, .. } => {
-                let id = names::call(event.place, call).0.to_string();
-                self.announce.send_modify(|ids| ids.extend([id]));
+                let entry = self.updates.calls.id(event.place, call);
+                let call = names::call(event.place, call).0.to_string();
+                self.announce.send_modify(|entries| entries.extend([(call, entry)]));
             }
             EventKind::LimitEscalationRequested(request) => {
                 let asking = ask::limit(self.client.clone(), self.session.clone(), request.clone());
@@ -354,7 +368,7 @@ impl Sender {
             let text = "The turn ended before the limit was decided about.";
             self.client.update(ask::limit_ended(id, v1::ToolCallStatus::Failed, text));
         }
-        self.announce.send_modify(BTreeSet::clear);
+        self.announce.send_modify(BTreeMap::clear);
         self.sending.send_replace(turn);
     }
 }

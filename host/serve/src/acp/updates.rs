@@ -1,34 +1,27 @@
 //! What the events of a session are for its client. Hidden messages have no event that is sent.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
 use tidegate::{
-    Action, AnswerBlock, CallId, Event, EventKind, FiredRule, FiredRules, Partial, Retained, RunPosition, StreamKind,
+    Action, AnswerBlock, Event, EventKind, FiredRule, FiredRules, Partial, Retained, RunPosition, StreamKind,
     TurnStatus,
 };
 
+use super::calls::Calls;
 use super::client::{self, Abilities};
 use super::names::{self, meta};
 use super::notices::Notices;
-use super::sdk::v1::{
-    self, CompactionStatus, ContentBlock, ContentChunk, NoticeSeverity, SessionUpdate, TextContent, ToolCallContent,
-    ToolCallStatus, ToolCallUpdateFields,
-};
+use super::sdk::v1::{self, CompactionStatus, ContentBlock, ContentChunk, NoticeSeverity, SessionUpdate, TextContent};
 use super::shown::{Retraction, Shown};
-use super::tool::{self, Described};
 
 /// Makes updates of events, one after the other.
 #[derive(Debug)]
 pub(super) struct Updates {
-    workspace: PathBuf,
     can: Arc<Abilities>,
     /// The tokens that the model's context has.
     context: Option<u64>,
-    /// Calls of the turn without a result.
-    open: BTreeMap<String, Call>,
+    pub(super) calls: Calls,
     /// The last rule that fired in the attempt.
     rule: Option<String>,
     /// The messages of the answer of the step.
@@ -38,28 +31,17 @@ pub(super) struct Updates {
     fired: FiredRules,
 }
 
-#[derive(Debug)]
-struct Call {
-    id: CallId,
-    about: Described,
-    /// What a question showed of the change, until there is a result.
-    preview: Vec<ToolCallContent>,
-    /// The terminal that it runs in.
-    terminal: Option<ToolCallContent>,
-}
-
 /// A chunk of a message.
 pub(super) fn chunk(text: &str, id: v1::MessageId) -> ContentChunk {
     ContentChunk::new(ContentBlock::Text(TextContent::new(text))).message_id(id)
 }
 
 impl Updates {
-    pub(super) fn new(workspace: PathBuf, can: Arc<Abilities>, context: Option<u64>) -> Self {
+    pub(super) fn new(calls: Calls, can: Arc<Abilities>, context: Option<u64>) -> Self {
         Self {
-            workspace,
             can,
             context,
-            open: BTreeMap::new(),
+            calls,
             rule: None,
             shown: Shown::default(),
             compactions: 0,
@@ -70,6 +52,7 @@ impl Updates {
 
     /// The history is sent. Returns the attempt of the answer that is not complete, which has the id of its message.
     pub(super) fn loaded(&mut self) -> Option<RunPosition> {
+        self.calls.loaded();
         self.shown.loaded()
     }
 
@@ -108,8 +91,8 @@ impl Updates {
             EventKind::StepFinish { context_tokens: Some(used), charged, .. } => {
                 self.usage(*used, charged.spend.dollars())
             }
-            EventKind::TurnFinish { .. } => self.turn_over(),
-            _ => self.call_event(event).unwrap_or_else(|| self.notices(&event.kind)),
+            EventKind::TurnFinish { .. } => self.calls.turn_over(),
+            _ => self.calls.take(event).unwrap_or_else(|| self.notices(&event.kind)),
         }
     }
 
@@ -118,7 +101,7 @@ impl Updates {
         self.shown = Shown::default();
         let calls = blocks.iter().filter_map(|block| match &block.kind {
             StreamKind::Tool { call, name } if block.complete => {
-                self.announce(place, call, name, block.arguments.as_deref().unwrap_or("{}"))
+                self.calls.announce(place, call, name, block.arguments.as_deref().unwrap_or("{}"))
             }
             _ => None,
         });
@@ -181,84 +164,6 @@ impl Updates {
         with_meta(notice, names::RULE, fields)
     }
 
-    /// The first update about a call; `None`: it is known.
-    fn announce(&mut self, place: RunPosition, call: &CallId, tool: &str, arguments: &str) -> Option<SessionUpdate> {
-        let id = names::call(place, call);
-        if self.open.contains_key(&*id.0) {
-            return None;
-        }
-        let about = tool::describe(&self.workspace, tool, arguments);
-        let update = v1::ToolCall::new(id.clone(), about.title.clone())
-            .name(tool.to_owned())
-            .kind(about.kind)
-            .status(ToolCallStatus::Pending)
-            .locations(about.locations.clone())
-            .raw_input(about.input.clone());
-        self.open.insert(id.0.to_string(), Call { id: call.clone(), about, preview: Vec::new(), terminal: None });
-        Some(SessionUpdate::ToolCall(update))
-    }
-
-    /// A call runs in a terminal of the client, which shows it there.
-    pub(super) fn terminal(&mut self, call: &CallId, terminal: v1::TerminalId) -> Option<SessionUpdate> {
-        // The call runs, so that it is of the last step.
-        let (id, known) = self.open.iter_mut().rfind(|(_, known)| known.id == *call)?;
-        let content = ToolCallContent::Terminal(v1::Terminal::new(terminal));
-        known.terminal = Some(content.clone());
-        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress).content(vec![content]);
-        Some(SessionUpdate::ToolCallUpdate(v1::ToolCallUpdate::new(v1::ToolCallId::new(id.as_str()), fields)))
-    }
-
-    fn call_event(&mut self, event: &Event) -> Option<Vec<SessionUpdate>> {
-        let place = event.place;
-        let mut updates = Vec::new();
-        let (call, fields) = match &event.kind {
-            EventKind::ToolConfirmationRequested { call, tool, arguments, preview, .. } => {
-                updates.extend(self.announce(place, call, tool, arguments));
-                let known = self.open.get_mut(&*names::call(place, call).0)?;
-                known.preview = known.about.proposed(preview.diff.as_deref());
-                (call, ToolCallUpdateFields::new().content(known.preview.clone()))
-            }
-            EventKind::ToolCallStart { call, tool, arguments } => {
-                updates.extend(self.announce(place, call, tool, arguments));
-                let known = self.open.get_mut(&*names::call(place, call).0)?;
-                let mut fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
-                let about = tool::describe(&self.workspace, tool, arguments);
-                if about.input != known.about.input {
-                    // The user has edited them.
-                    fields = fields.title(about.title.clone()).locations(about.locations.clone());
-                    fields = fields.raw_input(about.input.clone());
-                    known.about = about;
-                }
-                (call, fields)
-            }
-            EventKind::ToolCallProgress { call, message, .. } => {
-                let known = self.open.get(&*names::call(place, call).0)?;
-                let kept = known.terminal.iter().chain(&known.preview).cloned();
-                let content = kept.chain([tool::text(message)]).collect::<Vec<_>>();
-                (call, ToolCallUpdateFields::new().content(content))
-            }
-            EventKind::ToolCallResult { call, tool, output, diff, is_error, .. } => {
-                updates.extend(self.announce(place, call, tool, "{}"));
-                let known = self.open.remove(&*names::call(place, call).0)?;
-                (call, result(&known, output, diff.as_deref(), *is_error))
-            }
-            _ => return None,
-        };
-        let update = v1::ToolCallUpdate::new(names::call(place, call), fields);
-        updates.push(SessionUpdate::ToolCallUpdate(update));
-        Some(updates)
-    }
-
-    /// The turn has ended: calls without a result do not run any more.
-    fn turn_over(&mut self) -> Vec<SessionUpdate> {
-        let failed = |(id, _): (String, Call)| {
-            let fields =
-                ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(vec![tool::text(tool::NO_RESULT)]);
-            SessionUpdate::ToolCallUpdate(v1::ToolCallUpdate::new(v1::ToolCallId::new(id), fields))
-        };
-        std::mem::take(&mut self.open).into_iter().map(failed).collect()
-    }
-
     fn compaction(&mut self, event: &Event) -> Vec<SessionUpdate> {
         if !self.can.compaction {
             return self.notices(&event.kind);
@@ -293,18 +198,6 @@ fn with_meta(mut notice: SessionUpdate, name: &str, fields: serde_json::Value) -
         meta.get_or_insert_default().insert(name.to_owned(), fields);
     }
     notice
-}
-
-/// The last update about a call.
-fn result(call: &Call, output: &str, diff: Option<&str>, is_error: bool) -> ToolCallUpdateFields {
-    let Call { about, terminal, .. } = call;
-    let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-    let change = diff.map(|diff| about.change(diff)).unwrap_or_default();
-    let locations = diff.map(|diff| about.changed(diff)).filter(|changed| !changed.is_empty());
-    // The client has the output of its own terminal.
-    let output = about.output(output).filter(|_| terminal.is_none());
-    let content: Vec<_> = terminal.iter().cloned().chain(change).chain(output).collect();
-    ToolCallUpdateFields::new().status(status).content(content).locations(locations)
 }
 
 /// Why a turn did not complete, for the user; `None`: it did, or the user has cancelled it.
