@@ -19,6 +19,7 @@ mod options;
 mod outgoing;
 mod prompts;
 mod sdk;
+mod sender;
 mod session;
 mod shown;
 mod steering;
