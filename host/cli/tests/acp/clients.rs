@@ -26,7 +26,8 @@ pub(crate) fn ends(place: &Place, mut client: Command, code: i32) -> Output {
     output
 }
 
-fn source(name: &str) -> PathBuf {
+/// A client or an agent in the folder of these tests.
+pub(crate) fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acp").join(name)
 }
 
