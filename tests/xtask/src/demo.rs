@@ -12,6 +12,11 @@ use tidegate_servers::{RealModel, say};
 
 use crate::{editor, guests, run};
 
+/// What the times of the summary are.
+const TIMES: &str = "\
+The times above are of single calls, far apart, in a development build, of which plugins and the sandbox are optimised. What the shipped
+program takes is in tests/benches/README.md; `cargo xtask bench callback` measures it here.";
+
 pub(crate) fn demo(live: bool) -> Result<()> {
     build()?;
     let source = run::root().join("tests/demo");
@@ -34,6 +39,7 @@ pub(crate) fn demo(live: bool) -> Result<()> {
     if live {
         return Ok(());
     }
+    say(TIMES);
     drop(workspace);
     let workspace = Workspace::copy_of(&source.join("workspace"))?;
     say("\nAn editor's session in a new copy, over the Agent Client Protocol (tidegate acp):\n");
