@@ -1,8 +1,8 @@
 //! Compiled components on disk, so that a second start compiles nothing.
 //!
-//! A file of the cache is native code. It is loaded only where the folder belongs to the user and to nobody else, and
+//! A `.bin` file of the cache is native code. It is loaded only where the folder belongs to the user and to nobody else, and
 //! where the file carries a code (HMAC-SHA-256) made with a key that lives in that folder. Whatever does not match is
-//! compiled again and replaced; the cache never makes a load fail.
+//! compiled again and replaced; the cache never makes a load fail. A `.schema` file is empty, and its name is such a code.
 
 mod native;
 mod sealed;
@@ -17,6 +17,8 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
+
+use crate::schema::COMPILER;
 
 /// Raised when the layout of the files changes.
 const SCHEMA: u32 = 1;
@@ -34,8 +36,8 @@ pub(crate) struct Cache {
     fits: [u8; 32],
 }
 
-/// Remembers that a schema of this installation's plugins was found valid. Its name is a code made with the key, so that nobody else
-/// can set it.
+/// The file that remembers that a schema of a tool was found valid. Its name is made with the key: whoever cannot read the key cannot
+/// make it.
 #[derive(Debug)]
 pub(crate) struct Mark(PathBuf);
 
@@ -68,6 +70,7 @@ impl Cache {
     pub(crate) fn schema_mark(&self, text: &str) -> Option<Mark> {
         let mut mac = self.mac("schema")?;
         mac.update(&self.fits);
+        mac.update(&COMPILER.to_le_bytes());
         mac.update(text.as_bytes());
         Some(Mark(self.dir.join(format!("{}.schema", hex(&mac.finalize().into_bytes())))))
     }
@@ -88,7 +91,8 @@ impl Mark {
     /// A failure costs the next start a check and is logged.
     pub(crate) fn set(&self) {
         if let Err(error) = private_file(&self.0) {
-            tracing::warn!(file = %self.0.display(), %error, "it could not be stored that a schema is valid");
+            tracing::warn!(file = %self.0.display(), %error, "a schema that is valid could not be marked; the next start checks \
+                                                            it again");
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::limits::{
     self, CHECK_STEPS, MESSAGE_BYTES, SCHEMA_DEPTH, SCHEMA_NODES, SCHEMA_PATTERNS, TOOL_ARGUMENT_BYTES,
 };
 
+/// Raised when another version of the compiler may refuse what this one accepts: what was found valid is checked again.
+pub(crate) const COMPILER: u32 = 1;
 /// Names a schema inside of the compiler; nothing is loaded from it.
 const LOCATION: &str = "tidegate://tool/parameters";
 /// The compiler checks a schema against the schema of schemas, also where no reference leads, as deep as JSON can be. That has
@@ -53,7 +55,7 @@ const COMPARED: [&str; 4] = ["const", "dependentRequired", "enum", "required"];
 pub struct ToolSchema {
     source: Value,
     /// Compiled before the first check: the compiler takes more than a millisecond to get ready.
-    compiled: OnceLock<Result<(Schemas, SchemaIndex), String>>,
+    compiled: OnceLock<(Schemas, SchemaIndex)>,
     /// What a value of the arguments is compared with at most.
     steps: usize,
 }
@@ -89,13 +91,24 @@ impl ToolSchema {
         Ok(Self { source: schema.clone(), compiled: OnceLock::new(), steps: cost.steps - before })
     }
 
-    /// Compiles it, once.
+    /// Compiles it ahead of its first check. Blocks: from async code call it with `spawn_blocking`. What is wrong with it is reported by
+    /// that check.
+    pub fn prepare(&self) {
+        if let Err(error) = self.compiled() {
+            tracing::warn!(%error, "the schema of a tool cannot be compiled");
+        }
+    }
+
+    /// The compiled schema.
     ///
     /// # Errors
-    /// It is not a valid JSON Schema: where, and why.
+    /// It is not a valid JSON Schema: where, and why. Or there is no thread to compile it now; the next call tries again.
     pub(crate) fn compiled(&self) -> Result<&(Schemas, SchemaIndex), String> {
-        let compiled = self.compiled.get_or_init(|| on_large_stack(|| compile(&self.source)));
-        compiled.as_ref().map_err(String::clone)
+        if let Some(compiled) = self.compiled.get() {
+            return Ok(compiled);
+        }
+        let compiled = on_large_stack(|| compile(&self.source))?;
+        Ok(self.compiled.get_or_init(|| compiled))
     }
 
     #[cfg(all(test, unix))]

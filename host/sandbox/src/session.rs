@@ -103,18 +103,16 @@ impl SessionExtensions {
     /// as if it had run between two of them: where one of them changed the state in the meantime, the call is repeated.
     async fn notify(&self, plugin: usize, event: &TtsrEvent) -> Result<(), NoAnswer> {
         let slot = &self.slots[plugin];
-        let mut lane = lock(&slot.notices).await;
+        let _notices = lock(&slot.notices).await;
         let area = &slot.area;
         for attempt in 0.. {
             // The last attempt has the state to itself.
             let alone = if attempt < NOTICE_TRIES { None } else { Some(lock(&slot.main).await) };
             let admitted = self.admit(slot, &TtsrTriggered(event).called())?;
             let version = area.version();
-            let live = slot.take(&mut lane);
-            let (mut live, (), admitted) = self.run(slot, live, admitted, TtsrTriggered(event)).await?;
+            let (mut live, (), admitted) = self.run(slot, None, admitted, TtsrTriggered(event)).await?;
             admitted.succeeded();
             if !live.store.data().has_written() {
-                *lane = Some(live);
                 break;
             }
             let _main = match alone {
@@ -122,10 +120,8 @@ impl SessionExtensions {
                 None => lock(&slot.main).await,
             };
             if live.store.data_mut().commit(Commit::Notice { version }) {
-                *lane = Some(live);
                 break;
             }
-            // The instance may remember what it read and wrote: it goes with its writes.
         }
         Ok(())
     }
@@ -390,7 +386,7 @@ impl Extensions for SessionExtensions {
     }
 
     fn release_instances(&self) {
-        self.slots.iter().for_each(|slot| slot.drop_instances());
+        self.slots.iter().for_each(|slot| slot.drop_instance());
     }
 
     fn settle(&self, patience: Duration) -> BoxFuture<'_, Result<(), StateError>> {

@@ -46,8 +46,9 @@ pub(crate) struct Slot {
     pub(crate) generation: AtomicU64,
     /// Of all callbacks but `ttsr_triggered`. Locked during a call: calls are serial.
     pub(crate) main: Lane,
-    /// Of `ttsr_triggered`, which nothing waits for and which must make nothing wait: it has an instance of its own.
-    pub(crate) notices: Lane,
+    /// Locked during a call of `ttsr_triggered`, which nothing waits for and which must make nothing wait: each has an instance of its
+    /// own, which ends with it. Rules fire rarely, and kept instances would be half of the memory of an idle session.
+    pub(crate) notices: Mutex<()>,
 }
 
 /// The instance of some callbacks, while there is one. It is taken out for a call, so that a call which is dropped takes it
@@ -65,9 +66,9 @@ pub(crate) struct Live {
 }
 
 /// Waits for a lane, without the cost of waiting where it is free.
-pub(crate) async fn lock(lane: &Lane) -> MutexGuard<'_, Option<Box<Live>>> {
+pub(crate) async fn lock<T>(lane: &Mutex<T>) -> MutexGuard<'_, T> {
     match lane.try_lock() {
-        Ok(live) => live,
+        Ok(guard) => guard,
         Err(_) => lane.lock().await,
     }
 }
@@ -84,7 +85,7 @@ impl Slot {
             probation: AtomicU32::new(0),
             spent: std::sync::Mutex::default(),
             main: Mutex::new(None),
-            notices: Mutex::new(None),
+            notices: Mutex::new(()),
         }
     }
 
@@ -101,12 +102,10 @@ impl Slot {
         Self { loaded, ..Self::new(plugin, self.area.clone(), breakers) }
     }
 
-    /// Drops the instances, unless a call runs in them: it takes its instance along.
-    pub(crate) fn drop_instances(&self) {
-        for lane in [&self.main, &self.notices] {
-            if let Ok(mut live) = lane.try_lock() {
-                *live = None;
-            }
+    /// Drops the instance, unless a call runs in it: it takes its instance along.
+    pub(crate) fn drop_instance(&self) {
+        if let Ok(mut live) = self.main.try_lock() {
+            *live = None;
         }
     }
 

@@ -287,9 +287,14 @@ impl Host {
         // reported by the first turn, which looks again.
         loaded.live.refresh().await;
         loaded.refuse_unmet()?;
-        // While the first request is on its way, the conditions are compiled. The first answer waits for what is left.
-        let rules = Arc::clone(&loaded.live.built().set);
-        drop(tokio::task::spawn_blocking(move || rules.prepare()));
+        // While the first request is on its way, the conditions and the schemas of tools are compiled. The first answer waits for what is
+        // left.
+        let (rules, provided) = (Arc::clone(&loaded.live.built().set), Arc::clone(&loaded.provided));
+        let prepare = move || {
+            rules.prepare();
+            provided.prepare();
+        };
+        drop(tokio::task::spawn_blocking(prepare));
         let confirm = options.confirm.clone().unwrap_or_else(|| Arc::clone(&self.confirm));
         let children = Arc::new(Children::new(self.clone(), &options, (Arc::clone(&model), Arc::clone(&confirm))));
         let plugins = SessionPlugins::new(live, options.clone(), Arc::clone(&loaded), children);

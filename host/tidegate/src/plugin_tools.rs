@@ -111,6 +111,11 @@ impl ToolTable {
         own.iter().any(|own| own == name).then(|| "a tool of the program that embeds the host".to_owned())
     }
 
+    /// Compiles the schemas that the first calls would wait for. Blocks.
+    pub(crate) fn prepare(&self) {
+        self.entries.values().for_each(|entry| entry.schema.prepare());
+    }
+
     /// The definitions, in the order of the plugins.
     pub(crate) fn specs(&self) -> Vec<ToolSpec> {
         self.order.iter().filter_map(|name| Some(self.entries.get(name)?.tool.spec.clone())).collect()

@@ -77,8 +77,8 @@ pub trait OnLlmOutput: Sized + 'static {
     fn on_llm_output(&mut self, output: &LlmOutput) -> Result<OutputAnswer>;
 }
 
-/// Is notified of matches of stream rules. It is called on an instance of its own, so that it never delays the other
-/// callbacks: the two instances share [`state`](crate::state) and nothing else.
+/// Is notified of matches of stream rules. Each call is on an instance of its own, so that it never delays the other
+/// callbacks: it shares [`state`](crate::state) with them and nothing else, and nothing else of it is kept.
 pub trait TtsrTriggered: Sized + 'static {
     /// How the callback is registered.
     fn ttsr_options(&self) -> TtsrOptions {

@@ -12,7 +12,7 @@ use tidegate_servers::{RealModel, say};
 
 use crate::{editor, guests, run};
 
-/// What the times of the summary are.
+/// Explains how the times of the summary were measured.
 const TIMES: &str = "\
 The times above are of single calls, far apart, in a development build, of which plugins and the sandbox are optimised. What the shipped
 program takes is in tests/benches/README.md; `cargo xtask bench callback` measures it here.";
