@@ -676,7 +676,7 @@ pub(crate) struct Run {
 /// The arguments of `acp`.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Acp {
-    /// Takes the place of the argument of all commands, whose value it has, and is refused: each session has a folder of its own
+    /// Shadows the argument of all commands, so that a value can be refused: each session names its own folder
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) workspace: Option<PathBuf>,
     #[command(flatten)]

@@ -89,7 +89,11 @@ impl Sender {
             }
             EventKind::LimitEscalationRequested(request) => {
                 let asking = ask::limit(self.client.clone(), self.session.clone(), request.clone());
-                self.limits.insert(request.id.clone(), tokio::spawn(asking).abort_handle());
+                let asking = tokio::spawn(asking).abort_handle();
+                // The same request again has other amounts: its dialog takes the place of the one before.
+                if let Some(before) = self.limits.insert(request.id.clone(), asking) {
+                    before.abort();
+                }
             }
             EventKind::LimitEscalationResolved { request, limit, decision, by } => {
                 // The client closes the dialog where the decision is not its user's.
