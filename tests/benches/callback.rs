@@ -303,7 +303,6 @@ impl Bare {
         let mut pool = PoolingAllocationConfig::new();
         pool.total_component_instances(128).total_core_instances(512).total_memories(128).total_tables(384);
         pool.total_stacks(128).max_memory_size(4 << 30);
-        pool.linear_memory_keep_resident(64 << 10).table_keep_resident(64 << 10);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
         let engine = Engine::new(&config).unwrap();
         let component = Component::new(&engine, component).unwrap();

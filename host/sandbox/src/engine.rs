@@ -15,8 +15,6 @@ use crate::wasm::Wasm;
 
 /// The most bytes one memory may have in the pool; a plugin's own limit is usually far below.
 const POOL_MEMORY_BYTES: usize = 4 << 30;
-/// Bytes of a memory that stay in place when its instance goes, so that the next one need not fault them in.
-const KEEP_RESIDENT: usize = 64 << 10;
 
 /// What no guest needs: less that can go wrong.
 const UNUSED: WasmFeatures = WasmFeatures::MEMORY64
@@ -213,9 +211,9 @@ fn pooling(instances: u32) -> PoolingAllocationConfig {
         .max_memories_per_component(16)
         .max_tables_per_component(64)
         .table_elements(TABLE_ELEMENTS)
-        .max_memory_size(POOL_MEMORY_BYTES)
-        .linear_memory_keep_resident(KEEP_RESIDENT)
-        .table_keep_resident(KEEP_RESIDENT);
+        .max_memory_size(POOL_MEMORY_BYTES);
+    // The memory of an instance that ends goes back to the system. Kept for the next one, it would have been cleared, and so be resident, to
+    // its last page: 64 KB that were kept more than doubled what an instance takes, and a new one was no faster.
     pool
 }
 
