@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use flow::{
     CallbackKind, ErrorClass, EventKind, Message, ModelError, Origin, PluginId, Retained, Role, RuleMatch, RunPosition,
-    StepEnd, StopReason, SuspendReason, ToolResult, TurnStatus, Usage,
+    StepEnd, StopReason, ToolResult, TurnStatus, Usage,
 };
 use rules::Judgement;
 use tokio::task::JoinSet;
@@ -28,6 +28,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
+use self::compact::Summary;
 use self::spending::Spending;
 use self::steer::Steered;
 use self::stop::Stop;
@@ -66,8 +67,8 @@ pub(crate) struct Turn<'a> {
     span: Span,
     /// How long the first chunk of the answer under way took.
     first_chunk: Option<Duration>,
-    /// A summary was asked for in this turn.
-    tried_compaction: bool,
+    /// The summary of the conversation that the turn asks for.
+    summary: Summary,
     /// Calls of an earlier process, until something has become of one of them in this turn.
     reopened: Option<OpenCalls>,
     /// The inputs for which an answer or a call was aborted, until they are delivered.
@@ -114,7 +115,7 @@ impl<'a> Turn<'a> {
             report,
             span,
             first_chunk: None,
-            tried_compaction: false,
+            summary: Summary::default(),
             reopened: None,
             halted: None,
         }
@@ -220,13 +221,14 @@ impl<'a> Turn<'a> {
     /// The end of the turn, emitted once. What was under way is settled first.
     fn close(&mut self, status: TurnStatus) {
         self.count_tokens();
+        self.settle_summary(&status);
         self.leave_open_calls();
         match self.phase {
             Phase::Between | Phase::Ended => {}
             Phase::Answering => self.settle_answer(&status),
             Phase::Stopped { .. } => self.emit_stopped(0, Retained::Nothing),
             // They are the next process's.
-            Phase::Calling { .. } if is_waiting(&status) => {}
+            Phase::Calling { .. } if halt::is_waiting(&status) => {}
             Phase::Calling { .. } => self.settle_calls(),
         }
         self.phase = Phase::Ended;
@@ -261,7 +263,7 @@ impl<'a> Turn<'a> {
             // A request that was refused is not billed.
             if usage != Usage::default() || !self.attempt.answer.blocks.is_empty() {
                 let bytes = self.attempt.answer.text.len() as u64;
-                let spend = self.session.spend(usage, bytes);
+                let spend = self.session.spend(usage, None, bytes);
                 self.spending.priced(spend);
             }
             // An attempt that broke off before anybody counted says nothing about the conversation.
@@ -285,7 +287,12 @@ impl<'a> Turn<'a> {
                 Steered::Ask | Steered::Rejected { .. } | Steered::Done => {}
             }
             self.compact().await?;
-            self.within_limits().await?;
+            if self.halted.is_none() {
+                self.within_limits().await?;
+            }
+            if self.halted.is_some() {
+                continue;
+            }
             // What was handed over meanwhile is read with the same request: a decision about a limit can take hours.
             let _joined = self.steer().await?;
             checkpoint(self.cancel).await;
@@ -339,6 +346,10 @@ impl<'a> Turn<'a> {
             self.phase = Phase::Answering;
             if self.place.attempt > 1 {
                 self.within_limits().await?;
+                if let Some(claim) = self.halted.take() {
+                    self.halt(claim);
+                    return Ok(());
+                }
             }
             self.session.emit_system();
             self.barrier().await?;
@@ -535,11 +546,6 @@ impl Drop for Turn<'_> {
             self.close(TurnStatus::Cancelled);
         }
     }
-}
-
-/// Whether a turn has ended before a person has answered, so that its calls are still to be asked about.
-fn is_waiting(status: &TurnStatus) -> bool {
-    matches!(status, TurnStatus::Suspended { reason: SuspendReason::Approval, .. })
 }
 
 /// Notifies extensions of rules that fired, without waiting for them: once per stream and rule and turn. The turn waits for them at

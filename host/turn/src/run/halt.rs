@@ -12,7 +12,7 @@ use crate::beginning::Beginning;
 use crate::inputs::Claim;
 
 /// The cause in the record of the answer, and in what the model reads of it.
-const INTERRUPTED: &str = "the user interrupted it";
+pub(super) const INTERRUPTED: &str = "the user interrupted it";
 
 impl Turn<'_> {
     /// Settles the attempt that was stopped for these inputs, and the step with it.
@@ -41,15 +41,7 @@ impl Turn<'_> {
 
     /// Settles the attempt under way at the end of its turn.
     pub(super) fn settle_answer(&mut self, status: &TurnStatus) {
-        let why = match status {
-            TurnStatus::Failed { message, .. } | TurnStatus::Suspended { message, .. } => message,
-            TurnStatus::Completed
-            | TurnStatus::Cancelled
-            | TurnStatus::Rejected { .. }
-            | TurnStatus::StoppedByRule { .. }
-            | TurnStatus::StepLimit { .. } => "cancelled",
-        };
-        self.keep_partial(why);
+        self.keep_partial(cause(status));
     }
 
     /// Records the answer as it is. Its text, and what it continues from, joins the conversation, with a note that gives the cause. Returns
@@ -65,4 +57,21 @@ impl Turn<'_> {
         message.into_iter().for_each(|message| self.session.history.push_partial(message));
         true
     }
+}
+
+/// The cause in the record of what a turn was doing when it ended so.
+pub(super) fn cause(status: &TurnStatus) -> &str {
+    match status {
+        TurnStatus::Failed { message, .. } | TurnStatus::Suspended { message, .. } => message,
+        TurnStatus::Completed
+        | TurnStatus::Cancelled
+        | TurnStatus::Rejected { .. }
+        | TurnStatus::StoppedByRule { .. }
+        | TurnStatus::StepLimit { .. } => "cancelled",
+    }
+}
+
+/// Whether a turn has ended before a person has answered, so that its calls are still to be asked about.
+pub(super) fn is_waiting(status: &TurnStatus) -> bool {
+    matches!(status, TurnStatus::Suspended { reason: SuspendReason::Approval, .. })
 }

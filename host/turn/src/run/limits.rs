@@ -8,10 +8,11 @@ use flow::{EventKind, LimitDecision, LimitRequest};
 
 use super::{Stop, Turn};
 use crate::budget::{Exceeded, Next};
-use crate::ports::{EventSink, LimitAnswer};
+use crate::ports::{Approvals, EventSink, LimitAnswer};
 
 impl Turn<'_> {
-    /// Returns when the next request for an answer exceeds no limit.
+    /// Returns when the next request for an answer exceeds no limit, or when the user interrupts the question about one: the inputs are in
+    /// `halted` then.
     ///
     /// # Errors
     /// It would exceed one that nobody raises.
@@ -20,7 +21,7 @@ impl Turn<'_> {
         self.permit(tokens).await
     }
 
-    /// Returns when a request with a prompt of so many tokens exceeds no limit.
+    /// Returns when a request with a prompt of so many tokens exceeds no limit, or when the user interrupts.
     ///
     /// # Errors
     /// As [`Turn::within_limits`].
@@ -28,6 +29,9 @@ impl Turn<'_> {
         self.session.budget.set_running(self.duration());
         while let Some(exceeded) = self.session.budget.exceeded(&self.next_request(tokens)) {
             self.escalate(exceeded).await?;
+            if self.halted.is_some() {
+                return Ok(());
+            }
         }
         // A limit that was raised elsewhere needs no decision any more.
         self.session.thread.open_request = None;
@@ -50,7 +54,7 @@ impl Turn<'_> {
         turn.saturating_sub(self.session.budget.waited())
     }
 
-    /// Asks for a higher limit.
+    /// Asks for a higher limit. Where the user interrupts, the request remains open, and is made again after the message is delivered.
     ///
     /// # Errors
     /// It is not raised: the turn ends, and with it the thread is suspended.
@@ -73,9 +77,7 @@ impl Turn<'_> {
         self.session.thread.open_request = Some((request.id.clone(), limit));
         self.session.hub.emit(EventKind::LimitEscalationRequested(request.clone()));
         self.recorded().await?;
-        self.spending.begin_wait(self.session.parts.clock.now_ms());
-        let LimitAnswer { decision, by } = approvals.decide(&request).await;
-        self.spending.end_wait(self.session.parts.clock.now_ms());
+        let Some(LimitAnswer { decision, by }) = self.decided(&*approvals, &request).await else { return Ok(()) };
         if decision != LimitDecision::TimedOut {
             self.session.thread.open_request = None;
         }
@@ -93,5 +95,20 @@ impl Turn<'_> {
             LimitDecision::Denied { reason } => Err(suspended(format!("{}; it was denied: {reason}", request.message))),
             LimitDecision::TimedOut => Err(suspended(format!("{}; nobody has decided in time", request.message))),
         }
+    }
+
+    /// Waits for a decision. `None`: the user interrupts.
+    async fn decided(&mut self, approvals: &dyn Approvals, request: &LimitRequest) -> Option<LimitAnswer> {
+        self.spending.begin_wait(self.session.parts.clock.now_ms());
+        let decided = tokio::select! {
+            biased;
+            answer = approvals.decide(request) => Some(answer),
+            claim = self.session.inputs.interrupting() => {
+                self.halted = Some(claim);
+                None
+            }
+        };
+        self.spending.end_wait(self.session.parts.clock.now_ms());
+        decided
     }
 }

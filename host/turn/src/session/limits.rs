@@ -32,14 +32,14 @@ impl Session {
         self.start(Given::Nothing, by, cancel).await
     }
 
-    /// Counts what a request took, and returns its cost as far as that is known. `bytes`: of the answer, by which its tokens are
-    /// estimated for the limits where the provider has not counted them.
-    pub(crate) fn spend(&mut self, usage: Usage, bytes: u64) -> Option<Spend> {
+    /// Counts what a request took, and returns its cost as far as that is known. `prompt`: tokens of its prompt; `None`: it was the
+    /// conversation. `bytes`: of the answer. By both, its tokens are estimated for the limits where the provider has not counted them.
+    pub(crate) fn spend(&mut self, usage: Usage, prompt: Option<u64>, bytes: u64) -> Option<Spend> {
         let (uncached, price) = (self.parts.model.uncached_tokens(usage), self.parts.settings.price);
         let spend = price.and_then(|price| price.of(uncached, usage));
         // With what came from the provider's cache, however it counts that.
-        let prompt = self.parts.model.context_tokens(Usage { output: None, ..usage });
-        let prompt = prompt.unwrap_or_else(|| self.next_prompt());
+        let counted = self.parts.model.context_tokens(Usage { output: None, ..usage });
+        let prompt = counted.or(prompt).unwrap_or_else(|| self.next_prompt());
         let answer = usage.output.unwrap_or(bytes / 4);
         let estimated = || {
             let counted = Usage { output: Some(answer), ..usage };

@@ -47,6 +47,8 @@ impl Spending {
                 (self.has_asked, self.open) = (true, None);
             }
             Body::TurnFinish(_) => self.end_turn(),
+            // The user has interrupted a request: it waits from when it is made again.
+            Body::SteeringMessage(_) => self.end_wait(),
             Body::StepFinish(finish) => {
                 self.spent.steps += u64::from(finish.stop_reason.is_some());
                 self.add(&finish.tokens, finish.cost, finish.charged.as_ref());
