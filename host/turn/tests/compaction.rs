@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flow::{Event, EventKind, LimitDecision, Limits, ModelError, Role, TurnStatus};
+use flow::{Event, EventKind, LimitDecision, Limits, ModelError, Role, TurnStatus, Usage};
 use tidegate_kit::{Decisions, Scene, Script, ScriptedModel, calls, ready, rule_set, text};
 use tidegate_turn as turn;
 use turn::ports::Approvals;
@@ -51,6 +51,39 @@ async fn a_summary_is_within_the_limits() {
         let started = position("context_compaction_start");
         assert_eq!(started.is_some(), asked == 4);
         assert!(started.is_none_or(|started| position("limit_escalation_requested").unwrap() < started));
+    }
+}
+
+/// What a request for a summary that broke off has taken counts before it is sent again, counted by the provider or not.
+#[tokio::test(start_paused = true)]
+async fn a_repeated_summary_is_within_the_limits() {
+    let busy = || ModelError { status: Some(529), ..ModelError::new(flow::ErrorClass::Transient, "overloaded") };
+    let usage = Usage { input: Some(100), output: Some(60), ..Usage::default() };
+    for counted in [true, false] {
+        for (decision, asked) in [(LimitDecision::Approved { max: 9_000.0 }, 5), (LimitDecision::TimedOut, 3)] {
+            let Script::Say(mut broken, _) = text(&"They ".repeat(100), 50) else { panic!("a text") };
+            if counted {
+                broken.insert(1, flow::Delta::Usage(usage));
+            }
+            let broken = Script::Say(broken, Some(Err(busy())));
+            let scripts = vec![long("one "), long("two "), broken, text("They counted.", 5), text("Three.", 5)];
+            let (mut scene, desk) = (scene(scripts, 380, 2), Decisions::new([decision]));
+            // Enough for both answers and one request for a summary.
+            let mut limits = Limits::default();
+            limits.tokens = Some(480);
+            let budget = Budget::new(limits, None);
+            scene.session = scene.session.with_budget(budget, Some(Arc::clone(&desk) as Arc<dyn Approvals>));
+            scene.turn("first").await;
+            scene.turn("second").await;
+            let before = scene.session.budget().spent().tokens;
+            let (report, events) = scene.turn("third").await;
+            assert_eq!((scene.model.asked(), desk.asked().len()), (asked, 1), "{counted} {report:?}");
+            let spent = desk.asked()[0].current as u64 - before;
+            assert!(if counted { spent == 160 } else { (200..300).contains(&spent) }, "{counted} {spent}");
+            let error = summaries(&events).remove(0).3;
+            assert_eq!(error.is_none(), asked == 5, "{error:?}");
+            assert!(error.is_none_or(|error| error.contains("limit `tokens`")), "{report:?}");
+        }
     }
 }
 
@@ -130,7 +163,7 @@ async fn a_request_for_a_summary_is_repeated_by_the_retry_table() {
     let overloaded = || ModelError { status: Some(529), ..ModelError::new(flow::ErrorClass::Transient, "overloaded") };
     let Script::Say(mut deltas, _) = text("They cou", 4) else { panic!("a text") };
     deltas.truncate(4);
-    let usage = |input| flow::Delta::Usage(flow::Usage { input: Some(input), ..flow::Usage::default() });
+    let usage = |input| flow::Delta::Usage(Usage { input: Some(input), ..Usage::default() });
     deltas.insert(1, usage(7));
     let broken = Script::Say(deltas, Some(Err(overloaded())));
     let scripts = vec![

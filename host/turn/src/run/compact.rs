@@ -152,7 +152,7 @@ impl Turn<'_> {
     }
 
     /// Asks the model for a summary. A request that fails is repeated as that of an answer is; nobody sees a summary, so that it is repeated
-    /// also where it broke off.
+    /// also where it broke off. Each request is within the limits.
     ///
     /// # Errors
     /// A limit would be exceeded.
@@ -184,6 +184,10 @@ impl Turn<'_> {
                 biased;
                 claim = self.session.inputs.interrupting() => return Ok(End::Interrupted(claim)),
                 () = clock.sleep(delay) => {}
+            }
+            self.permit(self.summary.prompt).await?;
+            if let Some(claim) = self.halted.take() {
+                return Ok(End::Interrupted(claim));
             }
         }
     }
