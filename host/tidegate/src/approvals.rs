@@ -26,6 +26,8 @@ pub(crate) struct Desk {
     timeout: Duration,
     files: Option<DecisionFiles>,
     open: Mutex<Option<Open>>,
+    /// The request that was made last: what was decided about it counts where it is made again.
+    last: Mutex<Option<String>>,
 }
 
 /// A request that nobody has decided about.
@@ -93,7 +95,7 @@ impl DecisionFiles {
 
 impl Desk {
     pub(crate) fn new(clock: Arc<dyn Clock>, timeout: Duration, files: Option<DecisionFiles>) -> Self {
-        Self { clock, timeout, files, open: Mutex::default() }
+        Self { clock, timeout, files, open: Mutex::default(), last: Mutex::default() }
     }
 
     /// Milliseconds since 1970, by the clock of the session.
@@ -170,8 +172,9 @@ impl Approvals for Desk {
     fn decide<'a>(&'a self, request: &'a LimitRequest) -> BoxFuture<'a, LimitAnswer> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
+            let before = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(request.id.clone());
             if let Some(files) = &self.files
-                && files.resumed.as_ref() != Some(&request.id)
+                && ![&before, &files.resumed].contains(&&Some(request.id.clone()))
             {
                 files.forget_others(&request.id);
             }
@@ -320,6 +323,20 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             std::fs::write(folder.path().join("approve"), "").unwrap();
             assert_eq!(desk(folder.path(), resumed).decide(&request(1)).await.decision, expected);
+        }
+    }
+
+    /// An interrupt has withdrawn the request, and it is made again: what another process has decided in between counts.
+    #[tokio::test(start_paused = true)]
+    async fn a_file_from_between_two_requests_of_one_id_counts() {
+        for (before, expected) in [(1, LimitDecision::Approved { max: 6.0 }), (2, LimitDecision::TimedOut)] {
+            let folder = tempfile::tempdir().unwrap();
+            let (desk, request) = (desk(folder.path(), None), request(1));
+            let earlier = LimitRequest::new(before, Limit::Steps, 3.0, 3.0, 6.0);
+            let withdrawn = tokio::time::timeout(POLL * 2, desk.decide(&earlier)).await;
+            assert!(withdrawn.is_err());
+            std::fs::write(folder.path().join("approve"), "").unwrap();
+            assert_eq!(desk.decide(&request).await.decision, expected);
         }
     }
 

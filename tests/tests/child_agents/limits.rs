@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use flow::{EventKind, LimitDecision};
+use flow::{EventKind, LimitDecision, TurnStatus};
 use tidegate_kit::{ScriptedModel, calls, say};
 
 use super::place::{Place, kinds, spawn};
@@ -169,6 +169,41 @@ async fn a_person_can_approve_more_agents() {
     assert!(at("limit_escalation_requested") < at("limit_escalation_resolved"));
     assert!(at("limit_escalation_resolved") < at("child_thread_started"));
     assert_eq!(session.budget().limits().spawns, Some(1));
+}
+
+/// The call that needs more agents is stopped before anybody has decided: nobody can decide any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_for_more_agents_ends_with_its_call() {
+    for interrupts in [true, false] {
+        let place = Place::new();
+        place.write(".tidegate/thread_limits.toml", "schema_version = \"1.0.0\"\n[limits]\nspawns = 0\n");
+        place.agent("helper", "description: Helps.", "You are a helper.");
+        let model = ScriptedModel::new([spawn("1", "helper", "Help."), say("Done.")]);
+        let session = place.open(&model).await;
+        let asked = session.clone();
+        let stopping = tokio::spawn(async move {
+            while asked.pending_limit().is_none() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            match interrupts {
+                true => drop(asked.interrupt("Stop that.")),
+                false => asked.cancel(),
+            }
+        });
+        let (report, events) = place.turn(&session, "Go.").await;
+        stopping.await.unwrap();
+        assert_eq!(report.status, if interrupts { TurnStatus::Completed } else { TurnStatus::Cancelled });
+        assert_eq!(session.pending_limit(), None);
+        let decided = kinds(&events, |kind| match kind {
+            EventKind::LimitEscalationResolved { decision: LimitDecision::Denied { reason }, .. } => {
+                Some(reason.clone())
+            }
+            _ => None,
+        });
+        assert_eq!(decided, ["the call that needs it was stopped"]);
+        place.close(session).await;
+        assert_eq!(place.rebuilt(&place.main()).open_request, None);
+    }
 }
 
 /// What an agent reaches a limit with is the result; the session that started it continues, and has spent what its agents have.

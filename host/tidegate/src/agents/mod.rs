@@ -235,11 +235,10 @@ impl Children {
             if let Some(journal) = parent.journal.as_ref().and_then(Weak::upgrade) {
                 journal.durable().await.map_err(|error| error.to_string())?;
             }
-            let asked_ms = desk.now_ms();
-            let LimitAnswer { decision, by } = desk.decide(&request).await;
-            parent.budget.add_wait(Duration::from_millis(desk.now_ms().saturating_sub(asked_ms)));
-            let (request, decided) = (request.id, decision.clone());
-            self.emit(EventKind::LimitEscalationResolved { request, limit, decision: decided, by });
+            let mut asked = MoreAgents::asked(self, desk, &parent.budget, request);
+            asked.answer = desk.decide(&asked.request).await;
+            let decision = asked.answer.decision.clone();
+            drop(asked);
             match decision {
                 LimitDecision::Approved { max } => parent.budget.set(limit, max),
                 LimitDecision::Denied { reason } if !reason.trim().is_empty() => {
@@ -278,6 +277,37 @@ impl Children {
             journal.durable().await.map_err(|error: JournalError| error.to_string())?;
         }
         Ok(SpawnedBy::new(&parent.id, call, agent))
+    }
+}
+
+/// A request for more agents, which somebody decides about. When it is dropped its end is reported, also where the call that needs it is stopped
+/// before: nobody can decide about it any more then.
+struct MoreAgents<'a> {
+    agents: &'a Children,
+    desk: &'a Desk,
+    budget: &'a Budget,
+    request: LimitRequest,
+    asked_ms: u64,
+    answer: LimitAnswer,
+}
+
+impl<'a> MoreAgents<'a> {
+    fn asked(agents: &'a Children, desk: &'a Desk, budget: &'a Budget, request: LimitRequest) -> Self {
+        let reason = "the call that needs it was stopped".to_owned();
+        let answer = LimitAnswer { decision: LimitDecision::Denied { reason }, by: String::new() };
+        Self { agents, desk, budget, request, asked_ms: desk.now_ms(), answer }
+    }
+}
+
+impl Drop for MoreAgents<'_> {
+    fn drop(&mut self) {
+        self.budget.add_wait(Duration::from_millis(self.desk.now_ms().saturating_sub(self.asked_ms)));
+        self.agents.emit(EventKind::LimitEscalationResolved {
+            request: self.request.id.clone(),
+            limit: self.request.limit,
+            decision: self.answer.decision.clone(),
+            by: self.answer.by.clone(),
+        });
     }
 }
 
