@@ -226,3 +226,27 @@ fn a_question_about_a_limit_leaves_the_input_free() {
     request.say("Quick.").end();
     terminal.shows("\nQuick.");
 }
+
+#[test]
+fn an_interrupt_and_a_cancel_reach_a_question_about_a_limit() {
+    let limits = "schema_version = \"1.0.0\"\n[limits]\nsteps = 1\n";
+    let (_place, model, terminal) =
+        open("[tools.permission]\nlist_dir = \"allow\"\n", &[(".tidegate/thread_limits.toml", limits)]);
+    terminal.enter("Look.");
+    model.request().call("c1", "list_dir", &json!({"path": "."})).end();
+    terminal.shows("Raise the limit `steps` to ");
+    terminal.types("Only the docs.");
+    terminal.press("Escape");
+    terminal.shows("▌› Only the docs.");
+    terminal
+        .screen_is("the question", |text| text.contains("Raise the limit `steps` to ") && !text.contains("  sent:"));
+    terminal.press("Escape");
+    terminal.shows("▌cancelled");
+    terminal.screen_is("no question", |text| !text.contains("Raise the limit") && text.contains(IDLE));
+    terminal.enter("/continue");
+    terminal.answers("y");
+    let mut request = model.request();
+    assert!(request.text().contains("Only the docs."), "{}", request.text());
+    request.say("The docs.").end();
+    terminal.shows("\nThe docs.");
+}

@@ -130,9 +130,18 @@ impl App {
             self.view.finish()?;
         }
         match &event.kind {
-            EventKind::TurnFinish { status } => self.printer.status(status)?,
+            EventKind::TurnFinish { status } => {
+                // A request that nobody has decided about is made again when the turn continues.
+                self.limit = None;
+                self.printer.status(status)?;
+            }
             EventKind::LimitEscalationRequested(request) => {
                 self.limit = Some(request.clone());
+                self.printer.host(event)?;
+            }
+            EventKind::StepStart { .. } => {
+                // A request for which there is no need any more.
+                self.limit = None;
                 self.printer.host(event)?;
             }
             EventKind::LimitEscalationResolved { request, .. } => {
