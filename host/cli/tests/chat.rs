@@ -126,8 +126,9 @@ fn a_question_of_a_process_that_died_is_asked_again() {
         drop(terminal);
         let terminal = Terminal::start(&place, &["chat", "--continue"], &[]);
         let text = terminal.shows(IDLE);
-        assert!(text.contains("▌  not answered: `/continue` asks again") && !text.contains("cancelled"), "{text}");
+        assert!(text.contains("▌  not answered\n") && !text.contains("cancelled"), "{text}");
         assert!(text.contains("1 question is open from before: `/continue` asks again"), "{text}");
+        assert_eq!(text.matches("/continue").count(), 1, "{text}");
         terminal.enter("/continue");
         terminal.shows("Run write_file?");
         terminal.answers("y");

@@ -101,7 +101,8 @@ impl App {
         } else {
             self.view.earlier(&messages, self.session.interrupted())?;
         }
-        if let Some(left) = self.session.interrupted() {
+        // What is on the screen says it already.
+        if let Some(left) = self.session.interrupted().filter(|_| !is_on_screen) {
             let what = match left.questions {
                 0 => "the last turn has no end, because its process ended before: `/continue` continues it".to_owned(),
                 count => format!(

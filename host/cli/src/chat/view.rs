@@ -259,7 +259,7 @@ fn left(call: &ToolEntry, interrupted: Option<Interrupted>) -> &'static str {
     match interrupted {
         None => "cancelled",
         Some(_) if call.started_ms.is_some() => "its process ended while it ran: its outcome is not known",
-        Some(left) if left.questions > 0 => "not answered: `/continue` asks again",
+        Some(left) if left.questions > 0 => "not answered",
         Some(_) => "its process ended before it ran",
     }
 }
