@@ -13,7 +13,7 @@ use tidegate::{
     new_session_id, transcript,
 };
 
-pub(crate) use self::export::{explain, export};
+pub(crate) use self::export::{explain, export, export_format};
 use self::view::View;
 use crate::args::{Common, SessionCommand};
 use crate::exit::{Exit, Failure};

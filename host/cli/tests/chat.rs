@@ -253,6 +253,8 @@ fn every_command_answers() {
         ("/cost", "▌context  45 of 1000 tokens, 4 %"),
         ("/export out.html", "▌the session is in out.html"),
         ("/export out.html", "`out.html` is there already"),
+        ("/export out.txt", "cannot export to `out.txt`: `.txt` is no format; end the name with `.md`"),
+        ("/export out", "cannot export to `out`: its name has no ending"),
         ("/export", ".md\n"),
         ("/export", ".md` is there already"),
         ("/modle", "a space before the `/` sends the line"),

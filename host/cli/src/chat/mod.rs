@@ -22,8 +22,7 @@ use tidegate::{
 use self::app::{Act, App};
 use self::bindings::{ANSWERS, BINDINGS, plain};
 use self::slash::{COMMANDS, Slash};
-use crate::args::{Chat, Common, ExplainArgs, ExportFormat};
-
+use crate::args::{Chat, Common, ExplainArgs};
 use crate::ask::edit;
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
@@ -307,17 +306,13 @@ impl Place<'_> {
             }
             Slash::Export(file) => {
                 let file = file.unwrap_or_else(|| format!("{}.md", id.as_str()).into());
+                let format = session::export_format(&file)?;
                 if file.exists() {
                     let name = flat(&file.display().to_string());
                     return Err(Failure::setup(format_args!(
                         "`{name}` is there already: give another name, or remove it"
                     )));
                 }
-                let format = match file.extension().and_then(|end| end.to_str()) {
-                    Some("html" | "htm") => ExportFormat::Html,
-                    Some("jsonl") => ExportFormat::Jsonl,
-                    _ => ExportFormat::Markdown,
-                };
                 session::export(self.host.transcripts().ok_or_else(not_recorded)?, &id, format, Some(&file))?;
                 screen::note(format!("the session is in {}", flat(&file.display().to_string())));
             }

@@ -55,7 +55,7 @@ pub(super) const COMMANDS: [(&str, &str, &str); 12] = [
     ("queue", "[send | drop N | edit N | clear]", "List the messages that wait, send the first now, or change them"),
     ("resume", "[ID]", "List the sessions of this workspace, or continue one"),
     ("fork", "[TURN]", "Continue in a new session from the end of a turn"),
-    ("export", "[FILE]", "Write the session as Markdown, .html or .jsonl"),
+    ("export", "[FILE]", "Write the session as .md, .html or .jsonl"),
     ("cost", "", "Print tokens, cost and the share of the context"),
     ("quit", "", "End the chat"),
 ];

@@ -37,6 +37,27 @@ pub(crate) fn export(
     Ok(Exit::Completed)
 }
 
+/// The format that the ending of a file's name stands for.
+///
+/// # Errors
+/// It has none, or an unknown one: the endings that there are.
+pub(crate) fn export_format(file: &Path) -> Result<ExportFormat, Failure> {
+    let ending = file.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    Ok(match ending.as_deref() {
+        Some("md" | "markdown") => ExportFormat::Markdown,
+        Some("html" | "htm") => ExportFormat::Html,
+        Some("jsonl") => ExportFormat::Jsonl,
+        _ => {
+            let why = ending
+                .map_or_else(|| "its name has no ending".to_owned(), |ending| format!("`.{ending}` is no format"));
+            let (name, why) = (flat(&file.display().to_string()), flat(&why));
+            return Err(Failure::setup(format_args!(
+                "cannot export to `{name}`: {why}; end the name with `.md` (Markdown), `.html` (a page) or `.jsonl` (the records)"
+            )));
+        }
+    })
+}
+
 /// Explains a turn of a recorded session, by default the last of the latest session of the workspace.
 ///
 /// JSON is one object: `{"session", "turn", "status", "changes": [{"step", "attempt", "kind", "by", "reason", "evidence", "before", "after",
@@ -92,4 +113,25 @@ fn lines(store: &TranscriptStore, id: &SessionId) -> Result<String, Failure> {
         text.push_str(&line(&as_json(&entry?.record)?));
     }
     Ok(text)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_of_a_file_is_its_format() {
+        for (name, format) in [
+            ("a.md", Some(ExportFormat::Markdown)),
+            ("a.b/c.HTML", Some(ExportFormat::Html)),
+            ("a.htm", Some(ExportFormat::Html)),
+            ("a.html.jsonl", Some(ExportFormat::Jsonl)),
+            ("a.json", None),
+            ("notes", None),
+            (".md", None),
+        ] {
+            assert_eq!(export_format(Path::new(name)).ok(), format, "{name}");
+        }
+    }
 }
