@@ -59,7 +59,7 @@ impl Status {
         let mut lines = vec![
             format!("tokens   {tokens}"),
             format!(
-                "in all   {} tokens, {} turns, {} steps, children included",
+                "in all   {} tokens with those of child agents, {} turns, {} steps",
                 spent.tokens, spent.turns, spent.steps
             ),
             format!("cost     {}", cost(session).unwrap_or_else(|| "not known: the model has no price".to_owned())),
