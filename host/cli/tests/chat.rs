@@ -330,6 +330,43 @@ fn the_rows_stay_below_after_a_resize() {
     assert_eq!(text.matches("my input").count(), 1, "{text}");
 }
 
+/// A window that is dragged gets many sizes, and the model answers meanwhile.
+#[test]
+fn no_line_is_repeated_while_the_size_changes() {
+    let (_place, model, terminal) = open("", &[], &[]);
+    terminal.enter("Hello");
+    let mut request = model.request();
+    let input = "an input that is longer than the terminal is going to be, and has its end here";
+    terminal.types(input);
+    terminal.shows("has its end here");
+    let sizes = [(100, 40), (70, 40), (47, 30), (33, 30), (60, 24), (120, 40)];
+    for word in 0..240 {
+        request.say(&format!("word-{word:03} "));
+        if word % 23 == 22 {
+            request.say("\n");
+        }
+        if word % 8 == 7 {
+            let (columns, rows) = sizes[word / 8 % sizes.len()];
+            terminal.resize(columns, rows);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // Wider than any before, so that the terminal breaks no row.
+    terminal.resize(130, 40);
+    request.say("\nlast").end();
+    terminal.screen_is("the end", |text| {
+        let mut rows = text.trim_end().lines().rev();
+        rows.next() == Some(&format!("› {input}"))
+            && rows.next().is_some_and(|row| row.ends_with(IDLE))
+            && text.contains("\nlast\n")
+    });
+    let text = terminal.text();
+    for word in 0..240 {
+        assert_eq!(text.matches(&format!("word-{word:03}")).count(), 1, "{word}: {text}");
+    }
+    assert_eq!((text.matches("an input").count(), text.matches("scripted").count()), (1, 1), "{text}");
+}
+
 #[test]
 fn what_waits_outlives_the_chat_and_is_sent_from_the_next() {
     let (place, model, terminal) = open("", &[], &[]);

@@ -1,6 +1,6 @@
 //! An open chat: events and keys go in, lines are printed, and rows are drawn. What the chat shows is that of `ChatSession`.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tidegate::chat::{Answer, ChatOptions, ChatSession, Question, QuestionId, SavedChat, SteeringOptions};
 use tidegate::{
@@ -26,9 +26,6 @@ use crate::style::{self, err};
 
 /// Who acts, for records.
 const BY: &str = "the terminal";
-
-/// How long the size of the terminal stays as it is until the question is printed again: a window that is being resized has many sizes.
-const SETTLED: Duration = Duration::from_millis(250);
 
 /// What the loop has to do after a key, because it takes time or ends the chat.
 #[derive(Debug, PartialEq)]
@@ -187,7 +184,7 @@ impl App {
     /// When the rows change by themselves.
     pub(super) fn wakes(&self, now: Instant) -> Option<Instant> {
         let asking = self.asking.as_ref()?;
-        let settled = self.resized.map(|at| at + SETTLED);
+        let settled = self.resized.map(|at| at + live::SETTLED);
         asking.wakes(now).into_iter().chain(settled).min()
     }
 
@@ -248,7 +245,10 @@ impl App {
 
     /// What was printed after the question, rows at the bottom and another size of the terminal must not have moved it off the screen.
     fn keep_visible(&mut self) {
-        if self.resized.take_if(|at| at.elapsed() >= SETTLED).is_some() && terminal::size().0 < self.columns {
+        if live::held_until().is_some() {
+            return;
+        }
+        if self.resized.take_if(|at| at.elapsed() >= live::SETTLED).is_some() && terminal::size().0 < self.columns {
             return self.print_narrower();
         }
         let Some(asking) = &self.asking else { return };

@@ -27,7 +27,7 @@ use crate::ask::edit;
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
 use crate::screen::keys::{Key, Keys};
-use crate::screen::live::Live;
+use crate::screen::live::{self, Live};
 use crate::screen::wrap::{text_columns, wrapped};
 use crate::screen::{self, terminal};
 use crate::style::{self, err};
@@ -186,8 +186,11 @@ impl Place<'_> {
         }
         loop {
             self.live.draw(&app.rows(terminal::size(), Instant::now()))?;
-            app.drawn(Instant::now());
-            let wakes = app.wakes(Instant::now());
+            let held = live::held_until();
+            if held.is_none() {
+                app.drawn(Instant::now());
+            }
+            let wakes = app.wakes(Instant::now()).into_iter().chain(held).min();
             tokio::select! {
                 event = events.events.next() => {
                     let Some(event) = event else { return Err(Failure::late("the session has ended")) };

@@ -2,10 +2,14 @@
 //!
 //! What is printed meanwhile, by whomever, goes above them: the rows are erased, the text is written, the rows are drawn again. The
 //! model's unfinished line is one of the rows until it ends, so that every delta is visible and nothing is written over.
+//!
+//! A terminal that gets another size breaks or joins the rows that it shows, and the program learns of it later. What is drawn in between goes
+//! to the wrong rows, and leaves lines twice. So nothing is drawn from the first sign of another size until none has followed for [`SETTLED`].
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::clean::Keep;
 use super::sink::{self, Stream};
@@ -24,12 +28,21 @@ pub(crate) struct Rows {
 /// The region of the process's terminal, while there is one.
 static REGION: Mutex<Option<Region>> = Mutex::new(None);
 
+/// How long the size of the terminal stays as it is until something is drawn again. A window that is dragged has many sizes, and tmux reports
+/// the next one up to 250 ms after it has broken the rows for it.
+pub(crate) const SETTLED: Duration = Duration::from_millis(350);
+
 /// Rows that were printed above the region so far.
 static PRINTED: AtomicU64 = AtomicU64::new(0);
 
 /// Counts the rows that were printed above the region so far.
 pub(crate) fn printed() -> u64 {
     PRINTED.load(Ordering::Relaxed)
+}
+
+/// Until when nothing is drawn, because the terminal has got another size.
+pub(crate) fn held_until() -> Option<Instant> {
+    lock().as_ref().and_then(|region| region.held)
 }
 
 /// Keeps the region until it is dropped, which erases it and gives the terminal back as it was.
@@ -55,7 +68,7 @@ impl Live {
         let mut region = lock();
         let Some(region) = region.as_mut() else { return Ok(()) };
         (region.rows, region.cursor) = (painted, rows.cursor);
-        sink::raw(region.print("", terminal::size()).as_bytes())
+        sink::raw(region.print("", terminal::size(), Instant::now()).as_bytes())
     }
 
     /// Gives the terminal as it was to `work`, which blocks, and takes it back then.
@@ -64,7 +77,7 @@ impl Live {
     /// The terminal cannot be switched.
     pub(crate) fn suspended<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
         let mut region = lock().take();
-        let erased = region.as_mut().map_or_else(String::new, |region| region.end(terminal::size().0));
+        let erased = region.as_mut().map_or_else(String::new, |region| region.end(terminal::size()));
         sink::raw(format!("{erased}{PASTE_OFF}").as_bytes())?;
         crossterm::terminal::disable_raw_mode()?;
         let done = work();
@@ -79,8 +92,8 @@ impl Live {
         sink::raw(b"\x1b[2J\x1b[H")?;
         let mut region = lock();
         let Some(region) = region.as_mut() else { return Ok(()) };
-        region.drawn = Drawn::default();
-        sink::raw(region.print("", terminal::size()).as_bytes())
+        (region.drawn, region.held) = (Drawn::default(), None);
+        sink::raw(region.print("", terminal::size(), Instant::now()).as_bytes())
     }
 }
 
@@ -88,7 +101,7 @@ impl Drop for Live {
     fn drop(&mut self) {
         if let Some(mut region) = lock().take() {
             // Where the terminal is gone, there is nothing to give back.
-            let _gone = sink::raw(format!("{}{PASTE_OFF}", region.end(terminal::size().0)).as_bytes());
+            let _gone = sink::raw(format!("{}{PASTE_OFF}", region.end(terminal::size())).as_bytes());
         }
         let _gone = crossterm::terminal::disable_raw_mode();
     }
@@ -100,7 +113,7 @@ pub(super) fn print(text: &[u8]) -> Option<io::Result<()>> {
     let mut region = lock();
     let region = region.as_mut()?;
     // What is written to the terminal are whole strings.
-    let frame = region.print(&String::from_utf8_lossy(text), terminal::size());
+    let frame = region.print(&String::from_utf8_lossy(text), terminal::size(), Instant::now());
     Some(sink::raw(frame.as_bytes()))
 }
 
@@ -126,6 +139,12 @@ struct Region {
     rows: Vec<String>,
     cursor: (usize, usize),
     drawn: Drawn,
+    /// Columns and rows of the terminal, when it was looked at last; zeros before.
+    size: (usize, usize),
+    /// Until when nothing is drawn.
+    held: Option<Instant>,
+    /// What is to be printed then.
+    pending: String,
 }
 
 /// The rows as they are on the screen.
@@ -133,8 +152,8 @@ struct Region {
 struct Drawn {
     /// Columns that each row took.
     widths: Vec<usize>,
-    /// The row of the cursor.
-    cursor: usize,
+    /// The row and the column of the cursor.
+    cursor: (usize, usize),
 }
 
 impl Region {
@@ -142,10 +161,15 @@ impl Region {
     ///
     /// Rows are written over what is there, row by row: nothing flickers, and a terminal whose first row this is does not take it for the
     /// end of a screen, which some keep.
-    fn print(&mut self, text: &str, (columns, height): (usize, usize)) -> String {
+    fn print(&mut self, text: &str, (columns, height): (usize, usize), now: Instant) -> String {
+        self.pending.push_str(text);
+        if self.is_held((columns, height), now) {
+            return String::new();
+        }
+        let text = std::mem::take(&mut self.pending);
         let most = columns.saturating_sub(1).max(1);
         let mut frame = format!("{HIDE_CURSOR}{}{ERASE_ROW}", self.up(columns));
-        self.open.push_str(text);
+        self.open.push_str(&text);
         while let Some(end) = self.open.find('\n') {
             // A row that the terminal breaks itself would be written over what is below, which is not erased yet.
             for row in rows(&self.open[..end], most) {
@@ -165,12 +189,26 @@ impl Region {
         frame
     }
 
-    /// Goes to the first row. The rows that the terminal has broken, because it is narrower now, are counted as so many.
+    /// Whether the terminal, which has this size now, has had another one a short time ago.
+    fn is_held(&mut self, size: (usize, usize), now: Instant) -> bool {
+        let before = std::mem::replace(&mut self.size, size);
+        if before != size && before != (0, 0) {
+            self.held = Some(now + SETTLED);
+        }
+        self.held.take_if(|until| *until <= now);
+        self.held.is_some()
+    }
+
+    /// Goes to the first row. The rows that the terminal has broken, because it is narrower now, are counted as so many, and the cursor is
+    /// in one of those of its own row.
     fn up(&self, columns: usize) -> String {
-        let rows = |widths: &[usize]| -> usize {
-            widths.iter().map(|width| width.saturating_sub(1) / columns.max(1) + 1).sum()
-        };
-        match rows(&self.drawn.widths[..self.drawn.cursor]) {
+        let broken = |width: usize| width.saturating_sub(1) / columns.max(1);
+        let (row, column) = self.drawn.cursor;
+        let (above, rest) = self.drawn.widths.split_at(row);
+        let is_at_end = rest.first().is_none_or(|width| column >= *width);
+        // After the last character, the cursor is in the row of that character.
+        let own = if is_at_end { broken(column) } else { column / columns.max(1) };
+        match above.iter().map(|width| broken(*width) + 1).sum::<usize>() + own {
             0 => "\r".to_owned(),
             above => format!("\r\x1b[{above}A"),
         }
@@ -194,15 +232,19 @@ impl Region {
             frame.push_str(&format!("\x1b[{column}C"));
         }
         frame.push_str(SHOW_CURSOR);
-        self.drawn = Drawn { widths: rows.iter().map(|row| width(row)).collect(), cursor: row };
+        self.drawn = Drawn { widths: rows.iter().map(|row| width(row)).collect(), cursor: (row, column) };
     }
 
     /// Erases the rows, and goes to the first; the model's unfinished line stays.
-    fn end(&mut self, columns: usize) -> String {
-        let (mut frame, rows) = (self.up(columns), self.drawn.widths.len());
+    fn end(&mut self, size: (usize, usize)) -> String {
+        (self.size, self.held) = (size, None);
+        let columns = size.0;
+        let mut frame = if self.pending.is_empty() { String::new() } else { self.print("", size, Instant::now()) };
+        frame.push_str(&self.up(columns));
+        let rows = self.drawn.widths.len();
         frame.push_str(&format!("{ERASE_ROW}\r\n").repeat(rows.saturating_sub(1)));
         frame.push_str(ERASE_BELOW);
-        self.drawn = Drawn { widths: vec![0; rows], cursor: rows.saturating_sub(1) };
+        self.drawn = Drawn { widths: vec![0; rows], cursor: (rows.saturating_sub(1), 0) };
         frame.push_str(&self.up(columns));
         self.drawn = Drawn::default();
         if !self.open.is_empty() {
@@ -331,13 +373,13 @@ mod tests {
             Region { rows: vec!["status".into(), "› input".into()], cursor: (1, 3), ..Region::default() };
         let (mut shown, size) = (Shown::default(), (20, 10));
         for text in ["", "one ", "two", "\nthree\n", "a line that is longer than the terminal", " is\nend"] {
-            let frame = region.print(text, size);
+            let frame = region.print(text, size, Instant::now());
             shown.take(&frame);
             let lines = shown.lines();
             assert_eq!(lines[lines.len() - 2..], ["status", "› input"], "{frame:?}");
             assert_eq!(shown.at, (lines.len() - 1, 3));
         }
-        shown.take(&region.end(20));
+        shown.take(&region.end((20, 10)));
         let lines = ["one two", "three", "a line that is", "longer than the", "terminal is", "end"];
         assert_eq!(shown.lines().join("\n").trim_end(), lines.join("\n"));
     }
@@ -353,10 +395,25 @@ mod tests {
         let mut region = Region { rows: vec!["xxxxxxxxxxxxxxxxxx".into()], cursor: (0, 0), ..Region::default() };
         let mut shown = Shown::default();
         for text in ["", "a line that is longer than the terminal is\n"] {
-            shown.take(&region.print(text, (20, 10)));
+            shown.take(&region.print(text, (20, 10), Instant::now()));
         }
         let lines = ["a line that is", "longer than the", "terminal is", "xxxxxxxxxxxxxxxxxx"];
         assert_eq!(shown.lines().iter().map(|line| line.trim_end()).collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn nothing_is_drawn_while_the_size_changes_and_nothing_is_lost() {
+        let mut region = Region { rows: vec!["row".into()], ..Region::default() };
+        let start = Instant::now();
+        assert!(!region.print("one\n", (20, 10), start).is_empty());
+        assert_eq!(region.print("two\n", (19, 10), start), "");
+        assert_eq!(region.print("three\n", (18, 10), start + SETTLED / 2), "");
+        assert_eq!(region.print("four\n", (18, 10), start + SETTLED), "", "it has changed since");
+        let frame = region.print("five\n", (18, 10), start + SETTLED / 2 + SETTLED);
+        let lines = ["two", "three", "four", "five", "row"];
+        assert!(lines.iter().all(|line| frame.contains(line)), "{frame:?}");
+        assert_eq!(region.print("six\n", (17, 10), start + SETTLED * 2), "");
+        assert!(region.end((17, 10)).contains("six"));
     }
 
     #[test]
@@ -367,10 +424,14 @@ mod tests {
             ..Region::default()
         };
         let mut shown = Shown::default();
-        shown.take(&region.print("", (20, 5)));
+        shown.take(&region.print("", (20, 5), Instant::now()));
         assert_eq!((shown.lines().len(), region.drawn.widths.as_slice()), (4, [19; 4].as_slice()));
         // The terminal is half as wide now, and has broken each row into two.
+        assert!(region.up(10).contains("\x1b[7A"), "the cursor is at the end of the last row");
+        region.drawn.cursor.1 = 9;
         assert!(region.up(10).contains("\x1b[6A"));
+        region.drawn.cursor.1 = 10;
+        assert!(region.up(10).contains("\x1b[7A"));
         assert_eq!(cut("\x1b[1m日本語\x1b[0m", 5), "\x1b[1m日本\x1b[0m");
         assert_eq!(width("\x1b[1m日本\x1b[0mx"), 5);
     }
