@@ -368,6 +368,33 @@ fn no_line_is_repeated_while_the_size_changes() {
 }
 
 #[test]
+fn the_cursor_moves_by_what_is_seen_as_one_character() {
+    let (_place, model, terminal) = open("", &[], &[]);
+    // A family, a flag, a letter with an accent, and a heart.
+    let (family, flag) = ("\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}", "\u{1f1e9}\u{1f1ea}");
+    terminal.types(&format!("{family}{flag}e\u{301}\u{2764}\u{fe0f}"));
+    // Not written out, as it would be on its own.
+    terminal.until("the input", |text| {
+        text.contains("\n› \u{1f468}") && text.contains("\u{2764}") && !text.contains("200d")
+    });
+    terminal.press_all(&["BSpace", "Left", "Left"]);
+    terminal.types("|");
+    terminal.press_all(&["Left", "Left", "DC"]);
+    terminal.types("<");
+    terminal.press("Enter");
+    let mut request = model.request();
+    let text = request.body["messages"][0]["content"].to_string();
+    assert!(text.contains(&format!("<|{flag}e\u{301}\"")), "{text}");
+    request.say("Yes.").end();
+    terminal.shows("\nYes.");
+    // What is typed is at the cursor, whatever the terminal takes for the emoji before it.
+    terminal.types(&format!("{family}ab"));
+    terminal.shows("ab");
+    terminal.press("Left");
+    terminal.wait("the cursor at `b`", Terminal::at_cursor, |cell| cell == "b");
+}
+
+#[test]
 fn what_waits_outlives_the_chat_and_is_sent_from_the_next() {
     let (place, model, terminal) = open("", &[], &[]);
     terminal.enter("Begin.");

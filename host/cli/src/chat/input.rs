@@ -1,4 +1,8 @@
 //! The input line: its text, which can have several lines, the cursor, and the inputs before it.
+//!
+//! The cursor moves by grapheme clusters (Unicode Standard Annex 29): what a person sees as one character, such as a flag, is one.
+
+use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::screen::clean::flat;
 use crate::screen::keys::Key;
@@ -111,21 +115,24 @@ impl Input {
     }
 
     fn left(&self) -> usize {
-        self.text[..self.at].char_indices().next_back().map_or(0, |(at, _)| at)
+        self.text[..self.at].grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
     }
 
     fn right(&self) -> usize {
-        self.at + self.text[self.at..].chars().next().map_or(0, char::len_utf8)
+        self.at + self.text[self.at..].graphemes(true).next().map_or(0, str::len)
     }
 
     fn word_left(&self) -> usize {
-        let before = self.text[..self.at].trim_end_matches(|c: char| !c.is_alphanumeric());
-        before.trim_end_matches(char::is_alphanumeric).len()
+        let before = self.text[..self.at].grapheme_indices(true).rev();
+        let word =
+            before.skip_while(|(_, cluster)| !is_of_word(cluster)).take_while(|(_, cluster)| is_of_word(cluster));
+        word.last().map_or(0, |(at, _)| at)
     }
 
     fn word_right(&self) -> usize {
-        let after = self.text[self.at..].trim_start_matches(|c: char| !c.is_alphanumeric());
-        self.text.len() - after.trim_start_matches(char::is_alphanumeric).len()
+        let after = self.text[self.at..].grapheme_indices(true);
+        let word = after.skip_while(|(_, cluster)| !is_of_word(cluster)).take_while(|(_, cluster)| is_of_word(cluster));
+        word.last().map_or(self.text.len(), |(at, cluster)| self.at + at + cluster.len())
     }
 
     fn line_start(&self) -> usize {
@@ -140,7 +147,7 @@ impl Input {
     fn up(&mut self) {
         let start = self.line_start();
         if start > 0 {
-            let column = self.text[start..self.at].chars().count();
+            let column = self.text[start..self.at].graphemes(true).count();
             self.at = start - 1;
             self.at = self.column(self.line_start(), column);
             return;
@@ -155,7 +162,7 @@ impl Input {
     fn down(&mut self) {
         let end = self.line_end();
         if end < self.text.len() {
-            let column = self.text[self.line_start()..self.at].chars().count();
+            let column = self.text[self.line_start()..self.at].graphemes(true).count();
             self.at = self.column(end + 1, column);
             return;
         }
@@ -179,7 +186,7 @@ impl Input {
     /// The byte of a column of the line that begins at `start`, or of its end.
     fn column(&self, start: usize, column: usize) -> usize {
         let line = self.text[start..].split('\n').next().unwrap_or_default();
-        start + line.char_indices().nth(column).map_or(line.len(), |(at, _)| at)
+        start + line.grapheme_indices(true).nth(column).map_or(line.len(), |(at, _)| at)
     }
 
     /// The input after a prompt, at a terminal of so many columns. What is invisible is written out.
@@ -190,21 +197,20 @@ impl Input {
         for line in self.text.split('\n') {
             let here = (start..=start + line.len()).contains(&self.at);
             let (mut row, mut used) = (String::new(), 0);
-            for (at, c) in line.char_indices() {
-                if here && start + at == self.at {
-                    cursor = (rows.len(), used);
-                }
-                let shown = if c == '\t' { "\u{21e5}".to_owned() } else { flat(c.encode_utf8(&mut [0; 4])) };
-                let width = terminal::width(&shown);
-                if used + width > most && used > 0 {
-                    rows.push(std::mem::take(&mut row));
-                    used = 0;
-                    if here && start + at == self.at {
-                        cursor = (rows.len(), 0);
+            for (at, cluster) in line.grapheme_indices(true) {
+                let is_at = here && (start + at..start + at + cluster.len()).contains(&self.at);
+                for (index, shown) in parts(cluster, most).into_iter().enumerate() {
+                    let width = terminal::width(&shown);
+                    if used + width > most && used > 0 {
+                        rows.push(std::mem::take(&mut row));
+                        used = 0;
                     }
+                    if is_at && index == 0 {
+                        cursor = (rows.len(), used);
+                    }
+                    row.push_str(&shown);
+                    used += width;
                 }
-                row.push_str(&shown);
-                used += width;
             }
             if here && self.at == start + line.len() {
                 cursor = (rows.len(), used);
@@ -221,6 +227,17 @@ impl Input {
         let rows = rows.into_iter().skip(first).take(ROWS).collect();
         Shown { rows, cursor: (cursor.0 - first, cursor.1 + indent) }
     }
+}
+
+/// Whether a cluster is a letter or a number, with whatever belongs to it.
+fn is_of_word(cluster: &str) -> bool {
+    cluster.chars().next().is_some_and(char::is_alphanumeric)
+}
+
+/// A cluster as it is shown: whole where it fits into a row.
+fn parts(cluster: &str, most: usize) -> Vec<String> {
+    let shown = if cluster == "\t" { "\u{21e5}".to_owned() } else { flat(cluster) };
+    if terminal::width(&shown) > most { shown.chars().map(String::from).collect() } else { vec![shown] }
 }
 
 #[cfg(test)]
@@ -261,6 +278,48 @@ mod tests {
     }
 
     #[test]
+    fn what_is_seen_as_one_character_is_one() {
+        let clusters = [
+            "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}",
+            "\u{1f1e9}\u{1f1ea}",
+            "\u{1f1eb}\u{1f1f7}",
+            "e\u{301}",
+            "\u{1f44d}\u{1f3fd}",
+            "\u{2764}\u{fe0f}",
+            "\u{1100}\u{1161}\u{11a8}",
+            "\u{915}\u{94d}\u{937}",
+        ];
+        let text = clusters.concat();
+        for (index, cluster) in clusters.iter().enumerate() {
+            let (before, after) = (clusters[..index].concat(), clusters[index + 1..].concat());
+            let lefts = vec![Key::Left; clusters.len() - index];
+            let mut input = typed(&text);
+            press(&mut input, &lefts);
+            assert_eq!(input.at, before.len(), "{cluster}");
+            press(&mut input, &[Key::Right]);
+            assert_eq!(input.at, before.len() + cluster.len(), "{cluster}");
+            press(&mut input, &[Key::Backspace]);
+            assert_eq!(input.text(), format!("{before}{after}"));
+            let mut input = typed(&text);
+            press(&mut input, &lefts);
+            press(&mut input, &[Key::Delete]);
+            assert_eq!(input.text(), format!("{before}{after}"));
+        }
+        // A mark is not the end of a word, and a line is as long as it is seen.
+        let cases: [(&str, &[Key], usize); 4] = [
+            ("cafe\u{301} noir", &[Key::Home, Key::WordRight], 6),
+            ("cafe\u{301}s noir", &[Key::WordLeft, Key::WordLeft], 0),
+            ("e\u{301}e\u{301}x\nab", &[Key::Up], 6),
+            ("\u{1f468}\u{1f469}", &[Key::Left, Key::Char('\u{200d}'), Key::Left], 0),
+        ];
+        for (text, keys, at) in cases {
+            let mut input = typed(text);
+            press(&mut input, keys);
+            assert_eq!(input.at, at, "{text:?} {keys:?}");
+        }
+    }
+
+    #[test]
     fn earlier_inputs_return_and_so_does_what_was_being_written() {
         let mut input = Input::after(vec!["first".into(), "second".into()]);
         press(&mut input, &[Key::Paste("draft".into()), Key::Up]);
@@ -290,6 +349,11 @@ mod tests {
         assert_eq!(plain("a\nb", 20), (vec!["> a".into(), "  b".into()], (1, 3)));
         assert_eq!(plain("0123456789ab", 13), (vec!["> 0123456789".into(), "  ab".into()], (1, 4)));
         assert_eq!(plain("\u{1b}[2J\t", 30), (vec!["> \\u{1b}[2J\u{21e5}".into()], (0, 12)));
+        // A family is one, as wide as its parts where a terminal draws them so; what is too wide for a row is broken all the same.
+        let family = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}";
+        assert_eq!(plain(&format!("12345{family}"), 13), (vec!["> 12345".into(), format!("  {family}")], (1, 8)));
+        let flag: String = "\u{1f3f4}\u{e0067}\u{e007f}".into();
+        assert_eq!(plain(&flag, 13).0.concat().replace("  ", ""), "> \u{1f3f4}\\u{e0067}\\u{e007f}");
         let (rows, cursor) = plain(&"x\n".repeat(30), 20);
         assert_eq!((rows.len(), cursor), (ROWS, (ROWS - 1, 2)));
     }

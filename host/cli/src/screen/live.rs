@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use unicode_segmentation::UnicodeSegmentation as _;
+
 use super::clean::Keep;
 use super::sink::{self, Stream};
 use super::wrap::wrapped;
@@ -228,8 +230,12 @@ impl Region {
         if last > row {
             frame.push_str(&format!("\x1b[{}A", last - row));
         }
-        if column > 0 {
-            frame.push_str(&format!("\x1b[{column}C"));
+        // What precedes the cursor is written once more: only the terminal knows how many columns it takes for an emoji.
+        let before = rows.get(row).map_or_else(String::new, |row| cut(row, column));
+        let gap = column - width(&before).min(column);
+        frame.push_str(&before);
+        if gap > 0 {
+            frame.push_str(&format!("\x1b[{gap}C"));
         }
         frame.push_str(SHOW_CURSOR);
         self.drawn = Drawn { widths: rows.iter().map(|row| width(row)).collect(), cursor: (row, column) };
@@ -302,14 +308,14 @@ fn cut(painted: &str, most: usize) -> String {
             row.push_str(part);
             continue;
         }
-        for c in part.chars() {
-            let width = terminal::width(c.encode_utf8(&mut [0; 4]));
+        for cluster in part.graphemes(true) {
+            let width = terminal::width(cluster);
             if width > left {
                 left = 0;
                 break;
             }
             left -= width;
-            row.push(c);
+            row.push_str(cluster);
         }
     }
     row
@@ -414,6 +420,16 @@ mod tests {
         assert!(lines.iter().all(|line| frame.contains(line)), "{frame:?}");
         assert_eq!(region.print("six\n", (17, 10), start + SETTLED * 2), "");
         assert!(region.end((17, 10)).contains("six"));
+    }
+
+    #[test]
+    fn the_cursor_is_after_what_precedes_it() {
+        let family = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}";
+        let mut region =
+            Region { rows: vec![format!("\x1b[1m› \x1b[0m{family}x")], cursor: (0, 8), ..Region::default() };
+        let frame = region.print("", (20, 10), Instant::now());
+        let after = frame.rsplit('\r').next().unwrap();
+        assert_eq!(after, format!("\x1b[1m› \x1b[0m{family}{SHOW_CURSOR}"));
     }
 
     #[test]

@@ -22,9 +22,19 @@ pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// The columns that a text without line ends takes, as most terminals draw it.
+/// The columns that a text without line ends takes at most: terminals differ in whether they draw a sequence of emoji as one.
 pub(crate) fn width(text: &str) -> usize {
-    text.chars().map(|c| if c == '\t' { TAB } else { c.width().unwrap_or(1) }).sum()
+    text.chars().map(width_of).sum()
+}
+
+/// The most columns that a character takes.
+pub(super) fn width_of(c: char) -> usize {
+    match c {
+        '\t' => TAB,
+        // It makes an emoji of a narrow character before it.
+        '\u{fe0f}' => 1,
+        _ => c.width().unwrap_or(1),
+    }
 }
 
 /// Columns and rows of standard error; 80 and 24 where the terminal does not know.

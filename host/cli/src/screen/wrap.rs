@@ -1,8 +1,8 @@
 //! Cuts long lines at the width of the terminal, so that the host begins each row of a text that others wrote.
 
-use unicode_width::UnicodeWidthChar;
+use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::clean;
+use super::{clean, terminal};
 
 /// Begins a row of a text.
 pub(crate) const ROW: &str = "  │ ";
@@ -25,8 +25,8 @@ pub(crate) fn wrapped(line: &str, columns: usize) -> Vec<String> {
     let (mut part, mut used) = (String::new(), 0);
     // The end of the last space of the part: bytes and columns.
     let mut space = (0, 0);
-    for c in line.chars() {
-        let width = width(c);
+    for cluster in line.graphemes(true) {
+        let width = cluster.chars().map(width).sum::<usize>();
         while used + width > columns && used > 0 {
             let (at, before) = if space.1 > columns / 2 { space } else { (part.len(), used) };
             let rest = part.split_off(at);
@@ -34,8 +34,8 @@ pub(crate) fn wrapped(line: &str, columns: usize) -> Vec<String> {
             (used, space) = (used - before, (0, 0));
         }
         used += width;
-        part.push(c);
-        if c == ' ' {
+        part.push_str(cluster);
+        if cluster == " " {
             space = (part.len(), used);
         }
     }
@@ -46,10 +46,9 @@ pub(crate) fn wrapped(line: &str, columns: usize) -> Vec<String> {
 /// The most columns that a character takes at a terminal.
 fn width(c: char) -> usize {
     match c {
-        '\t' => 8,
         // It is written out where the model's text shares the terminal.
         _ if clean::is_like_gutter(c) => c.escape_unicode().count(),
-        _ => c.width().unwrap_or(1),
+        _ => terminal::width_of(c),
     }
 }
 
@@ -59,7 +58,9 @@ mod tests {
 
     #[test]
     fn no_part_is_too_wide_and_nothing_is_lost() {
-        let cases: [(&str, &[&str]); 10] = [
+        let cases: [(&str, &[&str]); 11] = [
+            // The parts of an emoji, and what belongs to a letter, stay together.
+            ("12345678\u{1f468}\u{200d}\u{1f469}e\u{301}", &["12345678", "\u{1f468}\u{200d}\u{1f469}e\u{301}"]),
             ("", &[""]),
             ("0123456789", &["0123456789"]),
             ("0123456789a", &["0123456789", "a"]),

@@ -104,6 +104,11 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p"])
     }
 
+    /// The character in the cell of the cursor.
+    pub(crate) fn at_cursor(&self) -> String {
+        self.tmux(&["display-message", "-p", "#{cursor_character}"]).trim().to_owned()
+    }
+
     /// Waits until the terminal shows what is wanted, and returns what it shows then.
     pub(crate) fn until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         self.wait(what, Self::text, wanted)
@@ -114,7 +119,8 @@ impl Terminal {
         self.wait(what, Self::screen, wanted)
     }
 
-    fn wait(&self, what: &str, read: impl Fn(&Self) -> String, wanted: impl Fn(&str) -> bool) -> String {
+    /// Waits until what is read of the terminal is as is wanted.
+    pub(crate) fn wait(&self, what: &str, read: impl Fn(&Self) -> String, wanted: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
         loop {
             let text = read(self);
