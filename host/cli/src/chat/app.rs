@@ -233,6 +233,8 @@ impl App {
         let _gone = self.view.finish();
         let rows = self.free_rows();
         let Some(asking) = &mut self.asking else { return };
+        // Those on the screen can list the keys of the question before.
+        live::forget_rows();
         lines(asking, rows).iter().for_each(screen::note);
         self.printed = live::printed();
     }

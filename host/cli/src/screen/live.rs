@@ -47,6 +47,13 @@ pub(crate) fn held_until() -> Option<Instant> {
     lock().as_ref().and_then(|region| region.held)
 }
 
+/// Forgets the rows: they say what does not hold any more, and are not below what is printed until others are drawn.
+pub(crate) fn forget_rows() {
+    if let Some(region) = lock().as_mut() {
+        (region.rows, region.cursor) = (Vec::new(), (0, 0));
+    }
+}
+
 /// Keeps the region until it is dropped, which erases it and gives the terminal back as it was.
 #[derive(Debug)]
 pub(crate) struct Live(());
@@ -85,6 +92,8 @@ impl Live {
         let done = work();
         crossterm::terminal::enable_raw_mode()?;
         *lock() = region.map(|region| Region { open: String::new(), ..region });
+        // Keys answer a question only when it was drawn again.
+        forget_rows();
         sink::raw(PASTE_ON.as_bytes())?;
         Ok(done)
     }
@@ -405,6 +414,16 @@ mod tests {
         }
         let lines = ["a line that is", "longer than the", "terminal is", "xxxxxxxxxxxxxxxxxx"];
         assert_eq!(shown.lines().iter().map(|line| line.trim_end()).collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn rows_that_are_forgotten_are_not_drawn_again() {
+        let mut region = Region { rows: vec!["y: yes".into()], ..Region::default() };
+        let mut shown = Shown::default();
+        shown.take(&region.print("", (20, 10), Instant::now()));
+        region.rows.clear();
+        shown.take(&region.print("a line\n", (20, 10), Instant::now()));
+        assert_eq!(shown.lines().join("\n").trim_end(), "a line");
     }
 
     #[test]
