@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use flow::{
-    AnswerBlock, CallId, Charged, Confirmation, Event, EventKind, Message, Origin, Partial, Preview, QuestionId,
-    Retained, Role, RunPosition, StepEnd, StreamKind, TurnStatus, Usage,
+    AnswerBlock, CallId, Charged, Confirmation, Event, EventKind, InputId, InputWay, Message, Origin, Partial, Preview,
+    QuestionId, Retained, Role, RunPosition, StepEnd, StreamKind, TurnStatus, Usage, Withdrawal,
 };
 use proptest::prelude::*;
 
@@ -81,6 +81,24 @@ fn tool() -> impl Strategy<Value = EventKind> {
     ]
 }
 
+/// What happens to inputs: those of the front end under test, and one of another.
+fn input() -> impl Strategy<Value = EventKind> {
+    let id = || prop::sample::select(vec!["user-1", "user-2", "other-1"]).prop_map(InputId::new);
+    let ways = vec![InputWay::Prompt, InputWay::Queue, InputWay::Steer, InputWay::Interrupt];
+    let queued =
+        |(id, way, text): (_, _, String)| EventKind::InputQueued { id, way, message: Arc::new(Message::user(text)) };
+    let received =
+        |(id, text): (_, String)| EventKind::InputReceived { id: Some(id), message: Arc::new(Message::user(text)) };
+    let receipts = vec![Withdrawal::Removed, Withdrawal::Returned];
+    prop_oneof![
+        (id(), prop::sample::select(ways), text()).prop_map(queued),
+        (id(), text()).prop_map(|(id, text)| EventKind::InputEdited { id, text }),
+        (id(), prop::sample::select(receipts)).prop_map(|(id, receipt)| EventKind::InputWithdrawn { id, receipt }),
+        (id(), text()).prop_map(received),
+        (id(), text()).prop_map(|(id, text)| EventKind::SteeringMessage { id: Some(id), role: Role::User, text }),
+    ]
+}
+
 fn kind() -> impl Strategy<Value = EventKind> {
     let said = |(text, hidden)| EventKind::InputReceived {
         id: None,
@@ -108,6 +126,7 @@ fn kind() -> impl Strategy<Value = EventKind> {
         2 => text().prop_map(|text| EventKind::CognitionReasoningDelta { text }),
         4 => answer(),
         4 => tool(),
+        4 => input(),
         1 => Just(EventKind::TurnStart),
         1 => finish.prop_map(|status| EventKind::TurnFinish { status }),
         1 => Just(EventKind::StepStart { number: 1 }),
