@@ -20,13 +20,15 @@ pub(crate) fn text_columns(terminal: usize) -> usize {
 }
 
 /// A line in parts of at most so many columns, cut after a space where one is in the second half of a part. Joined, they are the line.
+///
+/// A grapheme cluster that fits into a part is not cut. Where a single character is wider than a part, the part is that character.
 pub(crate) fn wrapped(line: &str, columns: usize) -> Vec<String> {
     let mut parts = Vec::new();
     let (mut part, mut used) = (String::new(), 0);
     // The end of the last space of the part: bytes and columns.
     let mut space = (0, 0);
-    for cluster in line.graphemes(true) {
-        let width = cluster.chars().map(width).sum::<usize>();
+    for cluster in line.graphemes(true).flat_map(|cluster| units(cluster, columns)) {
+        let width = width_of(cluster);
         while used + width > columns && used > 0 {
             let (at, before) = if space.1 > columns / 2 { space } else { (part.len(), used) };
             let rest = part.split_off(at);
@@ -41,6 +43,16 @@ pub(crate) fn wrapped(line: &str, columns: usize) -> Vec<String> {
     }
     parts.push(part);
     parts
+}
+
+/// A cluster, or its characters where it is wider than a part: a cluster has no greatest width, and a terminal breaks a row that is
+/// too wide into rows that the host has not begun.
+fn units(cluster: &str, columns: usize) -> Vec<&str> {
+    if width_of(cluster) <= columns { vec![cluster] } else { cluster.split_inclusive(|_| true).collect() }
+}
+
+fn width_of(text: &str) -> usize {
+    text.chars().map(width).sum()
 }
 
 /// The most columns that a character takes at a terminal.
@@ -58,7 +70,9 @@ mod tests {
 
     #[test]
     fn no_part_is_too_wide_and_nothing_is_lost() {
-        let cases: [(&str, &[&str]); 11] = [
+        let emoji = "\u{1f468}\u{200d}".repeat(5);
+        let viramas = "\u{915}\u{94d}".repeat(10);
+        let cases: [(&str, &[&str]); 14] = [
             // The parts of an emoji, and what belongs to a letter, stay together.
             ("12345678\u{1f468}\u{200d}\u{1f469}e\u{301}", &["12345678", "\u{1f468}\u{200d}\u{1f469}e\u{301}"]),
             ("", &[""]),
@@ -71,11 +85,24 @@ mod tests {
             ("12 ▌x", &["12 ", "▌x"]),
             ("123456 78\t", &["123456 ", "78\t"]),
             ("12345 678\t", &["12345 ", "678", "\t"]),
+            // Each of these is one cluster: Korean consonants, a chain of emoji, and Devanagari consonants with viramas.
+            (
+                "\u{1100}\u{1100}\u{1100}\u{1100}\u{1100}\u{1100}",
+                &["\u{1100}\u{1100}\u{1100}\u{1100}\u{1100}", "\u{1100}"],
+            ),
+            (&format!("{emoji}\u{1f469}"), &[&emoji, "\u{1f469}"]),
+            (&format!("{viramas}\u{915}"), &[&viramas, "\u{915}"]),
         ];
         for (line, parts) in cases {
             assert_eq!(wrapped(line, 10), parts, "{line:?}");
             for columns in 1..12 {
-                assert_eq!(wrapped(line, columns).concat(), line);
+                let parts = wrapped(line, columns);
+                assert_eq!(parts.concat(), line);
+                for part in parts {
+                    // A character cannot be cut.
+                    let is_one = part.chars().filter(|c| width(*c) > 0).count() == 1;
+                    assert!(width_of(&part) <= columns || is_one, "{part:?} has more than {columns} columns");
+                }
             }
         }
     }
