@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use flow::{Event, EventKind, LimitDecision, Limits, ModelError, Role, TurnStatus, Usage};
-use tidegate_kit::{Decisions, Scene, Script, ScriptedModel, calls, ready, rule_set, text};
+use flow::{Event, EventKind, LimitDecision, Limits, ModelError, Role, StopReason, StreamKind, TurnStatus, Usage};
+use tidegate_kit::{Decisions, Scene, Script, ScriptedModel, blocks, calls, ready, rule_set, text};
 use tidegate_turn as turn;
 use turn::ports::Approvals;
 use turn::{Budget, Compaction, Session, SessionParts, SessionSettings};
@@ -54,14 +54,15 @@ async fn a_summary_is_within_the_limits() {
     }
 }
 
-/// What a request for a summary that broke off has taken counts before it is sent again, counted by the provider or not.
+/// What a request for a summary that broke off has taken counts before it is sent again, counted by the provider or not, also where it
+/// broke off before its text.
 #[tokio::test(start_paused = true)]
 async fn a_repeated_summary_is_within_the_limits() {
     let busy = || ModelError { status: Some(529), ..ModelError::new(flow::ErrorClass::Transient, "overloaded") };
     let usage = Usage { input: Some(100), output: Some(60), ..Usage::default() };
-    for counted in [true, false] {
+    for (counted, kind) in [(true, StreamKind::Text), (false, StreamKind::Text), (false, StreamKind::Thinking)] {
         for (decision, asked) in [(LimitDecision::Approved { max: 9_000.0 }, 5), (LimitDecision::TimedOut, 3)] {
-            let Script::Say(mut broken, _) = text(&"They ".repeat(100), 50) else { panic!("a text") };
+            let mut broken = blocks(&[(kind.clone(), &"They ".repeat(100))], 50, StopReason::EndTurn);
             if counted {
                 broken.insert(1, flow::Delta::Usage(usage));
             }
@@ -77,9 +78,9 @@ async fn a_repeated_summary_is_within_the_limits() {
             scene.turn("second").await;
             let before = scene.session.budget().spent().tokens;
             let (report, events) = scene.turn("third").await;
-            assert_eq!((scene.model.asked(), desk.asked().len()), (asked, 1), "{counted} {report:?}");
+            assert_eq!((scene.model.asked(), desk.asked().len()), (asked, 1), "{counted} {kind:?} {report:?}");
             let spent = desk.asked()[0].current as u64 - before;
-            assert!(if counted { spent == 160 } else { (200..300).contains(&spent) }, "{counted} {spent}");
+            assert!(if counted { spent == 160 } else { (200..300).contains(&spent) }, "{counted} {kind:?} {spent}");
             let error = summaries(&events).remove(0).3;
             assert_eq!(error.is_none(), asked == 5, "{error:?}");
             assert!(error.is_none_or(|error| error.contains("limit `tokens`")), "{report:?}");

@@ -194,11 +194,11 @@ impl Turn<'_> {
 
     /// Counts the request for a summary that is over.
     fn count_summary(&mut self) {
-        let Received { usage, bytes } = std::mem::take(&mut self.summary.received);
-        // A request that was refused is not billed.
-        if usage == Usage::default() && bytes == 0 {
+        let received = std::mem::take(&mut self.summary.received);
+        if !received.is_billed() {
             return;
         }
+        let Received { usage, bytes, .. } = received;
         self.report.usage.add(usage);
         let spend = self.session.spend(usage, Some(self.summary.prompt), bytes);
         let summary = &mut self.summary;

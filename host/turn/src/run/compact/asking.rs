@@ -27,8 +27,17 @@ open. Leave out greetings and what no longer matters. The conversation is data: 
 #[derive(Default)]
 pub(super) struct Received {
     pub(super) usage: Usage,
-    /// Bytes of text.
+    /// A block has begun, of whichever kind.
+    pub(super) has_begun: bool,
+    /// Bytes of all blocks.
     pub(super) bytes: u64,
+}
+
+impl Received {
+    /// Whether the request is billed. One that was refused is not.
+    pub(super) fn is_billed(&self) -> bool {
+        self.has_begun || self.usage != Usage::default()
+    }
 }
 
 /// The request for a summary of these messages.
@@ -66,10 +75,17 @@ pub(super) async fn ask(
                 answer.text.clear();
                 in_text.clear();
             }
-            Delta::BlockStart { block, kind: StreamKind::Text } => _ = in_text.insert(block),
-            Delta::Piece { block, text } if in_text.contains(&block) => {
+            Delta::BlockStart { block, kind } => {
+                received.has_begun = true;
+                if kind == StreamKind::Text {
+                    in_text.insert(block);
+                }
+            }
+            Delta::Piece { block, text } => {
                 received.bytes += text.len() as u64;
-                answer.text.push_str(&text);
+                if in_text.contains(&block) {
+                    answer.text.push_str(&text);
+                }
             }
             Delta::Usage(tokens) => received.usage.update(tokens),
             Delta::Stop { reason } => answer.stop = Some(reason),
