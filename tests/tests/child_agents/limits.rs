@@ -174,15 +174,17 @@ async fn a_person_can_approve_more_agents() {
 /// The call that needs more agents is stopped before anybody has decided: nobody can decide any more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_for_more_agents_ends_with_its_call() {
-    for interrupts in [true, false] {
+    // Also before the request is durable.
+    for (interrupts, at_once) in [(true, true), (true, false), (false, true), (false, false)] {
         let place = Place::new();
         place.write(".tidegate/thread_limits.toml", "schema_version = \"1.0.0\"\n[limits]\nspawns = 0\n");
         place.agent("helper", "description: Helps.", "You are a helper.");
         let model = ScriptedModel::new([spawn("1", "helper", "Help."), say("Done.")]);
         let session = place.open(&model).await;
-        let asked = session.clone();
+        let (asked, mut events) = (session.clone(), session.subscribe());
         let stopping = tokio::spawn(async move {
-            while asked.pending_limit().is_none() {
+            while events.next().await.unwrap().kind.name() != "limit_escalation_requested" {}
+            while !at_once && asked.pending_limit().is_none() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             match interrupts {

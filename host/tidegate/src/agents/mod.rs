@@ -231,11 +231,10 @@ impl Children {
             let mut request = LimitRequest::new(0, limit, current, max, max * 2.0 + 1.0);
             // Ids of calls can repeat in a thread.
             request.id = format!("limit-{}", new_session_id().as_str());
-            self.emit(EventKind::LimitEscalationRequested(request.clone()));
+            let mut asked = MoreAgents::asked(self, desk, &parent.budget, request);
             if let Some(journal) = parent.journal.as_ref().and_then(Weak::upgrade) {
                 journal.durable().await.map_err(|error| error.to_string())?;
             }
-            let mut asked = MoreAgents::asked(self, desk, &parent.budget, request);
             asked.answer = desk.decide(&asked.request).await;
             let decision = asked.answer.decision.clone();
             drop(asked);
@@ -292,7 +291,9 @@ struct MoreAgents<'a> {
 }
 
 impl<'a> MoreAgents<'a> {
+    /// Reports the request.
     fn asked(agents: &'a Children, desk: &'a Desk, budget: &'a Budget, request: LimitRequest) -> Self {
+        agents.emit(EventKind::LimitEscalationRequested(request.clone()));
         let reason = "the call that needs it was stopped".to_owned();
         let answer = LimitAnswer { decision: LimitDecision::Denied { reason }, by: String::new() };
         Self { agents, desk, budget, request, asked_ms: desk.now_ms(), answer }
