@@ -28,6 +28,9 @@ pub(crate) struct Desk {
     open: Mutex<Option<Open>>,
     /// The request that was made last: what was decided about it counts where it is made again.
     last: Mutex<Option<String>>,
+    /// A decision that was taken as the wait for it ended, for an interrupt or a cancel, and the id of its request: it counts where that is
+    /// made again.
+    kept: Mutex<Option<(String, LimitAnswer)>>,
 }
 
 /// A request that nobody has decided about.
@@ -95,7 +98,7 @@ impl DecisionFiles {
 
 impl Desk {
     pub(crate) fn new(clock: Arc<dyn Clock>, timeout: Duration, files: Option<DecisionFiles>) -> Self {
-        Self { clock, timeout, files, open: Mutex::default(), last: Mutex::default() }
+        Self { clock, timeout, files, open: Mutex::default(), last: Mutex::default(), kept: Mutex::default() }
     }
 
     /// Milliseconds since 1970, by the clock of the session.
@@ -125,6 +128,20 @@ impl Desk {
 
     fn open(&self) -> MutexGuard<'_, Option<Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<(String, LimitAnswer)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the decision that was kept for the request, if it is one: the limit can be another by now.
+    fn take_kept(&self, request: &LimitRequest) -> Option<LimitAnswer> {
+        let (id, answer) = self.kept().take_if(|(id, _)| *id == request.id)?;
+        if let Err(error) = check(request, &answer.decision) {
+            tracing::error!(request = id, "a decision about a limit is left out: {error}");
+            return None;
+        }
+        Some(answer)
     }
 
     /// Takes decisions of files until it is dropped.
@@ -178,27 +195,45 @@ impl Approvals for Desk {
             {
                 files.forget_others(&request.id);
             }
+            if let Some(answer) = self.take_kept(request) {
+                return answer;
+            }
             *self.open() = Some(Open { request: request.clone(), answer });
-            let withdrawn = Withdrawn(self);
-            let nobody = LimitAnswer { decision: LimitDecision::TimedOut, by: String::new() };
+            let mut waiting = Waiting { desk: self, id: &request.id, answered };
             let decided = tokio::select! {
                 biased;
-                answer = answered => answer.unwrap_or(nobody),
+                answer = &mut waiting.answered => answer.ok(),
                 never = self.watch(request) => match never {},
-                () = self.clock.sleep(self.timeout) => nobody,
+                () = self.clock.sleep(self.timeout) => waiting.withdraw(),
             };
-            drop(withdrawn);
-            decided
+            decided.unwrap_or_else(|| LimitAnswer { decision: LimitDecision::TimedOut, by: String::new() })
         })
     }
 }
 
-/// A request is withdrawn when nobody waits for its decision any more.
-struct Withdrawn<'a>(&'a Desk);
+/// A wait for a decision. When it is dropped the request is withdrawn, and a decision that it has not returned is kept: whoever has decided
+/// was told that the decision counts, and the file of another process is removed.
+struct Waiting<'a> {
+    desk: &'a Desk,
+    id: &'a str,
+    answered: oneshot::Receiver<LimitAnswer>,
+}
 
-impl Drop for Withdrawn<'_> {
+impl Waiting<'_> {
+    /// Withdraws the request, and returns the decision that was taken before.
+    fn withdraw(&mut self) -> Option<LimitAnswer> {
+        // Decisions are sent under this lock: none follows.
+        *self.desk.open() = None;
+        self.answered.try_recv().ok()
+    }
+}
+
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        *self.0.open() = None;
+        if let Some(answer) = self.withdraw() {
+            tracing::info!(request = self.id, "a decision about a limit is kept until its request is made again");
+            *self.desk.kept() = Some((self.id.to_owned(), answer));
+        }
     }
 }
 
@@ -250,6 +285,8 @@ fn taken(file: &Path) -> Option<String> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
+    use std::task::Poll;
+
     use turn::SystemClock;
 
     use super::*;
@@ -338,6 +375,54 @@ mod tests {
             std::fs::write(folder.path().join("approve"), "").unwrap();
             assert_eq!(desk.decide(&request).await.decision, expected);
         }
+    }
+
+    /// An interrupt can end the wait when the decision is taken already: nobody takes it a second time.
+    #[tokio::test(start_paused = true)]
+    async fn a_decision_that_was_taken_as_the_wait_ended_counts_for_the_next_request_of_its_id() {
+        let approved = LimitDecision::Approved { max: 4.0 };
+        for by_file in [true, false] {
+            for (id, limit, expected) in [
+                (1, 3.0, approved.clone()),
+                (2, 3.0, LimitDecision::TimedOut),
+                // It does not raise the limit any more.
+                (1, 5.0, LimitDecision::TimedOut),
+            ] {
+                let folder = tempfile::tempdir().unwrap();
+                let (desk, request, file) = (desk(folder.path(), None), request(1), folder.path().join("approve"));
+                let mut decide = desk.decide(&request);
+                assert!(poll(&mut decide).await.is_pending());
+                if by_file {
+                    std::fs::write(&file, "max = 4").unwrap();
+                    tokio::time::advance(POLL).await;
+                    assert!(poll(&mut decide).await.is_pending());
+                    assert!(!file.exists());
+                } else {
+                    desk.answer("limit-1", approved.clone(), "a").unwrap();
+                }
+                drop(decide);
+                assert_eq!(desk.pending(), None);
+                let again = LimitRequest::new(id, Limit::Steps, limit, limit, 9.0);
+                assert_eq!(desk.decide(&again).await.decision, expected, "{by_file} {id} {limit}");
+                assert_eq!(desk.decide(&again).await.decision, LimitDecision::TimedOut, "it counts once");
+            }
+        }
+    }
+
+    async fn poll(decide: &mut BoxFuture<'_, LimitAnswer>) -> Poll<LimitAnswer> {
+        std::future::poll_fn(|cx| Poll::Ready(decide.as_mut().poll(cx))).await
+    }
+
+    /// It was taken in time, even though nobody has looked at it before the end of the time.
+    #[tokio::test(start_paused = true)]
+    async fn a_decision_that_is_taken_as_the_time_ends_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let (desk, request) = (desk(folder.path(), None), request(1));
+        let mut decide = desk.decide(&request);
+        assert!(poll(&mut decide).await.is_pending());
+        std::fs::write(folder.path().join("approve"), "max = 4").unwrap();
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert_eq!(decide.await.decision, LimitDecision::Approved { max: 4.0 });
     }
 
     #[tokio::test]
