@@ -66,8 +66,10 @@ struct DecisionFile {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimitDecisionError {
-    /// There is no such request, or it is decided.
-    #[error("no request `{id}` is open: it was decided, it has timed out, or its turn has ended")]
+    /// There is no such request, it is decided, or a message that interrupts is being delivered, after which it is made again.
+    #[error(
+        "no request `{id}` is open: it was decided, it has timed out, its turn has ended, or it is made again after an interrupt"
+    )]
     NotOpen {
         /// The id that was given.
         id: String,

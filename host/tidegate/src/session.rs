@@ -287,7 +287,8 @@ impl Session {
     /// decide as well, with `tidegate session approve` or a file.
     ///
     /// # Errors
-    /// The request is not open any more, or the new limit is not above the present one.
+    /// The request is not open, or the new limit is not above the present one. While a message that interrupts is delivered it is not open:
+    /// it can be decided when it is requested again.
     pub fn decide_limit(&self, request: &str, decision: LimitDecision, by: &str) -> Result<(), LimitDecisionError> {
         self.0.desk.answer(request, decision, by)
     }
