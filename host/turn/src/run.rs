@@ -395,6 +395,7 @@ impl<'a> Turn<'a> {
                 Err(error) => return End::Broken(error),
             },
         };
+        self.summary.answer_begins();
         let log = stream.log();
         if let Some(log) = &log {
             log.watched(self.beginning.prefill().unwrap_or_default());

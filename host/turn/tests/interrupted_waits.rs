@@ -34,6 +34,12 @@ fn slow(words: &str) -> Script {
 
 /// A session whose next turn begins with a question about its steps and with a summary, the first request for which is refused.
 async fn scene(decisions: Vec<LimitDecision>, plugins: Vec<Plugin>) -> Scene {
+    let mut limits = Limits::default();
+    limits.steps = Some(2);
+    limited(limits, decisions, plugins).await
+}
+
+async fn limited(limits: Limits, decisions: Vec<LimitDecision>, plugins: Vec<Plugin>) -> Scene {
     let busy = Script::Refuse(ModelError::new(ErrorClass::Transient, "busy"));
     let scripts =
         vec![text(&"one ".repeat(100), 50), text(&"two ".repeat(100), 50), busy, slow("They counted."), slow("Three.")];
@@ -45,8 +51,7 @@ async fn scene(decisions: Vec<LimitDecision>, plugins: Vec<Plugin>) -> Scene {
     let compaction = Some(Compaction { context_tokens: 380, at: 0.5, keep_turns: 2 });
     let settings = SessionSettings { compaction, ..SessionSettings::default() };
     let parts = SessionParts { settings, ..tidegate_kit::parts(&model, plugins, rule_set(&[], |_| {})) };
-    let (desk, mut limits) = (Decisions::new(decisions), Limits::default());
-    limits.steps = Some(2);
+    let desk = Decisions::new(decisions);
     let session = ready(Session::open(parts)).unwrap();
     let mut session = session.with_budget(Budget::new(limits, None), Some(Arc::clone(&desk) as Arc<dyn Approvals>));
     let events = session.subscribe();
@@ -171,6 +176,37 @@ async fn an_interrupted_summary_is_asked_for_again_after_the_message() {
     let requests: Vec<usize> = (2..6).map(|number| scene.model.request(number).len()).collect();
     assert_eq!(requests, [1, 6, 1, 7], "a summary, the whole conversation, a summary, what is left of it");
     assert_eq!(scene.model.request(3).last().unwrap().1, "Stop that.");
+}
+
+/// The model reads both messages before a summary is made: that of the interrupt of the summary, and that of the question after it.
+#[tokio::test(start_paused = true)]
+async fn a_second_interrupt_does_not_bring_the_summary_before_the_messages() {
+    let mut limits = Limits::default();
+    // Enough for the request for a summary, and not for the whole conversation after it.
+    limits.tokens = Some(500);
+    let mut scene = limited(limits, vec![LimitDecision::Approved { max: 9_000.0 }; 2], vec![]).await;
+    *scene.model.scripts.lock().unwrap() = vec![slow("Half a summary."), say("Stopped.")];
+    let (inputs, cancel) = (scene.session.inputs(), CancellationToken::new());
+    let (model, desk) = (Arc::clone(&scene.model), Arc::clone(&scene.desk));
+    let interrupts = async {
+        for (number, is_reached) in
+            [&(|| model.asked() == 3) as &dyn Fn() -> bool, &|| desk.asked().len() == 1].into_iter().enumerate()
+        {
+            while !is_reached() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            let message = (Some(InputId::new(format!("stop-{number}"))), Message::user(format!("Stop {number}.")));
+            let _ = inputs.wait(vec![message], InputWay::Interrupt);
+        }
+    };
+    let (report, ()) = tokio::join!(scene.session.run(vec![Message::user("third")], &cancel), interrupts);
+    assert_eq!((report.status, report.text.as_str()), (TurnStatus::Completed, "Stopped."));
+    let events = settled(&mut scene, "");
+    assert_eq!(ends(&events), [(Some(INTERRUPTED.to_owned()), Some(30))]);
+    assert_eq!((scene.model.asked(), scene.desk.asked().len()), (4, 2));
+    let texts: Vec<String> = scene.model.request(3).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts[texts.len() - 2..], ["Stop 0.", "Stop 1."]);
 }
 
 /// The wait before a request for a summary is repeated ends, too.

@@ -51,7 +51,7 @@ enum Progress {
     Possible,
     /// It is being made.
     Open,
-    /// The user interrupted it: the next request is one for an answer.
+    /// The user interrupted it: the next request is one for an answer, however often the user interrupts before it.
     Postponed,
     /// It was made, or cannot be made: none is asked for again in this turn.
     Over,
@@ -67,13 +67,11 @@ enum End {
 }
 
 impl Summary {
-    /// Whether it can be asked for now. One that was postponed can be the next time.
-    fn is_due(&mut self) -> bool {
-        let before = self.progress;
-        if before == Progress::Postponed {
+    /// The model has the conversation, and answers: a summary that was postponed can be asked for after that.
+    pub(super) fn answer_begins(&mut self) {
+        if self.progress == Progress::Postponed {
             self.progress = Progress::Possible;
         }
-        before == Progress::Possible
     }
 
     /// What its requests have cost; `None` where that is not known of all of them.
@@ -94,7 +92,7 @@ impl Turn<'_> {
         let is_filled = used as f64 >= settings.context_tokens as f64 * settings.at;
         // A summary that failed is asked for again when there is noticeably more to summarise.
         let has_failed = self.session.thread.compaction_failed.is_some_and(|failed| used < failed + failed / 20);
-        if !is_filled || has_failed || !self.summary.is_due() {
+        if !is_filled || has_failed || self.summary.progress != Progress::Possible {
             return Ok(());
         }
         let messages = self.session.history.messages();
