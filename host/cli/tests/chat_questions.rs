@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use support::Place;
 use support::script::Model;
@@ -116,6 +118,27 @@ fn a_question_that_a_resize_has_moved_is_read_again() {
     model.request().say("Done.").end();
     terminal.shows("\nDone.");
     assert_eq!(std::fs::read_to_string(place.path("a.txt")).unwrap(), content);
+}
+
+#[test]
+fn a_question_that_appears_while_the_size_changes_is_printed_once() {
+    // The size is another one again after the question, or not.
+    for after in [100, 80] {
+        let (_place, model, terminal) = open("", &[]);
+        terminal.enter("Write it.");
+        let mut request = model.request();
+        let content: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+        let begun = Instant::now();
+        terminal.resize(100, 36);
+        std::thread::sleep(Duration::from_millis(50));
+        request.call("c1", "write_file", &json!({"path": "a.txt", "content": content})).end();
+        std::thread::sleep(Duration::from_millis(50));
+        terminal.resize(after, 36);
+        // A busy machine takes so long that the size has settled in between.
+        let is_late = begun.elapsed() > Duration::from_millis(200);
+        let text = terminal.shows("y: yes");
+        assert!(text.matches("? write_file").count() == 1 || is_late, "{text}");
+    }
 }
 
 #[test]

@@ -51,12 +51,12 @@ pub(super) struct App {
     pub(super) status: Status,
     /// The question that is on the screen.
     pub(super) asking: Option<Asking>,
-    /// What [`live::printed`] counted when its lines were.
-    printed: u64,
     /// The columns that its lines were made for.
     columns: usize,
     /// When the terminal got another size, until the question was looked at after that.
     resized: Option<Instant>,
+    /// A question is asked as soon as the size of the terminal does not change any more.
+    is_put_off: bool,
     /// The input was written for a question that is closed: it is not sent before the user has seen that.
     is_left: bool,
     limit: Option<LimitRequest>,
@@ -79,9 +79,9 @@ impl App {
             view: View::new(),
             status: Status::default(),
             asking: None,
-            printed: 0,
             columns: 0,
             resized: None,
+            is_put_off: false,
             is_left: false,
             limit: session.pending_limit(),
             is_leaving: false,
@@ -183,7 +183,9 @@ impl App {
 
     /// When the rows change by themselves.
     pub(super) fn wakes(&self, now: Instant) -> Option<Instant> {
-        let asking = self.asking.as_ref()?;
+        let Some(asking) = &self.asking else {
+            return self.is_put_off.then(|| live::held_until().unwrap_or(now));
+        };
         let settled = self.resized.map(|at| at + live::SETTLED);
         asking.wakes(now).into_iter().chain(settled).min()
     }
@@ -204,6 +206,7 @@ impl App {
 
     /// Asks the oldest question, once. What is being answered stays until it is answered, here or elsewhere.
     fn ask(&mut self) {
+        self.is_put_off = false;
         let questions = self.chat.snapshot().questions;
         let is_open = |asking: &Asking| match &asking.subject {
             Subject::Call { id, .. } => questions.pending().any(|question| question.id == *id),
@@ -222,6 +225,11 @@ impl App {
             (None, Some(limit)) => Asking::new(Subject::Limit(limit.clone()), Vec::new()),
             (None, None) => return,
         };
+        // Its lines are made for the columns that the terminal has then.
+        self.is_put_off = live::held_until().is_some();
+        if self.is_put_off {
+            return;
+        }
         (self.columns, self.resized) = (terminal::size().0, None);
         self.asking = Some(asking);
         self.print_question(Asking::next_page);
@@ -236,7 +244,7 @@ impl App {
         // Those on the screen can list the keys of the question before.
         live::forget_rows();
         lines(asking, rows).iter().for_each(screen::note);
-        self.printed = live::printed();
+        live::count_rows();
     }
 
     /// Rows of the screen above those at the bottom.
@@ -254,8 +262,7 @@ impl App {
             return self.print_narrower();
         }
         let Some(asking) = &self.asking else { return };
-        let since = usize::try_from(live::printed().saturating_sub(self.printed)).unwrap_or(usize::MAX);
-        let needed = since.saturating_add(asking.page_len());
+        let needed = live::rows_since().saturating_add(asking.page_len());
         // A page has at least one line, also where there is no row for it.
         if self.resized.is_none() && asking.page_len() > 0 && needed > self.free_rows().max(1) {
             self.print_question(Asking::last_page);

@@ -7,7 +7,6 @@
 //! to the wrong rows, and leaves lines twice. So nothing is drawn from the first sign of another size until none has followed for [`SETTLED`].
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,12 +33,16 @@ static REGION: Mutex<Option<Region>> = Mutex::new(None);
 /// the next one up to 250 ms after it has broken the rows for it.
 pub(crate) const SETTLED: Duration = Duration::from_millis(350);
 
-/// Rows that were printed above the region so far.
-static PRINTED: AtomicU64 = AtomicU64::new(0);
+/// Counts the rows that are printed above the region from here on: after what was printed last, also where that is not drawn yet.
+pub(crate) fn count_rows() {
+    if let Some(region) = lock().as_mut() {
+        region.count_rows();
+    }
+}
 
-/// Counts the rows that were printed above the region so far.
-pub(crate) fn printed() -> u64 {
-    PRINTED.load(Ordering::Relaxed)
+/// The rows that were printed above the region since [`count_rows`].
+pub(crate) fn rows_since() -> usize {
+    lock().as_ref().map_or(0, |region| region.since)
 }
 
 /// Until when nothing is drawn, because the terminal has got another size.
@@ -156,6 +159,10 @@ struct Region {
     held: Option<Instant>,
     /// What is to be printed then.
     pending: String,
+    /// Rows that were printed since they are counted.
+    since: usize,
+    /// The byte of `pending` from which they are counted.
+    count_from: Option<usize>,
 }
 
 /// The rows as they are on the screen.
@@ -178,6 +185,8 @@ impl Region {
             return String::new();
         }
         let text = std::mem::take(&mut self.pending);
+        // The bytes that follow where rows are counted from.
+        let mut counted = self.count_from.take().map(|from| text.len().saturating_sub(from));
         let most = columns.saturating_sub(1).max(1);
         let mut frame = format!("{HIDE_CURSOR}{}{ERASE_ROW}", self.up(columns));
         self.open.push_str(&text);
@@ -185,19 +194,27 @@ impl Region {
             // A row that the terminal breaks itself would be written over what is below, which is not erased yet.
             for row in rows(&self.open[..end], most) {
                 frame.extend([row.trim_end(), NEXT]);
-                PRINTED.fetch_add(1, Ordering::Relaxed);
+                self.since += 1;
             }
             self.open.drain(..=end);
+            if counted.take_if(|counted| self.open.len() <= *counted).is_some() {
+                self.since = 0;
+            }
         }
         while width(&self.open) > most {
             let mut parts = rows(&self.open, most).into_iter();
             let first = parts.next().unwrap_or_default();
             frame.extend([first.trim_end(), NEXT]);
-            PRINTED.fetch_add(1, Ordering::Relaxed);
+            self.since += 1;
             self.open = parts.collect();
         }
         self.draw(&mut frame, most, height);
         frame
+    }
+
+    fn count_rows(&mut self) {
+        self.since = 0;
+        self.count_from = (!self.pending.is_empty()).then_some(self.pending.len());
     }
 
     /// Whether the terminal, which has this size now, has had another one a short time ago.
@@ -439,6 +456,25 @@ mod tests {
         assert!(lines.iter().all(|line| frame.contains(line)), "{frame:?}");
         assert_eq!(region.print("six\n", (17, 10), start + SETTLED * 2), "");
         assert!(region.end((17, 10)).contains("six"));
+    }
+
+    #[test]
+    fn rows_are_counted_from_what_was_printed_last_also_where_it_is_not_drawn() {
+        let mut region = Region::default();
+        let start = Instant::now();
+        region.print("before\n", (20, 10), start);
+        region.count_rows();
+        assert_eq!(region.since, 0);
+        // The size changes: a question is printed, and a line after it that takes two rows.
+        assert_eq!(region.print("one\ntwo\n", (19, 10), start), "");
+        region.count_rows();
+        assert_eq!(region.print("a line that is longer than that\n", (19, 10), start), "");
+        assert!(region.print("", (19, 10), start + SETTLED).contains("two"));
+        assert_eq!(region.since, 2);
+        region.print("after\n", (19, 10), start + SETTLED);
+        assert_eq!(region.since, 3);
+        region.count_rows();
+        assert_eq!(region.since, 0);
     }
 
     #[test]
