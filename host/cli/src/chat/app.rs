@@ -98,7 +98,7 @@ impl App {
         } else {
             self.view.earlier(&messages, self.session.interrupted())?;
         }
-        // What is on the screen says it already.
+        // The screen already shows this notice.
         if let Some(left) = self.session.interrupted().filter(|_| !is_on_screen) {
             let what = match left.questions {
                 0 => "the last turn has no end, because its process ended before: `/continue` continues it".to_owned(),

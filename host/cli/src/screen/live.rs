@@ -50,7 +50,7 @@ pub(crate) fn held_until() -> Option<Instant> {
     lock().as_ref().and_then(|region| region.held)
 }
 
-/// Forgets the rows: they say what does not hold any more, and are not below what is printed until others are drawn.
+/// Forgets the rows, which are outdated, so that they are not drawn below the next printed text.
 pub(crate) fn forget_rows() {
     if let Some(region) = lock().as_mut() {
         (region.rows, region.cursor) = (Vec::new(), (0, 0));
