@@ -273,3 +273,23 @@ fn an_interrupt_and_a_cancel_reach_a_question_about_a_limit() {
     request.say("The docs.").end();
     terminal.shows("\nThe docs.");
 }
+
+#[test]
+fn a_request_for_a_limit_that_is_made_again_shows_its_amount() {
+    let limits = "schema_version = \"1.0.0\"\n[limits]\ntokens = 1\n";
+    let (_place, model, terminal) = open("", &[(".tidegate/thread_limits.toml", limits)]);
+    let amount = |text: &str| {
+        let (_, after) = text.rsplit_once("Raise the limit `tokens` to ")?;
+        after.split(['?', ' ']).next().map(str::to_owned)
+    };
+    terminal.enter("Look.");
+    let first = amount(&terminal.shows("Raise the limit `tokens` to "));
+    terminal.types(&"Only the docs. ".repeat(20));
+    terminal.press("Escape");
+    let text = terminal.screen_is("another amount", |text| amount(text).is_some_and(|one| Some(one) != first));
+    terminal.answers("y");
+    model.request().say("The docs.").end();
+    let raised = terminal.shows("\nThe docs.");
+    let expected = format!("approved by the terminal: up to {}", amount(&text).unwrap());
+    assert!(raised.contains(&expected), "{expected}: {raised}");
+}

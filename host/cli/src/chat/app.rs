@@ -213,6 +213,9 @@ impl App {
             Subject::Limit(limit) => self.limit.as_ref().is_some_and(|one| one.id == limit.id),
         };
         if self.asking.as_ref().is_some_and(is_open) {
+            if let (Some(asking), Some(limit)) = (&mut self.asking, &self.limit) {
+                asking.renew(limit);
+            }
             return;
         }
         if self.asking.take().is_some_and(|asking| asking.has_input()) && !self.input.text().trim().is_empty() {

@@ -109,6 +109,17 @@ impl Asking {
         (self.lines, self.page, self.quiet_since) = (lines, 0..0, None);
     }
 
+    /// Takes a request for a limit that is made again under the same id. Another amount must be read before a key answers.
+    pub(super) fn renew(&mut self, request: &LimitRequest) {
+        if let Subject::Limit(limit) = &mut self.subject
+            && limit.id == request.id
+            && limit != request
+        {
+            request.clone_into(limit);
+            self.quiet_since = None;
+        }
+    }
+
     /// The screen is drawn, with all that was printed.
     pub(super) fn drawn(&mut self, now: Instant) {
         self.quiet_since.get_or_insert(now);
@@ -299,6 +310,26 @@ mod tests {
         assert_eq!(asking.key(&Key::Char('3'), start + QUIET, ""), None, "the input takes the digit");
         assert_eq!(asking.prompt(), "up to: ");
         assert_eq!(asking.key(&Key::Enter, start + QUIET, "30"), Some(Reply::Raise("30".into())));
+    }
+
+    #[test]
+    fn another_amount_is_read_before_it_is_approved() {
+        let start = Instant::now();
+        let mut asking = shown(limit(), start);
+        let request = |number, proposed| LimitRequest::new(number, Limit::Steps, 10.0, 10.0, proposed);
+        for same in [request(1, 20.0), request(2, 30.0)] {
+            asking.renew(&same);
+            assert!(asking.is_quiet(start + QUIET));
+        }
+        asking.renew(&request(1, 30.0));
+        assert_eq!(asking.subject, Subject::Limit(request(1, 30.0)));
+        assert_eq!(asking.key(&Key::Char('y'), start + QUIET, ""), None, "it is not drawn");
+        asking.drawn(start + QUIET);
+        assert_eq!(asking.key(&Key::Char('y'), start + QUIET * 2, ""), Some(Reply::Approve));
+        // A reason that is being written stays one.
+        assert_eq!(asking.key(&Key::Char('n'), start + QUIET * 3, ""), Some(Reply::Taken));
+        asking.renew(&request(1, 40.0));
+        assert!(asking.has_input());
     }
 
     #[test]
