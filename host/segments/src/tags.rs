@@ -92,11 +92,16 @@ impl TagParser {
 
     /// Takes the next chunk; what is now decided is appended to `found`.
     pub(crate) fn push(&mut self, piece: &str, found: &mut Found) {
+        // Most deltas: all of it is text, and stays a string.
+        if self.is_plain() && !piece.bytes().any(begins) {
+            found.text.push_str(piece);
+            return;
+        }
         let mut text = std::mem::take(&mut found.text).into_bytes();
         let mut rest = piece.as_bytes();
         while !rest.is_empty() {
-            if self.held.is_empty() && self.region.is_none() && self.code.is_settled() {
-                let plain = rest.iter().position(|b| matches!(b, b'<' | b'`' | b'\n')).unwrap_or(rest.len());
+            if self.is_plain() {
+                let plain = rest.iter().position(|byte| begins(*byte)).unwrap_or(rest.len());
                 text.extend_from_slice(&rest[..plain]);
                 rest = &rest[plain..];
             }
@@ -105,6 +110,11 @@ impl TagParser {
             self.byte(byte, &mut text, &mut found.marks);
         }
         found.text = whole(text);
+    }
+
+    /// Whether a byte is text unless it [`begins`] something.
+    fn is_plain(&self) -> bool {
+        self.held.is_empty() && self.region.is_none() && self.code.is_settled()
     }
 
     /// The message is complete: what is held is text.
@@ -273,6 +283,11 @@ impl TagFinder {
         self.found.marks.clear();
         decided
     }
+}
+
+/// Whether this byte can begin a tag or code, or a line, which can begin code.
+fn begins(byte: u8) -> bool {
+    matches!(byte, b'<' | b'`' | b'\n')
 }
 
 /// The region after one more byte, or `None` where that byte ended it. Both ends are of the form `xx>`.
