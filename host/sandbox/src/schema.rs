@@ -91,11 +91,11 @@ impl ToolSchema {
         Ok(Self { source: schema.clone(), compiled: OnceLock::new(), steps: cost.steps - before })
     }
 
-    /// Compiles it ahead of its first check. Blocks: from async code call it with `spawn_blocking`. What is wrong with it is reported by
-    /// that check.
-    pub fn prepare(&self) {
+    /// Compiles it ahead of the first check of a call of `tool`. Blocks: from async code call it with `spawn_blocking`. An error is logged,
+    /// and returned by that check.
+    pub fn prepare(&self, tool: &str) {
         if let Err(error) = self.compiled() {
-            tracing::warn!(%error, "the schema of a tool cannot be compiled");
+            tracing::warn!(tool, %error, "the schema of a tool cannot be compiled");
         }
     }
 

@@ -113,7 +113,7 @@ impl ToolTable {
 
     /// Compiles the schemas that the first calls would wait for. Blocks.
     pub(crate) fn prepare(&self) {
-        self.entries.values().for_each(|entry| entry.schema.prepare());
+        self.entries.iter().for_each(|(name, entry)| entry.schema.prepare(name));
     }
 
     /// The definitions, in the order of the plugins.
