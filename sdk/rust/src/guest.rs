@@ -1,9 +1,8 @@
 //! The boundary of the contract, in a guest only: generated bindings, one small world per callback, and the exports that
 //! pass each call to the author's type.
 //!
-//! Unsafe code is denied everywhere else; here it is what the generator writes to lift and lower values.
-#![allow(unsafe_code, reason = "generated bindings read and write the guest's memory by the canonical ABI")]
-#![allow(missing_debug_implementations, unreachable_pub, unused_qualifications, reason = "generated code")]
+//! The bindings are checked in, so that no plugin builds their generator. `tests/bindings.rs` writes them and compares them with
+//! the contract.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -14,74 +13,41 @@ use crate::{
 };
 
 /// Bindings of the base world: registration and the log.
-pub mod base {
-    wit_bindgen::generate!({
-        path: "../wit/0.1.0",
-        world: "extension",
-        generate_unused_types: true,
-        pub_export_macro: true,
-        export_macro_name: "export_registration",
-        default_bindings_module: "tidegate_sdk::__guest::base",
-    });
-}
-
+#[rustfmt::skip]
+#[path = "bindings/base.rs"]
+pub mod base;
 /// Bindings of the powers. A component imports those that are called; the linker drops the rest.
-pub mod powers {
-    wit_bindgen::generate!({
-        inline: "
-            package tidegate:sdk;
-            world powers {
-                include tidegate:extension/with-clock@0.1.0;
-                include tidegate:extension/with-history@0.1.0;
-                include tidegate:extension/with-random@0.1.0;
-                include tidegate:extension/with-session@0.1.0;
-                include tidegate:extension/with-settings@0.1.0;
-                include tidegate:extension/with-state@0.1.0;
-                include tidegate:extension/with-tool-progress@0.1.0;
-                include tidegate:extension/with-tools@0.1.0;
-            }
-        ",
-        path: "../wit/0.1.0",
-        world: "tidegate:sdk/powers",
-        generate_all,
-        with: { "tidegate:extension/types@0.1.0": crate::__guest::base::tidegate::extension::types },
-    });
-}
-
-/// Bindings of one callback's world, sharing the base world's types.
-macro_rules! callback_world {
-    ($module:ident, $world:literal, $export:literal, $bindings:literal) => {
-        #[doc = concat!("Bindings of the world `", $world, "`.")]
-        pub mod $module {
-            wit_bindgen::generate!({
-                path: "../wit/0.1.0",
-                world: $world,
-                with: { "tidegate:extension/types@0.1.0": crate::__guest::base::tidegate::extension::types },
-                pub_export_macro: true,
-                export_macro_name: $export,
-                default_bindings_module: $bindings,
-            });
-        }
-    };
-}
-
-callback_world!(
-    on_input_messages,
-    "with-on-input-messages",
-    "export_on_input_messages",
-    "tidegate_sdk::__guest::on_input_messages"
-);
-callback_world!(on_plain_text, "with-on-plain-text", "export_on_plain_text", "tidegate_sdk::__guest::on_plain_text");
-callback_world!(on_tag, "with-on-tag", "export_on_tag", "tidegate_sdk::__guest::on_tag");
-callback_world!(on_llm_output, "with-on-llm-output", "export_on_llm_output", "tidegate_sdk::__guest::on_llm_output");
-callback_world!(
-    ttsr_triggered,
-    "with-ttsr-triggered",
-    "export_ttsr_triggered",
-    "tidegate_sdk::__guest::ttsr_triggered"
-);
-callback_world!(migration, "with-migration", "export_migration", "tidegate_sdk::__guest::migration");
-callback_world!(tool_provider, "with-tool-provider", "export_tool_provider", "tidegate_sdk::__guest::tool_provider");
+#[rustfmt::skip]
+#[path = "bindings/powers.rs"]
+pub mod powers;
+/// Bindings of the world `with-on-input-messages`; this and those below share the base world's types.
+#[rustfmt::skip]
+#[path = "bindings/on_input_messages.rs"]
+pub mod on_input_messages;
+/// Bindings of the world `with-on-plain-text`.
+#[rustfmt::skip]
+#[path = "bindings/on_plain_text.rs"]
+pub mod on_plain_text;
+/// Bindings of the world `with-on-tag`.
+#[rustfmt::skip]
+#[path = "bindings/on_tag.rs"]
+pub mod on_tag;
+/// Bindings of the world `with-on-llm-output`.
+#[rustfmt::skip]
+#[path = "bindings/on_llm_output.rs"]
+pub mod on_llm_output;
+/// Bindings of the world `with-ttsr-triggered`.
+#[rustfmt::skip]
+#[path = "bindings/ttsr_triggered.rs"]
+pub mod ttsr_triggered;
+/// Bindings of the world `with-migration`.
+#[rustfmt::skip]
+#[path = "bindings/migration.rs"]
+pub mod migration;
+/// Bindings of the world `with-tool-provider`.
+#[rustfmt::skip]
+#[path = "bindings/tool_provider.rs"]
+pub mod tool_provider;
 
 use base::exports::tidegate::extension::registration as wit_registration;
 use base::tidegate::extension::types::{Content, Failure, Message, ToolCall};
@@ -94,6 +60,7 @@ use tool_provider::exports::tidegate::extension::tool_provider as wit_tools;
 use ttsr_triggered::exports::tidegate::extension::ttsr_triggered as wit_ttsr;
 
 /// The component's exports, for the extension `E`.
+#[derive(Debug)]
 pub struct Guest<E>(PhantomData<E>);
 
 impl<E: Exported> wit_registration::Guest for Guest<E> {

@@ -29,7 +29,7 @@
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
-// Only `guest` may allow unsafe code, for what the generator writes; a host build does not even contain it.
+// Only the generated bindings of `guest` are allowed to contain unsafe code; a host build does not contain them.
 #![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
 
 pub mod clock;
