@@ -60,7 +60,7 @@ struct Open {
 pub(crate) struct Admitted<'a> {
     breaker: &'a Breaker,
     report: &'a Report,
-    called: Called,
+    called: &'a Called,
     trial: bool,
 }
 
@@ -85,11 +85,11 @@ impl Breaker {
     /// back-off one call is let through, and no other until that one has ended.
     pub(crate) fn admit<'a>(
         &'a self,
-        called: &Called,
+        called: &'a Called,
         now: impl Fn() -> u64,
         report: &'a Report,
     ) -> Result<Admitted<'a>, String> {
-        let mut admitted = Admitted { breaker: self, report, called: called.clone(), trial: false };
+        let mut admitted = Admitted { breaker: self, report, called, trial: false };
         if self.reported() == BreakerState::Closed {
             return Ok(admitted);
         }
@@ -188,7 +188,7 @@ mod tests {
 
     use std::sync::{Arc, Mutex};
 
-    use flow::{BreakerScope, CallbackKind};
+    use flow::{BreakerScope, CallbackKind, Called};
 
     use super::{Admitted, Breaker, Report};
 
@@ -208,7 +208,7 @@ mod tests {
 
     fn admit(Reporting(breaker, report): &Reporting, at: u64) -> Result<Admitted<'_>, String> {
         let checked = breaker.check(|| at);
-        let admitted = breaker.admit(&CallbackKind::Tag.into(), || at, report);
+        let admitted = breaker.admit(&Called::Callback(CallbackKind::Tag), || at, report);
         assert_eq!(checked.as_ref().err(), admitted.as_ref().err(), "a check predicts the decision");
         admitted
     }

@@ -78,7 +78,7 @@ impl SessionBreakers {
     }
 
     /// As [`Breaker::admit`], for both breakers: a call that one of them skips is the trial of neither.
-    pub(crate) fn admit(&self, called: &Called, now: impl Fn() -> u64) -> Result<Admission<'_>, String> {
+    pub(crate) fn admit<'a>(&'a self, called: &'a Called, now: impl Fn() -> u64) -> Result<Admission<'a>, String> {
         let (own, shared) = (self.own.of(called), self.shared.breakers.of(called));
         own.check(&now)?;
         let shared = shared.admit(called, &now, &self.report)?;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn admit(session: &SessionBreakers, at: u64) -> Result<super::Admission<'_>, String> {
-        session.admit(&CallbackKind::Tag.into(), || at)
+        session.admit(&Called::Callback(CallbackKind::Tag), || at)
     }
 
     fn fail(session: &SessionBreakers, at: u64) {

@@ -35,6 +35,14 @@ pub(crate) struct SessionExtensions {
     lost: AtomicBool,
 }
 
+/// A call that may be made: by the budget of the turn, and by the breakers.
+pub(crate) struct Permit<'a> {
+    called: &'a Called,
+    admission: Admission<'a>,
+    /// The own time that it has.
+    budget: Duration,
+}
+
 impl SessionExtensions {
     pub(crate) fn new(session: Arc<Session>, plugins: impl Iterator<Item = Arc<Loaded>>) -> Self {
         let slot = |plugin| Arc::new(new_slot(&session, plugin));
@@ -90,12 +98,12 @@ impl SessionExtensions {
     async fn call<C: Call>(&self, plugin: usize, call: C) -> Result<C::Answer, NoAnswer> {
         let slot = &self.slots[plugin];
         let mut lane = lock(&slot.main).await;
-        let admitted = self.admit(slot, &call.called())?;
+        let called = call.called();
+        let permit = self.admit(slot, &called)?;
         let live = slot.take(&mut lane);
-        let (mut live, answer, admitted) = self.run(slot, live, admitted, call).await?;
+        let (mut live, answer) = self.run(slot, live, permit, call).await?;
         live.store.data_mut().commit(Commit::Call);
         *lane = Some(live);
-        admitted.succeeded();
         Ok(answer)
     }
 
@@ -105,13 +113,13 @@ impl SessionExtensions {
         let slot = &self.slots[plugin];
         let _notices = lock(&slot.notices).await;
         let area = &slot.area;
+        let called = TtsrTriggered(event).called();
         for attempt in 0.. {
             // The last attempt has the state to itself.
             let alone = if attempt < NOTICE_TRIES { None } else { Some(lock(&slot.main).await) };
-            let admitted = self.admit(slot, &TtsrTriggered(event).called())?;
+            let permit = self.admit(slot, &called)?;
             let version = area.version();
-            let (mut live, (), admitted) = self.run(slot, None, admitted, TtsrTriggered(event)).await?;
-            admitted.succeeded();
+            let (mut live, ()) = self.run(slot, None, permit, TtsrTriggered(event)).await?;
             if !live.store.data().has_written() {
                 break;
             }
@@ -127,48 +135,53 @@ impl SessionExtensions {
     }
 
     /// Asks the budget of the turn first: a call that has no time left must not become the trial of the breaker.
-    pub(crate) fn admit<'s>(&self, slot: &'s Slot, called: &Called) -> Result<(Admission<'s>, Duration), NoAnswer> {
+    pub(crate) fn admit<'s>(&self, slot: &'s Slot, called: &'s Called) -> Result<Permit<'s>, NoAnswer> {
         let budget = slot.budget(&*self.session.view, called)?;
         let now = || self.session.clock.now_ms();
-        let admitted = slot.breakers.admit(called, now).map_err(NoAnswer::NotPermitted)?;
-        Ok((admitted, budget))
+        let admission = slot.breakers.admit(called, now).map_err(NoAnswer::NotPermitted)?;
+        Ok(Permit { called, admission, budget })
     }
 
     /// Runs a call in `live`, or in a new instance. Its writes are not yet applied.
-    pub(crate) async fn run<'s, C: Call>(
+    pub(crate) async fn run<C: Call>(
         &self,
-        slot: &'s Slot,
+        slot: &Slot,
         live: Option<Box<Live>>,
-        (admitted, budget): (Admission<'s>, Duration),
+        permit: Permit<'_>,
         call: C,
-    ) -> Result<(Box<Live>, C::Answer, Admission<'s>), NoAnswer> {
-        let called = call.called();
+    ) -> Result<(Box<Live>, C::Answer), NoAnswer> {
+        let Permit { called, admission, budget } = permit;
         let _ticking = slot.plugin.machine.ticking();
         let mut live = match live {
             Some(live) => live,
-            None => match self.start(slot).await {
+            // Rare, and a large future: in a box it leaves that of most calls small.
+            None => match Box::pin(self.start(slot)).await {
                 Ok(live) => live,
                 Err(described) => {
                     // Its state, or the host: other sessions may have no such problem.
-                    admitted.failed_here(self.session.clock.now_ms());
-                    return Err(slot.failure(called, described));
+                    admission.failed_here(self.session.clock.now_ms());
+                    return Err(slot.failure(called.clone(), described));
                 }
             },
         };
         Guest::begin(&mut live.store, budget, slot.may_run_inline(budget));
         let Live { store, calls, meter, .. } = &mut *live;
         let answer = caught(meter, call.run(calls, store)).await;
-        slot.note_used(&called, meter.spent());
+        slot.note_used(called, meter.spent());
         store.data_mut().end_log();
         match answer {
-            Ok(answer) => Ok((live, answer, admitted)),
+            Ok(answer) => {
+                admission.succeeded();
+                Ok((live, answer))
+            }
             Err(fault) => {
                 let described = describe(fault, store, budget.as_millis());
                 // The call was not too slow by itself: the next one may be in time.
-                if described.cause == FailureCause::Timeout && slot.is_cut_by_turn(&called, budget) {
+                if described.cause == FailureCause::Timeout && slot.is_cut_by_turn(called, budget) {
                     return Err(slot.turn_time_spent());
                 }
-                Err(self.failed(slot, admitted, called, described))
+                admission.failed(self.session.clock.now_ms());
+                Err(slot.failure(called.clone(), described))
             }
         }
     }
@@ -262,11 +275,6 @@ impl SessionExtensions {
         self.session.events.emit(EventKind::Notice { message });
         self.restore();
         self.session.state.settle(patience).await
-    }
-
-    fn failed(&self, slot: &Slot, admitted: Admission<'_>, called: Called, described: Described) -> NoAnswer {
-        admitted.failed(self.session.clock.now_ms());
-        slot.failure(called, described)
     }
 }
 

@@ -136,9 +136,10 @@ impl SessionExtensions {
     async fn run_tool(&self, slot: &Slot, call: &ToolCall, progress: Progress<'_>) -> Result<ToolText, NoAnswer> {
         let mut lane = lock(&slot.main).await;
         let run = ToolRun { call, progress };
-        let admitted = self.admit(slot, &run.called())?;
+        let called = run.called();
+        let permit = self.admit(slot, &called)?;
         let live = slot.take(&mut lane);
-        let (mut live, answer, admitted) = self.run(slot, live, admitted, run).await?;
+        let (mut live, answer) = self.run(slot, live, permit, run).await?;
         let guest = live.store.data_mut();
         let keeps = match &answer {
             ToolText::Done(_) => guest.commit(Commit::Call),
@@ -147,7 +148,6 @@ impl SessionExtensions {
         if keeps {
             *lane = Some(live);
         }
-        admitted.succeeded();
         Ok(answer)
     }
 }

@@ -214,7 +214,12 @@ where
     P: ComponentNamedList + Lower + Send + Sync,
     R: ComponentNamedList + Lift + Send + Sync + 'static,
 {
-    let called = if store.data().inline() { func.call(store, params) } else { func.call_async(store, params).await };
+    let called = if store.data().inline() {
+        func.call(store, params)
+    } else {
+        // The engine's future is large, and most calls are made without one: in a box it leaves theirs small.
+        Box::pin(func.call_async(store, params)).await
+    };
     called.map_err(Fault::Engine)
 }
 
