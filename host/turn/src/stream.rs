@@ -2,11 +2,12 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::task::{self, Poll};
+use std::task::{self, Poll, ready};
 use std::time::Duration;
 
 use flow::{CallFailure, Delta, ErrorClass, EventKind, ModelError, Retained, RuleMatch};
 use rules::Judgement;
+use tokio::task::coop::poll_proceed;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +19,6 @@ use crate::inputs::{Claim, Inputs};
 use crate::metrics::Metrics;
 use crate::ports::{EventSink, ModelStream};
 use crate::reasoning::Reasoning;
-use crate::run::checkpoint;
 use crate::segments::Segments;
 
 /// How an attempt ended.
@@ -137,7 +137,9 @@ impl Driver<'_> {
                 self.show_reasoning(rest);
                 return Ok(End::Complete);
             }
-            self.perform(effects).await?;
+            if !self.show_at_once(effects) {
+                self.perform(effects).await?;
+            }
             while self.reasoning.is_due() {
                 let rest = self.reasoning.flush().await?;
                 self.show_reasoning(rest);
@@ -149,15 +151,21 @@ impl Driver<'_> {
     where
         I: Future<Output = Claim>,
     {
-        // A stream that is always ready must not keep a cancelled turn, or the other tasks of its thread, from going on.
-        checkpoint(self.cancel).await;
-        tokio::task::coop::consume_budget().await;
         let next = poll_fn(|cx| {
+            // A stream that is always ready must not keep a cancelled turn, which is dropped by whoever waits for the token, or the
+            // other tasks of its thread, from going on.
+            if self.cancel.is_cancelled() {
+                return Poll::Pending;
+            }
+            let budget = ready!(poll_proceed(cx));
             if let Poll::Ready(claim) = interrupts.poll_new(cx) {
                 return Poll::Ready(Next::Interrupt(claim));
             }
             match stream.poll_next(cx) {
-                Poll::Ready(delta) => Poll::Ready(Next::Delta(delta)),
+                Poll::Ready(delta) => {
+                    budget.made_progress();
+                    Poll::Ready(Next::Delta(delta))
+                }
                 Poll::Pending => interrupts.next.as_mut().poll(cx).map(Next::Interrupt),
             }
         });
@@ -165,6 +173,18 @@ impl Driver<'_> {
             None => next.await,
             Some(deadline) => tokio::time::timeout_at(self.since + deadline, next).await.unwrap_or(Next::Due),
         }
+    }
+
+    /// What most deltas come to: text that no extension gets, shown without a future. Returns whether that was all there is to do.
+    fn show_at_once(&mut self, effects: &mut Vec<Effect>) -> bool {
+        let [Effect::ShowText(text)] = effects.as_mut_slice() else { return effects.is_empty() };
+        match &self.segments {
+            Some(segments) if !segments.is_idle() => return false,
+            Some(_) => shown(self.hub, &mut self.attempt.answer, std::mem::take(text)),
+            None => {}
+        }
+        effects.clear();
+        true
     }
 
     async fn perform(&mut self, effects: &mut Vec<Effect>) -> Result<(), CallFailure> {
