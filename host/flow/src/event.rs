@@ -242,6 +242,20 @@ impl CallbackOutcome {
             Self::Ignored(_) => "ignored",
         }
     }
+
+    /// Returns why the call has no result, or why its result is not used.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Passed | Self::Changed => None,
+            Self::Skipped(why) | Self::NotPermitted(why) | Self::Ignored(why) => Some(why),
+            Self::Failed(failure) => Some(&failure.message),
+        }
+    }
+
+    /// Returns the failure, if it failed.
+    pub fn failure(&self) -> Option<&CallFailure> {
+        if let Self::Failed(failure) = self { Some(failure) } else { None }
+    }
 }
 
 /// One call of a callback, or the reason why it was not called.

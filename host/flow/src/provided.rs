@@ -71,6 +71,20 @@ impl ToolOutcome {
             Self::Stopped => "stopped",
         }
     }
+
+    /// Returns why the call is not done. That it was stopped needs no reason.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Done | Self::Stopped => None,
+            Self::Rejected(why) | Self::NotPermitted(why) => Some(why),
+            Self::Failed(failure) => Some(&failure.message),
+        }
+    }
+
+    /// Returns the failure, if the extension failed.
+    pub fn failure(&self) -> Option<&CallFailure> {
+        if let Self::Failed(failure) = self { Some(failure) } else { None }
+    }
 }
 
 /// One call of an extension's tool.

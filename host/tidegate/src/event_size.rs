@@ -1,9 +1,6 @@
 //! How much memory the texts of an event take, for what keeps events.
 
-use flow::{
-    AnswerBlock, CallFailure, CallbackOutcome, Confirmation, EventKind, EventView, LimitDecision, Message, RuleMatch,
-    ToolOutcome, TurnStatus,
-};
+use flow::{AnswerBlock, CallFailure, Confirmation, EventKind, EventView, LimitDecision, Message, TurnStatus};
 
 /// Bytes of the texts of an event that can be long: those that a model, a person, a tool, an extension or a file has written. Names, ids and
 /// numbers are not counted.
@@ -34,45 +31,21 @@ pub(crate) fn text_of(kind: &EventKind) -> usize {
             let notes = all(&preview.notes, String::len);
             arguments.len() + reason.len() + shown + notes + optional(preview.diff.as_ref()) + optional(always.as_ref())
         }
-        Kind::ToolConfirmationResolved { decision, .. } => match decision {
-            Confirmation::Always { pattern: text }
-            | Confirmation::Edited { arguments: text }
-            | Confirmation::Denied { reason: text }
-            | Confirmation::Unavailable { reason: text } => text.len(),
-            Confirmation::Approved | Confirmation::TimedOut { .. } | Confirmation::Cancelled => 0,
-        },
-        Kind::RuleFired { found, .. } => found_bytes(found),
+        Kind::ToolConfirmationResolved { decision, .. } => decided(decision),
+        Kind::RuleFired { found, .. } => found.evidence.text.len(),
         Kind::TtsrInjection { records, .. } => all(records, |record| record.evidence.text.len()),
         Kind::ContextCompactionEnd { summary, error, .. } => optional(summary.as_ref()) + optional(error.as_ref()),
         Kind::ExtensionPrompt(prompt) => all(&prompt.texts, |one| one.text.len()),
         Kind::RulesReloaded { notices, .. } => all(notices, String::len),
         Kind::SchemaViolation { problems, .. } => all(problems, |(path, message)| path.len() + message.len()),
         Kind::LimitEscalationRequested(request) => request.message.len(),
-        Kind::LimitEscalationResolved { decision, .. } => match decision {
-            LimitDecision::Denied { reason } => reason.len(),
-            LimitDecision::Approved { .. } | LimitDecision::TimedOut => 0,
-        },
-        Kind::TurnFinish { status } => match status {
-            TurnStatus::Rejected { reason: text, .. }
-            | TurnStatus::Failed { message: text, .. }
-            | TurnStatus::Suspended { message: text, .. } => text.len(),
-            TurnStatus::Completed
-            | TurnStatus::StoppedByRule { .. }
-            | TurnStatus::Cancelled
-            | TurnStatus::StepLimit { .. } => 0,
-        },
-        Kind::ExtensionCallback(report) => match &report.outcome {
-            CallbackOutcome::Skipped(reason)
-            | CallbackOutcome::NotPermitted(reason)
-            | CallbackOutcome::Ignored(reason) => reason.len(),
-            CallbackOutcome::Failed(failure) => failed(failure),
-            CallbackOutcome::Passed | CallbackOutcome::Changed => 0,
-        },
-        Kind::ExtensionTool(report) => match &report.outcome {
-            ToolOutcome::Rejected(reason) | ToolOutcome::NotPermitted(reason) => reason.len(),
-            ToolOutcome::Failed(failure) => failed(failure),
-            ToolOutcome::Done | ToolOutcome::Stopped => 0,
-        },
+        Kind::LimitEscalationResolved { decision: LimitDecision::Denied { reason }, .. } => reason.len(),
+        Kind::LimitEscalationResolved {
+            decision: LimitDecision::Approved { .. } | LimitDecision::TimedOut, ..
+        } => 0,
+        Kind::TurnFinish { status } => ended(status),
+        Kind::ExtensionCallback(report) => failed(report.outcome.reason(), report.outcome.failure()),
+        Kind::ExtensionTool(report) => failed(report.outcome.reason(), report.outcome.failure()),
         Kind::ToolCallProgress { message, .. }
         | Kind::ErrorClassified { message, .. }
         | Kind::ThreadSuspended { message, .. }
@@ -117,17 +90,37 @@ fn block(block: &AnswerBlock) -> usize {
     optional(block.arguments.as_ref()) + optional(block.signature.as_ref())
 }
 
-fn failed(failure: &CallFailure) -> usize {
-    failure.message.len() + all(&failure.frames, String::len)
+fn decided(decision: &Confirmation) -> usize {
+    match decision {
+        Confirmation::Always { pattern: text }
+        | Confirmation::Edited { arguments: text }
+        | Confirmation::Denied { reason: text }
+        | Confirmation::Unavailable { reason: text } => text.len(),
+        Confirmation::Approved | Confirmation::TimedOut { .. } | Confirmation::Cancelled => 0,
+    }
 }
 
-fn found_bytes(found: &RuleMatch) -> usize {
-    found.evidence.text.len()
+fn ended(status: &TurnStatus) -> usize {
+    match status {
+        TurnStatus::Rejected { reason: text, .. }
+        | TurnStatus::Failed { message: text, .. }
+        | TurnStatus::Suspended { message: text, .. } => text.len(),
+        TurnStatus::Completed
+        | TurnStatus::StoppedByRule { .. }
+        | TurnStatus::Cancelled
+        | TurnStatus::StepLimit { .. } => 0,
+    }
+}
+
+fn failed(reason: Option<&str>, failure: Option<&CallFailure>) -> usize {
+    reason.map_or(0, str::len) + failure.map_or(0, |failure| all(&failure.frames, String::len))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use flow::{CallbackOutcome, ToolOutcome};
 
     use super::*;
 
