@@ -1,9 +1,172 @@
-//! Values of records: tokens and cost, evidence, questions and their answers, the arguments of a call, how turns and steps end.
+//! Values as records have them: ids and words as strings, tokens and cost, evidence, questions and their answers, how turns and steps end.
 
-use flow::{Charged, Confirmation, ErrorMetadata, Preview, Spend, StepEnd, StopReason, StreamKind, TurnStatus, Usage};
+use std::sync::Arc;
+
+use flow::{
+    Action, Annotation, AnswerBlock, BreakerScope, BreakerState, CallId, CallbackKind, Charged, Confirmation,
+    ErrorClass, ErrorMetadata, HoldOutcome, InputId, InputWay, Limit, Message, OnFailure, Origin, PluginId, Preview,
+    QuestionId, Registered, RegistrationAction, Role, RuleRecord, SessionId, Spend, StepEnd, StopReason, StreamKind,
+    SuspendReason, TurnStatus, Usage, Withdrawal,
+};
 use serde_json::{Value, json};
 
+use super::message::{Author, MessageRecord};
 use super::payload;
+
+/// A value that has a form in records.
+pub(super) trait Recorded {
+    type Form;
+
+    fn recorded(self) -> Self::Form;
+}
+
+/// Makes a payload of values, each in its form: `recorded!(InputEdited { id, text })`.
+macro_rules! recorded {
+    ($name:ident { $($field:ident $(: $value:expr)?),* $(,)? }) => {
+        payload::$name { $($field: recorded!(@ $field $(, $value)?),)* }
+    };
+    (@ $field:ident) => { Recorded::recorded($field) };
+    (@ $field:ident, $value:expr) => { Recorded::recorded($value) };
+}
+pub(super) use recorded;
+
+impl<T: Recorded> Recorded for Option<T> {
+    type Form = Option<T::Form>;
+
+    fn recorded(self) -> Self::Form {
+        self.map(T::recorded)
+    }
+}
+
+impl<'a, T> Recorded for &'a Option<T>
+where
+    &'a T: Recorded,
+{
+    type Form = Option<<&'a T as Recorded>::Form>;
+
+    fn recorded(self) -> Self::Form {
+        self.as_ref().recorded()
+    }
+}
+
+impl<'a, T> Recorded for &'a Vec<T>
+where
+    &'a T: Recorded,
+{
+    type Form = Vec<<&'a T as Recorded>::Form>;
+
+    fn recorded(self) -> Self::Form {
+        self.iter().map(<&T>::recorded).collect()
+    }
+}
+
+macro_rules! forms {
+    ($($type:ty => $form:ty: |$value:pat_param| $recorded:expr;)+) => {
+        $(
+            impl Recorded for $type {
+                type Form = $form;
+
+                fn recorded(self) -> $form {
+                    let $value = self;
+                    $recorded
+                }
+            }
+        )+
+    };
+}
+
+/// Types that records have as they are.
+macro_rules! plain {
+    ($($type:ty)+) => { forms! { $($type => $type: |value| value; &$type => $type: |value| value.clone();)+ } };
+}
+
+/// Types that records have as a string.
+macro_rules! words {
+    ($($type:ty)+) => { forms! { $(&$type => String: |value| value.as_str().to_owned();)+ } };
+}
+
+plain! { bool u32 u64 f64 String Value payload::Cost }
+
+words! {
+    SessionId CallId PluginId InputId QuestionId SuspendReason ErrorClass InputWay Withdrawal Role StreamKind StopReason Action
+    HoldOutcome RegistrationAction CallbackKind BreakerScope BreakerState OnFailure
+}
+
+forms! {
+    &str => String: |text| text.to_owned();
+    &usize => u64: |count| *count as u64;
+    &Limit => String: |limit| limit.code().to_owned();
+    &Spend => f64: |spend| spend.dollars();
+    &Origin => Author: |origin| Author::of(origin);
+    &Arc<Message> => MessageRecord: |message| MessageRecord::of(message);
+    &Usage => payload::Tokens: |usage| recorded!(Tokens {
+        input_tokens: usage.input,
+        output_tokens: usage.output,
+        cache_read_tokens: usage.cache_read,
+        cache_write_tokens: usage.cache_write,
+    });
+    &Charged => payload::Charged: |Charged { tokens, spend, spawns, .. }| recorded!(Charged { tokens, spend, spawns });
+    &flow::Evidence => payload::Evidence: |found| recorded!(Evidence {
+        pattern: &found.pattern,
+        text: &found.text,
+        start: found.start,
+        end: found.end,
+        line: found.line,
+        field: &found.field,
+        path: &found.path,
+        unread: found.unread.then_some(true),
+    });
+    &RuleRecord => payload::Injected: |record| {
+        let (call_id, tool) = named_call(&record.stream);
+        recorded!(Injected {
+            rule: &record.rule,
+            // Not every reader of JSON keeps 64 bits of a number.
+            hash: format!("{:016x}", record.hash),
+            turn: record.turn,
+            stream: &record.stream,
+            action: &record.action,
+            tokens_discarded: record.tokens_discarded,
+            tokens_estimated: record.tokens_estimated,
+            evidence: &record.evidence,
+            call_id,
+            tool,
+        })
+    };
+    &Preview => payload::Preview: |preview| recorded!(Preview {
+        arguments: &preview.arguments,
+        diff: &preview.diff,
+        notes: &preview.notes,
+    });
+    &flow::Argument => payload::Argument: |flow::Argument { name, value }| recorded!(Argument { name, value });
+    &AnswerBlock => payload::Block: |block| {
+        let (call_id, tool) = named_call(&block.kind);
+        recorded!(Block {
+            stream: &block.kind,
+            bytes: (!block.kind.is_tool()).then_some(block.bytes),
+            text_before: (block.kind == StreamKind::Thinking).then_some(block.text_before),
+            signature: &block.signature,
+            redacted: block.redacted.then_some(true),
+            call_id,
+            tool,
+            arguments: &block.arguments,
+            complete: block.complete,
+            prefix_bytes: above(block.prefix_bytes, 0),
+        })
+    };
+    &(PluginId, Annotation) => payload::Note: |(by, note)| recorded!(Note {
+        extension_id: by,
+        key: &note.key,
+        value: &note.value,
+    });
+    &(PluginId, String) => payload::Rewrite: |(by, text)| recorded!(Rewrite { extension_id: by, text });
+    &Registered => payload::RegisteredCallback: |one| recorded!(RegisteredCallback {
+        callback: &one.kind(),
+        priority: u32::from(one.priority),
+        on_failure: &one.on_failure,
+    });
+    &flow::PromptText => payload::PromptText: |one| recorded!(PromptText { place: &one.place, text: &one.text });
+    &(String, String) => payload::SchemaProblem: |(path, message)| recorded!(SchemaProblem { path, message });
+}
 
 pub(super) fn named_call(stream: &StreamKind) -> (Option<String>, Option<String>) {
     match stream {
@@ -12,51 +175,26 @@ pub(super) fn named_call(stream: &StreamKind) -> (Option<String>, Option<String>
     }
 }
 
-pub(super) fn evidence(found: &flow::Evidence) -> payload::Evidence {
-    payload::Evidence {
-        pattern: found.pattern.clone(),
-        text: found.text.clone(),
-        start: found.start,
-        end: found.end,
-        line: found.line,
-        field: found.field.clone(),
-        path: found.path.clone(),
-        unread: found.unread.then_some(true),
-    }
+/// A list of a record that has none where it is empty.
+pub(super) fn listed<T>(all: &Vec<T>) -> Option<&Vec<T>> {
+    Some(all).filter(|all| !all.is_empty())
 }
 
-pub(super) fn tokens(usage: &Usage) -> payload::Tokens {
-    payload::Tokens {
-        input_tokens: usage.input,
-        output_tokens: usage.output,
-        cache_read_tokens: usage.cache_read,
-        cache_write_tokens: usage.cache_write,
-    }
+/// A number of a record that has it only where it is greater than another one.
+pub(super) fn above<N: PartialOrd + Copy>(number: N, least: N) -> Option<N> {
+    Some(number).filter(|number| *number > least)
 }
 
-pub(super) fn total(usage: &Usage) -> Option<u64> {
+fn total(usage: &Usage) -> Option<u64> {
     match (usage.input, usage.output) {
         (None, None) => None,
         (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
     }
 }
 
-pub(super) fn cost(turns: u32, usage: &Usage, spend: Option<Spend>, duration_ms: u64) -> payload::Cost {
+pub(super) fn cost(turns: u32, usage: &Usage, spend: &Option<Spend>, duration_ms: u64) -> payload::Cost {
     let duration_seconds = duration_ms as f64 / 1000.0;
-    payload::Cost { turns, tokens: total(usage), spend: spend.map(Spend::dollars), duration_seconds }
-}
-
-pub(super) fn charged(charged: Charged) -> payload::Charged {
-    payload::Charged { tokens: charged.tokens, spend: charged.spend.dollars(), spawns: charged.spawns }
-}
-
-pub(super) fn preview(preview: &Preview) -> payload::Preview {
-    let argument = |one: &flow::Argument| payload::Argument { name: one.name.clone(), value: one.value.clone() };
-    payload::Preview {
-        arguments: preview.arguments.iter().map(argument).collect(),
-        diff: preview.diff.clone(),
-        notes: preview.notes.clone(),
-    }
+    payload::Cost { turns, tokens: total(usage), spend: spend.recorded(), duration_seconds }
 }
 
 /// The part of a resolved question that is about the decision.
