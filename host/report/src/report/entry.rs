@@ -164,12 +164,6 @@ pub struct ToolCall {
 impl Answer {
     /// Returns the text that the user has seen of it.
     pub fn shown(&self) -> &str {
-        let record = &self.record;
-        if let Some(shown) = &record.shown {
-            return shown;
-        }
-        let bytes = if record.is_partial { record.shown_bytes } else { None };
-        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
-        bytes.and_then(|bytes| record.text.get(..bytes)).unwrap_or(&record.text)
+        self.record.seen()
     }
 }
