@@ -1,12 +1,14 @@
 //! Collects a report from records, in one pass; every record finds its position in logarithmic time.
 
 mod calls;
+mod notices;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use turn::transcript::{Body, ExtensionCallback, Record, RuleFired};
+use turn::transcript::{Body, ExtensionCallback, MessagePayload, Record, RuleFired};
 
+use self::notices::notice;
 use crate::report::{
     Answer, Attempt, Callback, Entry, Extension, Log, ModelName, Reasoning, Report, Sent, Step, Turn, What,
 };
@@ -57,7 +59,6 @@ impl Collector {
 
     /// Takes a record's body; returns the entry that it becomes, where it becomes one of its own.
     fn what(&mut self, place: Place, body: Body) -> Option<What> {
-        let notice = |kind, text: String| Some(What::Notice(kind, text));
         match body {
             Body::ThreadStarted(started) => {
                 self.report.agent = Some(started.directive);
@@ -65,26 +66,10 @@ impl Collector {
                 self.model(started.provider, started.model);
                 None
             }
-            Body::ThreadResumed(resumed) => {
-                let text = format!("resumed by {}", resumed.resumed_by);
-                self.model(resumed.provider, resumed.model);
-                notice("thread_resumed", text)
+            Body::ThreadResumed(ref resumed) => {
+                self.model(resumed.provider.clone(), resumed.model.clone());
+                notice(&body)
             }
-            Body::ThreadSuspended(suspended) => {
-                notice("thread_suspended", format!("suspended ({}): {}", suspended.suspend_reason, suspended.message))
-            }
-            Body::LimitEscalationRequested(request) => notice("limit_escalation_requested", request.message),
-            Body::LimitEscalationResolved(resolved) => {
-                let by =
-                    if resolved.decided_by.is_empty() { String::new() } else { format!(" by {}", resolved.decided_by) };
-                let max = resolved.new_max.map(|max| format!(": the limit is {max} now")).unwrap_or_default();
-                let reason = resolved.reason.filter(|reason| !reason.is_empty());
-                let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-                let word = resolved.decision.replace('_', " ");
-                notice("limit_escalation_resolved", format!("a higher limit was {word}{by}{max}{reason}"))
-            }
-            Body::ThreadError(error) => notice("thread_error", format!("{}: {}", error.category, error.error)),
-            Body::ThreadCancelled(by) => notice("thread_cancelled", format!("cancelled by {}", by.cancelled_by)),
             Body::TurnFinish(finish) => {
                 self.inputs.clear();
                 if place.0 > 0 {
@@ -106,19 +91,7 @@ impl Collector {
                 self.inputs.push(input.text.clone());
                 Some(What::Steering(input))
             }
-            Body::InputEdited(edited) => {
-                notice("input_edited", format!("the input {} was edited before it was delivered", edited.id))
-            }
-            Body::InputWithdrawn(withdrawn) => notice(
-                "input_withdrawn",
-                format!("the input {} was {} before it was delivered", withdrawn.id, withdrawn.receipt),
-            ),
-            Body::CognitionIn(message) => {
-                let own = message.author.is_none() && message.role == "user";
-                let known = self.inputs.iter().position(|input| *input == message.text).filter(|_| own);
-                let unchanged = known.map(|at| self.inputs.remove(at)).is_some();
-                Some(What::Sent(Sent { message, unchanged }))
-            }
+            Body::CognitionIn(message) => Some(self.sent(message)),
             Body::CustomMessage(message) => Some(What::Message(message)),
             Body::CognitionOut(record) => {
                 let matches = self.matches(place, "text", &record.text);
@@ -136,54 +109,45 @@ impl Collector {
             Body::ErrorClassified(error) => Some(What::Error(error)),
             Body::RetryScheduled(retry) => Some(What::Retry(retry)),
             Body::RetrySucceeded(retried) => Some(What::Retried(retried)),
-            Body::RuleFired(fired) => {
-                if self.fired.0 != place {
-                    self.fired = (place, Vec::new());
-                }
-                self.fired.1.push(fired.clone());
-                Some(What::Rule(fired))
-            }
+            Body::RuleFired(fired) => Some(self.fired(place, fired)),
             Body::RuleHoldReleased(released) => Some(What::HoldReleased(released)),
             Body::RuleHeld(held) => Some(What::Held(held)),
             Body::TtsrInjection(injection) => Some(What::Injection(injection)),
             Body::TtsrRearmed(rearmed) => Some(What::Rearmed(rearmed)),
-            Body::RulesReloaded(reloaded) => {
-                let notices: String = reloaded.notices.iter().map(|one| format!("\n{one}")).collect();
-                notice("rules_reloaded", format!("rules were reloaded: {} are active{notices}", reloaded.active))
-            }
             Body::HistoryReplaced(history) => Some(What::HistoryReplaced(history.messages.len() as u64)),
             Body::ContextCompactionStart(start) => Some(What::CompactionStart(start)),
             Body::ContextCompactionEnd(end) => Some(What::CompactionEnd(end)),
-            Body::ChildThreadStarted(child) => notice(
-                "child_thread_started",
-                format!("the agent {} started in the session {}", child.child_directive, child.child_thread_id),
-            ),
-            Body::ChildThreadFailed(child) => {
-                notice("child_thread_failed", format!("the session {} failed: {}", child.child_thread_id, child.error))
-            }
             Body::ExtensionRegistered(one) => {
                 self.extension(&one.extension_id, one.version);
                 None
-            }
-            Body::ExtensionUnregistered(one) => {
-                notice("extension_unregistered", format!("{} is not used any more: {}", one.extension_id, one.reason))
             }
             Body::ExtensionPrompt(prompt) => Some(What::Prompt(prompt)),
             Body::ExtensionCallback(report) => self.callback(place, report),
             Body::ExtensionTool(report) => (report.outcome != "done").then_some(What::ToolProblem(report)),
             Body::ExtensionBreaker(breaker) => Some(What::Breaker(breaker)),
             Body::ExtensionWithheld(withheld) => Some(What::Withheld(withheld)),
-            Body::StateLost(lost) => notice("state_lost", lost.message),
-            Body::JournalFailed(failed) => notice("journal_failed", failed.message),
             Body::ExtensionLog(line) => Some(What::Log(line)),
-            Body::Notice(one) => notice("notice", one.message),
             Body::Unknown { r#type, .. } => {
                 *self.report.unknown.entry(r#type).or_default() += 1;
                 None
             }
-            // Of the others nothing is shown: positions say when turns and steps began, answers contain their chunks.
-            _ => None,
+            other => notice(&other),
         }
+    }
+
+    fn sent(&mut self, message: MessagePayload) -> What {
+        let own = message.author.is_none() && message.role == "user";
+        let known = self.inputs.iter().position(|input| *input == message.text).filter(|_| own);
+        let unchanged = known.map(|at| self.inputs.remove(at)).is_some();
+        What::Sent(Sent { message, unchanged })
+    }
+
+    fn fired(&mut self, place: Place, fired: RuleFired) -> What {
+        if self.fired.0 != place {
+            self.fired = (place, Vec::new());
+        }
+        self.fired.1.push(fired.clone());
+        What::Rule(fired)
     }
 
     fn model(&mut self, provider: String, model: String) {

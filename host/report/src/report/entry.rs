@@ -106,7 +106,7 @@ pub enum What {
     /// A line of an extension's log.
     Log(record::ExtensionLog),
     /// A sentence for the user, of the kind that its record has: `notice`, `state_lost`, `thread_error` and others.
-    Notice(&'static str, String),
+    Notice(String, String),
 }
 
 /// A message that joined the conversation.
