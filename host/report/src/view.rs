@@ -1,18 +1,19 @@
 //! What a report says about each entry, as a label and blocks of text; Markdown and HTML write the same.
 
 mod answer;
+mod extension;
 mod lines;
+mod model;
+mod rules;
 mod tool;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use turn::transcript::{Author, MessagePayload};
-
 pub(crate) use self::lines::{callbacks, step_line, turn_line};
 use crate::diff::Chunk;
-use crate::figures::{of, took_ms};
-use crate::report::{Entry, Sent, What};
+use crate::figures::of;
+use crate::report::{Entry, What};
 
 /// What is said about an entry. Its strings contain names and texts of others: who writes them out escapes all.
 #[derive(Debug)]
@@ -82,101 +83,26 @@ pub(crate) fn view(entry: &Entry) -> Option<View<'_>> {
     Some(match &entry.what {
         What::Input(input) => View::new(Kind::Input, "Input").text("", &input.text),
         What::Steering(input) => View::new(Kind::Input, "Input while the turn was running").text("", &input.text),
-        What::Sent(sent) => return self::sent(sent),
-        What::Message(message) => {
-            let hidden = if message.hidden { "Hidden message" } else { "Message" };
-            View::new(Kind::Host, format!("{hidden} to the model: {}", message.custom_type)).text("", &message.text)
-        }
-        What::Reasoning(reasoning) => {
-            let state = if reasoning.record.was_interrupted { "Reasoning, interrupted" } else { "Reasoning" };
-            let (folded, marks) = (reasoning.matches.is_empty(), reasoning.matches.as_slice());
-            let text = Block::new(if folded { "reasoning" } else { "" }, reasoning.record.text.as_str());
-            View::new(Kind::Note, state).with(Block { folded, marks, ..text })
-        }
+        What::Sent(sent) => return model::sent(sent),
+        What::Message(message) => model::message(message),
+        What::Reasoning(reasoning) => answer::reasoning(reasoning),
         What::Answer(answer) => answer::view(answer),
         What::Tool(call) => tool::view(call),
-        What::Rule(fired) => answer::rule(fired),
-        What::Held(held) => {
-            let (rules, stream) = (held.rules.join(", "), &held.stream);
-            let (bytes, took) = (of(held.bytes_max, "byte", "bytes"), took_ms(held.ms_max));
-            let times = of(u64::from(held.holds), "time", "times");
-            let label = format!(
-                "Output held back: {stream}, for {rules}, {times}, at most {bytes} and {took}; {}",
-                held.outcome
-            );
-            View::new(Kind::Rule, label)
-        }
-        What::HoldReleased(released) => {
-            let bytes = of(released.bytes, "byte", "bytes");
-            View::new(
-                Kind::Rule,
-                format!("Held output released: {bytes} of {}, limit {}", released.stream, released.bound),
-            )
-        }
-        What::Injection(injection) => {
-            let (rules, bytes) = (injection.rules.join(", "), of(injection.discarded_bytes, "byte", "bytes"));
-            View::new(Kind::Rule, format!("Reminders of {rules} were sent; {bytes} of the answer were discarded"))
-        }
+        What::Rule(fired) => rules::fired(fired),
+        What::Held(held) => rules::held(held),
+        What::HoldReleased(released) => rules::released(released),
+        What::Injection(injection) => rules::injection(injection),
         What::Rearmed(rearmed) => View::new(Kind::Rule, format!("Rules act again: {}", rearmed.rules.join(", "))),
-        What::Error(error) => {
-            let label = format!("The model failed: {} ({})", error.category, error.error_code);
-            View::new(Kind::Failed, label).text("", error.metadata["message"].as_str().unwrap_or_default())
-        }
-        What::Retry(retry) => {
-            let (number, most, delay) = (retry.retry, retry.max_retries, took_ms(retry.delay_ms));
-            let asked = if retry.asked_by_provider { ", as the provider asked" } else { "" };
-            View::new(Kind::Note, format!("Retry {number} of at most {most} after {delay}{asked}"))
-        }
-        What::Retried(retried) => {
-            let retries = of(u64::from(retried.retry_count), "retry", "retries");
-            let waited = took_ms(retried.total_delay_ms);
-            View::new(Kind::Note, format!("Succeeded after {retries} and {waited}"))
-                .text("first error", &retried.original_error)
-        }
-        What::CallbackProblem(report) => {
-            let (id, callback, outcome) = (&report.extension_id, &report.callback, &report.outcome);
-            let cause = report.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
-            let view = View::new(Kind::Failed, format!("Extension {id}: {outcome} in {callback}{cause}"));
-            view.text("", report.reason.as_deref().unwrap_or_default())
-        }
-        What::ToolProblem(report) => {
-            let view = View::new(
-                Kind::Failed,
-                format!("Extension {}: {} in {}", report.extension_id, report.outcome, report.tool),
-            );
-            view.text("", report.reason.as_deref().unwrap_or_default())
-        }
-        What::Withheld(withheld) => {
-            let (id, bytes) = (&withheld.extension_id, of(withheld.bytes, "byte", "bytes"));
-            View::new(Kind::Failed, format!("Extension {id} did not check {bytes} in {}: withheld", withheld.callback))
-                .text("", &withheld.reason)
-        }
-        What::Breaker(breaker) => {
-            let (id, state, scope) = (&breaker.extension_id, &breaker.state, &breaker.scope);
-            View::new(Kind::Note, format!("Circuit breaker of {id} ({scope}): {state}")).text("", &breaker.reason)
-        }
-        What::Prompt(prompt) => {
-            let changed = if prompt.changed { ", changed" } else { "" };
-            let view = View::new(Kind::Host, format!("Text of {} that the model reads{changed}", prompt.extension_id));
-            prompt.texts.iter().fold(view, |view, one| view.with(Block::new("text", one.text.as_str()).folded()))
-        }
-        What::CompactionStart(start) => {
-            let percent = (start.pressure_ratio * 100.0).round();
-            let tokens = of(start.used_tokens, "token", "tokens");
-            View::new(
-                Kind::Host,
-                format!("The conversation is summarised: {percent} % of the context are used, {tokens}"),
-            )
-        }
-        What::CompactionEnd(end) => match (&end.summary, &end.error) {
-            (Some(summary), _) => {
-                let kept = of(end.kept_messages, "message", "messages");
-                let label = format!("Messages before turn {} were summarised; {kept} remain", end.prune_before_turn);
-                View::new(Kind::Host, label).with(Block::new("summary", summary.as_str()).folded())
-            }
-            (None, error) => View::new(Kind::Failed, "The conversation was not summarised")
-                .text("", error.as_deref().unwrap_or_default()),
-        },
+        What::Error(error) => model::error(error),
+        What::Retry(retry) => model::retry(retry),
+        What::Retried(retried) => model::retried(retried),
+        What::CallbackProblem(report) => extension::callback(report),
+        What::ToolProblem(report) => extension::tool(report),
+        What::Withheld(withheld) => extension::withheld(withheld),
+        What::Breaker(breaker) => extension::breaker(breaker),
+        What::Prompt(prompt) => extension::prompt(prompt),
+        What::CompactionStart(start) => model::compaction_start(start),
+        What::CompactionEnd(end) => model::compaction_end(end),
         What::HistoryReplaced(messages) => {
             View::new(Kind::Host, format!("The conversation was replaced by {}", of(*messages, "message", "messages")))
         }
@@ -185,30 +111,4 @@ pub(crate) fn view(entry: &Entry) -> Option<View<'_>> {
         }
         What::Notice(kind, text) => View::new(Kind::Note, format!("Note ({kind})")).text("", text),
     })
-}
-
-/// A message that joined the conversation; an unchanged input has been shown.
-fn sent(sent: &Sent) -> Option<View<'_>> {
-    let message = &sent.message;
-    if sent.unchanged {
-        return None;
-    }
-    let label = if message.role == "system" {
-        "System prompt".to_owned()
-    } else {
-        format!("Sent to the model by {}", author(message))
-    };
-    let view = View::new(Kind::Host, label);
-    let text = message.text.as_str();
-    Some(view.with(if message.role == "system" { Block::new("text", text).folded() } else { Block::new("", text) }))
-}
-
-fn author(message: &MessagePayload) -> String {
-    match &message.author {
-        None | Some(Author::User) => "the user".to_owned(),
-        Some(Author::Model) => "the model".to_owned(),
-        Some(Author::Host) => "the host".to_owned(),
-        Some(Author::Extension(id)) => format!("extension {id}"),
-        Some(Author::Addition { extension_id, .. }) => format!("the manifest of {extension_id}"),
-    }
 }

@@ -1,13 +1,13 @@
-//! What a report says about answers and about the rules that matched in them.
+//! What a report says about answers.
 
 use std::borrow::Cow;
 
-use turn::transcript::{Author, RuleFired};
+use turn::transcript::Author;
 
 use super::{Block, Kind, View};
 use crate::diff::diff;
 use crate::figures::of;
-use crate::report::Answer;
+use crate::report::{Answer, Reasoning};
 
 pub(super) fn view(answer: &Answer) -> View<'_> {
     let record = &answer.record;
@@ -67,20 +67,9 @@ fn label(answer: &Answer) -> String {
     format!("Stopped answer: {error}; {received} received, {shown} shown{kept}{retained}")
 }
 
-pub(super) fn rule(fired: &RuleFired) -> View<'_> {
-    let evidence = &fired.evidence;
-    let place = match (fired.stream.as_str(), &fired.tool) {
-        ("text", _) => "the answer".to_owned(),
-        ("thinking", _) => "the reasoning".to_owned(),
-        (_, Some(tool)) => format!("a call of {tool}"),
-        (other, None) => other.to_owned(),
-    };
-    let field = evidence.field.as_ref().map(|field| format!(", argument {field}")).unwrap_or_default();
-    let path = evidence.path.as_ref().map(|path| format!(", file {path}")).unwrap_or_default();
-    let again = if fired.again { ", only reported" } else { "" };
-    let at = format!("line {}, bytes {} to {}", evidence.line, evidence.start, evidence.end);
-    let label = format!("Rule {} matched in {place}{field}{path}, {at}: {}{again}", fired.rule, fired.action);
-    View::new(Kind::Rule, label)
-        .text("matched", &evidence.text)
-        .with(Block::new("condition", evidence.pattern.as_str()).folded())
+pub(super) fn reasoning(reasoning: &Reasoning) -> View<'_> {
+    let state = if reasoning.record.was_interrupted { "Reasoning, interrupted" } else { "Reasoning" };
+    let (folded, marks) = (reasoning.matches.is_empty(), reasoning.matches.as_slice());
+    let text = Block::new(if folded { "reasoning" } else { "" }, reasoning.record.text.as_str());
+    View::new(Kind::Note, state).with(Block { folded, marks, ..text })
 }
