@@ -14,7 +14,6 @@ use tidegate::{
 };
 
 pub(crate) use self::export::{explain, export, export_format};
-use self::view::View;
 use crate::args::{Common, SessionCommand};
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
@@ -169,7 +168,6 @@ fn text(sessions: &[&TranscriptSummary], all: usize) -> std::io::Result<()> {
 }
 
 fn show(store: &TranscriptStore, id: &SessionId, turn: Option<u32>, json: bool) -> Result<Exit, Failure> {
-    let mut view = View::default();
     let mut out = screen::out();
     let mut any = false;
     for entry in store.read(id)?.records::<transcript::Record>() {
@@ -178,7 +176,7 @@ fn show(store: &TranscriptStore, id: &SessionId, turn: Option<u32>, json: bool) 
             continue;
         }
         any = true;
-        if json { screen::json(&as_json(&record)?)? } else { view.print(&mut out, &record)? }
+        if json { screen::json(&as_json(&record)?)? } else { view::print(&mut out, &record)? }
     }
     if let (Some(turn), false) = (turn, any) {
         return Err(Failure::setup(format_args!("the session has no turn {turn}")));
@@ -188,14 +186,13 @@ fn show(store: &TranscriptStore, id: &SessionId, turn: Option<u32>, json: bool) 
 }
 
 fn follow(store: &TranscriptStore, id: &SessionId, json: bool) -> Result<Exit, Failure> {
-    let mut view = View::default();
     let mut out = screen::out();
     for entry in store.read(id)?.records::<transcript::Record>().follow(|| true) {
         let record = entry?.record;
         if json {
             screen::json(&as_json(&record)?)?;
         } else {
-            view.print(&mut out, &record)?;
+            view::print(&mut out, &record)?;
         }
         out.flush()?;
     }
