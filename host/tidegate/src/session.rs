@@ -1,11 +1,12 @@
-//! The handle of a session: cancelling, limits and history, none of which waits for a running turn. What is sent to it is in modules of
-//! their own.
+//! The handle of a session: cancelling, limits and history, none of which waits for a running turn. Opening it, and what is sent to it, are
+//! modules of their own.
 //!
 //! The session itself has one owner at a time: the handle while it is idle, with a task while turns run. That task
 //! takes one prompt after the other until none is left. All that the handle needs meanwhile is shared: events,
 //! history, the inputs that wait.
 
 mod input;
+mod opening;
 mod runner;
 mod sending;
 
@@ -15,13 +16,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use config::events::Variables;
 use flow::{LimitDecision, LimitRequest, Message, PluginId, SessionId};
-use store::{FileJournal, TranscriptStore};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
-use turn::ports::{Clock, Confirm, Journal, Model};
+use turn::ports::{Clock, Model};
 use turn::{
     Budget, CancellationToken, Canceller, FlushMode, History, Hub, Inputs, Questions, RuleMetrics, Subscription,
 };
@@ -32,11 +31,9 @@ use crate::agents::ChildSessions;
 use crate::approvals::{Desk, LimitDecisionError};
 use crate::assemble;
 use crate::interrupted::Interrupted;
-use crate::options::new_session_id;
 use crate::recent::{NoBacklog, Recent, Reconnection};
 use crate::session_plugins::SessionPlugins;
-use crate::transcripts::{self, Recorded};
-use crate::{HostError, Loaded, SessionOptions};
+use crate::{HostError, Loaded};
 
 /// How often a running turn looks whether another process asks for its cancel.
 const CANCEL_POLL: Duration = Duration::from_millis(200);
@@ -108,128 +105,6 @@ struct State {
 pub struct TurnRunning;
 
 impl Session {
-    /// Opens a session in a workspace that is loaded.
-    ///
-    /// # Errors
-    /// A session with this id is open, its state cannot be read, or there is no runtime to run turns on.
-    pub(crate) async fn open(
-        plugins: SessionPlugins,
-        options: SessionOptions,
-        (model, confirm, clock): (Arc<dyn Model>, Arc<dyn Confirm>, Arc<dyn Clock>),
-        transcripts: Option<TranscriptStore>,
-    ) -> Result<Self, HostError> {
-        let runtime = Handle::try_current().map_err(|_| HostError::NoRuntime)?;
-        let id = options.id.clone().unwrap_or_else(new_session_id);
-        let limits = Arc::clone(&plugins.loaded().limits);
-        let budget = match &options.role {
-            Some(role) => role.budget.clone(),
-            None => Budget::new(options.limits.clone().unwrap_or_else(|| limits.limits.clone()), None),
-        };
-        let price = if budget.limits_spend() { limits.price_for(model.name())? } else { limits.price(model.name()) };
-        if budget.limits_spend() && price.is_none() {
-            return Err(HostError::UnknownPrice { model: model.name().to_owned() });
-        }
-        let recorded = match transcripts {
-            Some(store) => {
-                let mut variables = Variables::of(&plugins.loaded().shared.operator);
-                // An embedder can have brought another model than the operator's.
-                model.name().clone_into(&mut variables.model);
-                model.provider().clone_into(&mut variables.kind);
-                let spawned_by = options.role.as_ref().map(|role| role.spawned_by.clone());
-                let more = (spawned_by, options.backlog.is_some());
-                Some(transcripts::record(store, id.clone(), options.workspace.clone(), variables, more).await?)
-            }
-            None => None,
-        };
-        let cancel_file = recorded.as_ref().map(|recorded| recorded.cancel_file.clone());
-        // A child is continued by nobody.
-        let is_resumable = recorded.is_some() && options.role.is_none();
-        let is_resumed = recorded.as_ref().is_some_and(|recorded| recorded.resumed.is_some());
-        if is_resumed && !options.history.is_empty() {
-            return Err(HostError::HistoryGiven { id });
-        }
-        let loaded = plugins.loaded();
-        let files = recorded.as_ref().map(|recorded| recorded.decisions.clone());
-        let desk = Arc::new(Desk::new(Arc::clone(&clock), limits.approval_timeout, files));
-        let rules = loaded.live.session();
-        let children = Arc::clone(plugins.children());
-        let (extensions, tools) = loaded.extensions(&options, &rules, &children);
-        let session = turn::Session::open(turn::SessionParts {
-            id: id.clone(),
-            model: Arc::clone(&model),
-            extensions,
-            tools,
-            confirm,
-            rules,
-            clock: Arc::clone(&clock),
-            settings: turn::SessionSettings {
-                compaction: assemble::compaction(&loaded.shared.operator, model.name()),
-                price,
-                system: loaded.system(&options),
-                agent: options.agent.clone(),
-                ..loaded.settings.clone()
-            },
-        })
-        .await?;
-        if let Some(metrics) = &loaded.shared.basis.metrics {
-            // Called where events are emitted, and not from a queue: nothing is lost or kept, whatever becomes of the session, and
-            // what is read is never behind what has happened.
-            let mut observed = metrics.session();
-            session.hub().observe(move |event| observed.observe(event));
-        }
-        let plugins = Arc::new(plugins);
-        let source = Arc::<SessionPlugins>::clone(&plugins);
-        let mut session = session.with_extension_source(source);
-        // A child asks nobody: its parent does.
-        let approvals = options.role.is_none().then(|| Arc::<Desk>::clone(&desk));
-        session = session.with_budget(budget.clone(), approvals.clone().map(|desk| desk as _));
-        if let Some(records) = options.records {
-            session = session.with_records(records);
-        }
-        if options.accepted_only {
-            session = session.accepted_only();
-        }
-        if !options.history.is_empty() {
-            session.replace_history(options.history);
-        }
-        let (mut recorder, mut before, mut interrupted) = (None, None, None);
-        if let Some(Recorded { journal, resumed, notices, chat, .. }) = recorded {
-            before = chat;
-            interrupted = resumed.as_ref().and_then(Interrupted::of);
-            recorder = Some(Arc::<FileJournal>::clone(&journal) as Arc<dyn Journal>);
-            session = session.with_journal(journal, resumed);
-            session = session.with_notices(notices);
-        }
-        children.bind(&id, session.hub(), recorder.as_ref(), (budget.clone(), approvals));
-        let (hub, history) = (Arc::clone(session.hub()), session.shared_history());
-        let recent = options.backlog.map(|backlog| Recent::follow(&hub, backlog, before));
-        let (canceller, questions, inputs) = (session.canceller(), session.questions(), session.inputs());
-        inputs.report_again();
-        let state = Mutex::new(State { idle: Some(Box::new(session)), interrupted, ..State::default() });
-        let released = CancellationToken::new();
-        Ok(Self(Arc::new(Shared {
-            id,
-            agent: options.agent,
-            model,
-            plugins,
-            hub,
-            recent,
-            history,
-            inputs,
-            flush_mode: options.flush_mode,
-            runtime,
-            clock,
-            canceller,
-            desk,
-            questions,
-            budget,
-            is_resumable,
-            cancel_file,
-            released,
-            state,
-        })))
-    }
-
     /// The agent's name: `main`, unless [`SessionOptions::agent`] or the agent file that the session was started from says otherwise.
     pub fn agent(&self) -> &str {
         &self.0.agent
