@@ -9,8 +9,8 @@ use std::thread::available_parallelism;
 
 use config::agents::Agents;
 use config::rule_sources::{self, Sources};
-use config::{ConfiguredPlugin, Diagnostics, FileStamp, Guidance, Operator, PluginEntry};
-use flow::{Permission, PluginId, ToolSpec};
+use config::{ConfiguredPlugin, Diagnostics, FileStamp, Guidance, Operator, PluginEntry, thread_limits};
+use flow::{Diagnostic, Permission, PluginId, ToolSpec};
 use sandbox::EngineOptions;
 use tools::{BuiltinTools, ToolSettings, ToolsError};
 use turn::ports::Tools;
@@ -34,6 +34,18 @@ pub(crate) enum Faults {
 }
 
 impl Faults {
+    /// Returns a part that was loaded; `None`: it could not be loaded, which is noted.
+    fn part<T>(
+        &mut self,
+        what: impl Into<String>,
+        part: Result<T, impl Into<HostError>>,
+    ) -> Result<Option<T>, HostError> {
+        match part {
+            Ok(part) => Ok(Some(part)),
+            Err(error) => self.take(what, error).map(|()| None),
+        }
+    }
+
     fn take(&mut self, what: impl Into<String>, error: impl Into<HostError>) -> Result<(), HostError> {
         match self {
             Self::Refuse => Err(error.into()),
@@ -117,26 +129,8 @@ pub(crate) fn workspace(
     for error in refused {
         faults.take("tools", error)?;
     }
-    // Of all plugins: a permission of a plugin that the session leaves out is no mistake.
-    let provided = shared.host_plugins.iter().filter_map(|host_plugin| host_plugin.loaded.component.as_ref());
-    let provided = provided.flat_map(|plugin| plugin.tools()).map(|tool| tool.provided.spec.name.clone());
-    let foreign: Vec<String> = wanted.own_tools.iter().cloned().chain(provided).collect();
-    let mut settings = assemble::tools(operator, &basis.permissions, &configured(&shared.host_plugins));
-    let (decisions, read_rule, spawn_agent) = match decide(&mut settings, &foreign) {
-        Ok(decided) => decided,
-        Err(error) => {
-            faults.take("tools", error)?;
-            (Decisions::default(), Permission::Allow, Decisions::default())
-        }
-    };
-    let mut warnings = match take_absent(&mut settings, &foreign, operator) {
-        Ok(warnings) => warnings,
-        Err(found) => {
-            faults.take("tools", found)?;
-            Vec::new()
-        }
-    };
-    let builtin = Arc::new(builtin_tools(wanted, settings, faults)?);
+    let (builtin, permissions, mut warnings) = permitted(shared, wanted, faults)?;
+    let Permissions { decisions, read_rule, spawn_agent } = permissions;
     let workspace = builtin.workspace().to_owned();
     let table = Arc::new(table);
     let late = Arc::<LateExtensions>::default();
@@ -158,19 +152,10 @@ pub(crate) fn workspace(
     warnings.extend(agents.list.iter().flat_map(|agent| agent.unknown_tools(&names)));
     let sources = Sources::new(operator, &plugins, &workspace, names, &agents.list);
     let folders = rule_sources::folders(operator, &wanted.workspace, &workspace, user);
-    let retries = match operator.retry_table(user_folder, &workspace) {
-        Ok(retries) => Arc::new(retries),
-        Err(found) => {
-            faults.take("errors", found)?;
-            Arc::default()
-        }
-    };
-    let limits = match config::thread_limits::load(user.and_then(Path::parent), &workspace) {
-        Ok(limits) => Arc::new(limits),
-        Err(found) => {
-            faults.take("thread limits", found)?;
-            Arc::new(config::thread_limits::of_sources(&[])?)
-        }
+    let retries = faults.part("errors", operator.retry_table(user_folder, &workspace))?.unwrap_or_default();
+    let limits = match faults.part("thread limits", thread_limits::load(user_folder, &workspace))? {
+        Some(limits) => limits,
+        None => thread_limits::of_sources(&[])?,
     };
     let live = LiveRules::open(sources, folders, before);
     Ok(Loaded {
@@ -181,8 +166,8 @@ pub(crate) fn workspace(
         live,
         builtin: wanted.builtin_tools.then_some(builtin),
         decisions: toolbox.decisions,
-        limits,
-        settings: assemble::turn(operator, &workspace, &plugins, guidance.block(), retries),
+        limits: Arc::new(limits),
+        settings: assemble::turn(operator, &workspace, &plugins, guidance.block(), Arc::new(retries)),
         guidance: Arc::new(guidance),
         warnings,
         unread: rule_sources::unread(operator, &wanted.workspace, user),
@@ -195,10 +180,44 @@ pub(crate) fn workspace(
     })
 }
 
-/// The operator's word on tools that are not built in, on `read_rule`, and on `spawn_agent`.
-fn decide(settings: &mut ToolSettings, own: &[String]) -> Result<(Decisions, Permission, Decisions), HostError> {
-    let decisions = Decisions::take(settings, own, tools::is_builtin)?;
-    Ok((decisions, rulebook::permission(settings)?, agents::permission(settings)?))
+/// The operator's permissions that are not those of built-in tools.
+struct Permissions {
+    /// Of the tools of the embedder and of plugins.
+    decisions: Decisions,
+    read_rule: Permission,
+    spawn_agent: Decisions,
+}
+
+impl Permissions {
+    fn take(settings: &mut ToolSettings, own: &[String]) -> Result<Self, HostError> {
+        let decisions = Decisions::take(settings, own, tools::is_builtin)?;
+        let read_rule = rulebook::permission(settings)?;
+        Ok(Self { decisions, read_rule, spawn_agent: agents::permission(settings)? })
+    }
+}
+
+impl Default for Permissions {
+    fn default() -> Self {
+        let (decisions, spawn_agent) = (Decisions::default(), Decisions::default());
+        Self { decisions, read_rule: Permission::Allow, spawn_agent }
+    }
+}
+
+/// The built-in tools with their permissions, the permissions of the others, and which of them are about tools that are not there.
+fn permitted(
+    shared: &Shared,
+    wanted: &Wanted,
+    faults: &mut Faults,
+) -> Result<(Arc<BuiltinTools>, Permissions, Vec<Diagnostic>), HostError> {
+    // Of all plugins: a permission of a plugin that the session leaves out is no mistake.
+    let provided = shared.host_plugins.iter().filter_map(|host_plugin| host_plugin.loaded.component.as_ref());
+    let provided = provided.flat_map(|plugin| plugin.tools()).map(|tool| tool.provided.spec.name.clone());
+    let foreign: Vec<String> = wanted.own_tools.iter().cloned().chain(provided).collect();
+    let plugins = configured(&shared.host_plugins);
+    let mut settings = assemble::tools(&shared.operator, &shared.basis.permissions, &plugins);
+    let permissions = faults.part("tools", Permissions::take(&mut settings, &foreign))?.unwrap_or_default();
+    let absent = faults.part("tools", take_absent(&mut settings, &foreign, &shared.operator))?.unwrap_or_default();
+    Ok((Arc::new(builtin_tools(wanted, settings, faults)?), permissions, absent))
 }
 
 /// The plugins of a session, in the order of the host: the enabled ones that it names and does not do without, and those that the
@@ -270,13 +289,7 @@ fn engine(builder: &HostBuilder, faults: &mut Faults) -> Result<Option<Engine>, 
         return Ok(Some(engine.clone()));
     }
     let options = EngineOptions { cache_dir: builder.cache_dir.clone(), max_instances: builder.max_instances };
-    match Engine::new(&options) {
-        Ok(engine) => Ok(Some(engine)),
-        Err(error) => {
-            faults.take("sandbox", error)?;
-            Ok(None)
-        }
-    }
+    faults.part("sandbox", Engine::new(&options))
 }
 
 /// Loads the components, on all cores: compiling, and even taking what is compiled from the disk, is most of a start.
@@ -309,9 +322,8 @@ fn host_plugins(
     let loaded = loaded.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut host_plugins = Vec::new();
     for ((serial, plugin), loaded) in (0..).zip(plugins).zip(loaded.into_values()) {
-        match loaded {
-            Ok(loaded) => host_plugins.push(HostPlugin { serial, enabled: true, loaded: Arc::new(loaded) }),
-            Err(error) => faults.take(format!("plugin {}", plugin.manifest.id), error)?,
+        if let Some(loaded) = faults.part(format!("plugin {}", plugin.manifest.id), loaded)? {
+            host_plugins.push(HostPlugin { serial, enabled: true, loaded: Arc::new(loaded) });
         }
     }
     Ok(host_plugins)
