@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tidegate::{
     CallFailure, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, ErrorMetadata, Evidence, FailureCause,
-    PromptText, RegistrationAction, RuleMatch, RunPosition, StreamKind, ToolOutcome, ToolReport,
+    PluginId, PromptText, RegistrationAction, RuleMatch, RunPosition, StreamKind, ToolOutcome, ToolReport,
 };
 
 use super::*;
@@ -21,37 +21,68 @@ const HOSTILE: &str =
 /// Every kind of event that is printed; `text` is in each string that others write.
 fn events(text: &str) -> Vec<EventKind> {
     let string = || text.to_owned();
-    let call = || CallId::new("c");
-    let report = |outcome| {
-        let (plugin, callback) = ("shaky".parse().unwrap(), CallbackKind::PlainText);
-        EventKind::ExtensionCallback(CallbackReport::new(plugin, callback, outcome, 0))
-    };
-    let tool_report = |outcome| {
-        let plugin = "shaky".parse().unwrap();
-        EventKind::ExtensionTool(ToolReport::new(plugin, string(), call(), outcome, 0))
-    };
-    let failure = CallFailure {
-        plugin: "shaky".parse().unwrap(),
-        called: CallbackKind::PlainText.into(),
-        cause: FailureCause::Trap,
-        message: string(),
-        frames: vec![string(), string()],
-    };
-    let found = RuleMatch {
-        rule: string(),
-        stream: StreamKind::Text,
-        evidence: Evidence {
-            pattern: string(),
-            text: string(),
-            start: 0,
-            end: 1,
-            line: 1,
-            field: Some(string()),
-            path: Some(string()),
-            unread: false,
+    let child = || tidegate::SessionId::new(text);
+    let mut events = vec![
+        EventKind::TurnStart,
+        EventKind::InputReceived { id: None, message: Arc::new(tidegate::Message::user(string())) },
+        EventKind::CognitionOutDelta { text: string(), index: 0 },
+        EventKind::SteeringMessage { id: None, role: tidegate::Message::user("").role, text: string() },
+        EventKind::CustomMessage { custom_type: string(), text: string(), hidden: true },
+        EventKind::ErrorClassified {
+            class: ErrorClass::Transient,
+            code: string(),
+            message: string(),
+            retryable: true,
+            metadata: ErrorMetadata::default(),
         },
+        EventKind::Notice { message: string() },
+        EventKind::StateLost { message: string() },
+        EventKind::ChildThreadStarted {
+            child: child(),
+            agent: string(),
+            parent: tidegate::SessionId::new("p"),
+            call: CallId::new("c"),
+        },
+        EventKind::ChildThreadFailed { child: child(), error: string() },
+        EventKind::TurnFinish { status: TurnStatus::Rejected { by: plugin(), reason: string() } },
+        EventKind::TurnFinish { status: TurnStatus::StoppedByRule { rule: string() } },
+        EventKind::TurnFinish { status: TurnStatus::Failed { class: ErrorClass::Permanent, message: string() } },
+    ];
+    events.extend(rule_events(text));
+    events.extend(tool_events(text));
+    events.extend(extension_events(text));
+    events
+}
+
+fn rule_events(text: &str) -> Vec<EventKind> {
+    let string = || text.to_owned();
+    vec![
+        fired(text, Action::Interrupt, true, false),
+        fired(text, Action::Pass, true, false),
+        fired(text, Action::Pass, false, true),
+        EventKind::RuleHoldReleased { stream: StreamKind::Text, bytes: 1, bound: string() },
+        EventKind::RulesReloaded { active: 1, notices: vec![string(), string()] },
+    ]
+}
+
+fn fired(text: &str, action: Action, first: bool, again: bool) -> EventKind {
+    let string = || text.to_owned();
+    let evidence = Evidence {
+        pattern: string(),
+        text: string(),
+        start: 0,
+        end: 1,
+        line: 1,
+        field: Some(string()),
+        path: Some(string()),
+        unread: false,
     };
-    let fired = |action| EventKind::RuleFired { found: found.clone(), action, first: true, again: false };
+    let found = RuleMatch { rule: string(), stream: StreamKind::Text, evidence };
+    EventKind::RuleFired { found, action, first, again }
+}
+
+fn tool_events(text: &str) -> Vec<EventKind> {
+    let (call, string) = (|| CallId::new("c"), || text.to_owned());
     let result = |diff, is_error| EventKind::ToolCallResult {
         call: call(),
         tool: string(),
@@ -63,65 +94,53 @@ fn events(text: &str) -> Vec<EventKind> {
         waited_ms: None,
     };
     vec![
-        EventKind::TurnStart,
-        EventKind::ExtensionRegistered {
-            plugin: "p".parse().unwrap(),
-            version: string(),
-            action: RegistrationAction::Reload,
-            callbacks: Vec::new(),
-        },
-        EventKind::ExtensionUnregistered {
-            plugin: "p".parse().unwrap(),
-            action: RegistrationAction::Disable,
-            reason: string(),
-        },
-        EventKind::ExtensionPrompt(ExtensionPrompt {
-            plugin: "p".parse().unwrap(),
-            changed: false,
-            texts: vec![PromptText::new(string(), string())],
-            digest: string(),
-        }),
-        EventKind::InputReceived { id: None, message: Arc::new(tidegate::Message::user(string())) },
-        EventKind::CognitionOutDelta { text: string(), index: 0 },
-        EventKind::SteeringMessage { id: None, role: tidegate::Message::user("").role, text: string() },
-        EventKind::CustomMessage { custom_type: string(), text: string(), hidden: true },
-        fired(Action::Interrupt),
-        fired(Action::Pass),
-        EventKind::RuleFired { found: found.clone(), action: Action::Pass, first: false, again: true },
-        EventKind::RuleHoldReleased { stream: StreamKind::Text, bytes: 1, bound: string() },
-        EventKind::RulesReloaded { active: 1, notices: vec![string(), string()] },
         EventKind::ToolCallStart { call: call(), tool: string(), arguments: string() },
         result(None, true),
         result(None, false),
         result(Some(string()), false),
-        report(CallbackOutcome::Failed(failure.clone())),
-        tool_report(ToolOutcome::Failed(failure)),
-        tool_report(ToolOutcome::NotPermitted(string())),
-        tool_report(ToolOutcome::Stopped),
-        report(CallbackOutcome::Ignored(string())),
-        report(CallbackOutcome::NotPermitted(string())),
-        EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: "info".into(), message: string() },
-        EventKind::ExtensionLog { plugin: "p".parse().unwrap(), level: string(), message: string() },
-        EventKind::ErrorClassified {
-            class: ErrorClass::Transient,
-            code: string(),
-            message: string(),
-            retryable: true,
-            metadata: ErrorMetadata::default(),
-        },
-        EventKind::Notice { message: string() },
-        EventKind::StateLost { message: string() },
-        EventKind::ChildThreadStarted {
-            child: tidegate::SessionId::new(string()),
-            agent: string(),
-            parent: tidegate::SessionId::new("p"),
-            call: call(),
-        },
-        EventKind::ChildThreadFailed { child: tidegate::SessionId::new(string()), error: string() },
-        EventKind::TurnFinish { status: TurnStatus::Rejected { by: "p".parse().unwrap(), reason: string() } },
-        EventKind::TurnFinish { status: TurnStatus::StoppedByRule { rule: string() } },
-        EventKind::TurnFinish { status: TurnStatus::Failed { class: ErrorClass::Permanent, message: string() } },
     ]
+}
+
+fn extension_events(text: &str) -> Vec<EventKind> {
+    let string = || text.to_owned();
+    let called =
+        |outcome| EventKind::ExtensionCallback(CallbackReport::new(plugin(), CallbackKind::PlainText, outcome, 0));
+    let tool = |outcome| EventKind::ExtensionTool(ToolReport::new(plugin(), string(), CallId::new("c"), outcome, 0));
+    let log = |level| EventKind::ExtensionLog { plugin: plugin(), level, message: string() };
+    let failure = CallFailure {
+        plugin: plugin(),
+        called: CallbackKind::PlainText.into(),
+        cause: FailureCause::Trap,
+        message: string(),
+        frames: vec![string(), string()],
+    };
+    vec![
+        EventKind::ExtensionRegistered {
+            plugin: plugin(),
+            version: string(),
+            action: RegistrationAction::Reload,
+            callbacks: Vec::new(),
+        },
+        EventKind::ExtensionUnregistered { plugin: plugin(), action: RegistrationAction::Disable, reason: string() },
+        EventKind::ExtensionPrompt(ExtensionPrompt {
+            plugin: plugin(),
+            changed: false,
+            texts: vec![PromptText::new(string(), string())],
+            digest: string(),
+        }),
+        called(CallbackOutcome::Failed(failure.clone())),
+        tool(ToolOutcome::Failed(failure)),
+        tool(ToolOutcome::NotPermitted(string())),
+        tool(ToolOutcome::Stopped),
+        called(CallbackOutcome::Ignored(string())),
+        called(CallbackOutcome::NotPermitted(string())),
+        log("info".into()),
+        log(string()),
+    ]
+}
+
+fn plugin() -> PluginId {
+    "p".parse().unwrap()
 }
 
 /// What is printed of an event, to standard output and to standard error.
@@ -213,16 +232,10 @@ fn an_output_is_its_first_line_and_the_number_of_the_others() {
 #[test]
 fn a_further_violation_of_a_rule_that_is_used_up_is_a_line() {
     style::choose(ColorWhen::Never);
-    let fired = |first, again| {
-        let all = events("r");
-        let found = all
-            .into_iter()
-            .find_map(|kind| if let EventKind::RuleFired { found, .. } = kind { Some(found) } else { None });
-        printed(EventKind::RuleFired { found: found.unwrap(), action: Action::Pass, first, again }).1
-    };
-    assert!(fired(false, true).contains("matched again and is only reported"));
-    assert!(fired(true, false).contains("its budget is spent"));
-    assert_eq!(fired(false, false), "");
+    let line = |first, again| printed(fired("r", Action::Pass, first, again)).1;
+    assert!(line(false, true).contains("matched again and is only reported"));
+    assert!(line(true, false).contains("its budget is spent"));
+    assert_eq!(line(false, false), "");
 }
 
 #[test]
