@@ -122,16 +122,16 @@ impl Printer {
                 let names: Vec<&str> = callbacks.iter().map(|one| one.kind().as_str()).collect();
                 let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
                 let how = if *action == RegistrationAction::Register { String::new() } else { format!(" ({action})") };
-                self.line(&err(style::DIM, &format!("+ plugin {plugin} {version}{how}{names}")))?;
+                self.dim(&format!("+ plugin {plugin} {version}{how}{names}"))?;
             }
             EventKind::ExtensionUnregistered { plugin, action, reason } => {
-                self.line(&err(style::DIM, &format!("- plugin {plugin} ({action}): {reason}")))?;
+                self.dim(&format!("- plugin {plugin} ({action}): {reason}"))?;
             }
             EventKind::ExtensionPrompt(prompt) => self.prompt(prompt)?,
             EventKind::CustomMessage { text, .. } => {
-                self.line(&err(style::DIM, "  reminder to the model:"))?;
+                self.dim("  reminder to the model:")?;
                 for line in text.lines().filter(|line| !line.trim().is_empty()) {
-                    self.line(&err(style::DIM, &format!("  │ {line}")))?;
+                    self.dim(&format!("  │ {line}"))?;
                 }
             }
             // A further violation that is not acted on is never silent.
@@ -141,12 +141,12 @@ impl Printer {
                 }
             }
             EventKind::RuleHoldReleased { bytes, bound, .. } => {
-                self.line(&err(style::DIM, &format!("  released {bytes} held-back bytes: `{bound}` was reached")))?;
+                self.dim(&format!("  released {bytes} held-back bytes: `{bound}` was reached"))?;
             }
             EventKind::RulesReloaded { active, notices } => {
-                self.line(&err(style::DIM, &format!("  the rules changed: {active} are in use now")))?;
+                self.dim(&format!("  the rules changed: {active} are in use now"))?;
                 for notice in notices {
-                    self.line(&format!("{} {notice}", err(style::WARNING, "!")))?;
+                    self.warning("!", notice)?;
                 }
             }
             EventKind::ExtensionCallback(report) => {
@@ -159,46 +159,42 @@ impl Printer {
             }
             EventKind::ExtensionLog { plugin, level, message } => self.log(plugin.as_str(), level, message)?,
             EventKind::ErrorClassified { message, retryable: true, .. } => {
-                self.line(&format!("{} {message}", err(style::WARNING, "! model")))?;
+                self.warning("! model", message)?;
             }
             EventKind::LimitEscalationRequested(request) => {
-                self.line(&format!("{} {}", err(style::WARNING, "! limit:"), request.message))?;
+                self.warning("! limit:", &request.message)?;
                 let how = self.session.as_deref().map(flat).map(|id| {
                     format!("; `tidegate session approve {id}` or `tidegate session deny {id}` decides from elsewhere")
                 });
-                self.line(&err(style::DIM, &format!("    waiting for a decision{}", how.unwrap_or_default())))?;
+                self.dim(&format!("    waiting for a decision{}", how.unwrap_or_default()))?;
             }
             EventKind::LimitEscalationResolved { decision: LimitDecision::Approved { max }, limit, by, .. } => {
-                let line = format!("    approved by {}: up to {}", flat(by), limit.amount(*max));
-                self.line(&err(style::DIM, &line))?;
+                self.dim(&format!("    approved by {}: up to {}", flat(by), limit.amount(*max)))?;
             }
             EventKind::RetryScheduled { retry, max_retries, delay_ms, asked } => {
                 let seconds = *delay_ms as f64 / 1000.0;
                 let who = if *asked { ", as the provider asks" } else { "" };
-                let line = format!("    sent again in {seconds} s{who} (retry {retry} of {max_retries})");
-                self.line(&err(style::DIM, &line))?;
+                self.dim(&format!("    sent again in {seconds} s{who} (retry {retry} of {max_retries})"))?;
             }
             EventKind::Notice { message }
             | EventKind::StateLost { message }
             | EventKind::JournalFailed { message, .. } => {
-                self.line(&format!("{} {message}", err(style::WARNING, "!")))?;
+                self.warning("!", message)?;
             }
             EventKind::ChildThreadStarted { child, agent, .. } => {
-                self.line(&err(style::DIM, &format!("  agent {agent} started: session {child}")))?;
+                self.dim(&format!("  agent {agent} started: session {child}"))?;
             }
             EventKind::ChildThreadFailed { child, error } => {
-                self.line(&format!("{} {error}", err(style::WARNING, &format!("! session {child}"))))?;
+                self.warning(&format!("! session {child}"), error)?;
             }
             EventKind::ContextCompactionStart { ratio, .. } => {
-                let line = format!(
-                    "  the conversation fills {:.0} % of the context: the model summarises its older part",
-                    ratio * 100.0
-                );
-                self.line(&err(style::DIM, &line))?;
+                let percent = ratio * 100.0;
+                self.dim(&format!(
+                    "  the conversation fills {percent:.0} % of the context: the model summarises its older part"
+                ))?;
             }
             EventKind::ContextCompactionEnd { error: Some(error), .. } => {
-                let line = format!("the conversation was not summarised: {error}");
-                self.line(&format!("{} {line}", err(style::WARNING, "!")))?;
+                self.warning("!", &format!("the conversation was not summarised: {error}"))?;
             }
             _ => {}
         }
@@ -229,7 +225,7 @@ impl Printer {
         let others = count(fired.others.len() as u64, "more rule", "more rules");
         let others = if fired.others.is_empty() { String::new() } else { format!(" (the same for {others})") };
         let (rule, text) = (&fired.found.rule, shorten(&fired.found.evidence.text, 80));
-        self.line(&format!("{} {what}: {text:?}{others}", err(style::WARNING, &format!("▲ rule {rule}"))))
+        self.warning(&format!("▲ rule {rule}"), &format!("{what}: {text:?}{others}"))
     }
 
     /// An answer has ended. Where it was not printed as it streamed, it is printed now.
@@ -258,27 +254,34 @@ impl Printer {
         Ok(())
     }
 
+    fn dim(&mut self, line: &str) -> std::io::Result<()> {
+        self.line(&err(style::DIM, line))
+    }
+
+    fn warning(&mut self, head: &str, text: &str) -> std::io::Result<()> {
+        self.line(&format!("{} {text}", err(style::WARNING, head)))
+    }
+
     /// What a plugin has the model read, word for word.
     fn prompt(&mut self, prompt: &ExtensionPrompt) -> std::io::Result<()> {
         let why = if prompt.changed { "has changed" } else { "is new in this workspace" };
-        let line = format!("plugin {} has the model read this; the text {why}:", prompt.plugin);
-        self.line(&format!("{} {line}", err(style::WARNING, "!")))?;
+        self.warning("!", &format!("plugin {} has the model read this; the text {why}:", prompt.plugin))?;
         prompt_lines(&prompt.texts, screen::note_columns(), err).iter().try_for_each(|line| self.line(line))
     }
 
     /// What went wrong with a plugin.
     fn trouble(&mut self, trouble: Option<(String, Vec<String>)>) -> std::io::Result<()> {
         let Some((line, more)) = trouble else { return Ok(()) };
-        self.line(&format!("{} {line}", err(style::WARNING, "! plugin")))?;
-        more.iter().try_for_each(|line| self.line(&err(style::DIM, &format!("    {line}"))))
+        self.warning("! plugin", &line)?;
+        more.iter().try_for_each(|line| self.dim(&format!("    {line}")))
     }
 
     /// What a plugin wrote to its log; what helps only its author is in `--output stream-json`.
     fn log(&mut self, plugin: &str, level: &str, message: &str) -> std::io::Result<()> {
         match level {
             "trace" | "debug" => Ok(()),
-            "info" => self.line(&err(style::DIM, &format!("  {plugin}: {message}"))),
-            _ => self.line(&format!("{} {plugin}: {message}", err(style::WARNING, "! plugin"))),
+            "info" => self.dim(&format!("  {plugin}: {message}")),
+            _ => self.warning("! plugin", &format!("{plugin}: {message}")),
         }
     }
 
@@ -296,13 +299,13 @@ impl Printer {
             TurnStatus::Cancelled => self.line(&err(style::BAD, "cancelled")),
             TurnStatus::Failed { message, .. } => self.line(&format!("{} {message}", err(style::BAD, "failed:"))),
             TurnStatus::Suspended { message, .. } => {
-                self.line(&format!("{} {message}", err(style::WARNING, "suspended:")))?;
+                self.warning("suspended:", message)?;
                 let next = match self.session.as_deref().map(flat) {
                     _ if self.is_chat => "    `/continue` continues the turn".to_owned(),
                     Some(id) => format!("    continue with `tidegate run --resume {id}`"),
                     None => "    the session is not recorded and cannot be continued".to_owned(),
                 };
-                self.line(&err(style::DIM, &next))
+                self.dim(&next)
             }
             TurnStatus::StepLimit { steps } => {
                 let help = "raise `max_steps` under `[turn]` in tidegate.toml to allow more";
