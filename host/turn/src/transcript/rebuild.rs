@@ -9,10 +9,10 @@ use std::sync::Arc;
 use flow::{InputId, Limit, Message, Origin, Receipt, Role, Spend, SuspendReason, Usage};
 
 use super::inputs::{self, Delivering};
-use super::message::role;
+use super::message::{MessageRecord, role};
 use super::open_calls::{Calling, OpenCalls, Questions};
 use super::spent::Spending;
-use super::{Body, CognitionOut, MessagePayload, Record, Tokens, kept_rules};
+use super::{Body, CognitionOut, ContextCompactionEnd, HistoryReplaced, MessagePayload, Record, Tokens, kept_rules};
 use crate::attempt::Answer;
 use crate::budget::Spent;
 use crate::history::{paired, settled};
@@ -161,28 +161,8 @@ impl Rebuild {
                 let message = Message::text(Role::User, Origin::Host, custom.text.clone());
                 self.push(Message { hidden: custom.hidden, ..message });
             }
-            Body::HistoryReplaced(replaced) => {
-                self.settle();
-                let messages = replaced.messages.iter().map(super::message::MessageRecord::message);
-                let messages = messages.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
-                self.resumed.history.clear();
-                self.resumed.history_turns.clear();
-                self.streamed.clear();
-                messages.into_iter().for_each(|message| self.add(message));
-            }
-            Body::ContextCompactionEnd(end) => {
-                self.settle();
-                if let Some(summary) = &end.summary {
-                    let kept = usize::try_from(end.kept_messages).map_err(|_| wrong("kept_messages"))?;
-                    let from = self.resumed.history.len().checked_sub(kept).ok_or_else(|| wrong("kept_messages"))?;
-                    self.resumed.history.splice(..from, [Arc::new(summary_message(summary))]);
-                    self.resumed.history_turns.splice(..from, [0]);
-                    self.resumed.context_tokens = None;
-                }
-                if let Some(tokens) = &end.tokens {
-                    self.resumed.usage.add(usage(tokens));
-                }
-            }
+            Body::HistoryReplaced(replaced) => self.replace(replaced).map_err(wrong)?,
+            Body::ContextCompactionEnd(end) => self.summarise(end).map_err(wrong)?,
             Body::CognitionReasoning(reasoning) => self.thinking.clone_from(&reasoning.text),
             Body::CognitionOutDelta(delta) => self.streamed.push_str(&delta.text),
             Body::CognitionOut(out) => self.answer(out).map_err(wrong)?,
@@ -205,6 +185,31 @@ impl Rebuild {
                 self.streamed.clear();
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    fn replace(&mut self, replaced: &HistoryReplaced) -> Result<(), &'static str> {
+        self.settle();
+        let messages = replaced.messages.iter().map(MessageRecord::message).collect::<Result<Vec<_>, _>>()?;
+        self.resumed.history.clear();
+        self.resumed.history_turns.clear();
+        self.streamed.clear();
+        messages.into_iter().for_each(|message| self.add(message));
+        Ok(())
+    }
+
+    fn summarise(&mut self, end: &ContextCompactionEnd) -> Result<(), &'static str> {
+        self.settle();
+        if let Some(summary) = &end.summary {
+            let kept = usize::try_from(end.kept_messages).map_err(|_| "kept_messages")?;
+            let from = self.resumed.history.len().checked_sub(kept).ok_or("kept_messages")?;
+            self.resumed.history.splice(..from, [Arc::new(summary_message(summary))]);
+            self.resumed.history_turns.splice(..from, [0]);
+            self.resumed.context_tokens = None;
+        }
+        if let Some(tokens) = &end.tokens {
+            self.resumed.usage.add(usage(tokens));
         }
         Ok(())
     }
