@@ -11,6 +11,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod list;
+mod matches;
 mod metrics;
 mod open;
 mod plugin;

@@ -8,10 +8,11 @@
 use std::collections::BTreeMap;
 
 use tidegate::{
-    Action, CallId, Event, EventKind, ExtensionPrompt, FiredRule, FiredRules, LimitDecision, Loaded, PromptText,
+    CallId, Event, EventKind, ExtensionPrompt, FiredRule, FiredRules, LimitDecision, Loaded, PromptText,
     RegistrationAction, Troubles, TurnStatus,
 };
 
+use crate::matches::{self, Matches};
 use crate::say::count;
 use crate::screen::clean::flat;
 use crate::screen::wrap::{CONTINUED, ROW, text_columns, wrapped};
@@ -36,6 +37,7 @@ pub(crate) struct Printer {
     session: Option<String>,
     /// The session is continued where its events are printed.
     is_chat: bool,
+    matches: Matches,
     /// Rules whose line is not printed yet.
     fired: FiredRules,
 }
@@ -55,6 +57,7 @@ impl Printer {
             called: None,
             session,
             is_chat: false,
+            matches: Matches::default(),
             fired: FiredRules::default(),
         }
     }
@@ -117,7 +120,10 @@ impl Printer {
     /// Standard output is gone.
     pub(crate) fn host(&mut self, event: &Event) -> std::io::Result<()> {
         match &event.kind {
-            EventKind::TurnStart => self.troubles.begin_turn(),
+            EventKind::TurnStart => {
+                self.troubles.begin_turn();
+                self.matches.begin_turn();
+            }
             EventKind::ExtensionRegistered { plugin, version, action, callbacks } => {
                 let names: Vec<&str> = callbacks.iter().map(|one| one.kind().as_str()).collect();
                 let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
@@ -134,8 +140,9 @@ impl Printer {
                     self.dim(&format!("  │ {line}"))?;
                 }
             }
-            // A further violation that is not acted on is never silent.
-            EventKind::RuleFired { found, action, first, again } if *first || *again => {
+            EventKind::RuleFired { found, action, first, again }
+                if self.matches.tells(found, *action, *first, *again) =>
+            {
                 for fired in self.fired.take(found, *action, *again) {
                     self.rule(&fired)?;
                 }
@@ -144,7 +151,7 @@ impl Printer {
                 self.dim(&format!("  released {bytes} held-back bytes: `{bound}` was reached"))?;
             }
             EventKind::RulesReloaded { active, notices } => {
-                self.dim(&format!("  the rules changed: {active} are in use now"))?;
+                self.dim(&format!("  the rules were read again: {active} are in use now"))?;
                 for notice in notices {
                     self.warning("!", notice)?;
                 }
@@ -214,14 +221,7 @@ impl Printer {
 
     /// A rule has fired, or several that cannot read the same call.
     fn rule(&mut self, fired: &FiredRule) -> std::io::Result<()> {
-        let what = match fired.action {
-            _ if fired.again => "matched again and is only reported: its repeat mode does not let it act now",
-            Action::Interrupt => "stopped the model, which tries again",
-            Action::Stop => "ended the turn",
-            Action::Block => "blocks the tool call",
-            Action::Remind => "reminds the model",
-            Action::Pass => "matched without an action: its budget is spent, or its reminder is already pending",
-        };
+        let what = matches::done(fired.action, fired.again);
         let others = count(fired.others.len() as u64, "more rule", "more rules");
         let others = if fired.others.is_empty() { String::new() } else { format!(" (the same for {others})") };
         let (rule, text) = (&fired.found.rule, shorten(&fired.found.evidence.text, 80));

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::{Event, EventKind, RuleMetrics, Session, Troubles, TurnReport, Usage};
+use tidegate::{Action, Event, EventKind, RuleMetrics, Session, Troubles, TurnReport, Usage};
 
+use crate::matches::{self, Matches};
 use crate::say::{count, note};
 use crate::style::{self, err};
 use crate::usage::PluginUsage;
@@ -15,6 +16,7 @@ pub(crate) struct Summary {
     discarded: u64,
     tools: u32,
     troubles: Troubles,
+    matches: Matches,
     /// What plugins keep, or what happened, could not be saved.
     pub(crate) state_lost: bool,
     /// By turn: what went wrong beside the turn's status.
@@ -26,6 +28,7 @@ impl Summary {
         let problems = match &event.kind {
             EventKind::TurnStart => {
                 self.troubles.begin_turn();
+                self.matches.begin_turn();
                 Vec::new()
             }
             EventKind::ExtensionCallback(report) => {
@@ -33,6 +36,11 @@ impl Summary {
             }
             EventKind::ExtensionTool(report) => {
                 self.troubles.take_tool(report).map(|(line, _)| line).into_iter().collect()
+            }
+            EventKind::RuleFired { found, action, first, again }
+                if self.matches.tells(found, *action, *first, *again) && *action == Action::Pass && !again =>
+            {
+                vec![format!("rule {} {}: {:?}", found.rule, matches::done(*action, *again), found.evidence.text)]
             }
             EventKind::Notice { message } => vec![message.clone()],
             EventKind::JournalFailed { message, .. } | EventKind::StateLost { message } => {

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use tidegate::{
-    CallFailure, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, ErrorMetadata, Evidence, FailureCause,
-    PluginId, PromptText, RegistrationAction, RuleMatch, RunPosition, StreamKind, ToolOutcome, ToolReport,
+    Action, CallFailure, CallbackKind, CallbackOutcome, CallbackReport, ErrorClass, ErrorMetadata, Evidence,
+    FailureCause, PluginId, PromptText, RegistrationAction, RuleMatch, RunPosition, StreamKind, ToolOutcome,
+    ToolReport,
 };
 
 use super::*;
@@ -236,6 +237,24 @@ fn a_further_violation_of_a_rule_that_is_used_up_is_a_line() {
     assert!(line(false, true).contains("matched again and is only reported"));
     assert!(line(true, false).contains("its budget is spent"));
     assert_eq!(line(false, false), "");
+}
+
+#[test]
+fn a_rule_whose_budget_is_spent_is_not_silent() {
+    style::choose(ColorWhen::Never);
+    let mut printer = Printer::new(false, None);
+    let mut lines = |kind| {
+        printer.event(&Event::new(0, 0, RunPosition::default(), kind)).unwrap();
+        written().1
+    };
+    let mut matched = |action, first| lines(fired("r", action, first, false));
+    assert!(matched(Action::Interrupt, true).contains("stopped the model"));
+    assert!(matched(Action::Interrupt, false).contains("stopped the model"), "each time");
+    assert!(matched(Action::Pass, false).contains("its budget is spent"), "what it lets through");
+    assert_eq!(matched(Action::Pass, false), "", "once");
+    assert_eq!(matched(Action::Remind, false), "", "a word that occurs often");
+    lines(EventKind::TurnStart);
+    assert_eq!(lines(fired("r", Action::Pass, false, false)), "", "the turn before does not count");
 }
 
 #[test]
