@@ -83,7 +83,9 @@ pub(crate) fn shortened(text: &str, characters: usize) -> String {
 
 fn advice(status: u16) -> &'static str {
     match status {
-        401 | 403 => " (check the API key and its permissions)",
+        401 | 403 => {
+            " (check the API key and its permissions; with `base_url`, a key is sent only if `api_key_env` names its variable)"
+        }
         404 => " (check the model's name and `base_url`)",
         300..=399 => {
             " (redirects are not followed, so that the key is not sent elsewhere; set `base_url` to the new address)"

@@ -130,7 +130,7 @@ pub(crate) struct ProviderArgs {
     /// The provider's base URL [default: the vendor's]
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// The environment variable that contains the API key; "" for no key [default: the vendor's usual one]
+    /// The environment variable that contains the API key; "" for no key [default: the vendor's usual one; none with a base URL]
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) api_key_env: Option<String>,
     /// Answer from this recording instead of a model
