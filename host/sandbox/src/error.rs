@@ -43,7 +43,7 @@ pub enum LoadProblem {
     },
     /// The file is a core module.
     #[error(
-        "cannot be loaded: its file is a core module, not a component; build it with `tidegate-build`, or wrap it with \
+        "cannot be loaded: its file is a core module, not a component; build it with `tidegate plugin build`, or wrap it with \
          `wasm-tools component new`"
     )]
     CoreModule,
