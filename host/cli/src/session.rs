@@ -9,8 +9,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tidegate::{
-    ForkedState, Host, Operator, PluginId, SessionId, TranscriptError, TranscriptStore, TranscriptSummary,
-    new_session_id, transcript,
+    ForkedState, Host, HostError, Operator, PluginId, SessionId, StatePlace, TranscriptError, TranscriptStore,
+    TranscriptSummary, new_session_id, transcript,
 };
 
 pub(crate) use self::export::{explain, export, export_format};
@@ -39,7 +39,7 @@ pub(crate) async fn run(common: &Common, command: SessionCommand) -> Result<Exit
         SessionCommand::Approve { session, max } => decide::approve(&store, &store.find(&session)?, max.as_deref()),
         SessionCommand::Deny { session, reason } => decide::deny(&store, &store.find(&session)?, reason),
         SessionCommand::Repair { session } => repair(&store, &store.find(&session)?),
-        SessionCommand::Rm { sessions } => remove(&store, &sessions),
+        SessionCommand::Rm { sessions } => remove(common, &store, &sessions).await,
     }
 }
 
@@ -304,13 +304,39 @@ fn repair(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-fn remove(store: &TranscriptStore, sessions: &[String]) -> Result<Exit, Failure> {
+/// Removes transcripts, and what plugins keep in the sessions: a later session with the same id would find it.
+async fn remove(common: &Common, store: &TranscriptStore, sessions: &[String]) -> Result<Exit, Failure> {
     let ids = sessions.iter().map(|session| store.find(session)).collect::<Result<Vec<_>, TranscriptError>>()?;
+    let mut operator = open::operator(common)?;
+    crate::state::keep(&mut operator);
     let mut out = screen::out();
+    let mut exit = Exit::Completed;
     for id in ids {
+        // The transcript first: one that is open, or that a fork continues, is refused, and keeps its state.
         store.remove(&id)?;
-        writeln!(out, "{} is removed", flat(id.as_str()))?;
+        let name = flat(id.as_str());
+        match remove_state(&operator, &id).await {
+            Ok(true) => writeln!(out, "{name} is removed, with the state of its plugins")?,
+            Ok(false) => writeln!(out, "{name} is removed")?,
+            Err(error) => {
+                writeln!(out, "{name} is removed")?;
+                let error = flat(&error.with_hint());
+                say::note(format_args!(
+                    "warning: the state that plugins keep for the session `{name}` is not removed: {error}; remove it with `tidegate state clear {name}`"
+                ));
+                exit = Exit::Failed;
+            }
+        }
     }
     out.flush()?;
-    Ok(Exit::Completed)
+    Ok(exit)
+}
+
+/// Returns whether there was any.
+async fn remove_state(operator: &Operator, id: &SessionId) -> Result<bool, HostError> {
+    // A store in memory is that of a program that has ended, or of one that has the session open.
+    if operator.state.place == StatePlace::Memory {
+        return Ok(false);
+    }
+    Ok(Host::builder(operator.clone()).state_admin()?.clear(id, None).await?)
 }

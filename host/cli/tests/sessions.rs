@@ -194,6 +194,38 @@ fn a_fork_shares_the_turns_before_it_and_keeps_its_parent() {
     assert!(sessions(&place).is_empty());
 }
 
+/// Otherwise a later session with the same id would find it.
+#[tokio::test]
+async fn a_removed_session_leaves_no_state_of_plugins() {
+    let place = place(&[&[Say::Text("One.")]]);
+    assert_eq!(code(&place.run(&["run", "--session", "demo", "first"])), 0);
+    let folder = place.path("state/tidegate/state");
+    let store = DiskStore::new(folder, StoreOptions::default(), Arc::new(SystemClock)).unwrap();
+    let state = store.open(&SessionId::new("demo")).await.unwrap();
+    let entry = StateEntry::written("todo", *b"\"milk\"", StateLifetime::Session, 0);
+    let changes = vec![StateChange::Set(entry)];
+    state.apply(&"notes".parse().unwrap(), StateBatch { changes, version: None });
+    state.close(Duration::from_secs(5)).await.unwrap();
+    assert_eq!(place.json(&["state", "list", "--json"])["sessions"][0]["session"], "demo");
+
+    let removed = place.run(&["session", "rm", "demo"]);
+    assert_eq!((code(&removed), out(&removed).as_str()), (0, "demo is removed, with the state of its plugins\n"));
+    assert!(place.json(&["state", "list", "--json"])["sessions"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn state_that_cannot_be_removed_with_its_session_is_reported() {
+    let place = place(&[&[Say::Text("One.")]]);
+    assert_eq!(code(&place.run(&["run", "--session", "demo", "first"])), 0);
+    let settings = std::fs::read_to_string(place.path("tidegate.toml")).unwrap();
+    place.write("tidegate.toml", &format!("{settings}[state]\nbackend = \"redis\"\nurl_env = \"NOT_SET\"\n"));
+    let removed = place.run(&["session", "rm", "demo"]);
+    assert_eq!((code(&removed), out(&removed).as_str()), (1, "demo is removed\n"));
+    let warning = err(&removed);
+    assert!(warning.contains("for the session `demo` is not removed"), "{warning}");
+    assert!(warning.contains("`NOT_SET`") && warning.contains("`tidegate state clear demo`"), "{warning}");
+}
+
 /// The state of plugins is stored as it is now: it is that of the end of a turn where no other has begun since.
 #[tokio::test]
 async fn a_fork_has_the_state_of_the_end_of_its_turn_or_none() {

@@ -91,7 +91,7 @@ pub(crate) enum SessionCommand {
         #[arg(value_name = "ID")]
         session: String,
     },
-    /// Remove sessions for good; one that is open, or that a fork continues, is refused
+    /// Remove sessions for good, with what plugins keep in them; one that is open, or that a fork continues, is refused
     Rm {
         /// The ids of the sessions, or the starts of them
         #[arg(required = true, value_name = "ID")]
