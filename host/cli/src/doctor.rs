@@ -8,7 +8,7 @@ use tidegate::{Check, Health, Host};
 use crate::args::{Common, Doctor};
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
-use crate::{open, screen, state, style};
+use crate::{open, say, screen, session, state, style};
 
 /// Runs all checks; the exit code tells whether all passed.
 ///
@@ -17,8 +17,9 @@ use crate::{open, screen, state, style};
 pub(crate) async fn run(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     let mut operator = open::operator(common)?;
     open::choose_provider(&mut operator, &args.provider)?;
-    // The store of sessions that outlive the program, which `run --session` and `state` use.
+    // The stores of sessions that outlive the program, which `run` uses.
     state::keep(&mut operator);
+    session::keep(&mut operator);
     let checks = Host::builder(operator).max_instances(open::MAX_INSTANCES).doctor(&common.workspace).await;
     let count = |health| checks.iter().filter(|check| check.health == health).count();
     let (bad, warnings) = (count(Health::Bad), count(Health::Warning));
@@ -55,7 +56,9 @@ fn text(checks: &[Check]) -> std::io::Result<()> {
         };
         writeln!(out, "{mark} {}: {}", style::out(style::STRONG, &check.what), flat(&check.detail))?;
     }
-    let count = |health| checks.iter().filter(|check| check.health == health).count();
-    writeln!(out, "{} checks: {} failed, {} warnings", checks.len(), count(Health::Bad), count(Health::Warning))?;
+    let count = |health| checks.iter().filter(|check| check.health == health).count() as u64;
+    let all = say::count(checks.len() as u64, "check", "checks");
+    let warnings = say::count(count(Health::Warning), "warning", "warnings");
+    writeln!(out, "{all}: {} failed, {warnings}", count(Health::Bad))?;
     out.flush()
 }

@@ -117,6 +117,17 @@ impl TranscriptStore {
         Ok(Self { root, owner: owner.into(), clock })
     }
 
+    /// Writes a file to the folder of all transcripts and removes it, which is what a new session needs.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn check_writable(&self) -> Result<(), TranscriptError> {
+        // A file: `list` looks at folders.
+        let path = self.root.join(format!(".check-{}", std::process::id()));
+        let written = std::fs::write(&path, "").and_then(|()| std::fs::remove_file(&path));
+        Ok(written.map_err(|error| failed(&self.root, &error))?)
+    }
+
     /// Opens a session for writing, and creates it if it does not exist. Every line is checked.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! Checks a host before anybody relies on it: the provider answers, plugins load, every registered callback can be
-//! called, every rule can fire.
+//! called, every rule can fire, sessions can be recorded.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use flow::{
     PluginId, RuleMatch, RunPosition, SessionId, StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
 };
 use providers::ProviderConfig;
+use store::TranscriptStore;
 use turn::SystemClock;
 use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
 
@@ -53,13 +54,14 @@ impl HostBuilder {
         let wanted = Wanted::of(&SessionOptions::new(workspace));
         let loading = blocking(move || {
             let provider = self.provider();
+            let transcripts = self.transcripts().and_then(|store| check_transcripts(store.as_ref()));
             let mut faults = Faults::Note(Vec::new());
             let shared = load::shared(self, &mut faults).map(Arc::new);
             let loaded = shared.and_then(|shared| load::workspace(&shared, &wanted, None, None, &mut faults));
             let noted = if let Faults::Note(noted) = faults { noted } else { Vec::new() };
-            Ok((provider, noted, loaded))
+            Ok((provider, noted, loaded, transcripts))
         });
-        let (provider, noted, loaded) = match loading.await {
+        let (provider, noted, loaded, transcripts) = match loading.await {
             Ok(loading) => loading,
             Err(error) => return vec![Check::bad("setup", &error)],
         };
@@ -69,6 +71,7 @@ impl HostBuilder {
             Ok(loaded) => checks.extend(check_loaded(&loaded).await),
             Err(error) => checks.push(Check::bad("setup", &error)),
         }
+        checks.extend(transcripts.unwrap_or_else(|error| Some(Check::bad(TRANSCRIPTS, &error))));
         checks
     }
 }
@@ -85,8 +88,24 @@ impl Host {
             Ok(loaded) => checks.extend(check_loaded(&loaded).await),
             Err(error) => checks.push(Check::bad("setup", &error)),
         }
+        let transcripts = self.transcripts().cloned();
+        let checked = blocking(move || check_transcripts(transcripts.as_ref())).await;
+        checks.extend(checked.unwrap_or_else(|error| Some(Check::bad(TRANSCRIPTS, &error))));
         checks
     }
+}
+
+/// The check of the folder that sessions are recorded in.
+const TRANSCRIPTS: &str = "transcripts";
+
+/// Whether a new session could be recorded; `None`: sessions are not recorded.
+///
+/// # Errors
+/// The folder cannot be written.
+fn check_transcripts(store: Option<&TranscriptStore>) -> Result<Option<Check>, HostError> {
+    let Some(store) = store else { return Ok(None) };
+    store.check_writable()?;
+    Ok(Some(Check::good(TRANSCRIPTS, "a file was written to their folder and removed")))
 }
 
 impl Check {
@@ -137,8 +156,9 @@ async fn check_plugins(loaded: &Loaded) -> Vec<Check> {
             let callbacks = if names.is_empty() { "no callbacks".to_owned() } else { names.join(", ") };
             let tools: Vec<&str> = plugin.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
             let tools = if tools.is_empty() { String::new() } else { format!("; tools: {}", tools.join(", ")) };
-            let (version, rules, prompts) = (&plugin.version, plugin.rules, plugin.prompts);
-            let detail = format!("{version}: {callbacks}{tools}; {rules} rules, {prompts} prompts");
+            let count = |number, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+            let (rules, prompts) = (count(plugin.rules, "rule"), count(plugin.prompts, "prompt"));
+            let detail = format!("{}: {callbacks}{tools}; {rules}, {prompts}", plugin.version);
             Check::good(format!("plugin {}", plugin.id), detail)
         })
         .collect();

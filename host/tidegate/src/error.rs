@@ -193,6 +193,15 @@ impl HostError {
                     "add `[[price]]` with `id = \"{model}\"` to .tidegate/thread_limits.toml, or limit tokens instead"
                 )
             }
+            Self::State(StateError::Unavailable { .. }) => {
+                "start its server or make its folder writable, or choose another place under `[state]` in tidegate.toml"
+                    .to_owned()
+            }
+            Self::Transcript(TranscriptError::Journal(JournalError::Unusable { .. })) => {
+                "make the folder writable, set another `folder` under `[transcript]` in tidegate.toml, or record nothing: \
+                 `enabled = false` there, or `tidegate run --no-transcript`"
+                    .to_owned()
+            }
             Self::NotRecorded => "set `enabled = true` under `[transcript]` in tidegate.toml".to_owned(),
             Self::NoTranscriptFolder => "set `folder` under `[transcript]` in tidegate.toml".to_owned(),
             Self::HistoryGiven { .. } => "leave the conversation out, or choose another id".to_owned(),

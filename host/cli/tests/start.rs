@@ -1,0 +1,35 @@
+//! What keeps the program from starting is reported with what to do, before anything runs.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use support::{Place, Say, code, err, out, recording};
+
+#[test]
+fn what_keeps_run_from_starting_is_a_failed_check_with_a_remedy() {
+    let place = Place::new();
+    place.write("answers.jsonl", &recording(&[&[Say::Text("One.")]]));
+    let provider = "[provider]\nkind = \"recording\"\nrecording = \"answers.jsonl\"\n";
+    place.write("file", "");
+    // Below a file there is no folder, for the superuser neither.
+    let settings = "[transcript]\nfolder = \"file/sessions\"\n[state]\nbackend = \"disk\"\nfolder = \"file/state\"\n";
+    place.write("tidegate.toml", &format!("{provider}{settings}"));
+    let doctor = place.run(&["doctor"]);
+    assert_eq!(code(&doctor), 1, "{}", out(&doctor));
+    let line = |what: &str| {
+        let found = out(&doctor).lines().find(|line| line.starts_with(what)).map(str::to_owned);
+        found.unwrap_or_else(|| panic!("{what}: {}", out(&doctor)))
+    };
+    assert!(line("fail transcripts").contains("`tidegate run --no-transcript`"), "{}", line("fail transcripts"));
+    assert!(out(&doctor).contains("choose another place under `[state]`"), "{}", out(&doctor));
+
+    place.write("tidegate.toml", &format!("{provider}[transcript]\nfolder = \"file/sessions\"\n"));
+    let run = place.run(&["run", "hi"]);
+    assert_eq!(code(&run), 2);
+    assert!(err(&run).contains("`tidegate run --no-transcript`"), "{}", err(&run));
+    place.write("tidegate.toml", provider);
+    let doctor = place.run(&["doctor"]);
+    assert!(out(&doctor).contains("ok   transcripts: a file was written"), "{}", out(&doctor));
+    let left = std::fs::read_dir(place.path("state/tidegate/sessions")).unwrap().count();
+    assert_eq!(left, 0, "the check leaves nothing");
+}
