@@ -91,7 +91,7 @@ fn summary(one: &SessionSummary) -> Value {
 fn text(sessions: &[SessionSummary]) -> std::io::Result<()> {
     let mut out = screen::out();
     if sessions.is_empty() {
-        writeln!(out, "no session has stored state; `tidegate run --session ID` keeps it")?;
+        writeln!(out, "no session has stored state; plugins keep it in the sessions of `tidegate run`")?;
         return out.flush();
     }
     let now = now_ms();

@@ -17,7 +17,7 @@ async fn stored_state_is_listed_shown_and_cleared() {
     let place = Place::new();
     assert_eq!(
         out(&place.run(&["state", "list"])),
-        "no session has stored state; `tidegate run --session ID` keeps it\n"
+        "no session has stored state; plugins keep it in the sessions of `tidegate run`\n"
     );
     let folder = place.path("state/tidegate/state");
     let store = DiskStore::new(folder, StoreOptions::default(), Arc::new(SystemClock)).unwrap();

@@ -291,7 +291,8 @@ impl Default for LimitsFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StateFile {
-    /// Where it is kept. `memory` loses it when the program ends. Default: `memory`, and `disk` for `tidegate run --session`.
+    /// Where it is kept. `memory` loses it when the program ends. Default: `disk` for sessions that are recorded
+    /// and for those of `tidegate run --session`, else `memory`.
     pub(crate) backend: Option<StateBackend>,
     /// The folder of `backend = "disk"`, relative to this file. Default: `tidegate/state` in the user's state folder.
     #[schemars(length(min = 1))]
