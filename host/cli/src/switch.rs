@@ -16,10 +16,10 @@ use crate::{print, say, screen};
 pub(crate) fn plugin(common: &Common, plugin: &PluginId, enabled: bool) -> Result<Exit, Failure> {
     let file = common.config.clone().unwrap_or_else(|| common.workspace.join(OPERATOR_FILE));
     let name = print::tidy_path(&file.display().to_string());
-    let failed = |error: io::Error| Failure::setup(format_args!("{name}: {error}"));
+    let failed = |doing, error: io::Error| Failure::setup(format_args!("cannot {doing} {name}: {error}"));
     // Two programs that change the file at once do it one after the other.
-    let _lock = lock_folder(&file).map_err(failed)?;
-    let text = fs::read_to_string(&file).map_err(failed)?;
+    let _lock = lock_folder(&file).map_err(|error| failed("read", error))?;
+    let text = fs::read_to_string(&file).map_err(|error| failed("read", error))?;
     let source = SourceFile::new(&file, text);
     let switched = switch_plugin(&source, plugin, enabled).map_err(|error| match error {
         SwitchError::Invalid(diagnostics) => diagnostics.into(),
@@ -27,7 +27,7 @@ pub(crate) fn plugin(common: &Common, plugin: &PluginId, enabled: bool) -> Resul
     })?;
     let (word, is_new) = (if enabled { "enabled" } else { "disabled" }, switched.text != source.text);
     if is_new {
-        replace(&file, &source.text, &switched.text).map_err(failed)?;
+        replace(&file, &source.text, &switched.text).map_err(|error| failed("write", error))?;
     }
     let mut out = screen::out();
     writeln!(out, "{name}: plugin {plugin} is {}{word}", if is_new { "" } else { "already " })?;

@@ -33,3 +33,16 @@ fn what_keeps_run_from_starting_is_a_failed_check_with_a_remedy() {
     let left = std::fs::read_dir(place.path("state/tidegate/sessions")).unwrap().count();
     assert_eq!(left, 0, "the check leaves nothing");
 }
+
+#[test]
+fn files_that_are_named_by_flags_and_missing_are_reported_before_anything_starts() {
+    let place = Place::new();
+    for (arguments, message) in [
+        (&["run", "hi", "--plugin", "nope"][..], "name the folder that contains the plugin's `plugin.toml`"),
+        (&["plugin", "build", "nope"], "there is no folder nope"),
+    ] {
+        let output = place.run(arguments);
+        assert!(err(&output).contains(message), "{arguments:?}: {}", err(&output));
+        assert_eq!(code(&output), 2, "{arguments:?}: {}", err(&output));
+    }
+}

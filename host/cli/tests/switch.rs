@@ -36,7 +36,7 @@ fn a_plugin_is_disabled_and_enabled_in_the_file() {
     assert_eq!(code(&nameless), 2);
     std::fs::remove_file(place.path("tidegate.toml")).unwrap();
     let missing = place.run(&["plugin", "disable", "habits"]);
-    assert!(err(&missing).contains("tidegate.toml: No such file"), "{}", err(&missing));
+    assert!(err(&missing).contains("cannot read tidegate.toml: No such file"), "{}", err(&missing));
 }
 
 #[test]

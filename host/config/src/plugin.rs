@@ -71,7 +71,11 @@ impl Operator {
     /// As [`Operator::load_plugins`], for one plugin.
     pub fn load_plugin(&self, entry: &PluginEntry) -> Result<ConfiguredPlugin, Diagnostics> {
         let file = entry.folder.join(crate::MANIFEST_FILE);
-        let source = crate::read(&file, "`path` is a folder with a `plugin.toml`, relative to this file");
+        let help = match &entry.place {
+            Some(_) => "`path` is a folder with a `plugin.toml`, relative to this file",
+            None => "name the folder that contains the plugin's `plugin.toml`, or that file",
+        };
+        let source = crate::read(&file, help);
         let source = source.map_err(|mut error| {
             // Nothing can be shown of a file that is not there: show who asked for it.
             if let (Some(first), Some(place)) = (error.0.first_mut(), &entry.place) {

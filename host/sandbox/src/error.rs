@@ -193,7 +193,7 @@ pub enum LoadProblem {
         /// What the operator wrote.
         priority: u8,
         /// The reason why the priority is invalid.
-        why: &'static str,
+        why: String,
     },
 }
 

@@ -223,12 +223,21 @@ fn with_priorities(
     for (&callback, &priority) in wanted {
         let refuse = |why| LoadProblem::Priority { callback, priority, why };
         if priority > 100 {
-            return Err(refuse("priorities go from 0 to 100"));
+            return Err(refuse("priorities go from 0 to 100".to_owned()));
         }
-        let one = callbacks.iter_mut().find(|registered| registered.kind() == callback);
-        one.ok_or_else(|| refuse("the plugin does not register this callback"))?.priority = priority;
+        match callbacks.iter_mut().find(|registered| registered.kind() == callback) {
+            Some(one) => one.priority = priority,
+            None => return Err(refuse(not_registered(&callbacks))),
+        }
     }
     Ok(callbacks)
+}
+
+fn not_registered(callbacks: &[Registered]) -> String {
+    let names: Vec<&str> = callbacks.iter().map(|one| one.kind().as_str()).collect();
+    let registers =
+        if names.is_empty() { "it registers none".to_owned() } else { format!("it registers {}", names.join(", ")) };
+    format!("the plugin does not register this callback; {registers}")
 }
 
 /// The operator decides, else the registration of the callback, else the manifest.

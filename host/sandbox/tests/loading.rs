@@ -322,7 +322,11 @@ fn failure_policies_that_cannot_be() {
 fn the_operators_priority_must_be_for_something_and_in_range() {
     let mut source = source("p", Guest::text(PASS).component());
     source.priorities = BTreeMap::from([(CallbackKind::Tag, 1)]);
-    assert!(refusal(source.clone()).contains("for on_tag: the plugin does not register this callback"));
+    let refused = refusal(source.clone());
+    assert!(
+        refused.contains("for on_tag: the plugin does not register this callback; it registers on_plain_text"),
+        "{refused}"
+    );
     source.priorities = BTreeMap::from([(CallbackKind::PlainText, 101)]);
     assert!(refusal(source).contains("cannot have priority 101 for on_plain_text: priorities go from 0 to 100"));
 }

@@ -12,6 +12,12 @@ pub enum BuildError {
         /// The folder that has no package.
         dir: PathBuf,
     },
+    /// There is no such folder.
+    #[error("there is no folder {}: name the folder of an extension's package, which contains its `Cargo.toml`", .dir.display())]
+    NoFolder {
+        /// The folder that does not exist.
+        dir: PathBuf,
+    },
     /// The package's manifest is not valid TOML.
     #[error("{}: {problem}", .path.display())]
     BadManifest {

@@ -7,6 +7,9 @@ use crate::BuildError;
 
 /// The package's folder, absolute and without links, so that one package has one name.
 pub(crate) fn package_dir(dir: &Path) -> Result<PathBuf, BuildError> {
+    if !dir.exists() {
+        return Err(BuildError::NoFolder { dir: dir.to_owned() });
+    }
     if !dir.join("Cargo.toml").is_file() {
         return Err(BuildError::NoPackage { dir: dir.to_owned() });
     }

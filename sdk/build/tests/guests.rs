@@ -191,8 +191,12 @@ fn a_package_without_a_module_is_refused_at_once() {
 fn a_folder_without_a_package_is_named() {
     let dir = Path::new("no-such-folder");
     let error = quietly(dir, &shared()).unwrap_err();
+    assert!(matches!(error, BuildError::NoFolder { .. }));
+    assert!(error.to_string().starts_with("there is no folder no-such-folder"), "{error}");
+    let empty = Path::new("src");
+    let error = quietly(empty, &shared()).unwrap_err();
     assert!(matches!(error, BuildError::NoPackage { .. }));
-    assert!(error.to_string().starts_with("no-such-folder contains no `Cargo.toml`"), "{error}");
+    assert!(error.to_string().starts_with("src contains no `Cargo.toml`"), "{error}");
 }
 
 #[test]
