@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use config::in_one_line;
 use flow::{
-    Action, Diagnostic, DiagnosticCode, EventKind, Evidence, FailureCause, Message, ModelOutput, NoAnswer, Permission,
-    PluginId, RuleMatch, RunPosition, SessionId, StopReason, StreamKind, Tag, TagPattern, TagPlace, TextPlace, Usage,
+    Action, CallFailure, CallbackKind, Called, Diagnostic, DiagnosticCode, EventKind, Evidence, FailureCause, Message,
+    ModelOutput, NoAnswer, Permission, PluginId, RuleMatch, RunPosition, SessionId, StopReason, StreamKind, Tag,
+    TagPattern, TagPlace, TextPlace, Usage,
 };
 use providers::ProviderConfig;
 use store::TranscriptStore;
@@ -220,14 +221,27 @@ async fn check_store(loaded: &Loaded) -> Check {
 }
 
 /// What an operator can do about a failure of this kind; `None` where only the plugin's author can.
-pub fn remedy(cause: FailureCause) -> Option<&'static str> {
-    match cause {
-        FailureCause::Timeout => {
-            Some("`callback_ms`, `text_ms`, `turn_ms` and `tool_ms` under `[plugin.limits]` give it more time")
+pub fn remedy(failure: &CallFailure) -> Option<&'static str> {
+    match (failure.cause, &failure.called) {
+        (FailureCause::Timeout, _) if failure.message.starts_with(CallFailure::MIGRATION) => {
+            Some("`turn_ms` under `[plugin.limits]` gives it more time")
         }
-        FailureCause::Memory => Some("`memory_mib` under `[plugin.limits]` gives it more"),
-        FailureCause::Size => {
-            Some("`output_kib` (for tools `tool_output_kib`) under `[plugin.limits]` lets it give back more")
+        (FailureCause::Timeout, _) if failure.message.starts_with(CallFailure::START) => {
+            Some("`callback_ms` under `[plugin.limits]` gives it more time")
+        }
+        (FailureCause::Timeout, Called::Tool(_)) => Some("`tool_ms` under `[plugin.limits]` gives it more time"),
+        (FailureCause::Timeout, Called::Callback(CallbackKind::PlainText | CallbackKind::Tag)) => {
+            Some("`text_ms` under `[plugin.limits]` gives it more time")
+        }
+        (FailureCause::Timeout, Called::Callback(_)) => {
+            Some("`callback_ms` under `[plugin.limits]` gives it more time")
+        }
+        (FailureCause::Memory, _) => Some("`memory_mib` under `[plugin.limits]` gives it more"),
+        (FailureCause::Size, Called::Tool(_)) => {
+            Some("`tool_output_kib` under `[plugin.limits]` lets it give back more")
+        }
+        (FailureCause::Size, Called::Callback(_)) => {
+            Some("`output_kib` under `[plugin.limits]` lets it give back more")
         }
         _ => None,
     }
@@ -248,7 +262,7 @@ async fn check_callback(extensions: &dyn Extensions, plugin: usize, callback: &f
         None => Check::good(what, "called successfully"),
         Some(NoAnswer::NotPermitted(why)) => Check::failed(what, format!("it was not called: {why}")),
         Some(NoAnswer::Failed(failure)) => {
-            let help = remedy(failure.cause).map(|help| format!("; {help}")).unwrap_or_default();
+            let help = remedy(&failure).map(|help| format!("; {help}")).unwrap_or_default();
             Check::failed(what, format!("{failure}{help}"))
         }
     }

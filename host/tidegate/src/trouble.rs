@@ -53,7 +53,7 @@ impl Troubles {
     fn failed(&mut self, plugin: &PluginId, failure: &CallFailure) -> (String, Vec<String>) {
         self.reported.remove(plugin);
         let frames = failure.frames.iter().map(|frame| format!("in {frame}"));
-        let more = frames.chain(remedy(failure.cause).map(str::to_owned));
+        let more = frames.chain(remedy(failure).map(str::to_owned));
         (failure.to_string(), more.collect())
     }
 }
@@ -84,7 +84,10 @@ mod tests {
         for _ in 0..2 {
             let (line, more) = troubles.take(&failed).unwrap();
             assert_eq!(line, "shaky: on_plain_text failed (timeout): took longer than 20 ms");
-            assert!(more[0] == "in spin" && more[1].contains("`text_ms`"), "{more:?}");
+            assert!(
+                more[0] == "in spin" && more[1] == "`text_ms` under `[plugin.limits]` gives it more time",
+                "{more:?}"
+            );
             let (line, _) = troubles.take(&not_permitted).unwrap();
             assert!(line.contains("shaky: on_plain_text was not called: failed 3 times"), "{line}");
             assert_eq!(troubles.take(&not_permitted), None);
@@ -99,6 +102,31 @@ mod tests {
                 .ends_with("on_plain_text was not called: has used up the 50 ms that it has")
         );
         assert_eq!(troubles.take(&report(CallbackOutcome::Skipped("shaky replaced the section".into()))), None);
+    }
+
+    #[test]
+    fn the_limit_that_was_exceeded_is_named() {
+        let named = |called: Called, cause, message: &str| {
+            let (plugin, message) = ("shaky".parse().unwrap(), message.to_owned());
+            remedy(&CallFailure { plugin, called, cause, message, frames: Vec::new() }).unwrap_or_default()
+        };
+        let (time, size) = (FailureCause::Timeout, FailureCause::Size);
+        for (called, cause, message, limit) in [
+            (CallbackKind::Tag.into(), time, "took longer than 20 ms", "`text_ms` "),
+            (CallbackKind::LlmOutput.into(), time, "took longer than 100 ms", "`callback_ms` "),
+            (
+                CallbackKind::Tag.into(),
+                time,
+                "its state cannot be migrated from 1 to 2: took longer than 2000 ms",
+                "`turn_ms` ",
+            ),
+            (CallbackKind::Tag.into(), time, "could not be started: took longer than 100 ms", "`callback_ms` "),
+            (Called::Tool("dig".to_owned()), time, "took longer than 30000 ms", "`tool_ms` "),
+            (Called::Tool("dig".to_owned()), size, "returned 70000 bytes", "`tool_output_kib` "),
+            (CallbackKind::PlainText.into(), size, "returned 5000000 bytes", "`output_kib` "),
+        ] {
+            assert!(named(called, cause, message).starts_with(limit), "{limit}: {message}");
+        }
     }
 
     #[test]
