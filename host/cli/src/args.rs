@@ -173,7 +173,7 @@ pub(crate) enum PluginCommand {
     New {
         /// The folder to create; its last part is the plugin's id
         folder: PathBuf,
-        /// The folder `sdk/rust` of Tidegate's source [default: searched for near the new folder]
+        /// The clone of Tidegate, or the folder `sdk/rust` in it [default: searched for near the new folder]
         #[arg(long, value_name = "FOLDER")]
         sdk: Option<PathBuf>,
     },

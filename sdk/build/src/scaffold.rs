@@ -53,7 +53,7 @@ pub enum ScaffoldError {
     },
     /// The SDK was not found near the new folder.
     #[error(
-        "cannot find the SDK next to {}: say where it is with --sdk FOLDER (the folder `sdk/rust` of Tidegate's source)",
+        "cannot find the SDK next to {}: name it with --sdk FOLDER (the clone of Tidegate, or `sdk/rust` in it)",
         .folder.display()
     )]
     NoSdk {
@@ -61,7 +61,10 @@ pub enum ScaffoldError {
         folder: PathBuf,
     },
     /// The given folder is not the SDK.
-    #[error("{} is not the SDK: its Cargo.toml does not name the package `tidegate-sdk`", .folder.display())]
+    #[error(
+        "{} is not the SDK: neither its Cargo.toml nor that of `sdk/rust` in it names the package `tidegate-sdk`; name the clone of Tidegate",
+        .folder.display()
+    )]
     NotSdk {
         /// The given folder.
         folder: PathBuf,
@@ -78,7 +81,7 @@ pub enum ScaffoldError {
 
 /// Creates a plugin in `folder`, which must not exist; its last part is the plugin's id. Returns the created files.
 ///
-/// `sdk` is the folder of the SDK. Without it, `sdk/rust` is searched in every folder above the new one, and in a folder
+/// `sdk` is the folder of the SDK, or the repository that contains it. Without it, `sdk/rust` is searched in every folder above the new one, and in a folder
 /// `tidegate` next to any of them.
 ///
 /// # Errors
@@ -93,8 +96,7 @@ pub fn create_plugin(folder: &Path, sdk: Option<&Path>) -> Result<Vec<PathBuf>, 
         return Err(ScaffoldError::Exists { folder });
     }
     let sdk = match sdk {
-        Some(given) if is_sdk(given) => given.to_owned(),
-        Some(given) => return Err(ScaffoldError::NotSdk { folder: given.to_owned() }),
+        Some(given) => sdk_in(given).ok_or_else(|| ScaffoldError::NotSdk { folder: given.to_owned() })?,
         None => find_sdk(&folder).ok_or_else(|| ScaffoldError::NoSdk { folder: folder.clone() })?,
     };
     let sdk = toml::Value::from(relative(&folder, &sdk)).to_string();
@@ -145,6 +147,11 @@ fn is_sdk(folder: &Path) -> bool {
         let name = manifest.get("package").and_then(|package| package.get("name"));
         name.and_then(toml::Value::as_str) == Some("tidegate-sdk")
     })
+}
+
+/// The SDK in a folder that a user named: the folder itself, or `sdk/rust` of the repository.
+fn sdk_in(given: &Path) -> Option<PathBuf> {
+    [given.to_owned(), given.join("sdk/rust")].into_iter().find(|place| is_sdk(place))
 }
 
 fn find_sdk(folder: &Path) -> Option<PathBuf> {

@@ -45,6 +45,7 @@ fn the_sdk_is_found_above_the_folder_or_asked_for() {
     assert!(create_plugin(&fresh("inside"), None).is_ok());
     let elsewhere = std::env::temp_dir().join(format!("tidegate-scaffold-{}", std::process::id()));
     assert!(matches!(create_plugin(&elsewhere.join("a"), None), Err(ScaffoldError::NoSdk { .. })));
+    assert!(create_plugin(&fresh("by-root"), Some(&root())).is_ok(), "the repository contains the SDK");
     let wrong = root().join("rules");
     assert!(matches!(create_plugin(&elsewhere.join("a"), Some(&wrong)), Err(ScaffoldError::NotSdk { .. })));
     assert!(!elsewhere.exists(), "nothing is written for a plugin that is refused");
