@@ -67,6 +67,7 @@ async fn a_recording_written_by_hand_answers() {
     let error = ask(&model, "c").await.1.unwrap();
     assert_eq!(class_of(&error), ErrorClass::Permanent);
     assert!(error.message.contains("request 3") && error.message.contains("contains 2 requests"), "{error}");
+    assert!(error.message.contains("add an answer to the file, or use `tidegate rules test`"), "{error}");
 }
 
 #[tokio::test]

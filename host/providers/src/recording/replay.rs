@@ -52,7 +52,12 @@ impl Replay {
     async fn answer(&self, body: Vec<u8>) -> Result<Reply, ModelError> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
         let Some(recorded) = self.recording.requests.get(at) else {
-            return Err(diverged(at, &format!("the recording contains {}", requests(self.requests()))));
+            let why = format!(
+                "the recording contains {}; the turn sent another one, as after a tool call or an answer that a rule stopped: add an answer to \
+                 the file, or use `tidegate rules test` or `rules replay`, which send none",
+                requests(self.requests())
+            );
+            return Err(diverged(at, &why));
         };
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         judge(recorded, &body, self.strict).map_err(|why| diverged(at, &why))?;
