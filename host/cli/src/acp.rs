@@ -23,6 +23,14 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
     }
     let (common, exported) = (common.clone(), exported.cloned());
     let config = common.config.clone();
+    // What is wrong for every session is reported now, and not to the editor when it opens one.
+    if config.is_some() {
+        open::settings_of_file(&common, config.as_deref(), &args.provider, args.no_transcript)?;
+    }
+    if let Some(recording) = &args.provider.recording {
+        std::fs::File::open(recording)
+            .map_err(|error| Failure::setup(format_args!("cannot read {}: {error}", recording.display())))?;
+    }
     let build = move |file: Option<&Path>| builder(&common, &args, file, exported.as_ref()).map_err(Failure::into_line);
     let server = Server::new(build).config(config);
     server.stdio(crate::run::stopped()).await.map_err(Failure::late)?;

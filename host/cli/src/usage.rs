@@ -89,11 +89,12 @@ impl PluginUsage {
             let mut nanos = calls.nanos.clone();
             nanos.sort_unstable();
             let calls_made = nanos.len();
+            let unit = if calls_made == 1 { "call," } else { "calls," };
             let at = |index: usize| nanos.get(index).copied().unwrap_or_default();
             let (fastest, median, longest) = (micros(at(0)), micros(at(calls_made / 2)), at(calls_made.saturating_sub(1)));
             let failed = if calls.failures == 0 { String::new() } else { format!(", {} failed", calls.failures) };
             format!(
-                "callback    {:<34} {calls_made:>3} calls, fastest {fastest:>6.1} µs, median {median:>6.1} µs, longest {}{failed}",
+                "callback    {:<34} {calls_made:>3} {unit:<6} fastest {fastest:>6.1} µs, median {median:>6.1} µs, longest {}{failed}",
                 format!("{id} {}", kind.as_str()),
                 share(longest, limit)
             )

@@ -38,7 +38,9 @@ fn what_keeps_run_from_starting_is_a_failed_check_with_a_remedy() {
 fn files_that_are_named_by_flags_and_missing_are_reported_before_anything_starts() {
     let place = Place::new();
     for (arguments, message) in [
-        (&["run", "hi", "--plugin", "nope"][..], "name the folder that contains the plugin's `plugin.toml`"),
+        (&["acp", "--config", "nope.toml"][..], "nope.toml"),
+        (&["acp", "--recording", "nope.jsonl"], "cannot read nope.jsonl"),
+        (&["run", "hi", "--plugin", "nope"], "name the folder that contains the plugin's `plugin.toml`"),
         (&["plugin", "build", "nope"], "there is no folder nope"),
     ] {
         let output = place.run(arguments);

@@ -40,7 +40,14 @@ fn line(row: &[Cell], widths: &[usize]) -> String {
             out.push_str("  ");
         }
         let pad = width.saturating_sub(text.chars().count());
-        let shown = if *look == Style::new() { text.clone() } else { style::out(*look, text) };
+        // Styles of an empty cell would keep the blanks before it.
+        let shown = if text.is_empty() {
+            String::new()
+        } else if *look == Style::new() {
+            text.clone()
+        } else {
+            style::out(*look, text)
+        };
         let _ = write!(out, "{shown}{}", " ".repeat(pad));
     }
     out.truncate(out.trim_end().len());
