@@ -43,6 +43,7 @@ mod builtin;
 mod calls;
 mod conditions;
 mod dialect;
+mod effect;
 pub mod engine;
 mod example;
 mod file;

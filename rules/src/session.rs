@@ -7,7 +7,7 @@ use flow::{Action, RuleMatch, StreamKind};
 
 use crate::gate::{Gate, RuleMode};
 use crate::unread;
-use crate::{Bucket, ContextMode, OnBudget, RepeatMode, Rule, RuleAction, RuleSet, RuleState};
+use crate::{Bucket, ContextMode, OnBudget, RepeatMode, Rule, RuleSet, RuleState};
 
 /// The records and budgets of one session. Cheap: what is large is shared in the [`RuleSet`].
 #[derive(Clone, Debug)]
@@ -285,14 +285,7 @@ impl RuleSession {
 
     /// The action for a match of the rule, ignoring budgets.
     fn wish(&self, rule: &Rule, tool: bool) -> Action {
-        let mode = rule.interrupt.unwrap_or(self.set.settings().interrupt_mode);
-        match rule.action {
-            Some(RuleAction::Remind) => Action::Remind,
-            Some(RuleAction::Stop) => Action::Stop,
-            Some(RuleAction::Block) if tool => Action::Block,
-            None | Some(RuleAction::Interrupt | RuleAction::Block) if mode.allows(tool) => Action::Interrupt,
-            None | Some(RuleAction::Interrupt | RuleAction::Block) => Action::Remind,
-        }
+        rule.requests(rule.interrupt.unwrap_or(self.set.settings().interrupt_mode), tool)
     }
 
     /// The action for a tool call that the rule cannot read. No budget applies, because the model is not asked again.

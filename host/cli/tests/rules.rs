@@ -391,6 +391,24 @@ fn required_rules_and_promises_are_told() {
 }
 
 #[test]
+fn a_block_of_text_promises_no_more_than_an_interrupt() {
+    let guard = |more: &str| {
+        format!("+++\ncondition = 'x'\nscope = 'text'\naction = 'block'\nrepeat = 'always'\n{more}+++\nB.\n")
+    };
+    let place = Place::with(&[("guard", &guard("")), ("never", &guard("interrupt = 'never'\n"))]);
+    let text = out(&place.run(&["rules", "explain", "guard"]));
+    for part in [
+        "  action         interrupt: `block` applies to tool calls, and the rule watches none  (set by the rule)",
+        "  max_interrupts 3 a turn  (setting `max_interrupts_per_turn`)",
+        "  promises       stops the answer at every match; after 3 interrupts of a turn matches are shown, and reported",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    let long = out(&place.run(&["rules", "list", "--verbose"]));
+    assert!(long.contains("action remind; repeats always\n  reminds the model of every match"), "{long}");
+}
+
+#[test]
 fn explain_tells_everything_about_a_rule() {
     let tricky = "+++\ncondition = '^(?!.*ok)(?=.*two)one.{0,5}x'\nscope = [\"text\", \"write\"]\ninterrupt = \"prose-only\"\n+++\nB.\n";
     let place = Place::with(&[("no-unwrap", UNWRAP), ("ts-as-any", tricky)]);

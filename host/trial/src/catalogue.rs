@@ -282,8 +282,8 @@ impl Catalogue {
         };
         let of_this = |one: &&Diagnostic| one.is_about_rule(&info.rule.name, &info.rule.source);
         let watches = info.rule.bucket == Bucket::Stream;
-        let action = action(info.rule, info.interrupt);
-        let promise = || promise::of(info.rule, action, info.repeat, info.gap, self.settings());
+        let repeats = promise::Repeats { mode: info.repeat, gap: info.gap };
+        let promise = || promise::of(info.rule, info.interrupt, &repeats, self.settings());
         RuleEntry {
             promise: watches.then(promise),
             required: self.built.set.is_required(info.rule),
@@ -300,25 +300,36 @@ impl Catalogue {
 }
 
 impl RuleEntry {
-    /// The word for what the rule asks for on a match.
+    /// The word for what a match leads to: where tool calls and prose differ, for the rule's `action`.
     pub fn action(&self) -> &'static str {
-        action(&self.rule, self.interrupt)
+        match promise::actions(&self.rule, self.interrupt) {
+            (Some(tools), prose) if prose.is_none_or(|prose| prose == tools) => tools.as_str(),
+            (None, Some(prose)) => prose.as_str(),
+            _ => self.requested(),
+        }
+    }
+
+    /// The word for the action that the rule requests, whatever its streams are.
+    pub(super) fn requested(&self) -> &'static str {
+        match self.rule.action {
+            Some(RuleAction::Remind) => "remind",
+            Some(RuleAction::Block) => "block",
+            Some(RuleAction::Stop) => "stop",
+            Some(RuleAction::Interrupt) | None if self.interrupt == InterruptMode::Never => "remind",
+            Some(RuleAction::Interrupt) | None => "interrupt",
+        }
+    }
+
+    /// Whether a match on one of its streams interrupts the answer.
+    pub(super) fn interrupts(&self) -> bool {
+        let (tools, prose) = promise::actions(&self.rule, self.interrupt);
+        [tools, prose].contains(&Some(flow::Action::Interrupt))
     }
 
     /// How many of its findings are errors, and how many are not.
     pub fn counts(&self) -> (usize, usize) {
         let errors = self.findings.iter().filter(|finding| finding.is_error()).count();
         (errors, self.findings.len() - errors)
-    }
-}
-
-fn action(rule: &Rule, interrupt: InterruptMode) -> &'static str {
-    match rule.action {
-        Some(RuleAction::Remind) => "remind",
-        Some(RuleAction::Block) => "block",
-        Some(RuleAction::Stop) => "stop",
-        Some(RuleAction::Interrupt) | None if interrupt == InterruptMode::Never => "remind",
-        Some(RuleAction::Interrupt) | None => "interrupt",
     }
 }
 

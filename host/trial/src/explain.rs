@@ -132,7 +132,7 @@ fn values(entry: &RuleEntry, catalogue: &Catalogue) -> Vec<Value> {
     let mut values = vec![
         value(
             "action",
-            entry.action().to_owned(),
+            action_word(entry),
             if rule.action.is_some() { None } else { from(rule.interrupt.is_some(), "interrupt_mode") },
         ),
         value("interrupt", entry.interrupt.as_str().to_owned(), from(rule.interrupt.is_some(), "interrupt_mode")),
@@ -141,15 +141,23 @@ fn values(entry: &RuleEntry, catalogue: &Catalogue) -> Vec<Value> {
     if entry.repeat == rules::RepeatMode::AfterGap {
         values.push(value("gap", format!("{} turns", entry.gap), from(rule.gap.is_some(), "repeat_gap")));
     }
-    if entry.action() == "interrupt" {
+    if entry.interrupts() {
         values.push(value("context", context_word(context).to_owned(), from(rule.context.is_some(), "context_mode")));
-    }
-    if entry.action() == "interrupt" {
         let most = rule.max_interrupts.unwrap_or(settings.max_interrupts_per_turn);
         let from = from(rule.max_interrupts.is_some(), "max_interrupts_per_turn");
         values.push(value("max_interrupts", format!("{most} a turn"), from));
     }
     values
+}
+
+/// What a match leads to, and where that is another word than the rule's own, both.
+fn action_word(entry: &RuleEntry) -> String {
+    match (entry.action(), entry.rule.action) {
+        (word, Some(rules::RuleAction::Block)) if word != "block" => {
+            format!("{word}: `block` applies to tool calls, and the rule watches none")
+        }
+        (word, _) => word.to_owned(),
+    }
 }
 
 fn context_word(mode: rules::ContextMode) -> &'static str {
@@ -168,13 +176,8 @@ fn longest_hold(entry: &RuleEntry, catalogue: &Catalogue) -> Option<u64> {
 /// Whether text or thinking may wait for the rule.
 pub(super) fn holds_text(entry: &RuleEntry, catalogue: &Catalogue) -> bool {
     let rule = &entry.rule;
-    let prose = rule.scopes.iter().any(|scope| matches!(scope, Scope::Text | Scope::Thinking)) && rule.globs.is_empty();
-    let stops = match rule.action {
-        Some(rules::RuleAction::Remind) => false,
-        Some(rules::RuleAction::Stop) => true,
-        Some(rules::RuleAction::Interrupt | rules::RuleAction::Block) | None => entry.interrupt.allows(false),
-    };
-    rule.bucket == Bucket::Stream && prose && stops && catalogue.settings().hold != rules::Hold::Off
+    let stops = matches!(rule.requests(entry.interrupt, false), flow::Action::Interrupt | flow::Action::Stop);
+    rule.bucket == Bucket::Stream && rule.watches_prose() && stops && catalogue.settings().hold != rules::Hold::Off
 }
 
 fn explained(rule: &Rule, catalogue: &Catalogue) -> Explained {

@@ -1,30 +1,73 @@
 //! What a rule promises: how often it acts on what it matches, and what becomes of the matches on which it does not.
 
-use rules::{OnBudget, RepeatMode, Rule, RuleSettings};
+use flow::Action;
+use rules::{InterruptMode, OnBudget, RepeatMode, Rule, RuleSettings, Scope};
 
-/// The promise of a stream rule in one sentence. `action` is the word for what it asks for, see [`super::RuleEntry::action`].
-pub(super) fn of(rule: &Rule, action: &str, repeat: RepeatMode, gap: u32, settings: &RuleSettings) -> String {
+/// How often a rule acts, after the operator's settings.
+pub(super) struct Repeats {
+    pub(super) mode: RepeatMode,
+    pub(super) gap: u32,
+}
+
+/// The promise of a stream rule in one sentence. `interrupt` is the interrupt mode in effect for the rule.
+pub(super) fn of(rule: &Rule, interrupt: InterruptMode, repeats: &Repeats, settings: &RuleSettings) -> String {
+    let promise = |action| of_action(rule, action, repeats, settings);
+    let (tools, prose) = actions(rule, interrupt);
+    match (tools, prose) {
+        (Some(tools), Some(prose)) if tools != prose => {
+            let streams = match (has(rule, &Scope::Text), has(rule, &Scope::Thinking)) {
+                (true, true) => "text and thinking",
+                (false, true) => "thinking",
+                _ => "text",
+            };
+            format!("in tool calls {}; in {streams} {}", promise(tools), promise(prose))
+        }
+        (Some(action), _) | (None, Some(action)) => promise(action),
+        (None, None) => "never fires".to_owned(),
+    }
+}
+
+/// What a match in a tool call and a match in prose lead to; `None` where the rule watches no such stream.
+pub(super) fn actions(rule: &Rule, interrupt: InterruptMode) -> (Option<Action>, Option<Action>) {
+    let on = |watches: bool, tool| watches.then(|| rule.requests(interrupt, tool));
+    (on(rule.watches_tools(), true), on(rule.watches_prose(), false))
+}
+
+fn has(rule: &Rule, wanted: &Scope) -> bool {
+    rule.scopes.iter().any(|scope| std::mem::discriminant(scope) == std::mem::discriminant(wanted))
+}
+
+fn of_action(rule: &Rule, action: Action, repeats: &Repeats, settings: &RuleSettings) -> String {
+    let most = rule.max_interrupts.unwrap_or(u32::MAX).min(settings.max_interrupts_per_turn);
+    let stops = action == Action::Interrupt;
+    if stops && most == 0 {
+        return match settings.on_budget {
+            OnBudget::Pass => "stops no answer: 0 interrupts of a turn are allowed; matches are shown, and reported",
+            OnBudget::Stop => "ends the turn at a match: 0 interrupts of a turn are allowed",
+        }
+        .to_owned();
+    }
     let (acts, later) = match action {
-        "remind" => ("reminds the model of", "only reported"),
-        "block" => ("blocks the call of", "not blocked, only reported"),
-        "stop" => ("ends the turn at", "shown, and reported"),
-        _ => ("stops the answer at", "shown, and reported"),
+        Action::Remind | Action::Pass => ("reminds the model of", "only reported"),
+        Action::Block => ("blocks the call of", "not blocked, only reported"),
+        Action::Stop => ("ends the turn at", "shown, and reported"),
+        Action::Interrupt => ("stops the answer at", "shown, and reported"),
     };
-    let turns = if gap == 1 { "turn is" } else { "turns are" };
-    let mut promise = match repeat {
+    let turns = if repeats.gap == 1 { "turn is" } else { "turns are" };
+    let mut promise = match repeats.mode {
         RepeatMode::Once => format!("{acts} the first match of a session; later matches are {later}"),
         RepeatMode::AfterGap => {
-            format!("{acts} a match, then of none until {gap} {turns} completed; matches before are {later}")
+            format!("{acts} a match, then of none until {} {turns} completed; matches before are {later}", repeats.gap)
         }
         RepeatMode::Always => format!("{acts} every match"),
     };
-    if action == "interrupt" {
-        let most = rule.max_interrupts.unwrap_or(u32::MAX).min(settings.max_interrupts_per_turn);
+    if stops {
         let then = match settings.on_budget {
             OnBudget::Pass => "matches are shown, and reported",
             OnBudget::Stop => "a match ends the turn",
         };
-        promise.push_str(&format!("; after {most} interrupts of a turn {then}"));
+        let interrupts = if most == 1 { "interrupt" } else { "interrupts" };
+        promise.push_str(&format!("; after {most} {interrupts} of a turn {then}"));
     }
     promise
 }
@@ -39,45 +82,97 @@ mod tests {
     use super::*;
     use rules::{RuleLayer, RuleOrigin, parse_rule_file};
 
+    fn rule(keys: &str) -> Rule {
+        let source = RuleOrigin { layer: RuleLayer::Project, path: "r.md".into() };
+        let (rule, findings) = parse_rule_file("r", &source, &format!("+++\ncondition = 'x'\n{keys}\n+++\nDo not.\n"));
+        assert!(findings.is_empty(), "{findings:?}");
+        rule.unwrap()
+    }
+
+    fn said(keys: &str, mode: RepeatMode, gap: u32, settings: &RuleSettings) -> String {
+        let rule = rule(keys);
+        let interrupt = rule.interrupt.unwrap_or(settings.interrupt_mode);
+        of(&rule, interrupt, &Repeats { mode, gap }, settings)
+    }
+
     #[test]
     fn every_mode_says_what_becomes_of_later_matches() {
-        let source = RuleOrigin { layer: RuleLayer::Project, path: "r.md".into() };
-        let rule = parse_rule_file("r", &source, "+++\ncondition = 'x'\nmax_interrupts = 2\n+++\nDo not.\n").0.unwrap();
+        let default = RuleSettings::default();
         let stop = RuleSettings { on_budget: OnBudget::Stop, ..RuleSettings::default() };
-        for (action, repeat, gap, settings, said) in [
+        for (keys, repeat, gap, settings, promise) in [
             (
-                "block",
+                "action = 'block'\nscope = 'tool'",
                 RepeatMode::Once,
                 10,
-                RuleSettings::default(),
+                &default,
                 "blocks the call of the first match of a session; later matches are not blocked, only reported",
             ),
-            ("block", RepeatMode::Always, 10, RuleSettings::default(), "blocks the call of every match"),
+            ("action = 'block'\nscope = 'tool'", RepeatMode::Always, 10, &default, "blocks the call of every match"),
             (
-                "remind",
+                "interrupt = 'never'",
                 RepeatMode::AfterGap,
                 1,
-                RuleSettings::default(),
+                &default,
                 "reminds the model of a match, then of none until 1 turn is completed; matches before are only \
                  reported",
             ),
             (
-                "interrupt",
+                "max_interrupts = 2",
                 RepeatMode::Always,
                 10,
-                RuleSettings::default(),
+                &default,
                 "stops the answer at every match; after 2 interrupts of a turn matches are shown, and reported",
             ),
             (
-                "interrupt",
+                "max_interrupts = 1",
                 RepeatMode::Once,
                 10,
-                stop,
-                "stops the answer at the first match of a session; later matches are shown, and reported; after 2 \
-                 interrupts of a turn a match ends the turn",
+                &stop,
+                "stops the answer at the first match of a session; later matches are shown, and reported; after 1 \
+                 interrupt of a turn a match ends the turn",
             ),
         ] {
-            assert_eq!(of(&rule, action, repeat, gap, &settings), said);
+            assert_eq!(said(keys, repeat, gap, settings), promise);
+        }
+    }
+
+    #[test]
+    fn the_promise_is_that_of_the_streams_that_the_rule_watches() {
+        let default = RuleSettings::default();
+        let none = RuleSettings { max_interrupts_per_turn: 0, ..RuleSettings::default() };
+        let none_stop = RuleSettings { on_budget: OnBudget::Stop, ..none.clone() };
+        for (keys, settings, promise) in [
+            (
+                "action = 'block'\nscope = 'text'",
+                &default,
+                "stops the answer at every match; after 3 interrupts of a turn matches are shown, and reported",
+            ),
+            (
+                "action = 'block'\nscope = 'text'",
+                &none,
+                "stops no answer: 0 interrupts of a turn are allowed; matches are shown, and reported",
+            ),
+            (
+                "action = 'block'\nscope = 'text'",
+                &none_stop,
+                "ends the turn at a match: 0 interrupts of a turn are allowed",
+            ),
+            ("action = 'block'\nscope = 'text'\ninterrupt = 'never'", &default, "reminds the model of every match"),
+            ("scope = 'text'\ninterrupt = 'tool-only'", &default, "reminds the model of every match"),
+            (
+                "action = 'block'",
+                &default,
+                "in tool calls blocks the call of every match; in text stops the answer at every match; after 3 \
+                 interrupts of a turn matches are shown, and reported",
+            ),
+            (
+                "scope = ['thinking', 'tool']\ninterrupt = 'tool-only'",
+                &default,
+                "in tool calls stops the answer at every match; after 3 interrupts of a turn matches are shown, and \
+                 reported; in thinking reminds the model of every match",
+            ),
+        ] {
+            assert_eq!(said(keys, RepeatMode::Always, 10, settings), promise, "{keys}");
         }
     }
 }
