@@ -1,9 +1,9 @@
-//! What a rule requests for a match on each kind of stream.
+//! What a rule does on each kind of stream, and which of its keys change nothing about that.
 
 use flow::Action;
 
 use crate::group::{watches_text, watches_thinking};
-use crate::{InterruptMode, Rule, RuleAction, Scope};
+use crate::{InterruptMode, RepeatMode, Rule, RuleAction, Scope};
 
 impl Rule {
     /// Whether it can fire on text or on reasoning.
@@ -26,5 +26,63 @@ impl Rule {
             None | Some(RuleAction::Interrupt | RuleAction::Block) if mode.allows(tool) => Action::Interrupt,
             None | Some(RuleAction::Interrupt | RuleAction::Block) => Action::Remind,
         }
+    }
+}
+
+/// A key of a stream rule that can never have an effect, whatever the operator's settings are.
+pub(crate) struct Unused {
+    pub(crate) key: &'static str,
+    pub(crate) why: String,
+    pub(crate) help: &'static str,
+}
+
+const MODES: [InterruptMode; 4] =
+    [InterruptMode::Always, InterruptMode::ProseOnly, InterruptMode::ToolOnly, InterruptMode::Never];
+
+/// The keys without effect. They follow from [`Rule::requests`]: a key is unused if no value of it would change an action.
+pub(crate) fn unused(rule: &Rule) -> Vec<Unused> {
+    let watched = [(false, rule.watches_prose()), (true, rule.watches_tools())];
+    let streams: Vec<bool> = watched.into_iter().filter(|(_, watched)| *watched).map(|(tool, _)| tool).collect();
+    if streams.is_empty() {
+        // It can never fire, which is reported for the whole rule.
+        return Vec::new();
+    }
+    let mut unused = Vec::new();
+    if !rule.fields.is_empty() && !rule.watches_tools() {
+        let why = "the rule watches no tool calls, and only tool calls have arguments".to_owned();
+        unused.push(Unused { key: "field", why, help: "add a tool to `scope`, or remove the key" });
+    }
+    if let (Some(_), Some(repeat @ (RepeatMode::Once | RepeatMode::Always))) = (rule.gap, rule.repeat) {
+        let why = format!("it is for `after-gap`, and `repeat` is `{}`", repeat.as_str());
+        unused.push(Unused { key: "gap", why, help: "set `repeat` to `after-gap`, or remove the key" });
+    }
+    let decided = |tool: &bool| MODES.iter().all(|mode| rule.requests(*mode, *tool) == rule.requests(MODES[0], *tool));
+    if rule.interrupt.is_some() && streams.iter().all(decided) {
+        let why = format!("{} decides what a match does", action_of(rule));
+        unused.push(Unused { key: "interrupt", why, help: "remove the key, or `action`" });
+    }
+    let modes = rule.interrupt.map_or(MODES.to_vec(), |mode| vec![mode]);
+    let interrupts = |tool: &bool| modes.iter().any(|mode| rule.requests(*mode, *tool) == Action::Interrupt);
+    if !streams.iter().any(interrupts) {
+        let cause = match rule.interrupt.filter(|_| !streams.iter().all(decided)) {
+            Some(mode) => format!("`interrupt = \"{}\"`", mode.as_str()),
+            None => action_of(rule),
+        };
+        let given = [("context", rule.context.is_some()), ("max_interrupts", rule.max_interrupts.is_some())];
+        for (key, _) in given.into_iter().filter(|(_, given)| *given) {
+            let why = format!("with {cause} no match of the rule stops the answer");
+            unused.push(Unused { key, why, help: "remove the key" });
+        }
+    }
+    unused
+}
+
+/// The rule's `action` as it is written, with the streams where it depends on them.
+fn action_of(rule: &Rule) -> String {
+    match rule.action {
+        Some(RuleAction::Remind) => "`action = \"remind\"`".to_owned(),
+        Some(RuleAction::Stop) => "`action = \"stop\"`".to_owned(),
+        Some(RuleAction::Block) => "`action = \"block\"` on tool calls".to_owned(),
+        Some(RuleAction::Interrupt) | None => "`action = \"interrupt\"`".to_owned(),
     }
 }

@@ -73,6 +73,11 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().flat_map(|key| std::iter::once(key.name).chain(key.others.iter().copied()))
 }
 
+/// All names of the key of this name.
+pub(crate) fn names_of(name: &str) -> Vec<&'static str> {
+    find(name).map(|key| std::iter::once(key.name).chain(key.others.iter().copied()).collect()).unwrap_or_default()
+}
+
 /// What to do about a key that other hosts know and rules do not have.
 pub(crate) fn of_other_hosts(key: &str) -> Option<&'static str> {
     Some(match key {

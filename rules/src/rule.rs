@@ -9,9 +9,11 @@ use fnv::FnvHasher;
 
 use crate::conditions::CONDITION;
 use crate::dialect;
+use crate::effect::{self, Unused};
 use crate::engine::Pattern;
 use crate::example::{self, Example};
 use crate::idiom;
+use crate::keys;
 use crate::places::Places;
 use crate::scope::{looks_like_glob, split_tokens};
 use crate::spec::Strings;
@@ -275,6 +277,7 @@ impl Reader<'_> {
         if rule.conditions.is_empty() && rule.all.is_empty() {
             rule.conditions = Pattern::new(".*").map(Arc::new).into_iter().collect();
         }
+        self.unused(&rule);
         Some(rule)
     }
 
@@ -312,12 +315,30 @@ impl Reader<'_> {
         Some(text.to_owned())
     }
 
+    /// Reports the keys of a stream rule that change nothing.
+    fn unused(&mut self, rule: &Rule) {
+        for Unused { key, why, help } in effect::unused(rule) {
+            let message = format!("`{key}` has no effect: {why}");
+            let place = self.places.key(&keys::names_of(key));
+            self.report(Severity::Warning, Code::RuleKeyWithoutEffect, message, Some(help.to_owned()), place);
+        }
+    }
+
     fn without_condition(&mut self, mut rule: Rule, always_apply: bool) -> Option<Rule> {
-        let unused: Vec<&str> =
-            ["scope", "globs", "field", "unless"].into_iter().filter(|key| self.places.is_given(key)).collect();
+        let lists = ["scope", "globs", "field", "unless"].into_iter().filter(|key| self.places.is_given(key));
+        let values = [
+            ("interrupt", rule.interrupt.is_some()),
+            ("repeat", rule.repeat.is_some()),
+            ("gap", rule.gap.is_some()),
+            ("context", rule.context.is_some()),
+            ("action", rule.action.is_some()),
+            ("max_interrupts", rule.max_interrupts.is_some()),
+        ];
+        let values = values.into_iter().filter(|(_, given)| *given).map(|(key, _)| key);
+        let unused: Vec<&str> = lists.chain(values).collect();
         if let Some(key) = unused.first() {
             let message = format!("`{}` has no effect: the rule has no `condition`", unused.join("`, `"));
-            let span = self.places.key(&[*key]);
+            let span = self.places.key(&keys::names_of(key));
             self.report(Severity::Warning, Code::RuleKeyWithoutEffect, message, Some(WITHOUT_HELP.into()), span);
         }
         rule.bucket = match (always_apply, &rule.description) {

@@ -378,7 +378,7 @@ fn of_rules_that_stop_together_the_one_that_leaves_least_has_its_way() {
         (["", "context = 'keep'"], Rewind, Rewind),
         (["context = 'keep'", "context = 'keep'"], Discard, Keep),
         // One that only reminds has no say.
-        (["context = 'keep'", "context = 'discard'\ninterrupt = 'never'"], Rewind, Keep),
+        (["context = 'keep'", "context = 'discard'\ninterrupt = 'tool-only'"], Rewind, Keep),
     ] {
         let rules = [("a", front[0]), ("b", front[1])]
             .map(|(name, front)| rule(name, &format!("condition = 'x'\n{front}"), "No."));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use config::{MANIFEST_FILE, MAX_RULE_BYTES, Manifest, RuleFile, rule_sources};
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
-use rules::{Bucket, Rule, RuleLayer, RuleSet, Scope};
+use rules::{Bucket, RepeatMode, Rule, RuleLayer, RuleSet, Scope};
 
 use super::explain::holds_text;
 use super::{Catalogue, RuleEntry, RuleStatus, changed};
@@ -158,6 +158,7 @@ impl Checks<'_> {
         if let Some(info) = set.rules().next() {
             let entry = self.catalogue.entry(&info, &[]);
             self.reach(&entry);
+            self.unused_gap(&entry);
             self.long_holds(&entry);
         }
         self.examples(rule);
@@ -197,6 +198,23 @@ impl Checks<'_> {
                 warning.help = rule_sources::nearest_scope(name, offered);
                 self.report(rule, location, warning);
             }
+        }
+    }
+
+    /// A gap that only another setting of the operator would use.
+    fn unused_gap(&mut self, entry: &RuleEntry) {
+        let rule = &entry.rule;
+        if rule.bucket != Bucket::Stream || rule.gap.is_none() || rule.repeat.is_some() {
+            return;
+        }
+        if entry.repeat != RepeatMode::AfterGap {
+            let message = format!(
+                "`gap` has no effect here: it is for `after-gap`, and the setting `repeat_mode` is `{}`",
+                entry.repeat.as_str()
+            );
+            let warning = Diagnostic::warning(Code::RuleKeyWithoutEffect, message)
+                .help("set `repeat` to `after-gap`, or remove the key");
+            self.report(rule, rule.location(&["gap", "repeatGap", "repeat_gap"]), warning);
         }
     }
 

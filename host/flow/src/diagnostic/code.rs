@@ -257,7 +257,7 @@ codes! {
     RuleReminderTooLong "rule-reminder-too-long"
         "`reminder` is longer than the limit and is ignored."
     RuleKeyWithoutEffect "rule-key-without-effect"
-        "A key has no effect because the rule has no condition."
+        "A key has no effect because of the rule's other keys, or because the rule has no condition."
     RuleInvalidExample "rule-invalid-example"
         "The fence of an example does not name the stream that its text is in."
     RuleExampleFailed "rule-example-failed"
