@@ -104,15 +104,26 @@ impl Places {
         self.keys.iter().any(|known| known.name == key && known.values.iter().any(|(_, span)| !span.is_empty()))
     }
 
-    /// The first line of an example, where the file contains its fence as it is.
+    /// The location of the first line of an example, where the file contains its fence as it is.
     pub(crate) fn example(&self, example: &Example) -> Option<Location> {
         let text = self.file.as_ref()?.text.as_str();
-        let fence = format!("```{}", example.stream);
-        let at = text.match_indices(&fence).find_map(|(at, _)| {
-            let line_end = at + text[at..].find('\n')? + 1;
-            text[line_end..].starts_with(&example.text).then_some(line_end)
-        })?;
+        let fence = self.fence(example)?.end;
+        let at = fence + text[fence..].find('\n')? + 1;
         self.location(Some(at..at + text[at..].find('\n').unwrap_or(text.len() - at)))
+    }
+
+    /// The bytes of an example's fence, where the file contains it as it is.
+    pub(crate) fn fence(&self, example: &Example) -> Option<Range<usize>> {
+        let text = self.file.as_ref()?.text.as_str();
+        let mut at = 0;
+        text.split_inclusive('\n').find_map(|line| {
+            let start = at + line.len() - line.trim_start().len();
+            at += line.len();
+            let fence = line.trim();
+            let stream = fence.strip_prefix("```")?.trim_start_matches('`').trim();
+            let found = stream == example.stream && text[at..].starts_with(&example.text);
+            found.then(|| start..start + fence.len())
+        })
     }
 }
 

@@ -203,8 +203,9 @@ impl Reader<'_> {
         let globs: Vec<String> = globs.into_iter().map(|glob| glob.text.trim().to_owned()).collect();
         let watched = !(globs.is_empty() && regexes.is_empty() && refused == 0 && spec.all.is_empty());
         let (body, examples) = example::split(spec.body.as_deref().unwrap_or_default());
-        for message in examples.iter().filter_map(Example::trouble) {
-            self.report(Severity::Warning, Code::RuleInvalidExample, message, Some(example::FENCE_HELP.into()), None);
+        for (example, message) in examples.iter().filter_map(|one| Some((one, one.trouble()?))) {
+            let (help, place) = (Some(example::FENCE_HELP.into()), self.places.fence(example));
+            self.report(Severity::Warning, Code::RuleInvalidExample, message, help, place);
         }
         let mut rule = Rule {
             name: name.to_owned(),
