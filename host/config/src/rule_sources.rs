@@ -299,15 +299,14 @@ impl Built {
 
     /// All diagnostics, human-readable.
     pub fn warnings(&self) -> Vec<Diagnostic> {
-        let idle = self.idle.iter().map(|(rule, why)| idle_warning(rule, why, &self.tools));
+        let idle = self.idle.iter().map(|(rule, why)| idle_warning(rule, why, &self.tools, &self.agents));
         self.about_files.iter().chain(&self.about_set).cloned().chain(idle).collect()
     }
 }
 
 /// Why an active rule waits for what cannot come here: the tools it watches are not `offered`, or it names other agents than these.
 pub fn idle(rule: &Rule, offered: &[String], agents: &[String]) -> Option<String> {
-    let missing: Option<Vec<&str>> = rule.scopes.iter().map(|scope| missing_tool(scope, offered)).collect();
-    if let Some(names) = missing.filter(|names| !names.is_empty()) {
+    if let Some(names) = missing_tools(rule, offered) {
         return Some(format!("it watches the tool {}, but the tools are {}", names.join(", "), offered.join(", ")));
     }
     let elsewhere = !agents.iter().any(|agent| rule.watches_agent(agent));
@@ -317,17 +316,27 @@ pub fn idle(rule: &Rule, offered: &[String], agents: &[String]) -> Option<String
     })
 }
 
+/// The names of the tools that the rule watches, if none of them is offered and it watches nothing else.
+pub fn missing_tools<'r>(rule: &'r Rule, offered: &[String]) -> Option<Vec<&'r str>> {
+    let missing: Option<Vec<&str>> = rule.scopes.iter().map(|scope| missing_tool(scope, offered)).collect();
+    missing.filter(|names| !names.is_empty())
+}
+
 /// The warning for a rule that waits for what does not exist here, at the value that asks for it; `offered` are the names of
-/// the tools.
-pub fn idle_warning(rule: &Rule, why: &str, offered: &[String]) -> Diagnostic {
-    let missing = rule.scopes.iter().find_map(|scope| missing_tool(scope, offered));
-    let location = missing.and_then(|tool| rule.location_of_value(&["scope"], tool));
-    let location = location.or_else(|| rule.location(&["scope", "agents"]));
-    let warning = rule.diagnostic(Severity::Warning, Code::RuleIdle, format!("cannot fire here: {why}"));
-    let warning = match missing.and_then(|tool| nearest_scope(tool, offered)) {
-        Some(help) => warning.help(help),
-        None => warning,
+/// the tools, `agents` those of the agents.
+pub fn idle_warning(rule: &Rule, why: &str, offered: &[String], agents: &[String]) -> Diagnostic {
+    let (location, help) = match missing_tools(rule, offered).and_then(|names| names.first().copied()) {
+        Some(tool) => (rule.location_of_value(&["scope"], tool), nearest_scope(tool, offered)),
+        None => {
+            let nearest = |glob: &&rules::Glob| flow::text::nearest(glob.as_str(), agents.iter().map(String::as_str));
+            let meant = rule.agents.iter().find_map(|glob| Some((glob, nearest(&glob)?)));
+            let help = meant.map(|(_, near)| format!("did you mean `{near}`?"));
+            let glob = meant.map(|(glob, _)| glob).or_else(|| rule.agents.first());
+            (glob.and_then(|glob| rule.location_of_value(&["agents"], glob.as_str())), help)
+        }
     };
+    let mut warning = rule.diagnostic(Severity::Warning, Code::RuleIdle, format!("cannot fire here: {why}"));
+    warning.help = help;
     match location {
         Some(location) => warning.at(location, ""),
         None => warning,

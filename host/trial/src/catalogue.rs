@@ -176,6 +176,11 @@ impl Catalogue {
         self.built.set.settings()
     }
 
+    /// The names of the host's agents.
+    pub fn agents(&self) -> &[String] {
+        &self.built.agents
+    }
+
     /// The tools that are offered to the model.
     pub fn tools(&self) -> &[String] {
         &self.tools

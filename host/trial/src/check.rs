@@ -169,8 +169,12 @@ impl Checks<'_> {
         let rule = &entry.rule;
         match &entry.status {
             RuleStatus::Idle(why) => {
-                let mut warning = rule_sources::idle_warning(rule, why, self.catalogue.tools());
-                let known = "the names of tools are those of this host, and of its own tools the short names too";
+                let (tools, agents) = (self.catalogue.tools(), self.catalogue.agents());
+                let mut warning = rule_sources::idle_warning(rule, why, tools, agents);
+                let known = match rule_sources::missing_tools(rule, tools) {
+                    Some(_) => "the names of tools are those of this host, and of its own tools the short names too",
+                    None => "`agents` are globs on the names of this host's agents; without the key all are watched",
+                };
                 warning.help.get_or_insert_with(|| known.to_owned());
                 self.out.findings.push(warning);
             }
