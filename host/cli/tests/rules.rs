@@ -391,6 +391,44 @@ fn required_rules_and_promises_are_told() {
 }
 
 #[test]
+fn check_points_at_an_agent_that_is_not_here_and_at_a_fence_without_a_stream() {
+    let front = |keys: &str| format!("+++\ncondition = 'x'\nscope = 'text'\n{keys}\n+++\nB.\n");
+    let place = Place::with(&[
+        ("agent", &front("agents = ['sub-*', 'mian']")),
+        ("fence", &format!("{}\n## Fires\n```txt\nx\n```\n", front("repeat = 'once'"))),
+        ("gap", &front("gap = 3")),
+    ]);
+    let findings = place.json(&["rules", "check", ".tidegate/rules", "--json"])["findings"].clone();
+    let found = |at: usize| {
+        let one = &findings[at];
+        json!([one["code"], one["line"], one["column"], one["help"]])
+    };
+    assert_eq!(found(0), json!(["rule-idle", 4, 21, "did you mean `main`?"]), "{findings}");
+    let fence = "write `text`, `thinking`, or for example `tool:edit_file path=src/a.rs new_text` after the backticks";
+    assert_eq!(found(1), json!(["rule-invalid-example", 9, 1, fence]), "{findings}");
+    let gap = "set `repeat` to `after-gap`, or remove the key";
+    assert_eq!(found(2), json!(["rule-key-without-effect", 4, 1, gap]), "{findings}");
+    assert_eq!(findings.as_array().unwrap().len(), 3, "{findings}");
+    place.write("tidegate.toml", "[rules]\nrepeat_mode = 'after-gap'\n");
+    let findings = place.json(&["rules", "check", ".tidegate/rules/gap.md", "--json"])["findings"].clone();
+    assert_eq!(findings, json!([]), "the setting uses the gap");
+}
+
+#[test]
+fn check_names_the_command_for_an_operators_file() {
+    let place = Place::new();
+    place.write("tidegate.toml", "[tools]\n\n[rules]\nmax_interrupts_per_turn = 0\n");
+    let output = place.run(&["rules", "check", "tidegate.toml"]);
+    let text = out(&output);
+    assert!(
+        text.contains("error[rule-file-ignored]: `tidegate.toml` is the operator's file and contains no rules"),
+        "{text}"
+    );
+    assert!(text.contains("tidegate.toml:3:2") && text.contains("`tidegate doctor --config tidegate.toml`"), "{text}");
+    assert!(text.contains(": 1 error, 0 warnings") && code(&output) == 1, "{text}");
+}
+
+#[test]
 fn a_block_of_text_promises_no_more_than_an_interrupt() {
     let guard = |more: &str| {
         format!("+++\ncondition = 'x'\nscope = 'text'\naction = 'block'\nrepeat = 'always'\n{more}+++\nB.\n")

@@ -56,7 +56,9 @@ pub use diagnostic::{Diagnostics, in_one_line, render};
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 pub use guidance::Guidance;
 pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};
-pub use operator::{CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings};
+pub use operator::{
+    CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings, operator_file,
+};
 pub use permission::{BadPermission, PermissionRule};
 pub use plugin::{ConfiguredPlugin, duplicate};
 pub use prompt_text::{MAX_PROMPT_BYTES, prompt_digest};

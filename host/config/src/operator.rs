@@ -1,14 +1,17 @@
 //! The operator's file as used: plain values, defaults filled in, paths resolved.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use flow::{CallbackKind, KeySource, PermissionMode, Power, ProviderKind, SettingValue};
+use toml::Spanned;
 
 use crate::document::{Document, steps};
 use crate::manifest::setting_value;
+use crate::mask;
 use crate::rule_folders::RuleFolders;
 use crate::state::{StateSettings, check_state};
 use crate::transcript::TranscriptSettings;
@@ -48,6 +51,20 @@ pub struct Operator {
     /// The limits of a turn.
     pub turn: TurnSettings,
 }
+
+/// The location of the first key that only an operator's file has, if the file at `path` is one, whatever its name is. A file
+/// with an `id` is none: a manifest with a misplaced key has that.
+pub fn operator_file(path: &Path) -> Option<Location> {
+    let source = crate::read(path, "").ok()?;
+    let root = Document::tree(&source).ok()?;
+    let table = root.get_ref();
+    let own = |key: &&Spanned<Cow<'_, str>>| OPERATOR_ONLY.contains(&key.get_ref().as_ref());
+    let key = table.keys().filter(own).min_by_key(|key| key.span().start).filter(|_| !table.contains_key("id"))?;
+    Some(Location::new(&mask::masked(&source, &root, false), key.span()))
+}
+
+/// The tables of an operator's file that a plugin's manifest does not have.
+const OPERATOR_ONLY: [&str; 7] = ["provider", "plugin", "rules", "state", "transcript", "compaction", "turn"];
 
 /// Which model answers, and how it is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]

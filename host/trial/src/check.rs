@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{MANIFEST_FILE, MAX_RULE_BYTES, Manifest, RuleFile, rule_sources};
+use config::{MANIFEST_FILE, MAX_RULE_BYTES, Manifest, RuleFile, operator_file, rule_sources};
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 use rules::{Bucket, RepeatMode, Rule, RuleLayer, RuleSet, Scope};
 
@@ -137,6 +137,12 @@ impl Checks<'_> {
             return;
         }
         self.out.files += 1;
+        if let Some(place) = operator_file(path) {
+            let message = format!("`{}` is the operator's file and contains no rules", path.display());
+            let help = format!("check it with `tidegate doctor --config {}`", path.display());
+            self.out.findings.push(Diagnostic::error(Code::RuleFileIgnored, message).help(help).at(place, ""));
+            return;
+        }
         match Manifest::load(path) {
             Err(diagnostics) => self.out.findings.extend(diagnostics.0),
             Ok(manifest) => {
