@@ -309,10 +309,3 @@ pub struct CallFailure {
     /// Guest frames, innermost first, as far as names are known.
     pub frames: Vec<String>,
 }
-
-impl CallFailure {
-    /// How the message starts where the state of the extension was to be migrated before the call.
-    pub const MIGRATION: &str = "its state cannot be migrated";
-    /// How the message starts where an instance of the extension was to be started before the call.
-    pub const START: &str = "could not be started";
-}

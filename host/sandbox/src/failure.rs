@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-use flow::{CallFailure, FailureCause};
+use flow::FailureCause;
 use wasmtime::{Store, Trap, WasmBacktrace};
 
 use crate::guest::Guest;
@@ -141,9 +141,9 @@ pub(crate) fn describe_start(error: &wasmtime::Error, store: &mut Store<Guest>, 
     if let Some(bytes) = refused {
         (described.cause, described.message) = (FailureCause::Memory, memory_words(bytes, guest));
     } else if described.cause == FailureCause::Timeout {
-        described.message = format!("{}: {}", CallFailure::START, described.message);
+        described.message = format!("could not be started: {}", described.message);
     } else {
-        described.message = format!("{}: {:#}", CallFailure::START, error.root_cause());
+        described.message = format!("could not be started: {:#}", error.root_cause());
         described.cause = FailureCause::Start;
     }
     described

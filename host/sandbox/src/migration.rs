@@ -1,6 +1,6 @@
 //! State that an older version of a plugin wrote: brought up to date by the plugin, once, before it is used.
 
-use flow::{CallFailure, FailureCause};
+use flow::FailureCause;
 
 use crate::failure::{Described, caught, describe};
 use crate::guest::Guest;
@@ -41,8 +41,7 @@ impl SessionExtensions {
         let live = self.instantiate(slot).await?;
         let result = self.run_migration(slot, live, from).await.map_err(|described| {
             let Described { cause, message, frames } = described;
-            let failed = CallFailure::MIGRATION;
-            let message = format!("{failed} from `state_version` {from} to {to}: {message}");
+            let message = format!("its state cannot be migrated from `state_version` {from} to {to}: {message}");
             Described { cause, message, frames }
         });
         match &result {

@@ -85,7 +85,7 @@ mod tests {
             let (line, more) = troubles.take(&failed).unwrap();
             assert_eq!(line, "shaky: on_plain_text failed (timeout): took longer than 20 ms");
             assert!(
-                more[0] == "in spin" && more[1] == "`text_ms` under `[plugin.limits]` gives it more time",
+                more[0] == "in spin" && more[1].starts_with("`text_ms` under `[plugin.limits]` gives it more time"),
                 "{more:?}"
             );
             let (line, _) = troubles.take(&not_permitted).unwrap();
@@ -114,13 +114,6 @@ mod tests {
         for (called, cause, message, limit) in [
             (CallbackKind::Tag.into(), time, "took longer than 20 ms", "`text_ms` "),
             (CallbackKind::LlmOutput.into(), time, "took longer than 100 ms", "`callback_ms` "),
-            (
-                CallbackKind::Tag.into(),
-                time,
-                "its state cannot be migrated from 1 to 2: took longer than 2000 ms",
-                "`turn_ms` ",
-            ),
-            (CallbackKind::Tag.into(), time, "could not be started: took longer than 100 ms", "`callback_ms` "),
             (Called::Tool("dig".to_owned()), time, "took longer than 30000 ms", "`tool_ms` "),
             (Called::Tool("dig".to_owned()), size, "returned 70000 bytes", "`tool_output_kib` "),
             (CallbackKind::PlainText.into(), size, "returned 5000000 bytes", "`output_kib` "),

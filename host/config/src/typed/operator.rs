@@ -48,7 +48,7 @@ pub(crate) struct ProviderFile {
     pub(crate) models: Vec<String>,
     /// The base URL, such as `http://127.0.0.1:8080`. Default: the vendor's.
     pub(crate) base_url: Option<String>,
-    /// The environment variable that contains the API key. `""` sends no key. Default: the vendor's usual variable.
+    /// The environment variable that contains the API key. `""` sends no key. Default: the vendor's usual variable, and no key with `base_url`.
     pub(crate) api_key_env: Option<String>,
     /// Maximum number of tokens of an answer.
     #[schemars(range(min = 1, max = 4_294_967_295_u64))]
