@@ -144,7 +144,7 @@ async fn the_doctor_tells_all_that_is_wrong_and_each_rule_once() {
         "Bad provider: no provider is chosen",
         "Bad plugin without: plugin `without` has no component",
         "unknown key `versoin` (wrong/plugin.toml:2)",
-        "Good plugin right: 0.1.0: no callbacks; 1 rules, 0 prompts",
+        "Good plugin right: 0.1.0: no callbacks; 1 rule, 0 prompts",
         "Good rule folder .tidegate/rules: 1 of 3 rule files refused",
         "Good rule folder .cursor/rules: 1 rule file is not read: the folder belongs to another host; to read it, add `folders",
         "condition `(x` is not valid",
