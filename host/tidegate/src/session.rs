@@ -105,7 +105,7 @@ struct State {
 pub struct TurnRunning;
 
 impl Session {
-    /// The agent's name: `main`, unless [`SessionOptions::agent`] or the agent file that the session was started from says otherwise.
+    /// The agent's name: `main`, unless [`SessionOptions::agent`](crate::SessionOptions::agent) or the agent file that the session was started from says otherwise.
     pub fn agent(&self) -> &str {
         &self.0.agent
     }
@@ -219,7 +219,7 @@ impl Session {
     /// ends is gone, and its numbers are given again. A front end of an earlier process subscribes from 0.
     ///
     /// # Errors
-    /// The session was opened without [`SessionOptions::backlog`].
+    /// The session was opened without [`SessionOptions::backlog`](crate::SessionOptions::backlog).
     ///
     /// [`ChatSession::next_seq`]: chat::ChatSession::next_seq
     pub fn subscribe_from(&self, seq: u64) -> Result<Reconnection, NoBacklog> {
