@@ -1,4 +1,4 @@
-//! Which matches of stream rules a person is told of, and in which words.
+//! Decides which matches of stream rules are printed, and with which words.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,18 @@ use tidegate::{Action, RuleMatch};
 pub(crate) struct Matches {
     /// Rules that stopped the model in this turn, until one of their matches is let through.
     stopped: BTreeSet<String>,
+    /// Rules that the model is reminded of in this turn: a further match passes, and nothing is wrong.
+    reminded: BTreeSet<String>,
 }
 
 impl Matches {
     pub(crate) fn begin_turn(&mut self) {
         self.stopped.clear();
+        self.reminded.clear();
     }
 
-    /// Whether a match has a line. Matches that the model is only reminded of have one in each turn, since a word can occur often. What stops,
-    /// blocks or is let through by a rule that has stopped the model before is never silent.
+    /// Whether a match has a line. Matches that the model is only reminded of have one in each turn, since a word can occur often. What stops
+    /// or blocks has a line each time, and so has the first match that a rule lets through after it has stopped the model.
     pub(crate) fn tells(&mut self, found: &RuleMatch, action: Action, first: bool, again: bool) -> bool {
         match action {
             Action::Interrupt | Action::Stop => {
@@ -26,8 +29,16 @@ impl Matches {
             }
             Action::Block => true,
             Action::Pass => self.stopped.remove(&found.rule) || first || again,
-            Action::Remind => first || again,
+            Action::Remind => {
+                self.reminded.insert(found.rule.clone());
+                first || again
+            }
         }
+    }
+
+    /// Whether a match that has a line is a problem of the turn: the rule would have acted, and its budget is spent.
+    pub(crate) fn is_let_through(&self, found: &RuleMatch, action: Action, again: bool) -> bool {
+        action == Action::Pass && !again && !self.reminded.contains(&found.rule)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::{Action, Event, EventKind, RuleMetrics, Session, Troubles, TurnReport, Usage};
+use tidegate::{Event, EventKind, RuleMetrics, Session, Troubles, TurnReport, Usage};
 
 use crate::matches::{self, Matches};
 use crate::say::{count, note};
@@ -38,7 +38,8 @@ impl Summary {
                 self.troubles.take_tool(report).map(|(line, _)| line).into_iter().collect()
             }
             EventKind::RuleFired { found, action, first, again }
-                if self.matches.tells(found, *action, *first, *again) && *action == Action::Pass && !again =>
+                if self.matches.tells(found, *action, *first, *again)
+                    && self.matches.is_let_through(found, *action, *again) =>
             {
                 vec![format!("rule {} {}: {:?}", found.rule, matches::done(*action, *again), found.evidence.text)]
             }
@@ -121,7 +122,35 @@ fn row(name: &str, cells: &[String; 9]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tidegate::{Action, Evidence, RuleMatch, RunPosition, StreamKind};
+
     use super::*;
+
+    #[test]
+    fn what_a_spent_budget_lets_through_is_a_problem_and_a_pending_reminder_is_none() {
+        let mut summary = Summary::default();
+        let mut take = |rule: &str, action, first| {
+            let evidence = Evidence {
+                pattern: String::new(),
+                text: "x".into(),
+                start: 0,
+                end: 1,
+                line: 1,
+                field: None,
+                path: None,
+                unread: false,
+            };
+            let found = RuleMatch { rule: rule.into(), stream: StreamKind::Text, evidence };
+            let kind = EventKind::RuleFired { found, action, first, again: false };
+            summary.take(&Event::new(0, 0, RunPosition { turn: 1, step: 1, attempt: 1 }, kind));
+        };
+        for (rule, action) in [("guard", Action::Interrupt), ("hint", Action::Remind)] {
+            take(rule, action, true);
+            take(rule, Action::Pass, true);
+        }
+        let problems = summary.problems(1);
+        assert!(problems.len() == 1 && problems[0].starts_with("rule guard matched without an action"), "{problems:?}");
+    }
 
     #[test]
     fn numbers_stand_under_their_names() {

@@ -223,7 +223,9 @@ async fn check_store(loaded: &Loaded) -> Check {
 /// What an operator can do about a failure of this kind; `None` where only the plugin's author can.
 pub fn remedy(failure: &CallFailure) -> Option<&'static str> {
     match (failure.cause, &failure.called) {
-        (FailureCause::Timeout, Called::Tool(_)) => Some("`tool_ms` under `[plugin.limits]` gives it more time"),
+        (FailureCause::Timeout, Called::Tool(_)) => Some(
+            "`tool_ms` under `[plugin.limits]` gives it more time; its start has `callback_ms`, a migration `turn_ms`",
+        ),
         (FailureCause::Timeout, Called::Callback(CallbackKind::PlainText | CallbackKind::Tag)) => Some(
             "`text_ms` under `[plugin.limits]` gives it more time; its start has `callback_ms`, a migration `turn_ms`",
         ),
