@@ -52,8 +52,8 @@ fn list_tells_every_rule_and_what_keeps_it_from_firing() {
             "bucket": "stream", "source": {"layer": "project", "path": ".tidegate/rules/no-unwrap.md"},
             "scope": ["tool(*.rs)"], "globs": [], "field": ["content", "new_text"], "agents": [],
             "action": "interrupt", "interrupt": "always", "repeat": "once", "gap": null,
-            "promise": "stops the answer at the first match of a session; later matches are shown, and reported; after 3 \
-                        interrupts of a turn matches are shown, and reported",
+            "promise": "stops the answer at the first match of a session; later matches are let through, and reported; after 3 \
+                        interrupts of a turn matches are let through, and reported",
             "required": false, "secret": false,
             "conditions": 1, "all": 0, "unless": 0, "longest_match": 9, "examples": 2, "findings": [],
         })
@@ -438,7 +438,7 @@ fn a_block_of_text_promises_no_more_than_an_interrupt() {
     for part in [
         "  action         interrupt: `block` applies to tool calls, and the rule watches none  (set by the rule)",
         "  max_interrupts 3 a turn  (setting `max_interrupts_per_turn`)",
-        "  promises       stops the answer at every match; after 3 interrupts of a turn matches are shown, and reported",
+        "  promises       stops the answer at every match; after 3 interrupts of a turn matches are let through, and reported",
     ] {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }

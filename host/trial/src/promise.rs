@@ -42,7 +42,7 @@ fn of_action(rule: &Rule, action: Action, repeats: &Repeats, settings: &RuleSett
     let stops = action == Action::Interrupt;
     if stops && most == 0 {
         return match settings.on_budget {
-            OnBudget::Pass => "stops no answer: 0 interrupts of a turn are allowed; matches are shown, and reported",
+            OnBudget::Pass => "stops no answer: 0 interrupts of a turn are allowed; matches are let through, and reported",
             OnBudget::Stop => "ends the turn at a match: 0 interrupts of a turn are allowed",
         }
         .to_owned();
@@ -50,8 +50,8 @@ fn of_action(rule: &Rule, action: Action, repeats: &Repeats, settings: &RuleSett
     let (acts, later) = match action {
         Action::Remind | Action::Pass => ("reminds the model of", "only reported"),
         Action::Block => ("blocks the call of", "not blocked, only reported"),
-        Action::Stop => ("ends the turn at", "shown, and reported"),
-        Action::Interrupt => ("stops the answer at", "shown, and reported"),
+        Action::Stop => ("ends the turn at", "let through, and reported"),
+        Action::Interrupt => ("stops the answer at", "let through, and reported"),
     };
     let turns = if repeats.gap == 1 { "turn is" } else { "turns are" };
     let mut promise = match repeats.mode {
@@ -63,7 +63,7 @@ fn of_action(rule: &Rule, action: Action, repeats: &Repeats, settings: &RuleSett
     };
     if stops {
         let then = match settings.on_budget {
-            OnBudget::Pass => "matches are shown, and reported",
+            OnBudget::Pass => "matches are let through, and reported",
             OnBudget::Stop => "a match ends the turn",
         };
         let interrupts = if most == 1 { "interrupt" } else { "interrupts" };
@@ -121,14 +121,14 @@ mod tests {
                 RepeatMode::Always,
                 10,
                 &default,
-                "stops the answer at every match; after 2 interrupts of a turn matches are shown, and reported",
+                "stops the answer at every match; after 2 interrupts of a turn matches are let through, and reported",
             ),
             (
                 "max_interrupts = 1",
                 RepeatMode::Once,
                 10,
                 &stop,
-                "stops the answer at the first match of a session; later matches are shown, and reported; after 1 \
+                "stops the answer at the first match of a session; later matches are let through, and reported; after 1 \
                  interrupt of a turn a match ends the turn",
             ),
         ] {
@@ -145,12 +145,12 @@ mod tests {
             (
                 "action = 'block'\nscope = 'text'",
                 &default,
-                "stops the answer at every match; after 3 interrupts of a turn matches are shown, and reported",
+                "stops the answer at every match; after 3 interrupts of a turn matches are let through, and reported",
             ),
             (
                 "action = 'block'\nscope = 'text'",
                 &none,
-                "stops no answer: 0 interrupts of a turn are allowed; matches are shown, and reported",
+                "stops no answer: 0 interrupts of a turn are allowed; matches are let through, and reported",
             ),
             (
                 "action = 'block'\nscope = 'text'",
@@ -163,12 +163,12 @@ mod tests {
                 "action = 'block'",
                 &default,
                 "in tool calls blocks the call of every match; in text stops the answer at every match; after 3 \
-                 interrupts of a turn matches are shown, and reported",
+                 interrupts of a turn matches are let through, and reported",
             ),
             (
                 "scope = ['thinking', 'tool']\ninterrupt = 'tool-only'",
                 &default,
-                "in tool calls stops the answer at every match; after 3 interrupts of a turn matches are shown, and \
+                "in tool calls stops the answer at every match; after 3 interrupts of a turn matches are let through, and \
                  reported; in thinking reminds the model of every match",
             ),
         ] {
