@@ -424,8 +424,15 @@ fn check_names_the_command_for_an_operators_file() {
         text.contains("error[rule-file-ignored]: `tidegate.toml` is the operator's file and contains no rules"),
         "{text}"
     );
-    assert!(text.contains("tidegate.toml:3:2") && text.contains("`tidegate doctor --config tidegate.toml`"), "{text}");
+    assert!(text.contains("tidegate.toml:1:2") && text.contains("`tidegate doctor --config tidegate.toml`"), "{text}");
     assert!(text.contains(": 1 error, 0 warnings") && code(&output) == 1, "{text}");
+
+    place.write("tidegate.toml", "[tools]\n");
+    let text = out(&place.run(&["rules", "check", "tidegate.toml"]));
+    assert!(text.contains("is the operator's file"), "tables that a manifest has too do not hide it: {text}");
+    place.write("plugin.toml", "[provider]\nkind = 'openai'\n");
+    let text = out(&place.run(&["rules", "check", "plugin.toml"]));
+    assert!(!text.contains("operator's file") && text.contains("`provider`"), "a manifest's name decides: {text}");
 }
 
 #[test]

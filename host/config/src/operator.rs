@@ -52,14 +52,20 @@ pub struct Operator {
     pub turn: TurnSettings,
 }
 
-/// The location of the first key that only an operator's file has, if the file at `path` is one, whatever its name is. A file
-/// with an `id` is none: a manifest with a misplaced key has that.
+/// The location of the first key that shows the file at `path` to be an operator's file: in one named `tidegate.toml` any key, in
+/// others one that no manifest has. A `plugin.toml` is none, and neither is a file with an `id`: a manifest with a misplaced key has that.
 pub fn operator_file(path: &Path) -> Option<Location> {
+    let is_named = |name| path.file_name().is_some_and(|own| own == name);
+    if is_named(crate::MANIFEST_FILE) {
+        return None;
+    }
     let source = crate::read(path, "").ok()?;
     let root = Document::tree(&source).ok()?;
     let table = root.get_ref();
-    let own = |key: &&Spanned<Cow<'_, str>>| OPERATOR_ONLY.contains(&key.get_ref().as_ref());
-    let key = table.keys().filter(own).min_by_key(|key| key.span().start).filter(|_| !table.contains_key("id"))?;
+    let shows = |key: &&Spanned<Cow<'_, str>>| {
+        is_named(crate::OPERATOR_FILE) || OPERATOR_ONLY.contains(&key.get_ref().as_ref())
+    };
+    let key = table.keys().filter(shows).min_by_key(|key| key.span().start).filter(|_| !table.contains_key("id"))?;
     Some(Location::new(&mask::masked(&source, &root, false), key.span()))
 }
 
