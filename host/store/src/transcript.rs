@@ -30,10 +30,12 @@ mod schema;
 mod writer;
 
 use std::fmt;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flow::SessionId;
+use tempfile::NamedTempFile;
 use turn::ports::Clock;
 
 pub use error::TranscriptError;
@@ -122,9 +124,13 @@ impl TranscriptStore {
     /// # Errors
     /// The folder cannot be written.
     pub fn check_writable(&self) -> Result<(), TranscriptError> {
-        // A file: `list` looks at folders.
-        let path = self.root.join(format!(".check-{}", std::process::id()));
-        let written = std::fs::write(&path, "").and_then(|()| std::fs::remove_file(&path));
+        // A file, because `list` looks at folders; with a name of its own, because several programs may check at once; and with a byte,
+        // because a full disk still takes empty files.
+        let written = NamedTempFile::with_prefix_in(".check-", &self.root).and_then(|mut file| {
+            file.write_all(b"\n")?;
+            file.as_file().sync_all()?;
+            file.close()
+        });
         Ok(written.map_err(|error| failed(&self.root, &error))?)
     }
 
