@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tidegate::{
-    ForkedState, Host, HostError, Operator, PluginId, SessionId, StatePlace, TranscriptError, TranscriptStore,
+    ForkedState, Host, Operator, PluginId, SessionId, StatePlace, TranscriptError, TranscriptStore,
     TranscriptSummary, new_session_id, transcript,
 };
 
@@ -307,22 +307,22 @@ fn repair(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {
 /// Removes transcripts, and what plugins keep in the sessions: a later session with the same id would find it.
 async fn remove(common: &Common, store: &TranscriptStore, sessions: &[String]) -> Result<Exit, Failure> {
     let ids = sessions.iter().map(|session| store.find(session)).collect::<Result<Vec<_>, TranscriptError>>()?;
-    let mut operator = open::operator(common)?;
-    crate::state::keep(&mut operator);
     let mut out = screen::out();
     let mut exit = Exit::Completed;
     for id in ids {
+        // A damaged transcript can be removed, too; it may not say where its session was.
+        let workspace = store.summary(&id).ok().and_then(|session| session.workspace);
         // The transcript first: one that is open, or that a fork continues, is refused, and keeps its state.
         store.remove(&id)?;
         let name = flat(id.as_str());
-        match remove_state(&operator, &id).await {
+        match remove_state(common, workspace.as_deref(), &id).await {
             Ok(true) => writeln!(out, "{name} is removed, with the state of its plugins")?,
             Ok(false) => writeln!(out, "{name} is removed")?,
-            Err(error) => {
+            Err(failure) => {
                 writeln!(out, "{name} is removed")?;
-                let error = flat(&error.with_hint());
+                let why = flat(&failure.into_line());
                 say::note(format_args!(
-                    "warning: the state that plugins keep for the session `{name}` is not removed: {error}; remove it with `tidegate state clear {name}`"
+                    "warning: the state that plugins keep for the session `{name}` is still stored: {why}; `tidegate state clear {name}` removes it"
                 ));
                 exit = Exit::Failed;
             }
@@ -332,11 +332,18 @@ async fn remove(common: &Common, store: &TranscriptStore, sessions: &[String]) -
     Ok(exit)
 }
 
-/// Returns whether there was any.
-async fn remove_state(operator: &Operator, id: &SessionId) -> Result<bool, HostError> {
+/// Removes it from the store that sessions of the workspace use: each workspace may have an operator's file of its own. Returns whether
+/// there was any.
+async fn remove_state(common: &Common, workspace: Option<&str>, id: &SessionId) -> Result<bool, Failure> {
+    let mut common = common.clone();
+    if let Some(workspace) = workspace {
+        common.workspace = workspace.into();
+    }
+    let mut operator = open::operator(&common)?;
+    crate::state::keep(&mut operator);
     // A store in memory is that of a program that has ended, or of one that has the session open.
     if operator.state.place == StatePlace::Memory {
         return Ok(false);
     }
-    Ok(Host::builder(operator.clone()).state_admin()?.clear(id, None).await?)
+    Ok(Host::builder(operator).state_admin()?.clear(id, None).await.map_err(Failure::late)?)
 }

@@ -208,7 +208,9 @@ async fn a_removed_session_leaves_no_state_of_plugins() {
     state.close(Duration::from_secs(5)).await.unwrap();
     assert_eq!(place.json(&["state", "list", "--json"])["sessions"][0]["session"], "demo");
 
-    let removed = place.run(&["session", "rm", "demo"]);
+    // Another workspace may keep its state elsewhere: the session's own settings count.
+    place.write("elsewhere/tidegate.toml", "[state]\nbackend = \"redis\"\nurl_env = \"NOT_SET\"\n");
+    let removed = place.run(&["session", "rm", "demo", "--workspace", "elsewhere"]);
     assert_eq!((code(&removed), out(&removed).as_str()), (0, "demo is removed, with the state of its plugins\n"));
     assert!(place.json(&["state", "list", "--json"])["sessions"].as_array().unwrap().is_empty());
 }
@@ -222,7 +224,7 @@ fn state_that_cannot_be_removed_with_its_session_is_reported() {
     let removed = place.run(&["session", "rm", "demo"]);
     assert_eq!((code(&removed), out(&removed).as_str()), (1, "demo is removed\n"));
     let warning = err(&removed);
-    assert!(warning.contains("for the session `demo` is not removed"), "{warning}");
+    assert!(warning.contains("for the session `demo` is still stored"), "{warning}");
     assert!(warning.contains("`NOT_SET`") && warning.contains("`tidegate state clear demo`"), "{warning}");
 }
 
