@@ -18,7 +18,8 @@ pub(crate) fn plugin(common: &Common, plugin: &PluginId, enabled: bool) -> Resul
     let name = print::tidy_path(&file.display().to_string());
     let failed = |doing, error: io::Error| Failure::setup(format_args!("cannot {doing} {name}: {error}"));
     // Two programs that change the file at once do it one after the other.
-    let _lock = lock_folder(&file).map_err(|error| failed("read", error))?;
+    let target = file.canonicalize().map_err(|error| failed("read", error))?;
+    let _lock = lock_folder(&target).map_err(|error| failed("lock the folder of", error))?;
     let text = fs::read_to_string(&file).map_err(|error| failed("read", error))?;
     let source = SourceFile::new(&file, text);
     let switched = switch_plugin(&source, plugin, enabled).map_err(|error| match error {
@@ -40,7 +41,6 @@ pub(crate) fn plugin(common: &Common, plugin: &PluginId, enabled: bool) -> Resul
 
 /// Locks the file's folder, because the file itself is replaced.
 fn lock_folder(file: &Path) -> io::Result<File> {
-    let file = file.canonicalize()?;
     let folder = File::open(file.parent().unwrap_or(Path::new("/")))?;
     folder.lock()?;
     Ok(folder)
