@@ -151,7 +151,8 @@ impl Printer {
                 self.dim(&format!("  released {bytes} held-back bytes: `{bound}` was reached"))?;
             }
             EventKind::RulesReloaded { active, notices } => {
-                self.dim(&format!("  the rules were read again: {active} are in use now"))?;
+                let active = count(*active as u64, "rule is", "rules are");
+                self.dim(&format!("  the rule files were read again: {active} in use now"))?;
                 for notice in notices {
                     self.warning("!", notice)?;
                 }

@@ -20,7 +20,8 @@ pub(super) fn notice(body: &Body) -> Option<What> {
         }
         Body::RulesReloaded(reloaded) => {
             let notices: String = reloaded.notices.iter().map(|one| format!("\n{one}")).collect();
-            format!("rules were reloaded: {} are active{notices}", reloaded.active)
+            let are = if reloaded.active == 1 { "is" } else { "are" };
+            format!("rules were reloaded: {} {are} active{notices}", reloaded.active)
         }
         Body::ChildThreadStarted(child) => {
             format!("the agent {} started in the session {}", child.child_directive, child.child_thread_id)

@@ -45,7 +45,8 @@ impl Notices {
                 Some(prompt.texts.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join("\n\n")),
             ),
             EventKind::RulesReloaded { active, notices } if !notices.is_empty() => {
-                (Warning, format!("Rules were edited; {active} are in force"), Some(notices.join("\n")))
+                let are = if *active == 1 { "is" } else { "are" };
+                (Warning, format!("Rules were edited; {active} {are} in force"), Some(notices.join("\n")))
             }
             EventKind::ContextCompactionStart { ratio, .. } => {
                 let share = ratio * 100.0;
