@@ -1,4 +1,5 @@
-//! Input of which a line that is no UTF-8 is refused, and not the connection: the SDK reads lines as text, and ends where one is none.
+//! Input of which a line that is no UTF-8 is refused, and not the connection: the SDK reads lines as text, and ends where one is none. It
+//! keeps a line in memory until it ends, so that a line without an end is an error here.
 
 use std::io;
 use std::pin::Pin;
@@ -13,6 +14,9 @@ const INVALID: u8 = 0;
 /// Bytes that are read at once.
 const CHUNK: usize = 8192;
 
+/// The bytes that a message may have: twice what the largest prompt has, 20 images of 5 MiB in base64.
+const MAX_LINE: usize = 256 << 20;
+
 /// Reads UTF-8 from any input.
 pub(super) struct Utf8<R> {
     input: Pin<Box<R>>,
@@ -21,11 +25,29 @@ pub(super) struct Utf8<R> {
     given: usize,
     /// The beginning of a character whose other bytes are not read yet: at most three bytes.
     begun: Vec<u8>,
+    /// Bytes of the current line that were read.
+    line: usize,
+    max_line: usize,
 }
 
 impl<R: AsyncRead> Utf8<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input: Box::pin(input), ready: Vec::new(), given: 0, begun: Vec::new() }
+        Self { input: Box::pin(input), ready: Vec::new(), given: 0, begun: Vec::new(), line: 0, max_line: MAX_LINE }
+    }
+
+    /// Counts the bytes of lines. A line that is too long is an error, and the input ends with it.
+    fn measure(&mut self, chunk: &[u8]) -> io::Result<()> {
+        for part in chunk.split_inclusive(|byte| *byte == b'\n') {
+            self.line += part.len();
+            if self.line > self.max_line {
+                let message = format!("a message has more than {} bytes", self.max_line);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
+            if part.ends_with(b"\n") {
+                self.line = 0;
+            }
+        }
+        Ok(())
     }
 
     /// Takes what was read; nothing at the end of the input.
@@ -57,6 +79,7 @@ impl<R: AsyncRead> AsyncRead for Utf8<R> {
             let mut chunk = [0; CHUNK];
             let mut read = ReadBuf::new(&mut chunk);
             ready!(self.input.as_mut().poll_read(cx, &mut read))?;
+            self.measure(read.filled())?;
             let is_end = read.filled().is_empty();
             self.take(read.filled());
             if is_end && self.ready.is_empty() {
@@ -84,7 +107,7 @@ mod tests {
         all
     }
 
-    fn input(chunks: &[&[u8]]) -> impl tokio::io::AsyncRead + Unpin + use<> {
+    fn input(chunks: &[&[u8]]) -> Utf8<tokio::io::DuplexStream> {
         let (mut write, read) = tokio::io::duplex(1 << 16);
         let chunks: Vec<Vec<u8>> = chunks.iter().map(|chunk| chunk.to_vec()).collect();
         tokio::spawn(async move {
@@ -107,5 +130,20 @@ mod tests {
         assert_eq!(read(&[b"\xf0\x9f", b"\xa6x"]).await, b"\0x");
         assert_eq!(read(&[b"end \xe2\x82"]).await, b"end \0");
         assert_eq!(read(&[]).await, b"");
+    }
+
+    #[tokio::test]
+    async fn a_line_without_an_end_is_an_error() {
+        let mut all = Vec::new();
+        let mut bounded = input(&[b"12345", b"67\n1234567\n", b"123", b"456789"]);
+        bounded.max_line = 8;
+        let error = bounded.read_to_end(&mut all).await.unwrap_err();
+        assert_eq!(
+            (all.as_slice(), error.to_string().as_str()),
+            (&b"1234567\n1234567\n123"[..], "a message has more than 8 bytes")
+        );
+        let mut exact = input(&[b"1234567\n", b"12345678"]);
+        exact.max_line = 8;
+        assert_eq!(exact.read_to_end(&mut Vec::new()).await.unwrap(), 16);
     }
 }
