@@ -1,9 +1,10 @@
 //! `tidegate acp`: serves an editor on standard input and output.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use serve::acp::Server;
-use tidegate::{Host, HostBuilder, Metrics};
+use tidegate::{Host, HostBuilder, Metrics, Operator};
 
 use crate::args::{Acp, Common};
 use crate::exit::{Exit, Failure};
@@ -23,18 +24,28 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
     }
     let (common, exported) = (common.clone(), exported.cloned());
     let config = common.config.clone();
-    // What is wrong for every session is reported now, and not to the editor when it opens one.
-    if config.is_some() {
-        open::settings_of_file(&common, config.as_deref(), &args.provider, args.no_transcript)?;
-    }
-    if let Some(recording) = &args.provider.recording {
-        std::fs::File::open(recording)
-            .map_err(|error| Failure::setup(format_args!("cannot read {}: {error}", recording.display())))?;
-    }
+    check(&common, &args)?;
     let build = move |file: Option<&Path>| builder(&common, &args, file, exported.as_ref()).map_err(Failure::into_line);
     let server = Server::new(build).config(config);
     server.stdio(crate::run::stopped()).await.map_err(Failure::late)?;
     Ok(Exit::Completed)
+}
+
+/// Reports what is wrong for every session now, and not to the editor when it opens one.
+fn check(common: &Common, args: &Acp) -> Result<(), Failure> {
+    open::permissions(&args.permission)?;
+    match common.config.as_deref() {
+        Some(file) => open::settings_of_file(common, Some(file), &args.provider, args.no_transcript).map(drop)?,
+        // The plugins that `--set` names may be those of the sessions' files.
+        None => open::choose_provider(&mut Operator::default(), &args.provider)?,
+    }
+    if let Some(recording) = &args.provider.recording {
+        let unreadable =
+            |error: std::io::Error| Failure::setup(format_args!("cannot read {}: {error}", recording.display()));
+        // The first byte, because a folder can be opened.
+        std::fs::File::open(recording).and_then(|mut file| file.read(&mut [0])).map_err(unreadable)?;
+    }
+    Ok(())
 }
 
 fn builder(

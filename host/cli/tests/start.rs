@@ -40,6 +40,9 @@ fn files_that_are_named_by_flags_and_missing_are_reported_before_anything_starts
     for (arguments, message) in [
         (&["acp", "--config", "nope.toml"][..], "nope.toml"),
         (&["acp", "--recording", "nope.jsonl"], "cannot read nope.jsonl"),
+        (&["acp", "--recording", "."], "cannot read .: Is a directory"),
+        (&["acp", "--recording", "nope.jsonl", "--model", "m"], "remove --model"),
+        (&["acp", "--permission", "shell=maybe"], "--permission shell=maybe"),
         (&["run", "hi", "--plugin", "nope"], "name the folder that contains the plugin's `plugin.toml`"),
         (&["plugin", "build", "nope"], "there is no folder nope"),
     ] {
