@@ -168,6 +168,7 @@ fn fired(what: &str) -> String {
 async fn bad_recordings_name_their_line() {
     for (text, line, message) in [
         ("", None, "is empty"),
+        ("not a recording", None, "it is not a recording, or its first line was cut off"),
         ("{}\n", Some(1), "the first line must say"),
         ("{\"tidegate_recording\":4}\n", Some(1), "has version 4 of the format; this program reads versions 1 to 3"),
         ("{\"tidegate_recording\":1,\"wire\":\"smoke\",\"model\":\"m\"}\n", Some(1), "`wire` must be"),
@@ -351,4 +352,5 @@ fn a_reader_names_the_line_that_is_none() {
         assert!(error.contains(&format!("line {line}:")) && error.contains(message), "{error}");
     }
     assert!(read("").unwrap_err().contains("is empty"));
+    assert!(read("{\"tidegate_rec").unwrap_err().contains("its first line was cut off"));
 }

@@ -106,6 +106,15 @@ pub struct RecordingError {
 /// What a line must be.
 pub(super) const NO_LINE: &str = "is not one of request, response, text, base64, end, rules";
 
+/// Why a file without a complete line is no recording. `is_torn`: it has bytes.
+pub(super) const fn no_head(is_torn: bool) -> &'static str {
+    if is_torn {
+        "does not begin with the line {\"tidegate_recording\":1,…}: it is not a recording, or its first line was cut off"
+    } else {
+        "is empty; its first line must be {\"tidegate_recording\":1,…}"
+    }
+}
+
 /// A whole recording.
 #[derive(Debug)]
 pub(crate) struct Recording {
@@ -292,7 +301,7 @@ impl Recording {
                 Some(recording) => recording.take(line).map_err(wrong)?,
             }
         }
-        recording.ok_or_else(|| (None, "is empty; its first line must be {\"tidegate_recording\":1,…}".to_owned()))
+        recording.ok_or_else(|| (None, no_head(!torn.trim_ascii().is_empty()).to_owned()))
     }
 
     pub(super) fn head(line: Line) -> Result<Self, String> {

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use flow::{Delta, FailureKind, ModelError};
 use serde_json::Value;
 
-use super::format::{Head, Line, NO_LINE, RecordedEnd, RecordedRules, Recording, RecordingError, end};
+use super::format::{Head, Line, NO_LINE, RecordedEnd, RecordedRules, Recording, RecordingError, end, no_head};
 use crate::model::{content_type, no_stream};
 use crate::{AnswerDecoder, Wire};
 
@@ -102,8 +102,7 @@ impl RecordingReader {
             };
             *last = at;
         }
-        let empty = "is empty; its first line must be {\"tidegate_recording\":1,…}";
-        let head = head.ok_or_else(|| RecordingError { line: None, ..lines.wrong(0, empty) })?;
+        let head = head.ok_or_else(|| RecordingError { line: None, ..lines.wrong(0, no_head(torn.is_some())) })?;
         let mut lines = Lines::open(path)?;
         // The head, which has been read.
         lines.next()?;
