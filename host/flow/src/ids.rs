@@ -106,7 +106,7 @@ pub enum InvalidPluginId {
         len: usize,
     },
     /// A character other than a letter, digit or hyphen.
-    #[error("a plugin id is made of letters, digits and hyphens; found {found:?} at character {at}")]
+    #[error("a plugin id is made of letters, digits and hyphens; found {found:?} as character {}", .at + 1)]
     Character {
         /// The first character that is not allowed.
         found: char,
