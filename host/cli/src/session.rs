@@ -9,8 +9,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tidegate::{
-    ForkedState, Host, Operator, PluginId, SessionId, StatePlace, TranscriptError, TranscriptStore,
-    TranscriptSummary, new_session_id, transcript,
+    ForkedState, Host, Operator, PluginId, SessionId, StatePlace, TranscriptError, TranscriptStore, TranscriptSummary,
+    new_session_id, transcript,
 };
 
 pub(crate) use self::export::{explain, export, export_format};

@@ -25,9 +25,13 @@ pub fn render(diagnostic: &Diagnostic, colour: bool) -> String {
 
 fn snippet(label: &Label, kind: AnnotationKind) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
     let words = Some(label.text.as_str()).filter(|words| !words.is_empty());
-    let mark = kind.span(label.location.span.clone()).label(words);
     let file = &label.location.file;
-    Snippet::source(file.text.as_str()).path(file.shown()).annotation(mark)
+    // A byte order mark is not a character of the first line.
+    let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text);
+    let shift = |at: usize| at.saturating_sub(file.text.len() - text.len());
+    let span = &label.location.span;
+    let mark = kind.span(shift(span.start)..shift(span.end)).label(words);
+    Snippet::source(text).path(file.shown()).annotation(mark)
 }
 
 /// A diagnostic with its place and what to do, in one line. Characters that control a terminal are escaped: rule files come from

@@ -42,7 +42,9 @@ fn of_action(rule: &Rule, action: Action, repeats: &Repeats, settings: &RuleSett
     let stops = action == Action::Interrupt;
     if stops && most == 0 {
         return match settings.on_budget {
-            OnBudget::Pass => "stops no answer: 0 interrupts of a turn are allowed; matches are let through, and reported",
+            OnBudget::Pass => {
+                "stops no answer: 0 interrupts of a turn are allowed; matches are let through, and reported"
+            }
             OnBudget::Stop => "ends the turn at a match: 0 interrupts of a turn are allowed",
         }
         .to_owned();
