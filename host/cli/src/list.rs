@@ -4,7 +4,7 @@ use std::io::Write;
 use std::mem::ManuallyDrop;
 
 use serde_json::{Map, Value, json};
-use tidegate::{CallbackKind, DecidedBy, Host, Loaded, PluginInfo};
+use tidegate::{CallbackKind, DecidedBy, Host, Loaded, Manifest, Operator, PluginEntry, PluginId, PluginInfo};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
@@ -20,21 +20,38 @@ use crate::{open, print, screen, style};
 ///    "tools": [{"name": "note_list", "read_only": true}],
 ///    "limits": {"callback_ms": 200, "text_ms": 50, "turn_ms": 2000, "tool_ms": 30000, "memory_mib": 64},
 ///    "callbacks": [{"callback": "on_tag", "priority": 50, "on_failure": "withhold", "decided_by": "tidegate.toml"}]}],
-///  "chains": {"on_tag": [{"id": "notes", "priority": 50}]}}
+///  "chains": {"on_tag": [{"id": "notes", "priority": 50}]},
+///  "disabled": [{"id": "guard", "folder": "plugins/guard"}]}
 /// ```
+/// The `id` of a disabled plugin is null where its manifest cannot be read.
 pub(crate) async fn plugins(common: &Common, json: bool) -> Result<Exit, Failure> {
     // The program ends after its list: the system frees everything at once, while piece by piece takes as long as loading.
-    let host = ManuallyDrop::new(load(common).await?);
+    let operator = open::operator(common)?;
+    let disabled: Vec<Disabled> = operator.disabled.iter().map(Disabled::of).collect();
+    let host = ManuallyDrop::new(load(common, operator).await?);
     if json {
-        screen::json(&as_json(&host))?;
+        screen::json(&as_json(&host, &disabled))?;
     } else {
-        text(&host)?;
+        text(&host, &disabled)?;
     }
     print::warnings(&host);
     Ok(Exit::Completed)
 }
 
-fn as_json(host: &Loaded) -> Value {
+/// A plugin that the operator's file names and switches off.
+struct Disabled {
+    id: Option<PluginId>,
+    folder: String,
+}
+
+impl Disabled {
+    fn of(entry: &PluginEntry) -> Self {
+        let id = Manifest::load(&entry.folder).ok().map(|manifest| manifest.id);
+        Self { id, folder: entry.folder.display().to_string() }
+    }
+}
+
+fn as_json(host: &Loaded, disabled: &[Disabled]) -> Value {
     let plugin = |one: &PluginInfo| {
         let callbacks = one.callbacks.iter().map(|one| {
             let (callback, on_failure) = (one.kind().as_str(), one.on_failure.as_str());
@@ -68,13 +85,15 @@ fn as_json(host: &Loaded) -> Value {
         (callback.as_str().to_owned(), chain.collect::<Value>())
     };
     let chains: Map<String, Value> = CallbackKind::ALL.into_iter().map(chain).collect();
-    json!({"plugins": host.plugins().iter().map(plugin).collect::<Vec<_>>(), "chains": chains})
+    let off = disabled.iter().map(|one| json!({"id": one.id.as_ref().map(PluginId::as_str), "folder": one.folder}));
+    let plugins: Vec<Value> = host.plugins().iter().map(plugin).collect();
+    json!({"plugins": plugins, "chains": chains, "disabled": off.collect::<Vec<_>>()})
 }
 
-fn text(host: &Loaded) -> std::io::Result<()> {
+fn text(host: &Loaded, disabled: &[Disabled]) -> std::io::Result<()> {
     let plugins = host.plugins();
     let mut out = screen::out();
-    if plugins.is_empty() {
+    if plugins.is_empty() && disabled.is_empty() {
         writeln!(out, "no plugins: add `[[plugin]]` entries to tidegate.toml, or give --plugin DIR")?;
     }
     for plugin in &plugins {
@@ -93,6 +112,11 @@ fn text(host: &Loaded) -> std::io::Result<()> {
             writeln!(out, "  limits: {}", limits(plugin))?;
         }
         writeln!(out, "  from {}", print::tidy_path(&plugin.folder.display().to_string()))?;
+    }
+    for one in disabled {
+        let name = one.id.as_ref().map_or("a plugin", PluginId::as_str);
+        let (name, folder) = (style::out(style::STRONG, name), print::tidy_path(&one.folder));
+        writeln!(out, "{name} is disabled\n  from {folder}")?;
     }
     let chains = CallbackKind::ALL.map(|callback| (callback, host.chain(callback)));
     if chains.iter().any(|(_, chain)| !chain.is_empty()) {
@@ -142,8 +166,7 @@ fn on_failure(plugin: &PluginInfo) -> Option<String> {
     (!callbacks.is_empty()).then(|| format!("{}{ends}", callbacks.join(", ")))
 }
 
-async fn load(common: &Common) -> Result<Loaded, Failure> {
-    let operator = open::operator(common)?;
+async fn load(common: &Common, operator: Operator) -> Result<Loaded, Failure> {
     // Each plugin registers in an instance while it is loaded; no session follows.
     let instances = u32::try_from(operator.plugins.len()).unwrap_or(u32::MAX).max(1);
     Ok(Host::builder(operator).max_instances(instances).load(&common.workspace).await?)

@@ -44,6 +44,16 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     let mut out = screen::out();
     let (id, version) = (style::out(style::STRONG, manifest.id.as_str()), flat(&manifest.version));
     writeln!(out, "{id} {version}  {}", flat(&manifest.description))?;
+    if let Some(component) = manifest.component.as_ref().filter(|component| !component.exists()) {
+        let (component, folder) = (component.display().to_string(), manifest.folder.display().to_string());
+        let (component, folder) = (print::tidy_path(&component), print::tidy_path(&folder));
+        let how = if manifest.build.is_some() {
+            format!("; `tidegate plugin build {folder}` makes it")
+        } else {
+            String::new()
+        };
+        writeln!(out, "  component: {component} is not there{how}")?;
+    }
     for (power, why) in &manifest.capabilities {
         writeln!(out, "  power {}: {}", power.as_str(), flat(why))?;
     }

@@ -24,6 +24,7 @@ fn a_plugin_is_disabled_and_enabled_in_the_file() {
     assert!(err(&disabled).contains("`required`: a running program uses it until"), "{}", err(&disabled));
     assert_eq!(read(), file.replace("ones.\n", "ones.\nenabled = false\n"));
     assert_eq!(listed(), 0);
+    assert_eq!(out(&place.run(&["plugin", "list"])), "habits is disabled\n  from habits\n");
     let again = place.run(&["plugin", "disable", "habits"]);
     assert_eq!((out(&again).as_str(), code(&again)), ("tidegate.toml: plugin habits is already disabled\n", 0));
     place.run(&["plugin", "enable", "habits"]);
