@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidegate::{
-    DiagnosticCode, KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, ProviderKind, SettingValue,
+    DiagnosticCode, KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, Power, ProviderKind, SettingValue,
 };
 
 use crate::args::{Common, ProviderArgs};
@@ -30,14 +30,26 @@ fn operator_of(common: &Common, file: Option<&Path>) -> Result<Operator, Failure
     if common.plugin.is_empty() && !grants.is_empty() {
         return Err(Failure::setup("--grant applies to plugins given with --plugin, but no --plugin was given"));
     }
+    let mut unasked = grants.clone();
     for path in &common.plugin {
         let mut entry = PluginEntry::of_path(path);
         // Only the powers that the manifest requests: a grant on the command line applies to all plugins given there.
         // A manifest that cannot be read is reported when the plugin is loaded.
-        if let Ok(manifest) = tidegate::Manifest::load(&entry.folder.join(tidegate::MANIFEST_FILE)) {
-            entry.grants = grants.iter().copied().filter(|power| manifest.capabilities.contains_key(power)).collect();
+        match tidegate::Manifest::load(&entry.folder.join(tidegate::MANIFEST_FILE)) {
+            Ok(manifest) => {
+                let asks = |power: &Power| manifest.capabilities.contains_key(power);
+                entry.grants = grants.iter().copied().filter(asks).collect();
+                unasked.retain(|power| !asks(power));
+            }
+            Err(_) => unasked.clear(),
         }
         operator.plugins.push(entry);
+    }
+    if let Some(power) = unasked.first() {
+        let power = power.as_str();
+        return Err(Failure::setup(format_args!(
+            "--grant {power}: no plugin given with --plugin requests `{power}` under `[capabilities]` of its plugin.toml"
+        )));
     }
     common.set.iter().try_for_each(|text| set(&mut operator.plugins, text))?;
     Ok(operator)

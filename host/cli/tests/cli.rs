@@ -308,6 +308,13 @@ fn a_plugin_given_by_a_flag_is_loaded_with_what_it_is_granted() {
     assert!(err(&refused).contains("plugin `more`: requests the power `prompt`"), "{}", err(&refused));
     let granted = place.run(&["plugin", "list", "--plugin", "more", "--grant", "prompt"]);
     assert!(out(&granted).contains("powers: prompt"), "{}{}", out(&granted), err(&granted));
+    let unasked = place.run(&["plugin", "list", "--plugin", "more", "--grant", "prompt,state"]);
+    assert_eq!(unasked.status.code(), Some(2), "{}", out(&unasked));
+    assert!(
+        err(&unasked).contains("--grant state: no plugin given with --plugin requests `state`"),
+        "{}",
+        err(&unasked)
+    );
 }
 
 #[test]
