@@ -122,6 +122,13 @@ fn check_shows_what_is_wrong_at_its_place() {
         (code(&good), out(&good).as_str()),
         (0, "1 file with 1 rule and 2 examples checked: 0 errors, 0 warnings\n")
     );
+    place.write("good/no-print.txt", UNWRAP);
+    place.write("good/more/no-todo.md", UNWRAP);
+    let near = place.run(&["rules", "check", "good"]);
+    let said = out(&near);
+    assert!(said.contains("`no-print.txt` in `good` looks like a rule but is not read"), "{said}");
+    assert!(said.contains("rule files in `more` within `good` are not read"), "{said}");
+    assert!(said.contains("0 errors, 2 warnings") && code(&near) == 0, "{said}");
 
     let wrong =
         "+++\ncondition = 'guess.*'\nscope = [\"text\", \"tool:nowhere\"]\n+++\nB.\n\n## Fires\n```text\nno\n```\n";

@@ -64,7 +64,7 @@ pub use plugin::{ConfiguredPlugin, duplicate};
 pub use prompt_text::{MAX_PROMPT_BYTES, prompt_digest};
 pub use rule_files::{
     ChangeKind, Demands, FileChange, FileStamp, FolderReport, FolderState, Look, MAX_RULE_BYTES, RuleFile, RuleFiles,
-    RuleFolder,
+    RuleFolder, list_rule_files,
 };
 pub use rule_folders::{NamedFolder, OnProblem, RuleFolders};
 pub use schema::{agent_schema, error_schema, event_schema, manifest_schema, operator_schema, thread_limit_schema};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{MANIFEST_FILE, MAX_RULE_BYTES, Manifest, RuleFile, operator_file, rule_sources};
+use config::{MANIFEST_FILE, MAX_RULE_BYTES, Manifest, RuleFile, list_rule_files, operator_file, rule_sources};
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 use rules::{Bucket, RepeatMode, Rule, RuleLayer, RuleSet, Scope};
 
@@ -49,46 +49,14 @@ impl Checked {
 pub fn check(catalogue: &Catalogue, paths: &[PathBuf], texts: &[(String, String)]) -> Checked {
     let mut all = Checks { catalogue, out: Checked::default(), names: BTreeMap::new() };
     for path in paths {
-        match rule_files(path) {
-            Ok(files) => files.iter().for_each(|file| all.file(file)),
-            Err(cause) => all.out.unreadable.push(Unreadable { path: path.clone(), cause }),
+        if let Err(cause) = all.path(path) {
+            all.out.unreadable.push(Unreadable { path: path.clone(), cause });
         }
     }
     for (name, text) in texts {
         all.source(&SourceFile::new(name, text.as_str()));
     }
     all.out
-}
-
-/// The file itself; of a folder, its rule files and its manifest.
-fn rule_files(path: &Path) -> Result<Vec<PathBuf>, String> {
-    let about = path.metadata().map_err(|error| error.to_string())?;
-    if !about.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let mut files = Vec::new();
-    for entry in path.read_dir().map_err(|error| error.to_string())? {
-        let file = entry.map_err(|error| error.to_string())?.path();
-        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let is_rule =
-            file.extension().is_some_and(|end| end.eq_ignore_ascii_case("md") || end.eq_ignore_ascii_case("mdc"));
-        let about = name.eq_ignore_ascii_case("readme.md") && !begins_as_rule(&file);
-        let meant = !(name.starts_with('.') || about);
-        if (is_rule && meant) || name == MANIFEST_FILE {
-            files.push(file);
-        }
-    }
-    files.sort_unstable();
-    if files.is_empty() {
-        return Err(format!("the folder has no rule files (*.md, *.mdc) and no {MANIFEST_FILE}"));
-    }
-    Ok(files)
-}
-
-/// A README about rules is none itself.
-fn begins_as_rule(file: &Path) -> bool {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    matches!(text.trim_start_matches('\u{feff}').lines().next().map(str::trim_end), Some("+++" | "---"))
 }
 
 /// The files checked so far.
@@ -100,6 +68,27 @@ struct Checks<'a> {
 }
 
 impl Checks<'_> {
+    /// The file itself; of a folder, its rule files and its manifest.
+    fn path(&mut self, path: &Path) -> Result<(), String> {
+        if !path.metadata().map_err(|error| error.to_string())?.is_dir() {
+            self.file(path);
+            return Ok(());
+        }
+        let (mut files, findings) = list_rule_files(path).map_err(|error| error.to_string())?;
+        let manifest = path.join(MANIFEST_FILE);
+        if manifest.exists() {
+            files.push(manifest);
+        } else {
+            // What looks like a rule in the folder of a plugin is its documentation: rules are in the manifest.
+            self.out.findings.extend(findings);
+        }
+        if files.is_empty() {
+            return Err(format!("the folder has no rule files (*.md, *.mdc) and no {MANIFEST_FILE}"));
+        }
+        files.iter().for_each(|file| self.file(file));
+        Ok(())
+    }
+
     fn file(&mut self, path: &Path) {
         if path.extension().is_some_and(|end| end == "toml") {
             return self.manifest(path);

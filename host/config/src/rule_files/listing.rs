@@ -69,8 +69,13 @@ impl Listing {
         };
         let files: Vec<&OsString> = others.iter().filter(begins).collect();
         if !files.is_empty() {
-            let message = format!("{} in `{}` look like rules but are not read", list(&files), named.display());
-            let help = "rename them: the name of a rule file ends in `.md` or `.mdc`";
+            let (look, them) = if files.len() == 1 {
+                ("looks like a rule but is not read", "it")
+            } else {
+                ("look like rules but are not read", "them")
+            };
+            let message = format!("{} in `{}` {look}", list(&files), named.display());
+            let help = format!("rename {them}: the name of a rule file ends in `.md` or `.mdc`");
             self.findings.push(Diagnostic::warning(Code::RuleFileIgnored, message).help(help));
         }
         let folders: Vec<&OsString> = others.iter().filter(|name| holds_rules(&folder.join(name))).collect();

@@ -17,7 +17,9 @@ mod listing;
 mod stamp;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rules::{Rule, RuleLayer};
@@ -25,9 +27,25 @@ use rules::{Rule, RuleLayer};
 use crate::Diagnostic;
 pub use demands::Demands;
 pub use file::{MAX_RULE_BYTES, RuleFile};
+use file::{has_front_matter, text_of};
 use folder::Known;
 pub use folder::{ChangeKind, FileChange, FolderState, RuleFolder};
+use listing::Listing;
 pub use stamp::FileStamp;
+
+/// The rule files directly in a folder, in order of their names, and what is wrong with the folder: files that look like rules and are not
+/// read. A `README.md` without front matter is in neither.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn list_rule_files(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<Diagnostic>)> {
+    let Listing { names, findings } = Listing::of(folder, folder)?;
+    let is_about = |name: &OsString, file: &Path| {
+        name.eq_ignore_ascii_case("readme.md") && text_of(file, file).is_ok_and(|text| !has_front_matter(&text))
+    };
+    let files = names.iter().map(|name| (name, folder.join(name)));
+    Ok((files.filter(|(name, file)| !is_about(name, file)).map(|(_, file)| file).collect(), findings))
+}
 
 /// Rule folders as they were last looked at, highest priority first.
 #[derive(Clone, Debug)]
