@@ -38,7 +38,7 @@ pub enum Health {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Check {
-    /// What was checked: `provider`, `plugin ID`, `callback ID NAME`, `rule NAME`.
+    /// What was checked: `provider`, `plugin ID`, `callback ID NAME`, `rule NAME`, `built-in rules` (all of them that have no problem).
     pub what: String,
     /// What was found.
     pub health: Health,

@@ -264,7 +264,7 @@ impl HostError {
     pub(crate) fn in_one_line(&self) -> String {
         match self {
             Self::Config(found) => found.in_one_line(),
-            other => other.with_hint(),
+            other => other.with_hint().lines().map(str::trim).collect::<Vec<_>>().join(" "),
         }
     }
 

@@ -19,12 +19,29 @@ pub(crate) fn rule_checks(loaded: &Loaded) -> Vec<Check> {
     // A pack that is disabled as a whole is reported as a whole.
     let pack = built.set.settings().builtin_rules;
     let told = told.filter(|info| pack || info.rule.source.layer != RuleLayer::Builtin);
-    checks.extend(told.map(|info| rule(&built, &info)));
-    if !pack {
-        checks.push(Check::good("built-in rules", "switched off: the setting `builtin_rules` is false"));
+    // Of the many built-in rules only those with a problem are reported one by one.
+    let (mut fit, mut off) = (0, Vec::new());
+    for info in told {
+        let check = rule(&built, &info);
+        match (check.health, &info.rule.source.layer, info.state) {
+            (Health::Good, RuleLayer::Builtin, RuleState::Disabled(_)) => off.push(info.rule.name.as_str()),
+            (Health::Good, RuleLayer::Builtin, _) => fit += 1,
+            _ => checks.push(check),
+        }
     }
+    checks.push(built_in(pack, fit, &off));
     checks.push(engine(&built));
     checks
+}
+
+/// `fit`: how many can fire; `off`: those that are disabled by name.
+fn built_in(pack: bool, fit: usize, off: &[&str]) -> Check {
+    let detail = match (pack, off) {
+        (false, _) => "switched off: the setting `builtin_rules` is false".to_owned(),
+        (true, []) => format!("{fit} can fire"),
+        (true, off) => format!("{fit} can fire; switched off: {}", off.join(", ")),
+    };
+    Check::good("built-in rules", detail)
 }
 
 fn folder(report: &FolderReport) -> Check {
