@@ -72,7 +72,10 @@ pub enum LoadProblem {
     )]
     Migration,
     /// It is a component, but no extension.
-    #[error("is not a Tidegate extension: its component does not export `{expected}`")]
+    #[error(
+        "is not a Tidegate extension: its component does not export `{expected}`; a plugin in Rust exports it with the macro \
+         `tidegate_sdk::export!`"
+    )]
     NoRegistration {
         /// The interface that every extension exports.
         expected: String,

@@ -115,18 +115,24 @@ fn trap_words(trap: Trap) -> String {
     }
 }
 
+/// The functions that were running, innermost first; a function that calls itself is one entry.
 fn frames(error: &wasmtime::Error) -> Vec<String> {
     let Some(trace) = error.downcast_ref::<WasmBacktrace>() else { return Vec::new() };
-    trace
-        .frames()
-        .iter()
-        .map(|frame| match frame.func_name() {
-            Some(name) => format!("{:#}", rustc_demangle::demangle(name)),
-            None => format!("function {}", frame.func_index()),
-        })
-        // A panic passes through the machinery of the standard library first, which is of no use to an author.
-        .skip_while(|name| PANIC_MACHINERY.iter().any(|start| name.starts_with(start)))
-        .collect()
+    let names = trace.frames().iter().map(|frame| match frame.func_name() {
+        Some(name) => format!("{:#}", rustc_demangle::demangle(name)),
+        None => format!("function {}", frame.func_index()),
+    });
+    // A panic passes through the machinery of the standard library first, which is of no use to an author.
+    let names = names.skip_while(|name| PANIC_MACHINERY.iter().any(|start| name.starts_with(start)));
+    let mut runs: Vec<(String, u32)> = Vec::new();
+    for name in names {
+        match runs.last_mut() {
+            Some((last, times)) if *last == name => *times += 1,
+            _ => runs.push((name, 1)),
+        }
+    }
+    let run = |(name, times)| if times == 1 { name } else { format!("{name} ({times} frames)") };
+    runs.into_iter().map(run).collect()
 }
 
 const PANIC_MACHINERY: [&str; 5] =
