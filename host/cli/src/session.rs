@@ -83,8 +83,9 @@ pub(crate) fn warn_of_workspace(store: &TranscriptStore, id: &SessionId, here: &
 }
 
 fn is_in(session: &TranscriptSummary, workspace: &Path) -> bool {
-    let canonical = workspace.canonicalize().ok();
-    session.workspace.as_deref().is_some_and(|own| canonical.as_deref().is_some_and(|here| Path::new(own) == here))
+    let Ok(here) = workspace.canonicalize() else { return false };
+    // As it is recorded: JSON has no bytes that are not UTF-8.
+    session.workspace.as_deref().is_some_and(|own| own == here.to_string_lossy())
 }
 
 /// JSON: `{"sessions": [{"session", "title", "workspace", "created_ms", "last_ms", "last_type", "records", "bytes", "open_in",
@@ -311,7 +312,8 @@ async fn remove(common: &Common, store: &TranscriptStore, sessions: &[String]) -
     let mut exit = Exit::Completed;
     for id in ids {
         // A damaged transcript can be removed, too; it may not say where its session was.
-        let workspace = store.summary(&id).ok().and_then(|session| session.workspace);
+        let elsewhere = store.summary(&id).ok().filter(|session| !is_in(session, &common.workspace));
+        let workspace = elsewhere.and_then(|session| session.workspace);
         // The transcript first: one that is open, or that a fork continues, is refused, and keeps its state.
         store.remove(&id)?;
         let name = flat(id.as_str());
@@ -332,8 +334,8 @@ async fn remove(common: &Common, store: &TranscriptStore, sessions: &[String]) -
     Ok(exit)
 }
 
-/// Removes it from the store that sessions of the workspace use: each workspace may have an operator's file of its own. Returns whether
-/// there was any.
+/// Removes it from the store that sessions of the workspace use, by default the one of `common`: each workspace may have an operator's file of
+/// its own. Returns whether there was any.
 async fn remove_state(common: &Common, workspace: Option<&str>, id: &SessionId) -> Result<bool, Failure> {
     let mut common = common.clone();
     if let Some(workspace) = workspace {

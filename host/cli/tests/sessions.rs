@@ -3,7 +3,9 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -192,6 +194,21 @@ fn a_fork_shares_the_turns_before_it_and_keeps_its_parent() {
     assert!(err(&refused).contains("\"child\""), "{}", err(&refused));
     assert_eq!(code(&place.run(&["session", "rm", "child", "parent"])), 0);
     assert!(sessions(&place).is_empty());
+}
+
+#[test]
+fn sessions_of_a_folder_whose_path_is_not_utf_8_are_found() {
+    let place = place(&[&[Say::Text("One.")], &[Say::Text("Two.")]]);
+    let folder = place.path("").join(OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&folder).unwrap();
+    for file in ["tidegate.toml", "answers.jsonl"] {
+        std::fs::copy(place.path(file), folder.join(file)).unwrap();
+    }
+    let run = |arguments: &[&str]| place.command(arguments).current_dir(&folder).output().unwrap();
+    assert_eq!(code(&run(&["run", "--session", "demo", "first"])), 0);
+    assert!(out(&run(&["session", "list"])).contains("demo"));
+    let removed = run(&["session", "rm", "demo"]);
+    assert_eq!((code(&removed), out(&removed).as_str()), (0, "demo is removed\n"), "{}", err(&removed));
 }
 
 /// Otherwise a later session with the same id would find it.
