@@ -312,6 +312,19 @@ fn read(text: &str) -> Result<Vec<(String, Option<String>)>, String> {
     answers.collect()
 }
 
+#[tokio::test]
+async fn the_recording_of_the_page_is_one() {
+    let page = include_str!("../RECORDINGS.md");
+    let text = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert_eq!(read(text).unwrap(), [("Each value has one owner.".into(), None)]);
+    let replayed = |words: &'static str| {
+        let file = file(text);
+        async move { ask(&open(&file, 0.0, true).unwrap(), words).await }
+    };
+    assert_eq!(replayed("Explain ownership.").await, ("Each value has one owner.".into(), None));
+    assert!(replayed("Explain lifetimes.").await.1.unwrap().message.contains("ownership"), "`expect` counts");
+}
+
 #[test]
 fn answers_are_read_decoded_each_when_it_is_complete() {
     let request = r#"{"request":{"messages":[{"content":"first"},{"content":[{"text":"last"}]}]}}"#;
