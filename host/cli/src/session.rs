@@ -347,5 +347,5 @@ async fn remove_state(common: &Common, workspace: Option<&str>, id: &SessionId) 
     if operator.state.place == StatePlace::Memory {
         return Ok(false);
     }
-    Ok(Host::builder(operator).state_admin()?.clear(id, None).await.map_err(Failure::late)?)
+    Host::builder(operator).state_admin()?.clear(id, None).await.map_err(Failure::late)
 }

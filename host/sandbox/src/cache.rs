@@ -2,9 +2,11 @@
 //!
 //! A `.bin` file of the cache is native code. It is loaded only where the folder belongs to the user and to nobody else, and
 //! where the file carries a code (HMAC-SHA-256) made with a key that lives in that folder. Whatever does not match is
-//! compiled again and replaced; the cache never makes a load fail. A `.schema` file is empty, and its name is such a code.
+//! compiled again and replaced; the cache never makes a load fail. A `.schema` file is empty, and its name is such a code. What was not used
+//! for 30 days, and what is over 1 GiB, is removed when something is compiled.
 
 mod native;
+mod prune;
 mod sealed;
 
 use std::fs;
@@ -85,7 +87,7 @@ impl Cache {
 
 impl Mark {
     pub(crate) fn is_set(&self) -> bool {
-        self.0.exists()
+        fs::File::open(&self.0).inspect(prune::note_use).is_ok()
     }
 
     /// A failure costs the next start a check and is logged.
@@ -100,7 +102,7 @@ impl Mark {
 impl Entry<'_> {
     /// The compiled component, if there is one that is complete, authentic and compatible.
     pub(crate) fn load(&self, engine: &Engine) -> Option<Component> {
-        let file = fs::File::open(&self.path).ok()?;
+        let file = fs::File::open(&self.path).inspect(prune::note_use).ok()?;
         let code = match self.verified(file) {
             Ok(Some(code)) => code,
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
@@ -139,6 +141,9 @@ impl Entry<'_> {
         let written = component.serialize().map_err(io::Error::other).and_then(|code| self.write(&code));
         if let Err(error) = written {
             tracing::warn!(file = %self.path.display(), %error, "a compiled component could not be stored");
+        }
+        if let Err(error) = prune::prune(&self.cache.dir, &self.path) {
+            tracing::warn!(folder = %self.cache.dir.display(), %error, "compiled components that are not used any more could not be removed");
         }
     }
 
