@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use flow::{PluginId, SessionId};
 use turn::ports::{BoxFuture, Clock, SessionList, SessionState, ShownSession, StateAdmin, StateError, StateStore};
@@ -22,6 +23,9 @@ use file::{Found, Snapshot, StateFile, look, unavailable, unreadable};
 use session::Inner;
 
 pub(crate) use session::DiskSession;
+
+/// A clock that differs less from that of the system is taken for it.
+const CLOCKS_AGREE_MS: u64 = 1_000;
 
 /// The extensions of the files of a session.
 const STATE: &str = "state";
@@ -129,6 +133,9 @@ impl DiskStore {
     fn remove_expired_now(&self) -> Result<u64, StateError> {
         let mut removed = 0;
         for path in self.paths()? {
+            if self.is_fresh(&path) {
+                continue;
+            }
             let expired = |path: &Path| -> Result<bool, StateError> {
                 let Some(snapshot) = self.snapshot(path)? else { return Ok(false) };
                 let check = self.check(&snapshot);
@@ -141,6 +148,16 @@ impl DiskStore {
             }
         }
         Ok(removed)
+    }
+
+    /// Whether the session cannot have expired, by the time of its file's last write: most files need not be opened then.
+    fn is_fresh(&self, path: &Path) -> bool {
+        let ms = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        let Ok(written) = fs::metadata(path).and_then(|about| about.modified()) else { return false };
+        let now = self.clock.now_ms();
+        // Another clock than that of the system knows nothing of files.
+        let is_system = now.abs_diff(ms(SystemTime::now())) < CLOCKS_AGREE_MS;
+        is_system && ms(written).saturating_add(self.options.session_ttl_ms()) > now.saturating_add(CLOCKS_AGREE_MS)
     }
 
     fn open_now(&self, session: &SessionId) -> Result<session::OpenedDisk, StateError> {

@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use support::{
     DEFAULT, PATIENCE, TestClock, Writer, check_what_a_killed_writer_left, listed, plugin, save, session, set,
@@ -247,4 +248,16 @@ async fn a_folder_that_goes_away_fails_until_it_is_back() {
     assert_eq!(listed(&*fresh, "notes").await, ["key=x"]);
     assert!(path.exists());
     drop(state);
+}
+
+#[tokio::test]
+async fn only_files_that_were_not_written_for_long_are_looked_at_for_expired_sessions() {
+    // By the clock of its writer its session was active long ago.
+    let (folder, _, path) = saved().await;
+    let store = DiskStore::new(folder.path(), StoreOptions::default(), Arc::new(SystemClock)).unwrap();
+    assert_eq!(store.remove_expired().await.unwrap(), 0, "the file was just written");
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(31 * 24 * 60 * 60)).unwrap();
+    assert_eq!(store.remove_expired().await.unwrap(), 1);
+    assert!(!path.exists());
 }

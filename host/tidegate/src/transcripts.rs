@@ -157,12 +157,14 @@ fn invalid<R>(entry: &Entry<R>, reason: impl std::fmt::Display) -> JournalError 
     JournalError::Invalid { path: entry.path.display().to_string(), line: entry.line, reason: reason.to_string() }
 }
 
-/// Removes the sessions whose last record is older than the operator wants. One that is open, or that a fork continues, stays.
+/// Removes the transcripts of sessions whose last record is older than the operator wants, and returns which. One that is open, or that a
+/// fork continues, stays.
 ///
 /// # Errors
 /// The folder cannot be read.
-fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<(), TranscriptError> {
-    let Some(keep) = settings.keep else { return Ok(()) };
+fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<Vec<SessionId>, TranscriptError> {
+    let mut removed = Vec::new();
+    let Some(keep) = settings.keep else { return Ok(removed) };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let oldest = u64::try_from(now.saturating_sub(keep).as_millis()).unwrap_or(u64::MAX);
     for session in store.list()?.sessions {
@@ -173,6 +175,7 @@ fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<(), 
         match store.remove(&session.id) {
             Ok(()) => {
                 tracing::info!(session = session.id.as_str(), "removed: its transcript is older than `keep_days`");
+                removed.push(session.id);
             }
             Err(TranscriptError::Forked { .. }) => {}
             Err(error) => {
@@ -180,7 +183,7 @@ fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<(), 
             }
         }
     }
-    Ok(())
+    Ok(removed)
 }
 
 impl Host {
@@ -189,15 +192,22 @@ impl Host {
         self.transcripts.as_ref()
     }
 
-    /// Removes the recorded sessions without a new record for as long as `keep_days` under `[transcript]` says. Nothing does that on its own:
-    /// a front end calls it, as `tidegate run` does after its turns. One that is open, or that a fork continues, stays. Blocks on
-    /// the disk.
+    /// Removes the recorded sessions without a new record for as long as `keep_days` under `[transcript]` says, with what plugins keep for
+    /// them, and the state of other sessions that has expired. Nothing does that on its own: a front end calls it, as `tidegate run`
+    /// does after its turns. A session that is open, or that a fork continues, stays.
     ///
     /// # Errors
-    /// The folder cannot be read.
-    pub fn remove_expired_sessions(&self) -> Result<(), HostError> {
-        let settings = &self.live.shared().operator.transcript;
-        self.transcripts.as_ref().map_or(Ok(()), |store| expire(store, settings)).map_err(HostError::from)
+    /// The folder or the store of the state cannot be read or changed.
+    pub async fn remove_expired_sessions(&self) -> Result<(), HostError> {
+        let settings = self.live.shared().operator.transcript.clone();
+        let store = self.transcripts.clone();
+        let expired = move || store.map_or(Ok(Vec::new()), |store| expire(&store, &settings)).map_err(HostError::from);
+        let admin = self.state_admin();
+        for session in blocking(expired).await? {
+            admin.clear(&session, None).await?;
+        }
+        admin.remove_expired().await?;
+        Ok(())
     }
 }
 

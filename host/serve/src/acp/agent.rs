@@ -351,8 +351,7 @@ impl Agent {
         }
         // Last: none that was open is old.
         for host in self.hosts.all().await {
-            let removed = tokio::task::spawn_blocking(move || host.remove_expired_sessions()).await;
-            if let Ok(Err(error)) = removed {
+            if let Err(error) = host.remove_expired_sessions().await {
                 tracing::warn!("old sessions cannot be removed: {error}");
             }
         }

@@ -1,9 +1,13 @@
 //! Recorded sessions: another host continues them, and only one has them at a time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tempfile::TempDir;
-use tidegate::{Host, HostError, Message, Model, SessionId, SessionOptions};
+use tidegate::{
+    DiskStore, Host, HostError, Message, Model, SessionId, SessionOptions, StateBatch, StateChange, StateEntry,
+    StateLifetime, StateStore, StoreOptions, SystemClock,
+};
 
 use crate::support::{Answer, Scripted, builder, texts};
 
@@ -100,16 +104,27 @@ async fn sessions_that_nobody_used_for_long_are_removed() {
         format!("{record}\n")
     });
     std::fs::write(&file, lines.collect::<String>()).unwrap();
-    host(&folder).await.remove_expired_sessions().unwrap();
+    host(&folder).await.remove_expired_sessions().await.unwrap();
     assert!(file.exists(), "30 days are the default");
     let toml = format!(
-        "[transcript]\nenabled = true\nkeep_days = 1\nfolder = {:?}\n",
-        folder.path().join("sessions").display().to_string()
+        "[transcript]\nenabled = true\nkeep_days = 1\nfolder = {:?}\n[state]\nbackend = \"disk\"\nfolder = {:?}\n",
+        folder.path().join("sessions").display().to_string(),
+        folder.path().join("state").display().to_string()
     );
+    for id in ["chat", "other"] {
+        let store =
+            DiskStore::new(folder.path().join("state"), StoreOptions::default(), Arc::new(SystemClock)).unwrap();
+        let state = store.open(&SessionId::new(id)).await.unwrap();
+        let changes = vec![StateChange::Set(StateEntry::written("a", *b"1", StateLifetime::Session, 0))];
+        state.apply(&"notes".parse().unwrap(), StateBatch { changes, version: None });
+        state.close(Duration::from_secs(5)).await.unwrap();
+    }
     let host = builder(&toml).open().await.unwrap();
     assert!(file.exists(), "nothing is removed on its own");
-    host.remove_expired_sessions().unwrap();
+    host.remove_expired_sessions().await.unwrap();
     assert!(!file.exists());
+    let states = host.state_admin().sessions().await.unwrap().sessions;
+    assert_eq!(states.iter().map(|one| one.session.as_str()).collect::<Vec<_>>(), ["other"], "its state goes with it");
 }
 
 /// A long conversation is summarised by the model, as the operator has set it, and continues from the summary, also in another host.
