@@ -1,6 +1,7 @@
 //! Builds the operator's settings from the operator's file and the flags, which take precedence.
 
 use std::path::Path;
+use std::sync::Once;
 
 use tidegate::{
     DiagnosticCode, KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, Power, ProviderKind, SettingValue,
@@ -8,7 +9,8 @@ use tidegate::{
 
 use crate::args::{Common, ProviderArgs};
 use crate::exit::Failure;
-use crate::{session, state};
+use crate::screen::clean::flat;
+use crate::{say, session, state};
 
 /// The program has one session, and each plugin one instance in it (the doctor another): more would only make it start
 /// later.
@@ -20,7 +22,28 @@ pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
     let here = common.workspace == Path::new(".");
     let in_workspace = if here { OPERATOR_FILE.into() } else { common.workspace.join(OPERATOR_FILE) };
     let file = common.config.clone().or_else(|| Some(in_workspace).filter(|file| file.exists()));
+    if file.is_none() {
+        note_file_above(&common.workspace);
+    }
     operator_of(common, file.as_deref())
+}
+
+/// Says, once, that a folder above in the same repository has an operator's file, which is not used: whoever works in a folder of a project
+/// may expect that it is.
+fn note_file_above(workspace: &Path) {
+    static NOTED: Once = Once::new();
+    let Ok(here) = workspace.canonicalize() else { return };
+    let is_root = |folder: &Path| folder.join(".git").exists();
+    let Some(root) = here.ancestors().find(|folder| is_root(folder)) else { return };
+    let above = here.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+    if let Some(folder) = above.into_iter().find(|folder| folder.join(OPERATOR_FILE).exists()) {
+        let folder = flat(&folder.display().to_string());
+        NOTED.call_once(|| {
+            say::note(format_args!(
+                "note: {folder}/{OPERATOR_FILE} is not used: the workspace is this folder; `--workspace {folder}` works in that one"
+            ));
+        });
+    }
 }
 
 /// Reads an operator's file and applies the flags that all commands accept. Without a file, the defaults are the settings.

@@ -2,8 +2,9 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
-use tidegate::{PromptText, RuleBucket};
+use tidegate::{LimitRequests, PromptText, RuleBucket};
 
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
@@ -63,6 +64,10 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     if let Some(closed) = manifest.fails_closed {
         writeln!(out, "  on failure: {}", if closed { "withhold" } else { "skip" })?;
     }
+    let limits = limits(&manifest.limits);
+    if !limits.is_empty() {
+        writeln!(out, "  limits: {}, where the operator's are not smaller", limits.join(", "))?;
+    }
     for (name, setting) in &manifest.settings {
         let needed = if setting.default.is_none() { ", has no default" } else { "" };
         writeln!(out, "  setting {name} ({}{needed}): {}", setting.kind.as_str(), flat(&setting.description))?;
@@ -90,4 +95,24 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     out.flush()?;
     let broken = manifest.findings.iter().any(tidegate::Diagnostic::is_error);
     Ok(if broken { Exit::Failed } else { Exit::Completed })
+}
+
+/// What the plugin asks for, as its manifest spells it.
+fn limits(asked: &LimitRequests) -> Vec<String> {
+    let LimitRequests { callback, text, turn, tool, memory_bytes, output_bytes, tool_output_bytes, state_ttl } = *asked;
+    let ms = |time: Option<Duration>| time.map(|time| time.as_millis());
+    let shifted = |bytes: Option<u64>, by: u32| bytes.map(|bytes| u128::from(bytes >> by));
+    [
+        ("callback_ms", ms(callback)),
+        ("text_ms", ms(text)),
+        ("turn_ms", ms(turn)),
+        ("tool_ms", ms(tool)),
+        ("memory_mib", shifted(memory_bytes, 20)),
+        ("output_kib", shifted(output_bytes, 10)),
+        ("tool_output_kib", shifted(tool_output_bytes, 10)),
+        ("state_ttl_s", state_ttl.map(|time| u128::from(time.as_secs()))),
+    ]
+    .into_iter()
+    .filter_map(|(key, value)| value.map(|value| format!("{key} = {value}")))
+    .collect()
 }

@@ -51,3 +51,18 @@ fn files_that_are_named_by_flags_and_missing_are_reported_before_anything_starts
         assert_eq!(code(&output), 2, "{arguments:?}: {}", err(&output));
     }
 }
+
+#[test]
+fn an_operators_file_above_the_workspace_is_named_once() {
+    let place = Place::new();
+    place.write(".git/HEAD", "");
+    place.write("tidegate.toml", "");
+    place.write("src/main.rs", "");
+    let below = place.run(&["plugin", "list", "--workspace", "src"]);
+    let said = err(&below);
+    assert_eq!(said.matches("tidegate.toml is not used").count(), 1, "{said}");
+    assert!(said.contains("`--workspace "), "{said}");
+    for arguments in [&["plugin", "list"][..], &["plugin", "list", "--workspace", "src", "--config", "tidegate.toml"]] {
+        assert_eq!(err(&place.run(arguments)), "", "{arguments:?}");
+    }
+}
