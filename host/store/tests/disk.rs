@@ -241,7 +241,7 @@ async fn a_folder_that_goes_away_fails_until_it_is_back() {
     let fresh = store(folder.path(), &clock).open(&session("b")).await.unwrap();
     fs::rename(folder.path(), &aside).unwrap();
     fresh.apply(&plugin("notes"), vec![set(&clock, "key", "x", StateLifetime::Session)].into());
-    let error = fresh.settle(std::time::Duration::ZERO).await.unwrap_err();
+    let error = fresh.settle(Duration::ZERO).await.unwrap_err();
     assert!(error.is_retryable(), "{error}");
     fs::rename(&aside, folder.path()).unwrap();
     fresh.settle(PATIENCE).await.unwrap();
