@@ -28,6 +28,8 @@ const MAGIC: &[u8; 8] = b"TDGTCWC1";
 const MAC_BYTES: usize = 32;
 const KEY_BYTES: usize = 32;
 const KEY_FILE: &str = "key";
+/// A file that shows to whom new files belong.
+const PROBE: &str = "probe";
 
 /// The folder of compiled components.
 #[derive(Debug)]
@@ -239,7 +241,7 @@ fn check_private(dir: &Path) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt as _;
     let told = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
     // A file that this process makes belongs to its user: the standard library has no other way to ask.
-    let probe = dir.join(own_name("probe"));
+    let probe = dir.join(own_name(PROBE));
     let file = private_file(&probe).map_err(|error| told(&probe, error))?;
     let user = file.metadata().map_err(|error| told(&probe, error))?.uid();
     fs::remove_file(&probe).map_err(|error| told(&probe, error))?;

@@ -1,5 +1,6 @@
 //! The engine: one per process, its settings, its ticker, and compiling with or without the cache on disk.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -180,6 +181,9 @@ impl Machine {
     }
 }
 
+/// The innermost frames of a trap, as many as are reported.
+pub(crate) const MAX_FRAMES: usize = 20;
+
 /// The one place that decides what guests may be made of and how they are run. `pool`: how many instances to set
 /// address space aside for; `None` = take memory as it is needed.
 fn config(pool: Option<u32>) -> Config {
@@ -190,7 +194,7 @@ fn config(pool: Option<u32>) -> Config {
     config.wasm_component_model(true);
     config.wasm_features(UNUSED, false);
     // A name for each frame of a trap; files and lines would need debug information, which is not shipped.
-    config.wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20));
+    config.wasm_backtrace_max_frames(NonZeroUsize::new(MAX_FRAMES));
     config.memory_init_cow(true);
     if let Some(instances) = pool {
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(instances)));

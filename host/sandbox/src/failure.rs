@@ -9,6 +9,7 @@ use std::task::Poll;
 use flow::FailureCause;
 use wasmtime::{Store, Trap, WasmBacktrace};
 
+use crate::engine::MAX_FRAMES;
 use crate::guest::Guest;
 use crate::meter::Meter;
 
@@ -131,8 +132,15 @@ fn frames(error: &wasmtime::Error) -> Vec<String> {
             _ => runs.push((name, 1)),
         }
     }
-    let run = |(name, times)| if times == 1 { name } else { format!("{name} ({times} frames)") };
-    runs.into_iter().map(run).collect()
+    // Beyond the limit there may be any number of frames.
+    let is_cut = trace.frames().len() >= MAX_FRAMES;
+    let last = runs.len().saturating_sub(1);
+    let run = |(at, (name, times))| match times {
+        1 => name,
+        times if is_cut && at == last => format!("{name} (at least {times} frames)"),
+        times => format!("{name} ({times} frames)"),
+    };
+    runs.into_iter().enumerate().map(run).collect()
 }
 
 const PANIC_MACHINERY: [&str; 5] =

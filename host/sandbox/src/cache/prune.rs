@@ -1,4 +1,4 @@
-//! Removes what nobody uses any more: each build of a plugin leaves a compiled component in the folder.
+//! Removes files of the cache that are not used any more: each build of a plugin leaves a compiled component in the folder.
 //!
 //! A file is used when it is loaded; its time of modification says when that was, to a day. Only files that a cache makes are removed: others
 //! may use the folder's name by mistake. Another process whose file goes compiles again.
@@ -7,6 +7,8 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use super::{KEY_FILE, PROBE};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -40,12 +42,15 @@ fn prune_to(folder: &Path, keep: &Path, max_bytes: u64) -> io::Result<()> {
     for entry in folder.read_dir()? {
         let path = entry?.path();
         let Some(most) = most_age(&path).filter(|_| path != keep) else { continue };
-        // What another process has removed meanwhile is gone.
+        // Another process may have removed it meanwhile.
         let Ok(about) = fs::symlink_metadata(&path) else { continue };
         let age = age_of(&about, now);
+        if !about.is_file() {
+            continue;
+        }
         if age > most {
             remove(&path);
-        } else if about.is_file() {
+        } else {
             kept.push((age, about.len(), path));
         }
     }
@@ -66,9 +71,17 @@ fn most_age(path: &Path) -> Option<Duration> {
     let is_code = |stem: &str| stem.len() == 64 && stem.bytes().all(|byte| byte.is_ascii_hexdigit());
     match name.rsplit_once('.')? {
         (stem, "bin" | "schema") if is_code(stem) => Some(UNUSED),
-        (stem, "tmp") if stem.split('.').skip(1).all(|part| part.parse::<u64>().is_ok()) => Some(WRITING),
+        (stem, "tmp") if is_own_name(stem, is_code) => Some(WRITING),
         _ => None,
     }
+}
+
+/// Whether `own_name` makes such names: of compiled code, of the key, or of the probe, with two numbers.
+fn is_own_name(stem: &str, is_code: impl Fn(&str) -> bool) -> bool {
+    let mut parts = stem.split('.');
+    let first = parts.next().is_some_and(|first| is_code(first) || [KEY_FILE, PROBE].contains(&first));
+    let numbers = parts.map(|part| part.parse::<u64>().is_ok()).collect::<Vec<_>>();
+    first && numbers == [true, true]
 }
 
 /// A file of the future is as old as one of now.
@@ -121,19 +134,26 @@ mod tests {
             ("notes.bin".to_owned(), 400),
             (format!("{}.77.0.tmp", "5".repeat(64)), 2),
             ("key.77.1.tmp".to_owned(), 0),
+            ("probe.77.2.tmp".to_owned(), 2),
             ("a.b.tmp".to_owned(), 2),
+            ("notes.tmp".to_owned(), 400),
+            ("report.2024.1.tmp".to_owned(), 400),
         ] {
             write(folder, &name, days, 10);
         }
+        fs::create_dir(folder.join(name('6', "bin"))).unwrap();
         prune(folder, &keep).unwrap();
         let expected = [
             name('0', "bin"),
             name('1', "bin"),
             name('4', "schema"),
+            name('6', "bin"),
             "a.b.tmp".to_owned(),
             "key".to_owned(),
             "key.77.1.tmp".to_owned(),
             "notes.bin".to_owned(),
+            "notes.tmp".to_owned(),
+            "report.2024.1.tmp".to_owned(),
         ];
         assert_eq!(left(folder), expected);
     }
