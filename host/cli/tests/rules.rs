@@ -431,12 +431,17 @@ fn check_names_the_command_for_an_operators_file() {
         text.contains("error[rule-file-ignored]: `tidegate.toml` is the operator's file and contains no rules"),
         "{text}"
     );
-    assert!(text.contains("tidegate.toml:1:2") && text.contains("`tidegate doctor --config tidegate.toml`"), "{text}");
+    assert!(text.contains("tidegate.toml:1:1") && text.contains("`tidegate doctor --config tidegate.toml`"), "{text}");
     assert!(text.contains(": 1 error, 0 warnings") && code(&output) == 1, "{text}");
 
-    place.write("tidegate.toml", "[tools]\n");
-    let text = out(&place.run(&["rules", "check", "tidegate.toml"]));
-    assert!(text.contains("is the operator's file"), "tables that a manifest has too do not hide it: {text}");
+    for text in ["[tools]\n", "", "id = 'a'\n", "[broken\n"] {
+        place.write("named/tidegate.toml", text);
+        let text = out(&place.run(&["rules", "check", "named/tidegate.toml"]));
+        assert!(text.contains("is the operator's file"), "the name decides: {text}");
+    }
+    place.write("mine.toml", "[tools]\n[provider]\n");
+    let text = out(&place.run(&["rules", "check", "mine.toml"]));
+    assert!(text.contains("is the operator's file") && text.contains("mine.toml:2:2"), "{text}");
     place.write("plugin.toml", "[provider]\nkind = 'openai'\n");
     let text = out(&place.run(&["rules", "check", "plugin.toml"]));
     assert!(!text.contains("operator's file") && text.contains("`provider`"), "a manifest's name decides: {text}");

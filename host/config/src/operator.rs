@@ -52,20 +52,24 @@ pub struct Operator {
     pub turn: TurnSettings,
 }
 
-/// The location of the first key that shows the file at `path` to be an operator's file: in one named `tidegate.toml` any key, in
-/// others one that no manifest has. A `plugin.toml` is none, and neither is a file with an `id`: a manifest with a misplaced key has that.
+/// The place that shows the file at `path` to be an operator's file: its beginning where it is named `tidegate.toml`, in others the first key
+/// that no manifest has. A `plugin.toml` is none, and neither is a file with another name and an `id`: a manifest with a misplaced key has that.
 pub fn operator_file(path: &Path) -> Option<Location> {
     let is_named = |name| path.file_name().is_some_and(|own| own == name);
     if is_named(crate::MANIFEST_FILE) {
         return None;
     }
     let source = crate::read(path, "").ok()?;
-    let root = Document::tree(&source).ok()?;
+    let tree = Document::tree(&source);
+    if is_named(crate::OPERATOR_FILE) {
+        // Where secrets cannot be told from the rest, nothing of it is shown.
+        let shown = tree.map_or_else(|_| SourceFile::new(path, ""), |root| mask::masked(&source, &root, false));
+        return Some(Location::new(&shown, 0..0));
+    }
+    let root = tree.ok()?;
     let table = root.get_ref();
-    let shows = |key: &&Spanned<Cow<'_, str>>| {
-        is_named(crate::OPERATOR_FILE) || OPERATOR_ONLY.contains(&key.get_ref().as_ref())
-    };
-    let key = table.keys().filter(shows).min_by_key(|key| key.span().start).filter(|_| !table.contains_key("id"))?;
+    let own = |key: &&Spanned<Cow<'_, str>>| OPERATOR_ONLY.contains(&key.get_ref().as_ref());
+    let key = table.keys().filter(own).min_by_key(|key| key.span().start).filter(|_| !table.contains_key("id"))?;
     Some(Location::new(&mask::masked(&source, &root, false), key.span()))
 }
 

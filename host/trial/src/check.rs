@@ -74,14 +74,14 @@ impl Checks<'_> {
             self.file(path);
             return Ok(());
         }
-        let (mut files, findings) = list_rule_files(path).map_err(|error| error.to_string())?;
+        let (mut files, mut findings) = list_rule_files(path).map_err(|error| error.to_string())?;
         let manifest = path.join(MANIFEST_FILE);
         if manifest.exists() {
             files.push(manifest);
-        } else {
             // What looks like a rule in the folder of a plugin is its documentation: rules are in the manifest.
-            self.out.findings.extend(findings);
+            findings.retain(|finding| finding.code != Code::RuleFileIgnored);
         }
+        self.out.findings.extend(findings);
         if files.is_empty() {
             return Err(format!("the folder has no rule files (*.md, *.mdc) and no {MANIFEST_FILE}"));
         }

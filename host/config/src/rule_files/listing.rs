@@ -9,6 +9,9 @@ use crate::{Code, Diagnostic};
 /// The most rule files of one folder. More than anybody keeps: the folder is the wrong one.
 const MAX_RULE_FILES: usize = 4_096;
 
+/// Files of a folder within a rule folder that are opened to see whether they are rules.
+const MAX_LOOKED_INTO: usize = 64;
+
 /// Extensions of rule files.
 const EXTENSIONS: [&str; 2] = ["md", "mdc"];
 
@@ -61,12 +64,7 @@ impl Listing {
 
     /// Files that look like rules but are not read. Reported once for each folder.
     fn near_misses(&mut self, folder: &Path, named: &Path, others: &[OsString]) {
-        let begins = |name: &&OsString| {
-            let path = folder.join(name);
-            has_extension(name, &NEAR)
-                && path.is_file()
-                && text_of(&path, &path).is_ok_and(|text| has_front_matter(&text))
-        };
+        let begins = |name: &&OsString| has_extension(name, &NEAR) && begins_as_rule(&folder.join(name));
         let files: Vec<&OsString> = others.iter().filter(begins).collect();
         if !files.is_empty() {
             let (look, them) = if files.len() == 1 {
@@ -88,12 +86,16 @@ impl Listing {
     }
 }
 
-/// Whether a folder within a rule folder has rule files of its own.
+/// Whether a folder within a rule folder has rule files of its own: documents of another kind, whose names end alike, have no front matter.
 fn holds_rules(folder: &Path) -> bool {
     let entries = folder.read_dir().into_iter().flatten().flatten();
-    entries
-        .map(|entry| entry.file_name())
-        .any(|name| !name.as_encoded_bytes().starts_with(b".") && has_extension(&name, &EXTENSIONS))
+    let names = entries.map(|entry| entry.file_name());
+    let names = names.filter(|name| !name.as_encoded_bytes().starts_with(b".") && has_extension(name, &EXTENSIONS));
+    names.take(MAX_LOOKED_INTO).any(|name| begins_as_rule(&folder.join(name)))
+}
+
+fn begins_as_rule(path: &Path) -> bool {
+    path.is_file() && text_of(path, path).is_ok_and(|text| has_front_matter(&text))
 }
 
 /// Up to five names, and how many more there are.
