@@ -319,7 +319,7 @@ async fn the_recording_of_the_page_is_one() {
     assert_eq!(read(text).unwrap(), [("Each value has one owner.".into(), None)]);
     let replayed = |words: &'static str| {
         let file = file(text);
-        async move { ask(&open(&file, 0.0, true).unwrap(), words).await }
+        async move { ask(&open(&file, 0.0, false).unwrap(), words).await }
     };
     assert_eq!(replayed("Explain ownership.").await, ("Each value has one owner.".into(), None));
     assert!(replayed("Explain lifetimes.").await.1.unwrap().message.contains("ownership"), "`expect` counts");

@@ -107,11 +107,12 @@ pub struct RecordingError {
 pub(super) const NO_LINE: &str = "is not one of request, response, text, base64, end, rules";
 
 /// Why a file without a complete line is no recording. `is_torn`: it has bytes.
-pub(super) const fn no_head(is_torn: bool) -> &'static str {
+pub(super) fn no_head(is_torn: bool) -> String {
+    let head = format!("{{\"tidegate_recording\":{VERSION},…}}");
     if is_torn {
-        "does not begin with the line {\"tidegate_recording\":1,…}: it is not a recording, or its first line was cut off"
+        format!("does not begin with the line {head}: it is not a recording, or its first line was cut off")
     } else {
-        "is empty; its first line must be {\"tidegate_recording\":1,…}"
+        format!("is empty; its first line must be {head}")
     }
 }
 
@@ -301,12 +302,16 @@ impl Recording {
                 Some(recording) => recording.take(line).map_err(wrong)?,
             }
         }
-        recording.ok_or_else(|| (None, no_head(!torn.trim_ascii().is_empty()).to_owned()))
+        recording.ok_or_else(|| (None, no_head(!torn.trim_ascii().is_empty())))
     }
 
     pub(super) fn head(line: Line) -> Result<Self, String> {
         match line.tidegate_recording {
-            None => return Err("the first line must say {\"tidegate_recording\":1,\"wire\":…,\"model\":…}".to_owned()),
+            None => {
+                return Err(format!(
+                    "the first line must say {{\"tidegate_recording\":{VERSION},\"wire\":…,\"model\":…}}"
+                ));
+            }
             Some(1..=VERSION) => {}
             Some(other) => {
                 return Err(format!("has version {other} of the format; this program reads versions 1 to {VERSION}"));
