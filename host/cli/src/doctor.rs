@@ -48,13 +48,21 @@ fn health(health: Health) -> &'static str {
 
 fn text(checks: &[Check]) -> std::io::Result<()> {
     let mut out = screen::out();
-    for check in checks {
+    // The rules that come with the program are many: only those with a problem have a line.
+    let (folded, told): (Vec<&Check>, Vec<&Check>) =
+        checks.iter().partition(|check| check.is_built_in && check.health == Health::Good);
+    for check in told {
         let mark = match check.health {
             Health::Good => style::out(style::GOOD, "ok  "),
             Health::Warning => style::out(style::WARNING, "warn"),
             Health::Bad => style::out(style::BAD, "fail"),
         };
         writeln!(out, "{mark} {}: {}", style::out(style::STRONG, &check.what), flat(&check.detail))?;
+    }
+    if !folded.is_empty() {
+        let mark = style::out(style::GOOD, "ok  ");
+        let what = style::out(style::STRONG, "built-in rules");
+        writeln!(out, "{mark} {what}: {} without a problem; `tidegate rules list` lists them", folded.len())?;
     }
     let count = |health| checks.iter().filter(|check| check.health == health).count() as u64;
     let all = say::count(checks.len() as u64, "check", "checks");

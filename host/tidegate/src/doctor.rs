@@ -38,7 +38,7 @@ pub enum Health {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Check {
-    /// What was checked: `provider`, `plugin ID`, `callback ID NAME`, `rule NAME`, `built-in rules` (all of them that have no problem).
+    /// What was checked: `provider`, `plugin ID`, `callback ID NAME`, `rule NAME`.
     pub what: String,
     /// What was found.
     pub health: Health,
@@ -46,6 +46,8 @@ pub struct Check {
     pub detail: String,
     /// The code of the problem, if it has one.
     pub code: Option<DiagnosticCode>,
+    /// It is about a rule that comes with the program. There are many: a front end may count those without a problem.
+    pub is_built_in: bool,
 }
 
 impl HostBuilder {
@@ -111,20 +113,20 @@ fn check_transcripts(store: Option<&TranscriptStore>) -> Result<Option<Check>, H
 
 impl Check {
     pub(crate) fn good(what: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { what: what.into(), health: Health::Good, detail: detail.into(), code: None }
+        Self { what: what.into(), health: Health::Good, detail: detail.into(), code: None, is_built_in: false }
     }
 
     fn bad(what: impl Into<String>, error: &HostError) -> Self {
-        Self { what: what.into(), health: Health::Bad, detail: error.in_one_line(), code: error.code() }
+        Self { code: error.code(), ..Self::failed(what, error.in_one_line()) }
     }
 
     pub(crate) fn failed(what: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { what: what.into(), health: Health::Bad, detail: detail.into(), code: None }
+        Self { health: Health::Bad, ..Self::good(what, detail) }
     }
 
     pub(crate) fn of(what: &str, found: &Diagnostic) -> Self {
         let health = if found.is_error() { Health::Bad } else { Health::Warning };
-        Self { what: what.into(), health, detail: in_one_line(found), code: Some(found.code) }
+        Self { health, code: Some(found.code), ..Self::good(what, in_one_line(found)) }
     }
 }
 

@@ -19,29 +19,12 @@ pub(crate) fn rule_checks(loaded: &Loaded) -> Vec<Check> {
     // A pack that is disabled as a whole is reported as a whole.
     let pack = built.set.settings().builtin_rules;
     let told = told.filter(|info| pack || info.rule.source.layer != RuleLayer::Builtin);
-    // Of the many built-in rules only those with a problem are reported one by one.
-    let (mut fit, mut off) = (0, Vec::new());
-    for info in told {
-        let check = rule(&built, &info);
-        match (check.health, &info.rule.source.layer, info.state) {
-            (Health::Good, RuleLayer::Builtin, RuleState::Disabled(_)) => off.push(info.rule.name.as_str()),
-            (Health::Good, RuleLayer::Builtin, _) => fit += 1,
-            _ => checks.push(check),
-        }
+    checks.extend(told.map(|info| rule(&built, &info)));
+    if !pack {
+        checks.push(Check::good("built-in rules", "switched off: the setting `builtin_rules` is false"));
     }
-    checks.push(built_in(pack, fit, &off));
     checks.push(engine(&built));
     checks
-}
-
-/// `fit`: how many can fire; `off`: those that are disabled by name.
-fn built_in(pack: bool, fit: usize, off: &[&str]) -> Check {
-    let detail = match (pack, off) {
-        (false, _) => "switched off: the setting `builtin_rules` is false".to_owned(),
-        (true, []) => format!("{fit} can fire"),
-        (true, off) => format!("{fit} can fire; switched off: {}", off.join(", ")),
-    };
-    Check::good("built-in rules", detail)
 }
 
 fn folder(report: &FolderReport) -> Check {
@@ -61,7 +44,7 @@ fn folder(report: &FolderReport) -> Check {
         FolderState::Twice => Health::Warning,
         FolderState::Absent | FolderState::Read => Health::Good,
     };
-    Check { what: format!("rule folder {}", report.shown), health, detail, code: None }
+    Check { health, ..Check::good(format!("rule folder {}", report.shown), detail) }
 }
 
 /// One rule: what it watches or why it cannot, and what else is to be known of it.
@@ -95,7 +78,8 @@ fn rule(built: &Built, info: &RuleInfo<'_>) -> Check {
         RuleState::Active | RuleState::Disabled(_) => None,
     });
     let detail = format!("{detail} ({})", info.rule.source);
-    Check { what: format!("rule {}", info.rule.name), health, detail, code }
+    let is_built_in = info.rule.source.layer == RuleLayer::Builtin;
+    Check { health, code, is_built_in, ..Check::good(format!("rule {}", info.rule.name), detail) }
 }
 
 /// The current size of the automata: none before text was processed.
@@ -109,5 +93,5 @@ fn engine(built: &Built) -> Check {
     }
     let Some(trouble) = built.set.engine_trouble() else { return Check::good("rule engine", detail) };
     let detail = format!("{detail}; {trouble}");
-    Check { what: "rule engine".to_owned(), health: Health::Warning, detail, code: None }
+    Check { health: Health::Warning, ..Check::good("rule engine", detail) }
 }
