@@ -5,7 +5,7 @@ mod export;
 mod view;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tidegate::{
@@ -90,11 +90,7 @@ fn is_in(session: &TranscriptSummary, workspace: &Path) -> bool {
 
 /// JSON: `{"sessions": [{"session", "title", "workspace", "created_ms", "last_ms", "last_type", "records", "bytes", "open_in",
 /// "parent", "spawned_by"}], "problems": ["…"]}`; times are milliseconds since 1970.
-pub(crate) fn list(
-    store: &TranscriptStore,
-    workspace: Option<&std::path::PathBuf>,
-    json: bool,
-) -> Result<Exit, Failure> {
+pub(crate) fn list(store: &TranscriptStore, workspace: Option<&PathBuf>, json: bool) -> Result<Exit, Failure> {
     let list = store.list()?;
     let problems: Vec<String> = list.problems.iter().map(ToString::to_string).collect();
     let here = |one: &&TranscriptSummary| workspace.is_none_or(|workspace| is_in(one, workspace));
@@ -211,6 +207,7 @@ async fn fork(
     turn: Option<u32>,
     child: Option<String>,
 ) -> Result<Exit, Failure> {
+    warn_of_workspace(store, id, &common.workspace)?;
     let child = fork_of(common, store, id, turn, child).await?;
     let mut out = screen::out();
     writeln!(out, "{}", flat(child.as_str()))?;
@@ -311,37 +308,44 @@ async fn remove(common: &Common, store: &TranscriptStore, sessions: &[String]) -
     let mut out = screen::out();
     let mut exit = Exit::Completed;
     for id in ids {
-        // A damaged transcript can be removed, too; it may not say where its session was.
-        let elsewhere = store.summary(&id).ok().filter(|session| !is_in(session, &common.workspace));
-        let workspace = elsewhere.and_then(|session| session.workspace);
+        let workspaces = workspaces(common, store, &id);
         // The transcript first: one that is open, or that a fork continues, is refused, and keeps its state.
         store.remove(&id)?;
-        let name = flat(id.as_str());
-        match remove_state(common, workspace.as_deref(), &id).await {
-            Ok(true) => writeln!(out, "{name} is removed, with the state of its plugins")?,
-            Ok(false) => writeln!(out, "{name} is removed")?,
-            Err(failure) => {
-                writeln!(out, "{name} is removed")?;
-                let why = flat(&failure.into_line());
-                say::note(format_args!(
-                    "warning: the state that plugins keep for the session `{name}` is still stored: {why}; `tidegate state clear {name}` removes it"
-                ));
-                exit = Exit::Failed;
+        let (name, mut had_state) = (flat(id.as_str()), false);
+        for common in workspaces {
+            match remove_state(&common, &id).await {
+                Ok(had) => had_state |= had,
+                Err(failure) => {
+                    let (why, workspace) = (flat(&failure.into_line()), flat(&common.workspace.display().to_string()));
+                    say::note(format_args!(
+                        "warning: what plugins keep for the session `{name}` was not removed: {why}; `tidegate state clear {name} --workspace {workspace}` removes it"
+                    ));
+                    exit = Exit::Failed;
+                }
             }
         }
+        writeln!(out, "{name} is removed{}", if had_state { ", with the state of its plugins" } else { "" })?;
     }
     out.flush()?;
     Ok(exit)
 }
 
-/// Removes it from the store that sessions of the workspace use, by default the one of `common`: each workspace may have an operator's file of
-/// its own. Returns whether there was any.
-async fn remove_state(common: &Common, workspace: Option<&str>, id: &SessionId) -> Result<bool, Failure> {
-    let mut common = common.clone();
-    if let Some(workspace) = workspace {
-        common.workspace = workspace.into();
+/// The workspaces whose settings say where the state of a session may be: this one, and the one that the session was started in.
+fn workspaces(common: &Common, store: &TranscriptStore, id: &SessionId) -> Vec<Common> {
+    let mut workspaces = vec![common.clone()];
+    // A damaged transcript can be removed, too; it may not say where its session was.
+    let elsewhere = store.summary(id).ok().filter(|session| !is_in(session, &common.workspace));
+    let elsewhere = elsewhere.and_then(|session| session.workspace).map(PathBuf::from);
+    // With `--config` all workspaces have the same settings.
+    if let (Some(workspace), None) = (elsewhere.filter(|workspace| workspace.is_dir()), &common.config) {
+        workspaces.push(Common { workspace, ..common.clone() });
     }
-    let mut operator = open::operator(&common)?;
+    workspaces
+}
+
+/// Returns whether there was any.
+async fn remove_state(common: &Common, id: &SessionId) -> Result<bool, Failure> {
+    let mut operator = open::operator_quietly(common)?;
     crate::state::keep(&mut operator);
     // A store in memory is that of a program that has ended, or of one that has the session open.
     if operator.state.place == StatePlace::Memory {

@@ -228,7 +228,12 @@ async fn a_removed_session_leaves_no_state_of_plugins() {
     // Another workspace may keep its state elsewhere: the session's own settings count.
     place.write("elsewhere/tidegate.toml", "[state]\nbackend = \"redis\"\nurl_env = \"NOT_SET\"\n");
     let removed = place.run(&["session", "rm", "demo", "--workspace", "elsewhere"]);
-    assert_eq!((code(&removed), out(&removed).as_str()), (0, "demo is removed, with the state of its plugins\n"));
+    assert_eq!((code(&removed), out(&removed).as_str()), (1, "demo is removed, with the state of its plugins\n"));
+    assert!(
+        err(&removed).replace('\n', " ").contains("`tidegate state clear demo --workspace elsewhere`"),
+        "{}",
+        err(&removed)
+    );
     assert!(place.json(&["state", "list", "--json"])["sessions"].as_array().unwrap().is_empty());
 }
 
@@ -241,8 +246,11 @@ fn state_that_cannot_be_removed_with_its_session_is_reported() {
     let removed = place.run(&["session", "rm", "demo"]);
     assert_eq!((code(&removed), out(&removed).as_str()), (1, "demo is removed\n"));
     let warning = err(&removed);
-    assert!(warning.contains("for the session `demo` is still stored"), "{warning}");
-    assert!(warning.contains("`NOT_SET`") && warning.contains("`tidegate state clear demo`"), "{warning}");
+    assert!(warning.contains("keep for the session `demo` was not removed"), "{warning}");
+    assert!(
+        warning.contains("`NOT_SET`") && warning.contains("`tidegate state clear demo --workspace .`"),
+        "{warning}"
+    );
 }
 
 /// The state of plugins is stored as it is now: it is that of the end of a turn where no other has begun since.

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use flow::{PluginId, SessionId};
 use turn::ports::{BoxFuture, Clock, SessionList, SessionState, ShownSession, StateAdmin, StateError, StateStore};
@@ -23,9 +23,6 @@ use file::{Found, Snapshot, StateFile, look, unavailable, unreadable};
 use session::Inner;
 
 pub(crate) use session::DiskSession;
-
-/// A clock that differs less from that of the system is taken for it.
-const CLOCKS_AGREE_MS: u64 = 1_000;
 
 /// The extensions of the files of a session.
 const STATE: &str = "state";
@@ -150,14 +147,17 @@ impl DiskStore {
         Ok(removed)
     }
 
-    /// Whether the session cannot have expired, by the time of its file's last write: most files need not be opened then.
+    /// Whether the session cannot have expired, by the time of its file's last write: most files need not be opened then. A time after now says
+    /// nothing: the clock is not that of the file system, or somebody has set the time.
     fn is_fresh(&self, path: &Path) -> bool {
-        let ms = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-        let Ok(written) = fs::metadata(path).and_then(|about| about.modified()) else { return false };
+        let written = fs::metadata(path).and_then(|about| about.modified());
+        let Ok(written) =
+            written.map(|time| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64))
+        else {
+            return false;
+        };
         let now = self.clock.now_ms();
-        // Another clock than that of the system knows nothing of files.
-        let is_system = now.abs_diff(ms(SystemTime::now())) < CLOCKS_AGREE_MS;
-        is_system && ms(written).saturating_add(self.options.session_ttl_ms()) > now.saturating_add(CLOCKS_AGREE_MS)
+        written <= now && written.saturating_add(self.options.session_ttl_ms()) > now
     }
 
     fn open_now(&self, session: &SessionId) -> Result<session::OpenedDisk, StateError> {

@@ -157,14 +157,12 @@ fn invalid<R>(entry: &Entry<R>, reason: impl std::fmt::Display) -> JournalError 
     JournalError::Invalid { path: entry.path.display().to_string(), line: entry.line, reason: reason.to_string() }
 }
 
-/// Removes the transcripts of sessions whose last record is older than the operator wants, and returns which. One that is open, or that a
-/// fork continues, stays.
+/// Removes the transcripts of sessions whose last record is older than the operator wants. One that is open, or that a fork continues, stays.
 ///
 /// # Errors
 /// The folder cannot be read.
-fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<Vec<SessionId>, TranscriptError> {
-    let mut removed = Vec::new();
-    let Some(keep) = settings.keep else { return Ok(removed) };
+fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<(), TranscriptError> {
+    let Some(keep) = settings.keep else { return Ok(()) };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let oldest = u64::try_from(now.saturating_sub(keep).as_millis()).unwrap_or(u64::MAX);
     for session in store.list()?.sessions {
@@ -175,7 +173,6 @@ fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<Vec<
         match store.remove(&session.id) {
             Ok(()) => {
                 tracing::info!(session = session.id.as_str(), "removed: its transcript is older than `keep_days`");
-                removed.push(session.id);
             }
             Err(TranscriptError::Forked { .. }) => {}
             Err(error) => {
@@ -183,7 +180,7 @@ fn expire(store: &TranscriptStore, settings: &TranscriptSettings) -> Result<Vec<
             }
         }
     }
-    Ok(removed)
+    Ok(())
 }
 
 impl Host {
@@ -192,22 +189,35 @@ impl Host {
         self.transcripts.as_ref()
     }
 
-    /// Removes the recorded sessions without a new record for as long as `keep_days` under `[transcript]` says, with what plugins keep for
-    /// them, and the state of other sessions that has expired. Nothing does that on its own: a front end calls it, as `tidegate run`
-    /// does after its turns. A session that is open, or that a fork continues, stays.
+    /// Removes what has expired: transcripts without a new record for as long as `keep_days` under `[transcript]` says, and the state of
+    /// plugins in sessions without a turn for as long as `session_ttl_h` under `[state]` says. Nothing does that on its own: a front end calls it,
+    /// as `tidegate run` does after its turns. A session that is open, or that a fork continues, stays.
     ///
     /// # Errors
-    /// The folder or the store of the state cannot be read or changed.
+    /// The folder of transcripts or the store of the state cannot be read; the other one was looked at nevertheless.
     pub async fn remove_expired_sessions(&self) -> Result<(), HostError> {
         let settings = self.live.shared().operator.transcript.clone();
         let store = self.transcripts.clone();
-        let expired = move || store.map_or(Ok(Vec::new()), |store| expire(&store, &settings)).map_err(HostError::from);
-        let admin = self.state_admin();
-        for session in blocking(expired).await? {
-            admin.clear(&session, None).await?;
-        }
-        admin.remove_expired().await?;
+        let expired =
+            blocking(move || store.map_or(Ok(()), |store| expire(&store, &settings)).map_err(HostError::from));
+        let (transcripts, state) = (expired.await, self.state_admin().remove_expired().await);
+        transcripts?;
+        state?;
         Ok(())
+    }
+
+    /// Removes a session: its transcript, and what plugins keep for it in the store of this host. Returns whether there was any of that.
+    ///
+    /// # Errors
+    /// The session is open, or a fork continues it; nothing was removed then. Or its state cannot be removed; the transcript was.
+    pub async fn remove_session(&self, id: &SessionId) -> Result<bool, HostError> {
+        let (store, owned) = (self.transcripts.clone(), id.clone());
+        blocking(move || match store.map_or(Ok(()), |store| store.remove(&owned)) {
+            Ok(()) | Err(TranscriptError::Missing { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        })
+        .await?;
+        Ok(self.state_admin().clear(id, None).await?)
     }
 }
 

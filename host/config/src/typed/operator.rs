@@ -324,8 +324,8 @@ pub(crate) struct TranscriptFile {
     /// The folder of all transcripts, relative to this file. Default: `tidegate/sessions` in the user's state folder.
     #[schemars(length(min = 1))]
     pub(crate) folder: Option<String>,
-    /// How many days a session is kept after its last record; 0 keeps it until `tidegate session rm`. `tidegate run` removes older
-    /// ones after its turns.
+    /// How many days a session is kept after its last record; 0 keeps it until `tidegate session rm`. `tidegate run`,
+    /// `chat` and `acp` remove older ones when they end.
     #[schemars(range(max = 36_500))]
     pub(crate) keep_days: u32,
 }

@@ -265,13 +265,9 @@ impl Agent {
         } else if hosts.is_empty() {
             hosts = vec![self.hosts.of(Path::new(".")).await?];
         }
-        for store in hosts.iter().filter_map(|host| host.transcripts().cloned()) {
-            let id = SessionId::new(Arc::clone(&id.0));
-            let removed = tokio::task::spawn_blocking(move || store.remove(&id)).await;
-            match removed.map_err(|panicked| error(-32603, panicked.to_string()))? {
-                Ok(()) | Err(TranscriptError::Missing { .. }) => {}
-                Err(reason) => return Err(error(-32603, reason.to_string())),
-            }
+        let id = SessionId::new(Arc::clone(&id.0));
+        for host in hosts {
+            host.remove_session(&id).await.map_err(|reason| error(-32603, reason.with_hint()))?;
         }
         Ok(v1::DeleteSessionResponse::new())
     }

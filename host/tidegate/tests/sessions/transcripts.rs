@@ -123,8 +123,17 @@ async fn sessions_that_nobody_used_for_long_are_removed() {
     assert!(file.exists(), "nothing is removed on its own");
     host.remove_expired_sessions().await.unwrap();
     assert!(!file.exists());
-    let states = host.state_admin().sessions().await.unwrap().sessions;
-    assert_eq!(states.iter().map(|one| one.session.as_str()).collect::<Vec<_>>(), ["other"], "its state goes with it");
+    let states = async || {
+        let sessions = host.state_admin().sessions().await.unwrap().sessions;
+        sessions.iter().map(|one| one.session.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        states().await,
+        ["chat", "other"],
+        "state has a lifetime of its own: it may be in use without a transcript"
+    );
+    assert!(host.remove_session(&SessionId::new("chat")).await.unwrap());
+    assert_eq!(states().await, ["other"]);
 }
 
 /// A long conversation is summarised by the model, as the operator has set it, and continues from the summary, also in another host.
