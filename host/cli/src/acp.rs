@@ -1,6 +1,5 @@
 //! `tidegate acp`: serves an editor on standard input and output.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use serve::acp::Server;
@@ -36,14 +35,20 @@ fn check(common: &Common, args: &Acp) -> Result<(), Failure> {
     open::permissions(&args.permission)?;
     match common.config.as_deref() {
         Some(file) => open::settings_of_file(common, Some(file), &args.provider, args.no_transcript).map(drop)?,
-        // The plugins that `--set` names may be those of the sessions' files.
-        None => open::choose_provider(&mut Operator::default(), &args.provider)?,
+        None => {
+            // The plugins that `--set` names may be those of the sessions' files.
+            open::choose_provider(&mut Operator::default(), &args.provider)?;
+            open::plugins(common)?;
+        }
     }
     if let Some(recording) = &args.provider.recording {
         let unreadable =
-            |error: std::io::Error| Failure::setup(format_args!("cannot read {}: {error}", recording.display()));
-        // The first byte, because a folder can be opened.
-        std::fs::File::open(recording).and_then(|mut file| file.read(&mut [0])).map_err(unreadable)?;
+            |why: &dyn std::fmt::Display| Failure::setup(format_args!("cannot read {}: {why}", recording.display()));
+        let file = std::fs::File::open(recording).map_err(|error| unreadable(&error))?;
+        // It can be opened, and not read.
+        if file.metadata().is_ok_and(|about| about.is_dir()) {
+            return Err(unreadable(&"it is a folder"));
+        }
     }
     Ok(())
 }

@@ -25,9 +25,9 @@ use crate::{open, print, screen, style};
 /// ```
 /// The `id` of a disabled plugin is null where its manifest cannot be read.
 pub(crate) async fn plugins(common: &Common, json: bool) -> Result<Exit, Failure> {
-    // The program ends after its list: the system frees everything at once, while piece by piece takes as long as loading.
     let operator = open::operator(common)?;
     let disabled: Vec<Disabled> = operator.disabled.iter().map(Disabled::of).collect();
+    // The program ends after its list: the system frees everything at once, while piece by piece takes as long as loading.
     let host = ManuallyDrop::new(load(common, operator).await?);
     if json {
         screen::json(&as_json(&host, &disabled))?;

@@ -1,6 +1,6 @@
 //! Builds the operator's settings from the operator's file and the flags, which take precedence.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use tidegate::{
@@ -18,14 +18,23 @@ pub(crate) const MAX_INSTANCES: u32 = 128;
 
 /// Reads the operator's file, the one that `--config` names or that of the workspace, and applies the flags that all commands accept.
 pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
+    if file_of(common).is_none() {
+        note_file_above(&common.workspace);
+    }
+    operator_quietly(common)
+}
+
+/// As [`operator`], for a workspace that the user may not be in.
+pub(crate) fn operator_quietly(common: &Common) -> Result<Operator, Failure> {
+    operator_of(common, file_of(common).as_deref())
+}
+
+/// `None`: none is named, and the workspace has none.
+fn file_of(common: &Common) -> Option<PathBuf> {
     // Messages show `tidegate.toml`, not `./tidegate.toml`.
     let here = common.workspace == Path::new(".");
     let in_workspace = if here { OPERATOR_FILE.into() } else { common.workspace.join(OPERATOR_FILE) };
-    let file = common.config.clone().or_else(|| Some(in_workspace).filter(|file| file.exists()));
-    if file.is_none() {
-        note_file_above(&common.workspace);
-    }
-    operator_of(common, file.as_deref())
+    common.config.clone().or_else(|| Some(in_workspace).filter(|file| file.exists()))
 }
 
 /// Says, once, that a folder above in the same repository has an operator's file, which is not used: whoever works in a folder of a project
@@ -33,14 +42,13 @@ pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
 fn note_file_above(workspace: &Path) {
     static NOTED: Once = Once::new();
     let Ok(here) = workspace.canonicalize() else { return };
-    let is_root = |folder: &Path| folder.join(".git").exists();
-    let Some(root) = here.ancestors().find(|folder| is_root(folder)) else { return };
-    let above = here.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
-    if let Some(folder) = above.into_iter().find(|folder| folder.join(OPERATOR_FILE).exists()) {
-        let folder = flat(&folder.display().to_string());
+    let Some(root) = here.ancestors().find(|folder| folder.join(".git").exists()) else { return };
+    let mut above = here.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+    if let Some(folder) = above.find(|folder| folder.join(OPERATOR_FILE).exists()) {
+        let (folder, here) = (flat(&folder.display().to_string()), flat(&here.display().to_string()));
         NOTED.call_once(|| {
             say::note(format_args!(
-                "note: {folder}/{OPERATOR_FILE} is not used: the workspace is this folder; `--workspace {folder}` works in that one"
+                "note: {folder}/{OPERATOR_FILE} is not used, because the workspace is {here}; `--workspace {folder}` uses both"
             ));
         });
     }
@@ -49,11 +57,18 @@ fn note_file_above(workspace: &Path) {
 /// Reads an operator's file and applies the flags that all commands accept. Without a file, the defaults are the settings.
 fn operator_of(common: &Common, file: Option<&Path>) -> Result<Operator, Failure> {
     let mut operator = file.map(Operator::load).transpose()?.unwrap_or_default();
+    operator.plugins.extend(plugins(common)?);
+    common.set.iter().try_for_each(|text| set(&mut operator.plugins, text))?;
+    Ok(operator)
+}
+
+/// The plugins that `--plugin` names, with what `--grant` grants.
+pub(crate) fn plugins(common: &Common) -> Result<Vec<PluginEntry>, Failure> {
     let grants = &common.grant;
     if common.plugin.is_empty() && !grants.is_empty() {
         return Err(Failure::setup("--grant applies to plugins given with --plugin, but no --plugin was given"));
     }
-    let mut unasked = grants.clone();
+    let (mut plugins, mut unasked) = (Vec::new(), grants.clone());
     for path in &common.plugin {
         let mut entry = PluginEntry::of_path(path);
         // Only the powers that the manifest requests: a grant on the command line applies to all plugins given there.
@@ -66,7 +81,7 @@ fn operator_of(common: &Common, file: Option<&Path>) -> Result<Operator, Failure
             }
             Err(_) => unasked.clear(),
         }
-        operator.plugins.push(entry);
+        plugins.push(entry);
     }
     if let Some(power) = unasked.first() {
         let power = power.as_str();
@@ -74,8 +89,7 @@ fn operator_of(common: &Common, file: Option<&Path>) -> Result<Operator, Failure
             "--grant {power}: no plugin given with --plugin requests `{power}` under `[capabilities]` of its plugin.toml"
         )));
     }
-    common.set.iter().try_for_each(|text| set(&mut operator.plugins, text))?;
-    Ok(operator)
+    Ok(plugins)
 }
 
 /// Applies `--set PLUGIN.KEY=VALUE`.

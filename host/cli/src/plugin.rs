@@ -48,12 +48,11 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     if let Some(component) = manifest.component.as_ref().filter(|component| !component.exists()) {
         let (component, folder) = (component.display().to_string(), manifest.folder.display().to_string());
         let (component, folder) = (print::tidy_path(&component), print::tidy_path(&folder));
-        let how = if manifest.build.is_some() {
-            format!("; `tidegate plugin build {folder}` makes it")
+        if manifest.build.is_some() {
+            writeln!(out, "  component: {component} is not built: `tidegate plugin build {folder}`")?;
         } else {
-            String::new()
-        };
-        writeln!(out, "  component: {component} is not there{how}")?;
+            writeln!(out, "  component: {component} is missing")?;
+        }
     }
     for (power, why) in &manifest.capabilities {
         writeln!(out, "  power {}: {}", power.as_str(), flat(why))?;

@@ -286,6 +286,18 @@ fn a_plugin_given_by_a_flag_is_loaded_with_what_it_is_granted() {
         "id = \"more\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"A prompt.\"\n[capabilities]\nprompt = \"says more\"\n\
          [[prompt]]\nposition = \"system_suffix\"\ncontent = \"More.\"\n",
     );
+    place.write(
+        "limited/plugin.toml",
+        "id = \"limited\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"Limits.\"\n[build]\nkind = \"rust\"\n\
+         [limits]\ncallback_ms = 500\nmemory_mib = 64\nstate_ttl_s = 60\n",
+    );
+    let limited = out(&place.run(&["plugin", "show", "limited"]));
+    for part in [
+        "component: limited/component.wasm is not built: `tidegate plugin build limited`",
+        "limits: callback_ms = 500, memory_mib = 64, state_ttl_s = 60, where the operator's are not smaller",
+    ] {
+        assert!(limited.contains(part), "{limited}");
+    }
     let asks = place.run(&["plugin", "show", "more"]);
     assert_eq!(asks.status.code(), Some(0), "{}", err(&asks));
     for part in [

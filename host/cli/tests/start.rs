@@ -40,9 +40,10 @@ fn files_that_are_named_by_flags_and_missing_are_reported_before_anything_starts
     for (arguments, message) in [
         (&["acp", "--config", "nope.toml"][..], "nope.toml"),
         (&["acp", "--recording", "nope.jsonl"], "cannot read nope.jsonl"),
-        (&["acp", "--recording", "."], "cannot read .: Is a directory"),
+        (&["acp", "--recording", "."], "cannot read .: it is a folder"),
         (&["acp", "--recording", "nope.jsonl", "--model", "m"], "remove --model"),
         (&["acp", "--permission", "shell=maybe"], "--permission shell=maybe"),
+        (&["acp", "--grant", "state"], "no --plugin was given"),
         (&["run", "hi", "--plugin", "nope"], "name the folder that contains the plugin's `plugin.toml`"),
         (&["plugin", "build", "nope"], "there is no folder nope"),
     ] {
@@ -61,8 +62,27 @@ fn an_operators_file_above_the_workspace_is_named_once() {
     let below = place.run(&["plugin", "list", "--workspace", "src"]);
     let said = err(&below);
     assert_eq!(said.matches("tidegate.toml is not used").count(), 1, "{said}");
-    assert!(said.contains("`--workspace "), "{said}");
+    let (above, here) = (place.path("").canonicalize().unwrap(), place.path("src").canonicalize().unwrap());
+    let expected = format!("the workspace is {}; `--workspace {}` uses both", here.display(), above.display());
+    assert!(said.contains(&expected), "{said}");
     for arguments in [&["plugin", "list"][..], &["plugin", "list", "--workspace", "src", "--config", "tidegate.toml"]] {
         assert_eq!(err(&place.run(arguments)), "", "{arguments:?}");
     }
+}
+
+#[test]
+fn the_doctor_counts_built_in_rules_without_a_problem() {
+    let place = Place::new();
+    place.write("tidegate.toml", "[rules]\ndisabled_rules = [\"ts-as-any\"]\n");
+    // It takes the place of the built-in rule of the same name, and has a problem.
+    place.write(".tidegate/rules/stub-left.md", "+++\ncondition = 'x'\nscope = \"tool:nowhere\"\n+++\nNo.\n");
+    let report = place.json(&["doctor", "--json"]);
+    let is_built_in = |check: &&serde_json::Value| check["detail"].as_str().unwrap().contains("(built-in, ");
+    let checks: Vec<&serde_json::Value> = report["checks"].as_array().unwrap().iter().filter(is_built_in).collect();
+    let good = checks.iter().filter(|check| check["health"] == "good").count();
+    assert!(good > 40, "{report}");
+    let text = out(&place.run(&["doctor"]));
+    assert!(text.contains(&format!("ok   built-in rules: {good} without a problem")), "{text}");
+    let told = text.lines().filter(|line| line.contains("(built-in, ")).count();
+    assert_eq!(told, checks.len() - good, "{text}");
 }

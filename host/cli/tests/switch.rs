@@ -25,6 +25,9 @@ fn a_plugin_is_disabled_and_enabled_in_the_file() {
     assert_eq!(read(), file.replace("ones.\n", "ones.\nenabled = false\n"));
     assert_eq!(listed(), 0);
     assert_eq!(out(&place.run(&["plugin", "list"])), "habits is disabled\n  from habits\n");
+    place.write("gone.toml", "[[plugin]]\npath = \"gone\"\nenabled = false\n");
+    let gone = place.json(&["plugin", "list", "--json", "--config", "gone.toml"]);
+    assert_eq!(gone["disabled"][0]["id"], serde_json::Value::Null, "{gone}");
     let again = place.run(&["plugin", "disable", "habits"]);
     assert_eq!((out(&again).as_str(), code(&again)), ("tidegate.toml: plugin habits is already disabled\n", 0));
     place.run(&["plugin", "enable", "habits"]);
