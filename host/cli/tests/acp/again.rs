@@ -1,6 +1,12 @@
 //! Sessions that are opened again: after the end of their process, while they are open, and with another model.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tidegate::{
+    DiskStore, SessionId, StateBatch, StateChange, StateEntry, StateLifetime, StateStore, StoreOptions, SystemClock,
+};
 
 use crate::editor::{Editor, Sent, shown};
 use crate::model::Model;
@@ -282,4 +288,25 @@ fn age(folder: &std::path::Path) {
             std::fs::write(&path, older).unwrap();
         }
     }
+}
+
+/// Otherwise a later session with the same id would find it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_session_leaves_no_state_of_plugins() {
+    let model = Model::start();
+    let place = place(&model);
+    let mut editor = Editor::start(place.command(&["acp"]));
+    let session = editor.open(json!({}), &place.path(""));
+    editor.ask(&session, "say one");
+    editor.request("session/close", json!({"sessionId": session}));
+    let folder = place.path("state/tidegate/state");
+    let store = DiskStore::new(folder, StoreOptions::default(), Arc::new(SystemClock)).unwrap();
+    let state = store.open(&SessionId::new(session.as_str())).await.unwrap();
+    let changes = vec![StateChange::Set(StateEntry::written("todo", *b"1", StateLifetime::Session, 0))];
+    state.apply(&"notes".parse().unwrap(), StateBatch { changes, version: None });
+    state.close(Duration::from_secs(5)).await.unwrap();
+    let stored = || place.json(&["state", "list", "--json"])["sessions"].as_array().unwrap().len();
+    assert_eq!(stored(), 1);
+    editor.request("session/delete", json!({"sessionId": session}));
+    assert_eq!(stored(), 0);
 }
