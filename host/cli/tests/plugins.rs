@@ -1,4 +1,4 @@
-//! `tidegate plugin enable` and `plugin disable` change one value of the operator's file.
+//! `tidegate plugin`: what is listed and shown, what flags grant; `enable` and `disable` change one value of the operator's file.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -63,4 +63,55 @@ fn the_file_keeps_its_owner_group_and_permissions() {
     let disabled = place.run(&["plugin", "disable", "habits"]);
     assert_eq!((code(&disabled), shown()), (0, before), "{}", err(&disabled));
     assert!(std::fs::read_to_string(&file).unwrap().contains("enabled = false"));
+}
+
+#[test]
+fn a_plugin_given_by_a_flag_is_loaded_with_what_it_is_granted() {
+    let place = Place::new();
+    place.write(
+        "more/plugin.toml",
+        "id = \"more\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"A prompt.\"\n[capabilities]\nprompt = \"says more\"\n\
+         [[prompt]]\nposition = \"system_suffix\"\ncontent = \"More.\"\n",
+    );
+    place.write(
+        "limited/plugin.toml",
+        "id = \"limited\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"Limits.\"\n[build]\nkind = \"rust\"\n\
+         [limits]\ncallback_ms = 500\nmemory_mib = 64\nstate_ttl_s = 60\n",
+    );
+    let limited = out(&place.run(&["plugin", "show", "limited"]));
+    for part in [
+        "component: limited/component.wasm is not built: `tidegate plugin build limited`",
+        "limits: callback_ms = 500, memory_mib = 64, state_ttl_s = 60, where the operator's are not smaller",
+    ] {
+        assert!(limited.contains(part), "{limited}");
+    }
+    let asks = place.run(&["plugin", "show", "more"]);
+    assert_eq!(asks.status.code(), Some(0), "{}", err(&asks));
+    for part in [
+        "power prompt: says more",
+        "the model reads:\n    system_suffix\n    │ More.",
+        "[[plugin]]\npath = \"more\"\ngrants = [\"prompt\"]",
+    ] {
+        assert!(out(&asks).contains(part), "{part:?} is not in {}", out(&asks));
+    }
+    place.write(
+        "broken/plugin.toml",
+        "id = \"broken\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"A rule.\"\n\
+         [[rule]]\nname = \"r\"\ncondition = \"(\"\nbody = \"No.\"\n",
+    );
+    let broken = place.run(&["plugin", "show", "broken"]);
+    assert_eq!(broken.status.code(), Some(1), "{}", out(&broken));
+    assert!(err(&broken).contains("error[rule-") && err(&broken).contains("broken/plugin.toml:7"), "{}", err(&broken));
+    let refused = place.run(&["plugin", "list", "--plugin", "more"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", out(&refused));
+    assert!(err(&refused).contains("plugin `more`: requests the power `prompt`"), "{}", err(&refused));
+    let granted = place.run(&["plugin", "list", "--plugin", "more", "--grant", "prompt"]);
+    assert!(out(&granted).contains("powers: prompt"), "{}{}", out(&granted), err(&granted));
+    let unasked = place.run(&["plugin", "list", "--plugin", "more", "--grant", "prompt,state"]);
+    assert_eq!(unasked.status.code(), Some(2), "{}", out(&unasked));
+    assert!(
+        err(&unasked).contains("--grant state: no plugin given with --plugin requests `state`"),
+        "{}",
+        err(&unasked)
+    );
 }
