@@ -130,6 +130,21 @@ fn check_shows_what_is_wrong_at_its_place() {
     assert!(said.contains("rule files in `more` within `good` are not read"), "{said}");
     assert!(said.contains("0 errors, 2 warnings") && code(&near) == 0, "{said}");
 
+    std::fs::remove_dir_all(place.path("good/more")).unwrap();
+    std::fs::remove_file(place.path("good/no-print.txt")).unwrap();
+    let twice = place.run(&["rules", "check", "good/no-unwrap.md", "good", "./good/no-unwrap.md"]);
+    assert!(out(&twice).starts_with("1 file with 1 rule") && code(&twice) == 0, "{}", out(&twice));
+    let outside = Place::with(&[("mine", UNWRAP)]);
+    std::fs::create_dir_all(place.path(".tidegate/rules")).unwrap();
+    let link = place.path(".tidegate/rules/mine.md");
+    std::os::unix::fs::symlink(outside.path(".tidegate/rules/mine.md"), &link).unwrap();
+    for named in [".tidegate/rules", ".tidegate/rules/mine.md"] {
+        let output = place.run(&["rules", "check", named]);
+        let said = out(&output);
+        assert!(said.contains("error[rule-file-outside]") && code(&output) == 1, "{named}: {said}");
+    }
+    std::fs::remove_file(link).unwrap();
+
     let wrong =
         "+++\ncondition = 'guess.*'\nscope = [\"text\", \"tool:nowhere\"]\n+++\nB.\n\n## Fires\n```text\nno\n```\n";
     place.write("wrong.md", wrong);

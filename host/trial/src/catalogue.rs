@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use config::agents::Agents;
 use config::rule_sources::{self, Built, Sources};
-use config::{Diagnostics, Operator, RuleFile, RuleFiles};
+use config::{Diagnostics, Operator, RuleFile, RuleFiles, RuleFolder};
 use flow::text::nearest;
 use flow::{Diagnostic, RuleOrigin, ToolSpec};
 use rules::{
@@ -21,6 +21,8 @@ pub struct Catalogue {
     built: Arc<Built>,
     tools: Vec<String>,
     specs: Arc<[ToolSpec]>,
+    /// The rule folder of the project, where it is read.
+    project: Option<RuleFolder>,
 }
 
 impl fmt::Debug for Catalogue {
@@ -151,19 +153,24 @@ impl Catalogue {
         // What is wrong with agents is reported with the host, and not with rules.
         let agents = Agents::load(user.as_deref().and_then(Path::parent), workspace);
         let sources = Sources::new(operator, &plugins, &real, tools.clone(), &agents.list);
+        let project = folders.iter().find(|folder| folder.fence.is_some()).cloned();
         let mut files = RuleFiles::new(folders, sources.demands());
         files.look();
         let built = sources.build(&files);
         if built.agents.iter().any(|agent| built.set.has_rulebook(agent)) {
             tools.push(READ_RULE.to_owned());
         }
-        Ok(Self { built: Arc::new(built), tools, specs })
+        Ok(Self { built: Arc::new(built), tools, specs, project })
     }
 
     /// The rules that a session goes by, to be listed: without the schemas of tools, so that they are not replayed.
     pub fn of(built: Arc<Built>) -> Self {
         let tools = built.tools.clone();
-        Self { built, tools, specs: Arc::default() }
+        Self { built, tools, specs: Arc::default(), project: None }
+    }
+
+    pub(crate) fn project(&self) -> Option<&RuleFolder> {
+        self.project.as_ref()
     }
 
     /// The rules as the engine has them.

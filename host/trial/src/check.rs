@@ -1,7 +1,7 @@
 //! Checks rule files before they are switched on: everything that is wrong with them at its place, their examples, and
 //! what keeps their rules from firing in this host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Checked {
 /// Checks rule files, manifests (`plugin.toml`) and folders that contain either. `texts` are rule files in memory
 /// already, each with the name to show for it.
 pub fn check(catalogue: &Catalogue, paths: &[PathBuf], texts: &[(String, String)]) -> Checked {
-    let mut all = Checks { catalogue, out: Checked::default(), names: BTreeMap::new() };
+    let mut all = Checks { catalogue, out: Checked::default(), names: BTreeMap::new(), seen: BTreeSet::new() };
     for path in paths {
         if let Err(cause) = all.path(path) {
             all.out.unreadable.push(Unreadable { path: path.clone(), cause });
@@ -59,12 +59,20 @@ pub fn check(catalogue: &Catalogue, paths: &[PathBuf], texts: &[(String, String)
     all.out
 }
 
+/// The file in the real path of its folder. A link is another file, since its name is that of the rule.
+fn place(file: &Path) -> Option<PathBuf> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some(folder.canonicalize().ok()?.join(file.file_name()?))
+}
+
 /// The files checked so far.
 struct Checks<'a> {
     catalogue: &'a Catalogue,
     out: Checked,
     /// Where each rule's name was met.
     names: BTreeMap<String, PathBuf>,
+    /// The places of files that were checked: one can be named twice, by itself and by its folder.
+    seen: BTreeSet<PathBuf>,
 }
 
 impl Checks<'_> {
@@ -85,11 +93,29 @@ impl Checks<'_> {
         if files.is_empty() {
             return Err(format!("the folder has no rule files (*.md, *.mdc) and no {MANIFEST_FILE}"));
         }
-        files.iter().for_each(|file| self.file(file));
+        for file in files {
+            // Reading a pipe would wait for a writer. One that is named by itself may have one, such as `<(command)` of a shell.
+            if file.is_file() { self.file(&file) } else { self.refused(&file) }
+        }
         Ok(())
     }
 
+    /// What is wrong with a file that is not read as a rule.
+    fn refused(&mut self, path: &Path) {
+        let RuleFile { findings, .. } = RuleFile::read(path, &RuleLayer::Project, &path.display().to_string());
+        self.out.files += 1;
+        self.out.findings.extend(findings);
+    }
+
     fn file(&mut self, path: &Path) {
+        if let Some(refused) = self.catalogue.project().and_then(|folder| folder.refuses(path)) {
+            self.out.files += 1;
+            self.out.findings.push(refused);
+            return;
+        }
+        if place(path).is_some_and(|place| !self.seen.insert(place)) {
+            return;
+        }
         if path.extension().is_some_and(|end| end == "toml") {
             return self.manifest(path);
         }
@@ -103,11 +129,7 @@ impl Checks<'_> {
         match String::from_utf8(bytes) {
             Ok(text) if text.len() as u64 <= MAX_RULE_BYTES => self.source(&SourceFile::new(path, text)),
             // It reports the problem itself.
-            _ => {
-                let RuleFile { findings, .. } = RuleFile::read(path, &RuleLayer::Project, &path.display().to_string());
-                self.out.files += 1;
-                self.out.findings.extend(findings);
-            }
+            _ => self.refused(path),
         }
     }
 

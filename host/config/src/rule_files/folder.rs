@@ -32,6 +32,16 @@ pub struct RuleFolder {
     pub required: bool,
 }
 
+impl RuleFolder {
+    /// Why the host does not read this file, where it is in the folder and a link that leaves its fence.
+    pub fn refuses(&self, file: &Path) -> Option<Diagnostic> {
+        let absolute = |path: &Path| std::path::absolute(path).ok();
+        let is_here = absolute(file)?.parent() == absolute(&self.path).as_deref();
+        let refused = is_here.then(|| fenced(file, file, self.fence.as_deref()))?;
+        refused.err().map(|diagnostic| *diagnostic)
+    }
+}
+
 /// What became of a rule file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
