@@ -28,6 +28,8 @@ fn a_plugin_is_disabled_and_enabled_in_the_file() {
     place.write("gone.toml", "[[plugin]]\npath = \"gone\"\nenabled = false\n");
     let gone = place.json(&["plugin", "list", "--json", "--config", "gone.toml"]);
     assert_eq!(gone["disabled"][0]["id"], serde_json::Value::Null, "{gone}");
+    let doctor = out(&place.run(&["doctor"]));
+    assert!(doctor.contains("warn plugin habits: disabled, although it is `required`"), "{doctor}");
     let again = place.run(&["plugin", "disable", "habits"]);
     assert_eq!((out(&again).as_str(), code(&again)), ("tidegate.toml: plugin habits is already disabled\n", 0));
     place.run(&["plugin", "enable", "habits"]);

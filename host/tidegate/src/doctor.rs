@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::in_one_line;
+use config::{Operator, PluginEntry, in_one_line};
 use flow::{
     Action, CallFailure, CallbackKind, Called, Diagnostic, DiagnosticCode, EventKind, Evidence, FailureCause, Message,
     ModelOutput, NoAnswer, Permission, PluginId, RuleMatch, RunPosition, SessionId, StopReason, StreamKind, Tag,
@@ -55,6 +55,7 @@ impl HostBuilder {
     /// need be chosen. The documentation of [`Host::doctor`] applies to the rest.
     pub async fn doctor(self, workspace: impl AsRef<Path>) -> Vec<Check> {
         let wanted = Wanted::of(&SessionOptions::new(workspace));
+        let disabled = disabled(&self.operator);
         let loading = blocking(move || {
             let provider = self.provider();
             let transcripts = self.transcripts().and_then(|store| check_transcripts(store.as_ref()));
@@ -70,6 +71,7 @@ impl HostBuilder {
         };
         let mut checks = vec![check_provider(provider.as_ref()).await];
         checks.extend(noted.iter().map(|(what, error)| Check::bad(what, error)));
+        checks.extend(disabled);
         match loaded {
             Ok(loaded) => checks.extend(check_loaded(&loaded).await),
             Err(error) => checks.push(Check::bad("setup", &error)),
@@ -87,6 +89,7 @@ impl Host {
         if let Some(provider) = &self.provider {
             checks.push(check_provider(Ok(provider)).await);
         }
+        checks.extend(disabled(&self.live.shared().operator));
         match self.loaded(workspace).await {
             Ok(loaded) => checks.extend(check_loaded(&loaded).await),
             Err(error) => checks.push(Check::bad("setup", &error)),
@@ -96,6 +99,20 @@ impl Host {
         checks.extend(checked.unwrap_or_else(|error| Some(Check::bad(TRANSCRIPTS, &error))));
         checks
     }
+}
+
+/// Plugins that the operator's file switches off. One that is required is a guard that does not work.
+fn disabled(operator: &Operator) -> Vec<Check> {
+    let check = |entry: &PluginEntry| {
+        let what = format!("plugin {}", entry.folder.strip_prefix(".").unwrap_or(&entry.folder).display());
+        if entry.required {
+            let detail = "disabled, although it is `required`; remove one of `enabled = false` and `required = true`";
+            Check { health: Health::Warning, ..Check::good(what, detail) }
+        } else {
+            Check::good(what, "disabled: `enabled = false`")
+        }
+    };
+    operator.disabled.iter().map(check).collect()
 }
 
 /// The check of the folder that sessions are recorded in.
