@@ -4,6 +4,7 @@ mod decide;
 mod export;
 mod view;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -304,7 +305,9 @@ fn repair(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {
 
 /// Removes transcripts, and what plugins keep in the sessions: a later session with the same id would find it.
 async fn remove(common: &Common, store: &TranscriptStore, sessions: &[String]) -> Result<Exit, Failure> {
-    let ids = sessions.iter().map(|session| store.find(session)).collect::<Result<Vec<_>, TranscriptError>>()?;
+    let mut ids = sessions.iter().map(|session| store.find(session)).collect::<Result<Vec<_>, TranscriptError>>()?;
+    let mut seen = BTreeSet::new();
+    ids.retain(|id| seen.insert(id.as_str().to_owned()));
     let mut out = screen::out();
     let mut exit = Exit::Completed;
     for id in ids {

@@ -134,7 +134,7 @@ fn a_session_is_exported_and_its_turns_are_explained() {
     let fork = exported("beta");
     assert_eq!((&fork[0]["thread_id"], &fork[0]["parent"]), (&"beta".into(), &Value::Null), "it needs no parent");
     assert!(fork.len() > 5 && exported("alpha")[1..].starts_with(&fork[1..]));
-    assert_eq!(code(&place.run(&["session", "rm", "beta"])), 0);
+    assert_eq!(code(&place.run(&["session", "rm", "beta", "beta"])), 0);
     let folder = place.run(&["session", "export", "alpha", "-o", "."]);
     assert!(code(&folder) == 1 && err(&folder).contains("cannot write `.`"), "{}", err(&folder));
 
