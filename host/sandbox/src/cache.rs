@@ -59,7 +59,10 @@ impl Cache {
         let told = |error: io::Error| format!("{}: {error}", dir.display());
         make_private(dir).map_err(told)?;
         check_private(dir)?;
-        let key = read_or_make_key(dir).map_err(told)?;
+        let key = read_or_make_key(dir).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => format!("{} is damaged; remove it", dir.join(KEY_FILE).display()),
+            _ => told(error),
+        })?;
         Ok(Self { dir: dir.to_owned(), key, fits: fits(engine) })
     }
 

@@ -134,6 +134,16 @@ fn a_file_does_not_pass_for_another() {
 }
 
 #[test]
+fn a_damaged_key_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("cache");
+    load(&dir, &Guest::text(PASS).component());
+    fs::write(dir.join("key"), b"short").unwrap();
+    let why = start(&dir).report().cache.clone().unwrap();
+    assert_eq!(why, format!("{} is damaged; remove it", dir.join("key").display()));
+}
+
+#[test]
 fn with_another_key_everything_is_compiled_again() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("cache");

@@ -53,8 +53,8 @@ impl Replay {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
         let Some(recorded) = self.recording.requests.get(at) else {
             let why = format!(
-                "the recording contains {}; the turn sent another one, as after a tool call or an answer that a rule stopped: add an answer to \
-                 the file, or use `tidegate rules test` or `rules replay`, which send none",
+                "the recording contains {}; the turn sent another one, as after a tool call, an answer that a rule stopped, or \
+                 an answer that failed and is asked for again: add an answer to the file, or use `tidegate rules test` or `rules replay`, which send none",
                 requests(self.requests())
             );
             return Err(diverged(at, &why));
