@@ -143,7 +143,19 @@ fn check_shows_what_is_wrong_at_its_place() {
         let said = out(&output);
         assert!(said.contains("error[rule-file-outside]") && code(&output) == 1, "{named}: {said}");
     }
+    let absolute = place.path(".tidegate/rules/mine.md");
+    let dotted = place.path("good/../.tidegate/rules");
+    for named in [absolute, dotted] {
+        let output = place.run(&["rules", "check", named.to_str().unwrap()]);
+        assert!(out(&output).contains("error[rule-file-outside]"), "{named:?}: {}", out(&output));
+    }
     std::fs::remove_file(link).unwrap();
+    // The folder itself.
+    std::fs::remove_dir(place.path(".tidegate/rules")).unwrap();
+    std::os::unix::fs::symlink(outside.path(".tidegate/rules"), place.path(".tidegate/rules")).unwrap();
+    let folder = place.run(&["rules", "check", ".tidegate/rules"]);
+    assert!(out(&folder).contains("error[rule-file-outside]"), "{}", out(&folder));
+    std::fs::remove_file(place.path(".tidegate/rules")).unwrap();
 
     let wrong =
         "+++\ncondition = 'guess.*'\nscope = [\"text\", \"tool:nowhere\"]\n+++\nB.\n\n## Fires\n```text\nno\n```\n";

@@ -1,5 +1,6 @@
 //! A rule file: from its bytes to a rule, with everything that is wrong shown at its place.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -88,6 +89,11 @@ fn not_text(named: &Path, bytes: &[u8], good: usize) -> Diagnostic {
     Diagnostic::error(Code::RuleFileEncoding, message)
         .at(Location::new(&source, good..good), "")
         .help("save it as UTF-8")
+}
+
+/// Whether a file is about the rules of its folder and none itself: a `README.md` without front matter.
+pub(super) fn is_about_rules(name: &OsStr, text: &str) -> bool {
+    name.eq_ignore_ascii_case("readme.md") && !has_front_matter(text)
 }
 
 /// Whether a text begins as a rule file does, with the first line of front matter.

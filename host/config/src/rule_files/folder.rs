@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rules::{Requirement, Rule, RuleLayer};
 
 use super::demands::{self, Demands};
-use super::file::{RuleFile, has_front_matter, text_of};
+use super::file::{RuleFile, is_about_rules, text_of};
 use super::listing::Listing;
 use super::stamp::FileStamp;
 use crate::{Code, Diagnostic, Location, SourceFile};
@@ -35,8 +35,9 @@ pub struct RuleFolder {
 impl RuleFolder {
     /// Why the host does not read this file, where it is in the folder and a link that leaves its fence.
     pub fn refuses(&self, file: &Path) -> Option<Diagnostic> {
-        let absolute = |path: &Path| std::path::absolute(path).ok();
-        let is_here = absolute(file)?.parent() == absolute(&self.path).as_deref();
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // However the folder is spelled, and also where it is itself a link.
+        let is_here = parent.canonicalize().ok()? == self.path.canonicalize().ok()?;
         let refused = is_here.then(|| fenced(file, file, self.fence.as_deref()))?;
         refused.err().map(|diagnostic| *diagnostic)
     }
@@ -301,7 +302,7 @@ fn entry(
     good: Option<Rule>,
 ) -> Entry {
     let mut read = match &text {
-        Ok(text) if name.eq_ignore_ascii_case("readme.md") && !has_front_matter(text) => {
+        Ok(text) if is_about_rules(name, text) => {
             let read = RuleFile { rule: None, findings: Vec::new() };
             return Entry { stamp, read, kept: None, demanded: false, text: Ok(text.clone()) };
         }

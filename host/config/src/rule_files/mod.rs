@@ -27,7 +27,7 @@ use rules::{Rule, RuleLayer};
 use crate::Diagnostic;
 pub use demands::Demands;
 pub use file::{MAX_RULE_BYTES, RuleFile};
-use file::{has_front_matter, text_of};
+use file::{is_about_rules, text_of};
 use folder::Known;
 pub use folder::{ChangeKind, FileChange, FolderState, RuleFolder};
 use listing::Listing;
@@ -40,9 +40,7 @@ pub use stamp::FileStamp;
 /// The folder cannot be read.
 pub fn list_rule_files(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<Diagnostic>)> {
     let Listing { names, findings } = Listing::of(folder, folder)?;
-    let is_about = |name: &OsString, file: &Path| {
-        name.eq_ignore_ascii_case("readme.md") && text_of(file, file).is_ok_and(|text| !has_front_matter(&text))
-    };
+    let is_about = |name: &OsString, file: &Path| text_of(file, file).is_ok_and(|text| is_about_rules(name, &text));
     let files = names.iter().map(|name| (name, folder.join(name)));
     Ok((files.filter(|(name, file)| !is_about(name, file)).map(|(_, file)| file).collect(), findings))
 }
