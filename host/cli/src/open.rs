@@ -48,7 +48,7 @@ fn note_file_above(workspace: &Path) {
         let (folder, here) = (flat(&folder.display().to_string()), flat(&here.display().to_string()));
         NOTED.call_once(|| {
             say::note(format_args!(
-                "note: {folder}/{OPERATOR_FILE} is not used, because the workspace is {here}; `--workspace {folder}` uses both"
+                "note: {folder}/{OPERATOR_FILE} is not used, because the workspace is {here}; give `--workspace {folder}` to work in that folder"
             ));
         });
     }

@@ -59,7 +59,7 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
     let ended = turns(&session, prompts, args.output, args.summary, (calls, host.transcripts().is_some())).await;
     // Last: looking at all sessions must not delay an answer, and the one that was continued is not old any more.
     if let Err(error) = host.remove_expired_sessions().await {
-        say::note(format_args!("warning: old sessions cannot be removed: {error}"));
+        say::note(format_args!("warning: expired sessions and state cannot be removed: {error}"));
     }
     measured.finish(ended)
 }

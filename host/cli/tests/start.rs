@@ -63,7 +63,8 @@ fn an_operators_file_above_the_workspace_is_named_once() {
     let said = err(&below);
     assert_eq!(said.matches("tidegate.toml is not used").count(), 1, "{said}");
     let (above, here) = (place.path("").canonicalize().unwrap(), place.path("src").canonicalize().unwrap());
-    let expected = format!("the workspace is {}; `--workspace {}` uses both", here.display(), above.display());
+    let expected =
+        format!("the workspace is {}; give `--workspace {}` to work in that folder", here.display(), above.display());
     assert!(said.contains(&expected), "{said}");
     for arguments in [&["plugin", "list"][..], &["plugin", "list", "--workspace", "src", "--config", "tidegate.toml"]] {
         assert_eq!(err(&place.run(arguments)), "", "{arguments:?}");

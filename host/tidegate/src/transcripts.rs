@@ -206,7 +206,8 @@ impl Host {
         Ok(())
     }
 
-    /// Removes a session: its transcript, and what plugins keep for it in the store of this host. Returns whether there was any of that.
+    /// Removes a session: its transcript, and what plugins keep for it in the store of this host. Returns whether plugins
+    /// kept anything.
     ///
     /// # Errors
     /// The session is open, or a fork continues it; nothing was removed then. Or its state cannot be removed; the transcript was.

@@ -101,7 +101,7 @@ pub(crate) async fn run(common: &Common, args: Chat, exported: Option<&Metrics>)
         say::note(format_args!("continue with `tidegate chat --resume {}`", flat(id.as_str())));
     }
     if let Err(error) = host.remove_expired_sessions().await {
-        say::note(format_args!("warning: old sessions cannot be removed: {error}"));
+        say::note(format_args!("warning: expired sessions and state cannot be removed: {error}"));
     }
     Ok(exit)
 }

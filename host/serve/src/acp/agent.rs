@@ -348,7 +348,7 @@ impl Agent {
         // Last: none that was open is old.
         for host in self.hosts.all().await {
             if let Err(error) = host.remove_expired_sessions().await {
-                tracing::warn!("old sessions cannot be removed: {error}");
+                tracing::warn!("expired sessions and state cannot be removed: {error}");
             }
         }
     }
