@@ -22,10 +22,11 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
         return Err(Failure::setup(NO_WORKSPACE));
     }
     let (common, exported) = (common.clone(), exported.cloned());
-    let config = common.config.clone();
+    let files = open::files(&common);
     check(&common, &args)?;
-    let build = move |file: Option<&Path>| builder(&common, &args, file, exported.as_ref()).map_err(Failure::into_line);
-    let server = Server::new(build).config(config);
+    let build =
+        move |workspace: &Path| builder(&common, &args, workspace, exported.as_ref()).map_err(Failure::into_line);
+    let server = Server::new(files, build);
     server.stdio(crate::run::stopped()).await.map_err(Failure::late)?;
     Ok(Exit::Completed)
 }
@@ -33,8 +34,9 @@ pub(crate) async fn run(common: &Common, args: Acp, exported: Option<&Metrics>) 
 /// Reports what is wrong for every session now, and not to the editor when it opens one.
 fn check(common: &Common, args: &Acp) -> Result<(), Failure> {
     open::permissions(&args.permission)?;
-    match common.config.as_deref() {
-        Some(file) => open::settings_of_file(common, Some(file), &args.provider, args.no_transcript).map(drop)?,
+    match &common.config {
+        // The same for each workspace.
+        Some(_) => open::settings_in(common, Path::new("."), &args.provider, args.no_transcript).map(drop)?,
         None => {
             // The plugins that `--set` names may be those of the sessions' files.
             open::choose_provider(&mut Operator::default(), &args.provider)?;
@@ -53,18 +55,13 @@ fn check(common: &Common, args: &Acp) -> Result<(), Failure> {
     Ok(())
 }
 
-fn builder(
-    common: &Common,
-    args: &Acp,
-    file: Option<&Path>,
-    exported: Option<&Metrics>,
-) -> Result<HostBuilder, Failure> {
-    let builder = Host::builder(open::settings_of_file(common, file, &args.provider, args.no_transcript)?)
+fn builder(common: &Common, args: &Acp, workspace: &Path, exported: Option<&Metrics>) -> Result<HostBuilder, Failure> {
+    let builder = Host::builder(open::settings_in(common, workspace, &args.provider, args.no_transcript)?)
         .max_instances(MAX_INSTANCES)
         .permissions(open::permissions(&args.permission)?)
         .remember_shown_prompts();
-    let (common, args, file) = (common.clone(), args.clone(), file.map(Path::to_owned));
-    let again = move || open::settings_of_file(&common, file.as_deref(), &args.provider, args.no_transcript);
+    let (common, args, workspace) = (common.clone(), args.clone(), workspace.to_owned());
+    let again = move || open::settings_in(&common, &workspace, &args.provider, args.no_transcript);
     let builder = builder.follow(move || again().map_err(Failure::into_line));
     Ok(match exported {
         Some(metrics) => builder.metrics(metrics),

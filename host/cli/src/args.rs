@@ -70,7 +70,7 @@ Environment:
 /// The arguments that every command accepts.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Common {
-    /// Read this operator's file [default: tidegate.toml in the workspace, if it exists]
+    /// Read this operator's file in the place of the workspace's tidegate.toml, on top of the user's
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// The folder in which tools read, write and run commands

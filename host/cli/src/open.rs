@@ -1,10 +1,11 @@
-//! Builds the operator's settings from the operator's file and the flags, which take precedence.
+//! Builds the operator's settings from the operator's files and the flags, which take precedence.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Once;
 
 use tidegate::{
-    DiagnosticCode, KeySource, OPERATOR_FILE, Operator, PermissionRule, PluginEntry, Power, ProviderKind, SettingValue,
+    DiagnosticCode, KeySource, LayerKind, OPERATOR_FILE, Operator, OperatorFiles, PermissionRule, PluginEntry, Power,
+    ProviderKind, SettingValue,
 };
 
 use crate::args::{Common, ProviderArgs};
@@ -16,25 +17,23 @@ use crate::{say, session, state};
 /// later.
 pub(crate) const MAX_INSTANCES: u32 = 128;
 
-/// Reads the operator's file, the one that `--config` names or that of the workspace, and applies the flags that all commands accept.
+/// Reads the operator's files, that of the user and that of the workspace or of `--config`, and applies the flags that all commands accept.
 pub(crate) fn operator(common: &Common) -> Result<Operator, Failure> {
-    if file_of(common).is_none() {
+    let operator = operator_quietly(common)?;
+    if operator.layers.iter().all(|layer| layer.kind == LayerKind::User) {
         note_file_above(&common.workspace);
     }
-    operator_quietly(common)
+    Ok(operator)
+}
+
+/// The operator's files that the arguments mean.
+pub(crate) fn files(common: &Common) -> OperatorFiles {
+    OperatorFiles::new().named(common.config.clone())
 }
 
 /// As [`operator`], for a workspace that the user may not be in.
 pub(crate) fn operator_quietly(common: &Common) -> Result<Operator, Failure> {
-    operator_of(common, file_of(common).as_deref())
-}
-
-/// `None`: none is named, and the workspace has none.
-fn file_of(common: &Common) -> Option<PathBuf> {
-    // Messages show `tidegate.toml`, not `./tidegate.toml`.
-    let here = common.workspace == Path::new(".");
-    let in_workspace = if here { OPERATOR_FILE.into() } else { common.workspace.join(OPERATOR_FILE) };
-    common.config.clone().or_else(|| Some(in_workspace).filter(|file| file.exists()))
+    operator_in(common, &common.workspace)
 }
 
 /// Says, once, that a folder above in the same repository has an operator's file, which is not used: whoever works in a folder of a project
@@ -54,9 +53,9 @@ fn note_file_above(workspace: &Path) {
     }
 }
 
-/// Reads an operator's file and applies the flags that all commands accept. Without a file, the defaults are the settings.
-fn operator_of(common: &Common, file: Option<&Path>) -> Result<Operator, Failure> {
-    let mut operator = file.map(Operator::load).transpose()?.unwrap_or_default();
+/// Reads the operator's files of a workspace and applies the flags that all commands accept.
+fn operator_in(common: &Common, workspace: &Path) -> Result<Operator, Failure> {
+    let mut operator = files(common).read(workspace)?.operator()?;
     operator.plugins.extend(plugins(common)?);
     common.set.iter().try_for_each(|text| set(&mut operator.plugins, text))?;
     Ok(operator)
@@ -140,14 +139,14 @@ pub(crate) fn session_settings(
     recorded(operator(common)?, provider, no_transcript, is_named)
 }
 
-/// Reads the settings for sessions of a workspace whose operator's file is known; `None`: it has none.
-pub(crate) fn settings_of_file(
+/// As [`session_settings`], for sessions in another workspace than that of the arguments.
+pub(crate) fn settings_in(
     common: &Common,
-    file: Option<&Path>,
+    workspace: &Path,
     provider: &ProviderArgs,
     no_transcript: bool,
 ) -> Result<Operator, Failure> {
-    recorded(operator_of(common, file)?, provider, no_transcript, false)
+    recorded(operator_in(common, workspace)?, provider, no_transcript, false)
 }
 
 fn recorded(

@@ -1,4 +1,4 @@
-//! `tidegate plugin enable` and `plugin disable`: one value of the operator's file.
+//! `tidegate plugin enable` and `plugin disable`: one value of an operator's file.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,34 +6,68 @@ use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
-use tidegate::{OPERATOR_FILE, PluginId, SourceFile, SwitchError, switch_plugin};
+use tidegate::{PluginId, SourceFile, SwitchError, switch_plugin};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
-use crate::{print, say, screen};
+use crate::{open, print, say, screen};
 
-/// Changes the file, and prints the result.
+/// Changes the file that names the plugin, and prints the result: that of the workspace or of `--config`, else the user's.
 pub(crate) fn plugin(common: &Common, plugin: &PluginId, enabled: bool) -> Result<Exit, Failure> {
-    let file = common.config.clone().unwrap_or_else(|| common.workspace.join(OPERATOR_FILE));
-    let name = print::tidy_path(&file.display().to_string());
-    let failed = |doing, error: io::Error| Failure::setup(format_args!("cannot {doing} {name}: {error}"));
+    let files = open::files(common);
+    let found = files.read(&common.workspace)?;
+    let mut unknown = Vec::new();
+    for layer in found.layers.iter().rev() {
+        let file = &layer.source.path;
+        match in_file(file, plugin, enabled)? {
+            Ok(switched) => return told(file, plugin, enabled, &switched),
+            Err(SwitchError::Unknown { known, .. }) => {
+                unknown.push(format!("{} {}", shown(file), known.trim_start_matches("it ")));
+            }
+            Err(SwitchError::Invalid(diagnostics)) => return Err(diagnostics.into()),
+            Err(other) => return Err(Failure::setup(format_args!("{}: {other}", shown(file)))),
+        }
+    }
+    let files: Vec<String> = found.absent.iter().map(|file| format!("there is no {}", shown(file))).collect();
+    let known = unknown.into_iter().chain(files).collect::<Vec<_>>().join("; ");
+    Err(Failure::setup(format_args!("no `[[plugin]]` has the id `{plugin}`: {known}")))
+}
+
+fn shown(file: &Path) -> String {
+    print::tidy_path(&file.display().to_string())
+}
+
+/// An entry that was changed, or had the value already.
+struct Changed {
+    is_new: bool,
+    is_required: bool,
+}
+
+fn in_file(file: &Path, plugin: &PluginId, enabled: bool) -> Result<Result<Changed, SwitchError>, Failure> {
+    let failed = |doing, error: io::Error| Failure::setup(format_args!("cannot {doing} {}: {error}", shown(file)));
     // Two programs that change the file at once do it one after the other.
     let target = file.canonicalize().map_err(|error| failed("read", error))?;
     let _lock = lock_folder(&target).map_err(|error| failed("lock the folder of", error))?;
-    let text = fs::read_to_string(&file).map_err(|error| failed("read", error))?;
-    let source = SourceFile::new(&file, text);
-    let switched = switch_plugin(&source, plugin, enabled).map_err(|error| match error {
-        SwitchError::Invalid(diagnostics) => diagnostics.into(),
-        other => Failure::setup(format_args!("{name}: {other}")),
-    })?;
-    let (word, is_new) = (if enabled { "enabled" } else { "disabled" }, switched.text != source.text);
+    let text = fs::read_to_string(file).map_err(|error| failed("read", error))?;
+    let source = SourceFile::new(file, text);
+    let switched = match switch_plugin(&source, plugin, enabled) {
+        Ok(switched) => switched,
+        Err(error) => return Ok(Err(error)),
+    };
+    let is_new = switched.text != source.text;
     if is_new {
-        replace(&file, &source.text, &switched.text).map_err(|error| failed("write", error))?;
+        replace(file, &source.text, &switched.text).map_err(|error| failed("write", error))?;
     }
+    Ok(Ok(Changed { is_new, is_required: switched.required }))
+}
+
+fn told(file: &Path, plugin: &PluginId, enabled: bool, changed: &Changed) -> Result<Exit, Failure> {
+    let word = if enabled { "enabled" } else { "disabled" };
     let mut out = screen::out();
-    writeln!(out, "{name}: plugin {plugin} is {}{word}", if is_new { "" } else { "already " })?;
+    let already = if changed.is_new { "" } else { "already " };
+    writeln!(out, "{}: plugin {plugin} is {already}{word}", shown(file))?;
     out.flush()?;
-    if is_new && !enabled && switched.required {
+    if changed.is_new && !enabled && changed.is_required {
         say::note(format_args!("note: the plugin is `required`: a running program uses it until it is restarted"));
     }
     Ok(Exit::Completed)

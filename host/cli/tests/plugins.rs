@@ -37,12 +37,31 @@ fn a_plugin_is_disabled_and_enabled_in_the_file() {
 
     let unknown = place.run(&["plugin", "disable", "habit"]);
     assert_eq!(code(&unknown), 2);
-    assert!(err(&unknown).contains("has the id `habit`; it has `habits`"), "{}", err(&unknown));
+    assert!(
+        err(&unknown).contains("has the id `habit`: tidegate.toml has `habits`; there is no "),
+        "{}",
+        err(&unknown)
+    );
     let nameless = place.run(&["plugin", "disable", "no id"]);
     assert_eq!(code(&nameless), 2);
     std::fs::remove_file(place.path("tidegate.toml")).unwrap();
     let missing = place.run(&["plugin", "disable", "habits"]);
-    assert!(err(&missing).contains("cannot read tidegate.toml: No such file"), "{}", err(&missing));
+    assert!(err(&missing).contains("there is no tidegate.toml"), "{}", err(&missing));
+}
+
+#[test]
+fn a_plugin_of_the_users_file_is_disabled_there() {
+    let place = Place::new();
+    let manifest = "id = \"habits\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"Habits.\"\n\
+                    [tools]\navoided_tools = [\"grep\"]\n";
+    place.write("user/tidegate/habits/plugin.toml", manifest);
+    place.write("user/tidegate/tidegate.toml", "[[plugin]]\npath = \"habits\"\n");
+    place.write("tidegate.toml", "[turn]\nmax_steps = 9\n");
+    let disabled = place.run(&["plugin", "disable", "habits"]);
+    assert!(out(&disabled).ends_with("user/tidegate/tidegate.toml: plugin habits is disabled\n"), "{disabled:?}");
+    let user = std::fs::read_to_string(place.path("user/tidegate/tidegate.toml")).unwrap();
+    assert_eq!(user, "[[plugin]]\npath = \"habits\"\nenabled = false\n");
+    assert_eq!(std::fs::read_to_string(place.path("tidegate.toml")).unwrap(), "[turn]\nmax_steps = 9\n");
 }
 
 #[test]

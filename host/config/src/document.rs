@@ -1,6 +1,7 @@
-//! A TOML file as a tree with source spans, checked against the schema of its type.
+//! A TOML file as a tree with source spans, checked against the schema of its type; or several files, one on top of the other.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use schemars::Schema;
@@ -9,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::schema::TypedFile;
+use crate::sources::{Sources, moved};
 use crate::{Code, Diagnostic, Diagnostics, Location, SourceFile, check, mask};
 
 /// One step of a path into the tree.
@@ -38,12 +40,10 @@ macro_rules! steps {
 }
 pub(crate) use steps;
 
-/// The tree, its source, and what was found wrong so far.
+/// The tree, its sources, and what was found wrong so far.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
-    source: &'a Arc<SourceFile>,
-    /// The source as diagnostics show it, without secrets.
-    shown: Arc<SourceFile>,
+    sources: Sources<'a>,
     root: Spanned<DeValue<'a>>,
     /// What is wrong, in the order it was found.
     pub(crate) found: Vec<Diagnostic>,
@@ -90,7 +90,24 @@ impl<'a> Document<'a> {
         let value = T::deserialize(toml::de::Deserializer::from(root.clone()));
         let value = value.map_err(|error| Diagnostics::from(syntax(Code::ConfigUnknownValue, &shown, &error)))?;
         let root = Spanned::new(root.span(), DeValue::Table(root.into_inner()));
-        Ok((Self { source, shown, root, found: Vec::new() }, value))
+        Ok((Self { sources: Sources::of(source, shown), root, found: Vec::new() }, value))
+    }
+
+    /// Puts documents on top of each other, the lowest first. `put` puts the table of one on top of what those below it say; a place in
+    /// either leads to the file that it is in.
+    pub(crate) fn stacked(
+        layers: impl IntoIterator<Item = Self>,
+        put: impl Fn(&mut DeTable<'a>, DeTable<'a>, &Sources<'a>),
+    ) -> Self {
+        let (mut sources, mut root, mut found) = (Sources::default(), DeTable::new(), Vec::new());
+        for layer in layers {
+            let begin = sources.add(layer.sources);
+            if let DeValue::Table(table) = moved(layer.root, begin).into_inner() {
+                put(&mut root, table, &sources);
+            }
+            found.extend(layer.found);
+        }
+        Self { sources, root: Spanned::new(0..0, DeValue::Table(root)), found }
     }
 
     /// The place of what `path` leads to; of the last step that exists, where it leads nowhere.
@@ -115,10 +132,22 @@ impl<'a> Document<'a> {
     /// Decodes the whole tree once more, as another type.
     pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, Diagnostics> {
         let tree = toml::de::ValueDeserializer::from(self.root.clone());
-        T::deserialize(tree).map_err(|error| syntax(Code::ConfigUnknownValue, &self.shown, &error).into())
+        T::deserialize(tree).map_err(|error| {
+            let place = self.sources.location(error.span().unwrap_or(0..0));
+            syntax_at(Code::ConfigUnknownValue, place, &error).into()
+        })
+    }
+
+    /// The folder of the file that contains what `path` leads to.
+    pub(crate) fn folder(&self, path: &[Step]) -> &'a Path {
+        self.sources.folder(self.span(path, false).start)
     }
 
     fn walk(&self, path: &[Step], want_key: bool) -> Location {
+        self.sources.location(self.span(path, want_key))
+    }
+
+    fn span(&self, path: &[Step], want_key: bool) -> Range<usize> {
         let mut span = self.root.span();
         let mut at = self.root.get_ref();
         for (depth, step) in path.iter().enumerate() {
@@ -127,17 +156,7 @@ impl<'a> Document<'a> {
             span = if want_key && last { key.unwrap_or_else(|| value.span()) } else { value.span() };
             at = value.get_ref();
         }
-        Location::new(&self.shown, span)
-    }
-
-    /// The file as diagnostics show it, without secrets. It has the same bytes at the same places.
-    pub(crate) fn shown(&self) -> &Arc<SourceFile> {
-        &self.shown
-    }
-
-    /// The whole text.
-    pub(crate) fn source(&self) -> &'a Arc<SourceFile> {
-        self.source
+        span
     }
 
     /// Notes an error at `path`.
@@ -162,9 +181,13 @@ fn enter<'t, 'a>(at: &'t DeValue<'a>, step: &Step) -> Option<Entered<'t, 'a>> {
 
 /// An error of the TOML reader or of serde, with its place.
 fn syntax(code: Code, source: &Arc<SourceFile>, error: &toml::de::Error) -> Diagnostic {
+    syntax_at(code, Location::new(source, error.span().unwrap_or(0..0)), error)
+}
+
+fn syntax_at(code: Code, place: Location, error: &toml::de::Error) -> Diagnostic {
     let mut lines = error.message().lines();
     let message = lines.next().unwrap_or("this is not TOML").to_owned();
     let rest = lines.collect::<Vec<_>>().join(" ");
-    let diagnostic = Diagnostic::error(code, message).at(Location::new(source, error.span().unwrap_or(0..0)), "");
+    let diagnostic = Diagnostic::error(code, message).at(place, "");
     if rest.is_empty() { diagnostic } else { diagnostic.help(rest) }
 }

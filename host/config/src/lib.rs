@@ -34,14 +34,18 @@ mod manifest;
 mod mask;
 mod merge;
 mod operator;
+mod operator_files;
+mod operator_layers;
 mod permission;
 mod plugin;
+mod presence;
 mod prompt_text;
 mod rule;
 mod rule_files;
 mod rule_folders;
 pub mod rule_sources;
 mod schema;
+mod sources;
 mod state;
 mod switch;
 pub mod thread_limits;
@@ -49,6 +53,7 @@ mod transcript;
 mod typed;
 mod yaml;
 
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -59,6 +64,8 @@ pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDec
 pub use operator::{
     CompactionSettings, Operator, PluginEntry, PluginLimits, Provider, ToolSettings, TurnSettings, operator_file,
 };
+pub use operator_files::{FoundFiles, OperatorFiles};
+pub use operator_layers::{Layer, LayerKind};
 pub use permission::{BadPermission, PermissionRule};
 pub use plugin::{ConfiguredPlugin, duplicate};
 pub use prompt_text::{MAX_PROMPT_BYTES, prompt_digest};
@@ -84,19 +91,29 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Reads a text file; `help` says what to do when it is not there.
 fn read(file: &Path, help: &str) -> Result<Arc<SourceFile>, Diagnostics> {
-    let failed = |cause: String| {
-        let message = format!("cannot read `{}`: {cause}", file.display());
-        Diagnostics::from(Diagnostic::error(Code::ConfigUnreadable, message).help(help))
-    };
-    let found = std::fs::metadata(file).map_err(|error| failed(error.to_string()))?;
+    match text_of(file) {
+        Ok(text) => Ok(SourceFile::new(file, text)),
+        Err(cause) => {
+            let message = format!("cannot read `{}`: {cause}", file.display());
+            Err(Diagnostic::error(Code::ConfigUnreadable, message).help(help).into())
+        }
+    }
+}
+
+/// The text of a file, or why it cannot be read.
+fn text_of(file: &Path) -> Result<String, String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let found = std::fs::metadata(file).map_err(failed)?;
     if !found.is_file() && !found.is_dir() {
         // Reading a pipe waits for somebody who writes.
-        return Err(failed("it is not a file".to_owned()));
+        return Err("it is not a file".to_owned());
     }
-    let size = found.len();
-    if size > MAX_FILE_BYTES {
-        return Err(failed(format!("its size of {size} bytes exceeds the limit of {MAX_FILE_BYTES}")));
+    let mut text = String::new();
+    let opened = std::fs::File::open(file).map_err(failed)?;
+    // It can grow meanwhile.
+    let size = opened.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    if size as u64 > MAX_FILE_BYTES {
+        return Err(format!("its size exceeds the limit of {MAX_FILE_BYTES} bytes"));
     }
-    let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
-    Ok(SourceFile::new(file, text))
+    Ok(text)
 }

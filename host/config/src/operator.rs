@@ -12,6 +12,7 @@ use toml::Spanned;
 use crate::document::{Document, steps};
 use crate::manifest::setting_value;
 use crate::mask;
+use crate::operator_layers::{self, Layer, LayerKind};
 use crate::rule_folders::RuleFolders;
 use crate::state::{StateSettings, check_state};
 use crate::transcript::TranscriptSettings;
@@ -24,8 +25,10 @@ use crate::{Code, Diagnostic, Diagnostics, LimitRequests, Location, OnTimeout, P
 /// All that an operator decides. `Operator::default()` is what holds without a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operator {
-    /// The file it was read from; `None` for the defaults.
-    pub source: Option<Arc<SourceFile>>,
+    /// The files it was read from, the lowest layer first; none for the defaults.
+    pub layers: Vec<Layer>,
+    /// Files that would be layers if they were there: a host that follows its files looks for them.
+    pub absent: Vec<PathBuf>,
     /// Which model answers, and how it is reached.
     pub provider: Provider,
     /// The operator's system prompt.
@@ -214,7 +217,8 @@ impl Default for Operator {
     fn default() -> Self {
         let typed = OperatorFile::default();
         Self {
-            source: None,
+            layers: Vec::new(),
+            absent: Vec::new(),
             provider: Provider::of(typed.provider, Path::new("")),
             system: None,
             plugins: Vec::new(),
@@ -245,24 +249,50 @@ impl Operator {
     /// # Errors
     /// As [`Operator::load`].
     pub fn of_source(source: &Arc<SourceFile>) -> Result<Self, Diagnostics> {
-        let (mut document, typed) = Document::read::<OperatorFile>(source)?;
-        let folder = source.folder();
-        check_provider(&mut document, &typed.provider);
-        check_state(&mut document, &typed.state);
-        let system = system_prompt(&mut document, &typed.prompt, folder);
-        let permissions = permissions(&mut document, &typed.tools.permission);
-        let rule_folders = RuleFolders::read(&mut document, &typed.rules, folder);
+        Self::of_layers(&[Layer { kind: LayerKind::Named, source: Arc::clone(source) }])
+    }
+
+    /// Reads operator's files whose texts are there already, the lowest layer first. Without any of them, the defaults are used.
+    ///
+    /// # Errors
+    /// As [`Operator::load`], for each of the files; or they contradict each other.
+    pub fn of_layers(layers: &[Layer]) -> Result<Self, Diagnostics> {
+        let (mut documents, mut found) = (Vec::new(), Vec::new());
+        for layer in layers {
+            match Document::read::<OperatorFile>(&layer.source) {
+                Ok((document, _)) => documents.push(document),
+                Err(problems) => found.extend(problems.0),
+            }
+        }
+        if !found.is_empty() {
+            return Err(Diagnostics(found));
+        }
+        if documents.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut document = Document::stacked(documents, operator_layers::put);
+        let typed = document.decode()?;
+        Ok(Self { layers: layers.to_vec(), ..Self::of_document(&mut document, typed)? })
+    }
+
+    fn of_document(document: &mut Document<'_>, typed: OperatorFile) -> Result<Self, Diagnostics> {
+        check_provider(document, &typed.provider);
+        check_state(document, &typed.state);
+        let system = system_prompt(document, &typed.prompt);
+        let permissions = permissions(document, &typed.tools.permission);
+        let rule_folders = RuleFolders::read(document, &typed.rules);
         let entries = typed.plugin.iter().enumerate();
-        let plugins =
-            entries.map(|(index, plugin)| (plugin.enabled, plugin_entry(&mut document, index, plugin, folder)));
+        let plugins = entries.map(|(index, plugin)| (plugin.enabled, plugin_entry(document, index, plugin)));
         let (on, off): (Vec<_>, Vec<_>) = plugins.partition(|(enabled, _)| *enabled);
         let entries = |of: Vec<(bool, PluginEntry)>| of.into_iter().map(|(_, entry)| entry).collect();
         if !document.found.is_empty() {
-            return Err(Diagnostics(document.found));
+            return Err(Diagnostics(std::mem::take(&mut document.found)));
         }
+        let folder = |table: &str, key: &str| document.folder(&steps![table, key]);
         Ok(Self {
-            source: Some(Arc::clone(source)),
-            provider: Provider::of(typed.provider, folder),
+            layers: Vec::new(),
+            absent: Vec::new(),
+            provider: Provider::of(typed.provider, folder("provider", "recording")),
             system,
             plugins: entries(on),
             disabled: entries(off),
@@ -270,8 +300,8 @@ impl Operator {
             rule_folders,
             tools: ToolSettings::of(&typed.tools, permissions),
             limits: PluginLimits::of(&typed.limits),
-            state: StateSettings::of(&typed.state, folder),
-            transcript: TranscriptSettings::of(&typed.transcript, folder),
+            state: StateSettings::of(&typed.state, folder("state", "folder")),
+            transcript: TranscriptSettings::of(&typed.transcript, folder("transcript", "folder")),
             compaction: CompactionSettings::of(&typed.compaction),
             turn: TurnSettings { max_steps: typed.turn.max_steps, max_retries: typed.turn.max_retries },
         })
@@ -350,7 +380,7 @@ fn unusable_url(url: &str) -> Option<&'static str> {
     port.is_some_and(|port| port.parse::<u16>().is_err()).then_some("has a port that is not a number up to 65535")
 }
 
-fn system_prompt(document: &mut Document<'_>, typed: &typed::PromptFile, folder: &Path) -> Option<String> {
+fn system_prompt(document: &mut Document<'_>, typed: &typed::PromptFile) -> Option<String> {
     let Some(file) = &typed.system_file else { return typed.system.clone() };
     if typed.system.is_some() {
         let help = "remove one of `system` and `system_file`";
@@ -362,16 +392,12 @@ fn system_prompt(document: &mut Document<'_>, typed: &typed::PromptFile, folder:
         );
         return None;
     }
-    match std::fs::read_to_string(folder.join(file)) {
+    let at = steps!["prompt", "system_file"];
+    match crate::text_of(&document.folder(&at).join(file)) {
         Ok(text) => Some(text),
-        Err(error) => {
+        Err(cause) => {
             let help = "the path is relative to this file";
-            document.error(
-                Code::ConfigUnreadable,
-                &steps!["prompt", "system_file"],
-                format!("cannot read `{file}`: {error}"),
-                help,
-            );
+            document.error(Code::ConfigUnreadable, &at, format!("cannot read `{file}`: {cause}"), help);
             None
         }
     }
@@ -393,7 +419,8 @@ fn permissions(document: &mut Document<'_>, typed: &BTreeMap<String, PermissionM
     rules
 }
 
-fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile, folder: &Path) -> PluginEntry {
+fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile) -> PluginEntry {
+    let path = steps!["plugin", index, "path"];
     let mut settings = BTreeMap::new();
     for (key, value) in &typed.settings {
         let place = document.place(&steps!["plugin", index, "settings", key.as_str()]);
@@ -411,14 +438,14 @@ fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile, f
         grants.push(power);
     }
     PluginEntry {
-        folder: plugin_folder(&folder.join(&typed.path)),
+        folder: plugin_folder(&document.folder(&path).join(&typed.path)),
         grants,
         required: typed.required,
         fails_closed: typed.on_failure.map(OnFailureWord::closed),
         priorities: priorities(&typed.priority),
         limits: LimitRequests::of(&typed.limits),
         settings,
-        place: Some(document.place(&steps!["plugin", index, "path"])),
+        place: Some(document.place(&path)),
     }
 }
 

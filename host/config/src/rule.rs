@@ -23,14 +23,15 @@ pub(crate) struct ManifestRules {
 
 /// Reads the rules of a manifest.
 pub(crate) fn rules(document: &mut Document<'_>, id: &PluginId, typed: &ManifestFile) -> ManifestRules {
-    let path = document.source().path.display().to_string();
+    let file = document.place(&[]).file;
+    let path = file.path.display().to_string();
     let source = rules::RuleOrigin { layer: RuleLayer::Plugin(id.clone()), path };
     let (mut out, mut first) = (ManifestRules::default(), BTreeMap::new());
     for (index, spec) in typed.rule.iter().enumerate() {
         // The schema has seen to it that there is a name.
         let name = spec.name.as_deref().unwrap_or_default();
         let region = region(document, index);
-        let (rule, found) = Rule::from_spec(name, &source, spec, Some((document.shown(), region)));
+        let (rule, found) = Rule::from_spec(name, &source, spec, Some((&file, region)));
         if spec.required {
             out.unmet.extend(found.iter().filter(|one| one.is_error()).cloned());
         }
@@ -60,5 +61,5 @@ fn region(document: &Document<'_>, index: usize) -> Range<usize> {
     let start = document.place(&steps!["rule", index]).span.start;
     // If there is no next rule, the span is that of the whole list: it begins at or before this rule.
     let next = document.place(&steps!["rule", index + 1]).span.start;
-    start..if next > start { next } else { document.source().text.len() }
+    start..if next > start { next } else { document.place(&[]).file.text.len() }
 }

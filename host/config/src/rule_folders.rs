@@ -1,6 +1,6 @@
 //! `[rules]` of the operator's file as used, as far as it is about rule files: where they are and which have to be in force.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -72,22 +72,29 @@ impl Default for RuleFolders {
 }
 
 impl RuleFolders {
-    /// As the operator's file has them, which is in `folder`.
-    pub(crate) fn read(document: &mut Document<'_>, typed: &RulesFile, folder: &Path) -> Self {
+    /// As the operator's files have them. Each is named relative to the file that names it.
+    pub(crate) fn read(document: &mut Document<'_>, typed: &RulesFile) -> Self {
         let (settings, typed) = (&typed.settings, &typed.folders);
         let mut more: Vec<NamedFolder> = Vec::new();
         for (key, names) in [("folders", &typed.folders), ("required_folders", &typed.required_folders)] {
             let required = key == "required_folders";
             for (index, name) in names.iter().enumerate() {
                 let at = steps!["rules", key, index];
-                let place = Some(document.place(&at));
-                match more.iter_mut().find(|one| one.typed == *name) {
+                let (place, path) = (document.place(&at), document.folder(&at).join(name));
+                let is_of_one_file = |known: &NamedFolder| known.place.as_ref().is_some_and(|at| at.file == place.file);
+                let is_same = |one: &&mut NamedFolder| match is_of_one_file(one) {
+                    true => one.typed == *name,
+                    false => one.path == path,
+                };
+                match more.iter_mut().find(is_same) {
                     // Naming a folder under both keys is how one of the middle is required.
                     Some(known) if required && !known.required => known.required = true,
-                    Some(_) => {
+                    Some(known) if is_of_one_file(known) => {
                         document.error(Code::ConfigDuplicate, &at, format!("`{name}` is named twice"), "remove one");
                     }
-                    None => more.push(NamedFolder { path: folder.join(name), typed: name.clone(), place, required }),
+                    // Two layers can agree.
+                    Some(_) => {}
+                    None => more.push(NamedFolder { path, typed: name.clone(), place: Some(place), required }),
                 }
             }
         }

@@ -7,7 +7,7 @@ use flow::PluginId;
 
 use crate::document::{Document, steps};
 use crate::typed::OperatorFile;
-use crate::{Diagnostics, Location, MANIFEST_FILE, Manifest, Operator, SourceFile, operator};
+use crate::{Diagnostics, Location, MANIFEST_FILE, Manifest, SourceFile, operator};
 
 /// An operator's file in which a plugin was enabled or disabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,22 +73,22 @@ pub fn switch_plugin(source: &Arc<SourceFile>, id: &PluginId, enabled: bool) -> 
     let mut text = source.text.clone();
     // From the end: a change leaves the places before it as they are.
     for index in found.iter().rev().filter(|index| typed.plugin[**index].enabled != enabled) {
-        let (range, new) = edit(&document, *index, enabled);
+        let (range, new) = edit(&document, source, *index, enabled);
         text.replace_range(range, &new);
     }
-    Operator::of_source(&SourceFile::new(&source.path, text.as_str())).map_err(SwitchError::Invalid)?;
+    Document::read::<OperatorFile>(&SourceFile::new(&source.path, text.as_str())).map_err(SwitchError::Invalid)?;
     Ok(Switched { text, required: found.iter().any(|index| typed.plugin[*index].required) })
 }
 
 /// What to replace, and by what.
-fn edit(document: &Document<'_>, index: usize, enabled: bool) -> (Range<usize>, String) {
+fn edit(document: &Document<'_>, source: &SourceFile, index: usize, enabled: bool) -> (Range<usize>, String) {
     let entry = document.place(&steps!["plugin", index]);
     let value = document.place(&steps!["plugin", index, "enabled"]);
     if value != entry {
         return (span(&value), enabled.to_string());
     }
     let path = span(&document.place(&steps!["plugin", index, "path"]));
-    let text = &document.source().text;
+    let text = &source.text;
     let is_inline = text[span(&entry)].starts_with('{');
     if is_inline {
         return (path.end..path.end, format!(", enabled = {enabled}"));

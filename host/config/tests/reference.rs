@@ -7,8 +7,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-const OPERATOR: &str = "# `tidegate.toml`\n\nEvery key of the operator's file. It is read from the workspace, or from \
-                        `--config FILE`. An unknown key is an error that names the nearest known one.\n";
+const OPERATOR: &str = "# `tidegate.toml`\n\nEvery key of the operator's files: that of the user and, on top of it, that of the \
+                        workspace or of `--config FILE` ([layers](../../CONFIGURATION.md)). An unknown key is an error that names the nearest known one.\n";
 
 const MANIFEST: &str = "# `plugin.toml`\n\nEvery key of a plugin's manifest. `tidegate plugin show FOLDER` checks a manifest \
                         and prints what it asks for; [plugins](../../../plugins/README.md) shows how the parts work together.\n";

@@ -21,7 +21,7 @@ fn full() -> Operator {
 #[test]
 fn an_empty_file_is_the_defaults() {
     let empty = Operator::of_source(&SourceFile::new("tidegate.toml", "")).unwrap();
-    assert_eq!(Operator { source: None, ..empty }, Operator::default());
+    assert_eq!(Operator { layers: Vec::new(), ..empty }, Operator::default());
     let defaults = Operator::default();
     assert_eq!(defaults.limits.callback, Duration::from_millis(100));
     assert_eq!(defaults.limits.text, Duration::from_millis(20));

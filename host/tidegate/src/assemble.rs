@@ -52,15 +52,15 @@ pub(crate) fn tools(
     flags: &[config::PermissionRule],
     plugins: &[config::ConfiguredPlugin],
 ) -> tools::ToolSettings {
-    let in_file = match &operator.source {
-        Some(source) => format!("[tools.permission] in {}", source.path.display()),
+    let written = |rule: &config::PermissionRule| match &rule.place {
+        Some(place) => format!("[tools.permission] in {}", place.file.path.display()),
         None => "the program that embeds the host".to_owned(),
     };
-    let rule = |rule: &config::PermissionRule, origin: &str| tools::PermissionRule {
+    let rule = |rule: &config::PermissionRule, origin: String| tools::PermissionRule {
         tool: rule.tool.clone(),
         pattern: rule.pattern.clone(),
         mode: rule.mode,
-        origin: origin.to_owned(),
+        origin,
     };
     let said = |one: &&config::PermissionRule| {
         !flags.iter().any(|flag| (&flag.tool, &flag.pattern) == (&one.tool, &one.pattern))
@@ -73,8 +73,8 @@ pub(crate) fn tools(
     };
     tools::ToolSettings {
         permissions: kept
-            .map(|one| rule(one, &in_file))
-            .chain(flags.iter().map(|one| rule(one, "--permission")))
+            .map(|one| rule(one, written(one)))
+            .chain(flags.iter().map(|one| rule(one, "--permission".to_owned())))
             .collect(),
         shell_timeout: operator.tools.shell_timeout,
         shell_output_bytes: operator.tools.shell_output_bytes,
@@ -93,10 +93,11 @@ pub fn tool_specs(operator: &Operator, workspace: &Path) -> Result<Vec<ToolSpec>
     Ok(tools::BuiltinTools::new(workspace, settings)?.specs())
 }
 
-/// Files and folders that this host trusts: its own file, rule folders, and what its plugins consist of.
+/// Files and folders that this host trusts: the operator's files, rule folders, and what its plugins consist of.
 fn guarded(operator: &Operator, plugins: &[config::ConfiguredPlugin]) -> Vec<tools::GuardedPath> {
     let guard = |path: &Path, reason: &str| tools::GuardedPath { path: path.to_owned(), reason: reason.to_owned() };
-    let file = operator.source.iter().map(|source| guard(&source.path, "contains the permissions of this host"));
+    let layers = operator.layers.iter();
+    let files = layers.map(|layer| guard(&layer.source.path, "contains the permissions of this host"));
     let folders = operator.rule_folders.more.iter().map(|one| guard(&one.path, "contains stream rules of this host"));
     let plugins = plugins.iter().flat_map(|plugin| {
         let manifest = guard(&plugin.manifest.folder.join(config::MANIFEST_FILE), "is the manifest of a loaded plugin");
@@ -106,7 +107,7 @@ fn guarded(operator: &Operator, plugins: &[config::ConfiguredPlugin]) -> Vec<too
         let source = is_built.then(|| guard(&plugin.manifest.folder, "contains the source of a loaded plugin"));
         std::iter::once(manifest).chain(component).chain(source)
     });
-    file.chain(folders).chain(plugins).collect()
+    files.chain(folders).chain(plugins).collect()
 }
 
 /// What `sandbox` is given for one plugin; `None` where the plugin has no component.

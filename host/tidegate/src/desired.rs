@@ -31,12 +31,30 @@ pub(crate) struct Desired {
     pub(crate) problem: Option<String>,
 }
 
-/// The operator's file, where it is followed.
+/// The operator's files, where they are followed: those that were read, and those that would be read if they were there.
 #[derive(Clone)]
 struct Follow {
     read: ReadOperator,
-    path: PathBuf,
-    seen: FileStamp,
+    files: Vec<(PathBuf, FileStamp)>,
+}
+
+impl Follow {
+    fn new(read: ReadOperator, operator: &Operator) -> Self {
+        let read_from = operator.layers.iter().map(|layer| &layer.source.path);
+        let files = read_from.chain(&operator.absent).map(|path| (path.clone(), FileStamp::of_path(path)));
+        Self { read, files: files.collect() }
+    }
+
+    /// Whether nothing can have happened to the files since the last look.
+    fn is_settled(&mut self) -> bool {
+        let mut settled = true;
+        for (path, seen) in &mut self.files {
+            let now = FileStamp::of_path(path);
+            settled &= now.settled_since(seen) || (now.is_absent() && seen.is_absent());
+            *seen = now;
+        }
+        settled
+    }
 }
 
 impl Desired {
@@ -44,8 +62,7 @@ impl Desired {
     /// file was edited.
     pub(crate) fn new(shared: &Shared, follow: Option<ReadOperator>) -> Self {
         let operator = shared.operator.clone();
-        let path = operator.source.as_ref().map(|source| source.path.clone());
-        let follow = follow.zip(path).map(|(read, path)| Follow { read, seen: FileStamp::of_path(&path), path });
+        let follow = follow.map(|read| Follow::new(read, &operator));
         Self {
             operator,
             follow,
@@ -126,29 +143,27 @@ impl Desired {
         }
     }
 
-    /// The operator's settings where their file was edited; `None` where it was not, or cannot be read, which is a problem.
+    /// The operator's settings where one of their files was edited; `None` where none was, or they cannot be read, which is a problem.
     fn reread(&mut self, problems: &mut Vec<String>) -> Option<Operator> {
         let follow = self.follow.as_mut()?;
-        let now = FileStamp::of_path(&follow.path);
-        let settled = now.settled_since(&follow.seen);
-        follow.seen = now;
         // What kept an edited file from being used can be gone although the file is the same.
-        if settled && self.problem.is_none() {
+        if follow.is_settled() && self.problem.is_none() {
             return None;
         }
-        if !follow.path.exists() {
+        let read = Arc::clone(&follow.read);
+        let layers = &self.operator.layers;
+        if let Some(gone) = layers.iter().map(|layer| &layer.source.path).find(|path| !path.exists()) {
             // Without a file there would be no plugins, and what they kept would be deleted.
-            let why = format!("{} is not there", follow.path.display());
+            let why = format!("{} is not there", gone.display());
             self.refuse("read", &why, problems);
             return None;
         }
-        match (follow.read)() {
+        match read() {
+            Ok(operator) if operator.layers == self.operator.layers => {
+                self.problem = None;
+                None
+            }
             Ok(operator) => {
-                let text = |operator: &Operator| operator.source.as_ref().map(|source| source.text.clone());
-                if text(&operator) == text(&self.operator) {
-                    self.problem = None;
-                    return None;
-                }
                 if let Some(changed) = self.changed_guard(&operator) {
                     let folder = changed.folder.display();
                     let why = format!(
@@ -396,6 +411,5 @@ fn lost_guard(prior: &LoadedPlugin, new: &LoadedPlugin) -> Option<CallbackKind> 
 
 /// Whether all but the plugins is the same, wherever in the file it is.
 fn is_same_beside_plugins(a: &Operator, b: &Operator) -> bool {
-    let text = |operator: &Operator| operator.source.as_ref().map(|source| source.text.clone());
-    text(a) == text(b)
+    a.layers == b.layers
 }

@@ -105,10 +105,11 @@ pub use config::events::defaults as default_thread_events;
 pub use config::rule_sources::Built as BuiltRules;
 pub use config::thread_limits::defaults as default_thread_limits;
 pub use config::{
-    BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, LimitRequests, MANIFEST_FILE,
-    Manifest, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, Operator, PermissionRule, PluginEntry, PluginLimits,
-    Provider, RuleFolders, SettingDecl, StatePlace, StateSettings, SwitchError, Switched, ToolGuidance, ToolSettings,
-    TranscriptSettings, TurnSettings, render as render_diagnostic, switch_plugin,
+    BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, FoundFiles, Layer, LayerKind,
+    LimitRequests, MANIFEST_FILE, Manifest, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, Operator, OperatorFiles,
+    PermissionRule, PluginEntry, PluginLimits, Provider, RuleFolders, SettingDecl, StatePlace, StateSettings,
+    SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings, TurnSettings, render as render_diagnostic,
+    switch_plugin,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};

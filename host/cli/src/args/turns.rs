@@ -100,7 +100,7 @@ pub(crate) enum Output {
 /// What `acp --help` adds.
 pub(super) const ACP_HELP: &str = "\
 Standard output carries only the protocol; log lines go to standard error. Each session works in the
-folder that the editor names for it, with the tidegate.toml of that folder or the file of --config.";
+folder that the editor names for it, with the user's tidegate.toml and that of the folder or of --config.";
 
 /// The arguments of `acp`.
 #[derive(Clone, Debug, clap::Args)]

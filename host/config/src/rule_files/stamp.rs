@@ -42,6 +42,11 @@ impl FileStamp {
         Self { facts, looked: SystemTime::now() }
     }
 
+    /// Whether there was nothing, or nothing could be found out.
+    pub fn is_absent(&self) -> bool {
+        self.facts.is_none()
+    }
+
     /// Whether nothing can have happened since `before`. A change within two seconds before it was taken may leave no sign, so
     /// the answer is no then.
     pub fn settled_since(&self, before: &Self) -> bool {

@@ -28,10 +28,10 @@ mod time;
 mod tool;
 mod updates;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use tidegate::HostBuilder;
+use tidegate::{HostBuilder, OperatorFiles};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::agent::Agent;
@@ -50,17 +50,13 @@ pub struct Server {
 pub struct ConnectionError(String);
 
 impl Server {
-    /// A server whose hosts `build` makes. It gets the operator's file of the workspace of a session, which is the same for all where
-    /// [`Server::config`] names it; `None`: the workspace has none. The error is one line for the user of the editor.
-    pub fn new(build: impl Fn(Option<&Path>) -> Result<HostBuilder, String> + Send + Sync + 'static) -> Self {
-        Self { hosts: Hosts::new(Arc::new(build)) }
-    }
-
-    /// Uses this operator's file for all sessions. Default: `tidegate.toml` in the workspace of each, where it is there.
-    #[must_use]
-    pub fn config(mut self, file: Option<PathBuf>) -> Self {
-        self.hosts = self.hosts.config(file);
-        self
+    /// A server whose hosts `build` makes, each for a workspace with an operator's file of its own among `files`, or for all that have none.
+    /// The error is one line for the user of the editor.
+    pub fn new(
+        files: OperatorFiles,
+        build: impl Fn(&Path) -> Result<HostBuilder, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { hosts: Hosts::new(files, Arc::new(build)) }
     }
 
     /// Serves one editor on standard input and output, where nothing else must write to standard output, until it closes the connection
