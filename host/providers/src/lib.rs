@@ -17,11 +17,14 @@ mod limits;
 mod loose;
 mod model;
 mod models;
+mod nul;
 mod openai_chat;
 mod openai_responses;
 mod recording;
+mod schema;
 mod sse;
 mod surrogates;
+mod wires;
 
 pub use self::check::check;
 pub use self::config::{HttpConfig, ProviderConfig, ProviderError, ReplayConfig, Secret, Wire, connect};

@@ -11,10 +11,12 @@ use tokio::time::timeout;
 use turn::ports::{AnswerLog, BoxFuture, Model, ModelStream};
 
 use crate::config::{HttpConfig, Options, Secrets, Wire};
+use crate::conversation::Renamed;
 use crate::decode::AnswerDecoder;
 use crate::limits::AnswerLimits;
 use crate::recording::{RecordedEnd, Recorder, Taken};
-use crate::{anthropic, failure, openai_chat, openai_responses};
+use crate::wires::takes;
+use crate::{anthropic, failure, nul, openai_chat, openai_responses};
 
 /// The body of the request that this configuration makes of a prompt: JSON, as it is sent.
 ///
@@ -122,6 +124,7 @@ impl WireModel {
             taken,
             secrets: self.secrets.clone(),
             wire: self.wire,
+            renamed: Renamed::new(&prompt.tools, takes(self.wire)),
         };
         if is_stream {
             return Ok(Box::new(stream));
@@ -190,12 +193,14 @@ struct AnswerStream {
     taken: Option<Taken>,
     secrets: Secrets,
     wire: Wire,
+    renamed: Renamed,
 }
 
 impl ModelStream for AnswerStream {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta, ModelError>>> {
         loop {
-            if let Some(delta) = self.decoder.next_delta() {
+            if let Some(mut delta) = self.decoder.next_delta() {
+                self.renamed.restore(&mut delta);
                 return Poll::Ready(Some(Ok(delta)));
             }
             if let Some(error) = self.failed.take() {
@@ -278,11 +283,12 @@ fn end(taken: &mut Option<Taken>, how: &RecordedEnd) {
 }
 
 fn encode_with(wire: Wire, prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
-    match wire {
+    let body = match wire {
         Wire::Anthropic => anthropic::encode(prompt, model, options),
         Wire::OpenAiChat => openai_chat::encode(prompt, model, options),
         Wire::OpenAiResponses => openai_responses::encode(prompt, model, options),
-    }
+    };
+    body.map(nul::replaced)
 }
 
 fn header<'h>(headers: &'h [(String, String)], wanted: &str) -> Option<&'h str> {

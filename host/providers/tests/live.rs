@@ -193,6 +193,27 @@ async fn an_answer_that_is_no_stream_says_what_it_is() {
     assert_eq!((class_of(&error), error.status), (ErrorClass::Permanent, Some(307)));
 }
 
+/// A tool whose name no provider takes is offered under another one, and called by its own.
+#[tokio::test]
+async fn a_tool_that_is_offered_under_another_name_is_called_by_its_own() {
+    let stream = include_str!("../../../tests/corpus/providers/streams/anthropic/whole-input.sse");
+    let offered = "read_file_d0c450e6";
+    let server = Fixture::start([Script::stream([stream.replace("grep", offered)])]).await;
+    let parameters = serde_json::json!({"type": "object", "properties": {}});
+    let tool = flow::ToolSpec { name: "read.file".into(), description: "Reads.".into(), parameters };
+    let prompt = Prompt { tools: vec![tool], ..prompt("hi") };
+    let model = model(config(&server));
+    let mut stream = model.start(&prompt).await.unwrap();
+    let mut called = Vec::new();
+    while let Some(delta) = next(&mut stream).await {
+        if let Delta::BlockStart { kind: flow::StreamKind::Tool { name, .. }, .. } = delta.unwrap() {
+            called.push(name);
+        }
+    }
+    assert!(server.seen()[0].body.contains(&format!("\"name\":\"{offered}\"")), "{}", server.seen()[0].body);
+    assert!(called.contains(&"read.file".to_owned()), "{called:?}");
+}
+
 #[tokio::test]
 async fn nobody_there_says_so() {
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();

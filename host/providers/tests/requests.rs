@@ -52,6 +52,7 @@ fn conversations() -> Vec<(&'static str, Prompt)> {
         ("rewound", rewound()),
         ("interleaved", interleaved()),
         ("images", images()),
+        ("poisoned", poisoned()),
     ]
 }
 
@@ -193,6 +194,31 @@ fn odd() -> Prompt {
     ])
 }
 
+/// Names that no provider takes, ids that come twice, a call without a result and a result without a call. An answer is the last.
+fn poisoned() -> Prompt {
+    let parameters = json!({"$schema": "http://json-schema.org/draft-07/schema#", "anyOf": [{"properties": {"city": {"type": "string"}}}]});
+    let tool = ToolSpec { name: "weather.now".into(), description: "The weather.\0".into(), parameters };
+    Prompt {
+        tools: vec![tool],
+        ..prompt(vec![
+            message(Role::Assistant, vec![text("Hello.")]),
+            Message::user("Look\0."),
+            message(
+                Role::Assistant,
+                vec![
+                    call("t1", "functions.list_dir", "{}"),
+                    call("t2", "weather.now", "{\"city\":\"a\\u0000\"}"),
+                    call("t1", "", "{}"),
+                ],
+            ),
+            message(Role::Tool, vec![result("t2", &["rain"], false), result("t1", &["no such tool"], true)]),
+            message(Role::Assistant, vec![call("t1", "list_dir<|channel|>commentary", "{}")]),
+            message(Role::Tool, vec![result("t1", &["no such tool"], true), result("t9", &["lost"], false)]),
+            message(Role::Assistant, vec![text("So be it. ")]),
+        ])
+    }
+}
+
 fn body(wire: Wire, prompt: &Prompt) -> Value {
     let mut config = HttpConfig::new(wire, if wire == Wire::Anthropic { "claude-sonnet-4-5" } else { "gpt-5" });
     if wire == Wire::OpenAiChat {
@@ -218,7 +244,7 @@ fn bodies_are_those_of_the_corpus() {
             read += 1;
         }
     }
-    assert_eq!(read, 24);
+    assert_eq!(read, 27);
 }
 
 /// The model gets an addition around the user's input in the same message as the input.

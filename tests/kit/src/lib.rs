@@ -14,6 +14,7 @@ mod approvals;
 mod clock;
 mod events;
 mod journal;
+pub mod judge;
 mod model;
 mod plugins;
 mod random;

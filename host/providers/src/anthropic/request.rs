@@ -1,11 +1,16 @@
 //! A prompt as the body of `POST /v1/messages`.
 
-use flow::{Image, Part, Prompt, ToolResult, ToolSpec};
-use serde::Serialize;
-use serde_json::Value;
+use std::borrow::Cow;
 
-use crate::Options;
-use crate::conversation::{Exchange, Word, arguments, exchanges, is_blank};
+use flow::{Image, Prompt, ToolSpec};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::goes_on;
+use crate::conversation::{Answered, Called, Exchange, Said, Word, exchanges, is_blank, tool_name};
+use crate::schema::parameters;
+use crate::wires::takes;
+use crate::{Options, Wire};
 
 /// The default, since the format requires a number.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
@@ -21,10 +26,12 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
     let texts = prompt.system.iter().map(|block| block.text.as_str());
     let mut system: Vec<Block<'_>> = texts.filter(|text| !is_blank(text)).map(text_block).collect();
     mark(&mut system);
-    let exchanges = exchanges(&prompt.messages);
+    let exchanges = exchanges(&prompt.messages, takes(Wire::Anthropic), goes_on(model, options));
+    let (tools, tool_choice) = tools(&prompt.tools, &exchanges);
     let last = exchanges.len().saturating_sub(1);
     let mut messages: Vec<WireMessage<'_>> =
         exchanges.iter().enumerate().filter_map(|(at, turn)| message(turn, at == last)).collect();
+    let thinking = thinking.filter(|_| may_think(&messages));
     // A beginning of the answer comes after what the next request has too.
     if let Some(last) = messages.iter_mut().rfind(|message| message.role == "user") {
         mark(&mut last.content);
@@ -35,9 +42,19 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
         stream: true,
         system,
         messages,
-        tools: prompt.tools.iter().map(tool).collect(),
+        tools,
+        tool_choice,
         thinking: thinking.map(|budget_tokens| Thinking { kind: "enabled", budget_tokens }),
     })
+}
+
+/// Whether the answer may be reasoned about. An answer that is continued, or whose calls are answered, has to begin with its own reasoning,
+/// which is not there if it was cut off or another model's.
+fn may_think(messages: &[WireMessage<'_>]) -> bool {
+    let answer = messages.iter().rfind(|message| message.role == "assistant");
+    let calls = answer.is_some_and(|answer| answer.content.iter().any(|block| matches!(block, Block::ToolUse { .. })));
+    let is_last = messages.last().is_some_and(|message| message.role == "assistant");
+    !(calls || is_last) || answer.and_then(|answer| answer.content.first()).is_some_and(Block::is_reasoning)
 }
 
 /// Marks the end of a prefix that the provider should keep: the system prompt, and the conversation so far. The next
@@ -53,14 +70,17 @@ fn mark(blocks: &mut [Block<'_>]) {
     }
 }
 
-fn message<'a>(turn: &Exchange<'a>, last: bool) -> Option<WireMessage<'a>> {
+fn message<'a>(turn: &'a Exchange<'_>, last: bool) -> Option<WireMessage<'a>> {
     let (role, content) = match turn {
         Exchange::User { results, words } => {
-            let results = results.iter().map(|result| tool_result(result));
-            ("user", results.chain(words.iter().map(user_block)).collect::<Vec<_>>())
+            ("user", results.iter().map(tool_result).chain(words.iter().map(user_block)).collect::<Vec<_>>())
         }
         Exchange::Assistant { parts } => {
-            let mut content: Vec<_> = parts.iter().filter_map(|part| assistant_block(part)).collect();
+            let mut content: Vec<_> = parts.iter().filter_map(assistant_block).collect();
+            // An answer does not end with reasoning.
+            while content.last().is_some_and(Block::is_reasoning) {
+                content.pop();
+            }
             if let Some(Block::Text { text, .. }) = content.last_mut().filter(|_| last) {
                 *text = text.trim_end(); // the beginning of an answer may not end in white space
             }
@@ -70,7 +90,7 @@ fn message<'a>(turn: &Exchange<'a>, last: bool) -> Option<WireMessage<'a>> {
     (!content.is_empty()).then_some(WireMessage { role, content })
 }
 
-fn user_block<'a>(word: &Word<'a>) -> Block<'a> {
+fn user_block<'a>(word: &'a Word<'_>) -> Block<'a> {
     match word {
         Word::Text(text) => text_block(text),
         Word::Image(image) => image_block(image),
@@ -82,22 +102,18 @@ fn image_block(image: &Image) -> Block<'_> {
     Block::Image { source, cache_control: None }
 }
 
-fn assistant_block(part: &Part) -> Option<Block<'_>> {
+fn assistant_block<'a>(part: &'a Said<'_>) -> Option<Block<'a>> {
     match part {
-        Part::Text(text) => (!is_blank(text)).then(|| text_block(text)),
+        Said::Text(text) => (!is_blank(text)).then(|| text_block(text)),
         // Signed thinking goes back byte for byte; without a signature (cut off) or with another provider's it is
         // refused, so it stays at home.
-        Part::Thinking { text, signature, redacted } => match signature.as_deref() {
+        Said::Thinking { text, signature, redacted } => match signature {
             Some(seal) if is_foreign(seal) => None,
             Some(data) if *redacted => Some(Block::RedactedThinking { data }),
             Some(signature) => Some(Block::Thinking { thinking: text, signature }),
             None => None,
         },
-        Part::ToolCall(call) => {
-            Some(Block::ToolUse { id: call_id(call.id.as_str()), name: &call.name, input: arguments(call) })
-        }
-        // Images are of the user's input.
-        Part::Image(_) | Part::ToolResult(_) => None,
+        Said::Call(called) => Some(tool_use(called)),
     }
 }
 
@@ -106,26 +122,61 @@ fn is_foreign(signature: &str) -> bool {
     signature.is_empty() || signature.starts_with('{')
 }
 
-fn tool_result(result: &ToolResult) -> Block<'_> {
-    Block::ToolResult {
-        tool_use_id: call_id(result.call.as_str()),
-        content: result.content.iter().filter(|text| !is_blank(text)).map(|text| text_block(text)).collect(),
-        is_error: result.is_error,
-        cache_control: None,
-    }
+fn tool_use<'a>(called: &'a Called<'_>) -> Block<'a> {
+    Block::ToolUse { id: &called.id, name: &called.name, input: called.arguments() }
 }
 
-/// Ids of calls of another provider can contain characters that this one refuses.
-fn call_id(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
+fn tool_result<'a>(result: &'a Answered<'_>) -> Block<'a> {
+    Block::ToolResult {
+        tool_use_id: &result.id,
+        content: result.texts().map(text_block).collect(),
+        is_error: result.is_error(),
+        cache_control: None,
+    }
 }
 
 fn text_block(text: &str) -> Block<'_> {
     Block::Text { text, cache_control: None }
 }
 
+/// The tools, and whether the model may call them. A conversation with calls is refused without any tool, so those that were called are
+/// named then.
+fn tools<'a>(specs: &'a [ToolSpec], exchanges: &'a [Exchange<'_>]) -> (Vec<Tool<'a>>, Option<ToolChoice>) {
+    if !specs.is_empty() {
+        return (specs.iter().map(tool).collect(), None);
+    }
+    let mut called: Vec<&str> = Vec::new();
+    for turn in exchanges {
+        let Exchange::Assistant { parts } = turn else { continue };
+        for part in parts {
+            if let Said::Call(call) = part
+                && !called.contains(&&*call.name)
+            {
+                called.push(&call.name);
+            }
+        }
+    }
+    let absent = |name| Tool {
+        name: Cow::Borrowed(name),
+        description: "This tool is not available any more.",
+        input_schema: Cow::Owned(json!({"type": "object", "properties": {}})),
+    };
+    let choice = (!called.is_empty()).then_some(ToolChoice { kind: "none" });
+    (called.into_iter().map(absent).collect(), choice)
+}
+
 fn tool(spec: &ToolSpec) -> Tool<'_> {
-    Tool { name: &spec.name, description: &spec.description, input_schema: &spec.parameters }
+    Tool {
+        name: tool_name(&spec.name, takes(Wire::Anthropic)),
+        description: &spec.description,
+        input_schema: parameters(&spec.parameters),
+    }
+}
+
+impl Block<'_> {
+    fn is_reasoning(&self) -> bool {
+        matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. })
+    }
 }
 
 #[derive(Serialize)]
@@ -138,6 +189,8 @@ struct Request<'a> {
     messages: Vec<WireMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
 }
@@ -177,12 +230,12 @@ enum Block<'a> {
         data: &'a str,
     },
     ToolUse {
-        id: String,
+        id: &'a str,
         name: &'a str,
         input: Value,
     },
     ToolResult {
-        tool_use_id: String,
+        tool_use_id: &'a str,
         content: Vec<Block<'a>>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
@@ -199,9 +252,15 @@ struct CacheControl {
 
 #[derive(Serialize)]
 struct Tool<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: Cow<'a, Value>,
+}
+
+#[derive(Serialize)]
+struct ToolChoice {
+    #[serde(rename = "type")]
+    kind: &'static str,
 }
 
 #[derive(Serialize)]

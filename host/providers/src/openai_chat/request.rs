@@ -1,11 +1,15 @@
 //! A prompt as the body of `POST /chat/completions`.
 
-use flow::{Part, Prompt};
+use std::borrow::Cow;
+
+use flow::Prompt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Options;
-use crate::conversation::{Exchange, Word, arguments_text, data_url, exchanges, is_blank, result_text};
+use crate::conversation::{Called, Exchange, Said, Word, data_url, exchanges, is_blank, tool_name};
+use crate::schema::parameters;
+use crate::wires::takes;
+use crate::{Options, Wire};
 
 /// The request's body.
 pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
@@ -16,8 +20,9 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
         // One message: chat templates take no second one.
         messages.push(WireMessage::words("system", system.join("\n\n")));
     }
-    for turn in exchanges(&prompt.messages) {
-        push(&turn, &mut messages);
+    let exchanges = exchanges(&prompt.messages, takes(Wire::OpenAiChat), false);
+    for turn in &exchanges {
+        push(turn, &mut messages);
     }
     let max_tokens = prompt.max_tokens.or(options.max_tokens);
     serde_json::to_vec(&Request {
@@ -33,14 +38,12 @@ pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_j
     })
 }
 
-fn push<'a>(turn: &Exchange<'a>, messages: &mut Vec<WireMessage<'a>>) {
+fn push<'a>(turn: &'a Exchange<'_>, messages: &mut Vec<WireMessage<'a>>) {
     match turn {
         Exchange::User { results, words } => {
             for result in results {
-                messages.push(WireMessage {
-                    tool_call_id: Some(result.call.as_str()),
-                    ..WireMessage::words("tool", result_text(result))
-                });
+                messages
+                    .push(WireMessage { tool_call_id: Some(&result.id), ..WireMessage::words("tool", result.text()) });
             }
             if !words.is_empty() {
                 messages.push(WireMessage {
@@ -53,34 +56,35 @@ fn push<'a>(turn: &Exchange<'a>, messages: &mut Vec<WireMessage<'a>>) {
             let (mut text, mut tool_calls) = (String::new(), Vec::new());
             for part in parts {
                 match part {
-                    Part::Text(words) => text.push_str(words),
-                    Part::ToolCall(call) => tool_calls.push(WireCall {
-                        id: call.id.as_str(),
-                        kind: "function",
-                        function: WireFunction { name: &call.name, arguments: arguments_text(call) },
-                    }),
-                    // The format has no place for reasoning in a request; servers that send it refuse it back. Images are of the
-                    // user's input.
-                    Part::Image(_) | Part::Thinking { .. } | Part::ToolResult(_) => {}
+                    Said::Text(words) => text.push_str(words),
+                    Said::Call(called) => tool_calls.push(call(called)),
+                    // The format has no place for reasoning in a request; servers that send it refuse it back.
+                    Said::Thinking { .. } => {}
                 }
             }
-            if !tool_calls.is_empty() || !is_blank(&text) {
-                let content = Some(text).filter(|text| !is_blank(text)).map(Content::Text);
-                messages.push(WireMessage { role: "assistant", content, tool_calls, tool_call_id: None });
-            }
+            let content = Some(text).filter(|text| !is_blank(text)).map(Content::Text);
+            messages.push(WireMessage { role: "assistant", content, tool_calls, tool_call_id: None });
         }
     }
 }
 
-fn user_content<'a>(words: &[Word<'a>]) -> Content<'a> {
-    let text = |word: &Word<'a>| match word {
-        Word::Text(text) => Some(*text),
+fn call<'a>(called: &'a Called<'_>) -> WireCall<'a> {
+    WireCall {
+        id: &called.id,
+        kind: "function",
+        function: WireFunction { name: &called.name, arguments: called.arguments_text() },
+    }
+}
+
+fn user_content<'a>(words: &'a [Word<'_>]) -> Content<'a> {
+    let text = |word: &'a Word<'_>| match word {
+        Word::Text(text) => Some(&**text),
         Word::Image(_) => None,
     };
     if let Some(texts) = words.iter().map(text).collect::<Option<Vec<_>>>() {
         return Content::Text(texts.join("\n\n"));
     }
-    let part = |word: &Word<'a>| match word {
+    let part = |word: &'a Word<'_>| match word {
         Word::Text(text) => ContentPart::Text { text },
         Word::Image(image) => ContentPart::ImageUrl { image_url: ImageUrl { url: data_url(image) } },
     };
@@ -90,7 +94,11 @@ fn user_content<'a>(words: &[Word<'a>]) -> Content<'a> {
 fn tool(spec: &flow::ToolSpec) -> Tool<'_> {
     Tool {
         kind: "function",
-        function: ToolFunction { name: &spec.name, description: &spec.description, parameters: &spec.parameters },
+        function: ToolFunction {
+            name: tool_name(&spec.name, takes(Wire::OpenAiChat)),
+            description: &spec.description,
+            parameters: parameters(&spec.parameters),
+        },
     }
 }
 
@@ -175,7 +183,7 @@ struct Tool<'a> {
 
 #[derive(Serialize)]
 struct ToolFunction<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: Cow<'a, Value>,
 }

@@ -1,20 +1,25 @@
 //! A prompt as the body of `POST /responses`, without anything kept at the provider.
 
-use flow::{Part, Prompt, ToolSpec};
+use std::borrow::Cow;
+
+use flow::{Prompt, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Sealed;
-use crate::Options;
-use crate::conversation::{Exchange, Word, arguments_text, data_url, exchanges, is_blank, result_text};
+use crate::conversation::{Exchange, Said, Word, data_url, exchanges, is_blank, tool_name};
+use crate::schema::parameters;
+use crate::wires::takes;
+use crate::{Options, Wire};
 
 /// The request's body.
 pub(crate) fn encode(prompt: &Prompt, model: &str, options: &Options) -> serde_json::Result<Vec<u8>> {
     let system: Vec<&str> =
         prompt.system.iter().map(|block| block.text.as_str()).filter(|text| !is_blank(text)).collect();
     let mut input = Vec::new();
-    for turn in exchanges(&prompt.messages) {
-        push(&turn, &mut input);
+    let exchanges = exchanges(&prompt.messages, takes(Wire::OpenAiResponses), false);
+    for turn in &exchanges {
+        push(turn, &mut input);
     }
     let effort = options.effort.as_deref();
     serde_json::to_vec(&Request {
@@ -36,11 +41,11 @@ fn seals_reasoning(model: &str) -> bool {
     !["gpt-3", "gpt-4", "chatgpt-4"].iter().any(|line| model.starts_with(line))
 }
 
-fn push<'a>(turn: &Exchange<'a>, input: &mut Vec<Item<'a>>) {
+fn push<'a>(turn: &'a Exchange<'_>, input: &mut Vec<Item<'a>>) {
     match turn {
         Exchange::User { results, words } => {
             for result in results {
-                input.push(Item::FunctionCallOutput { call_id: result.call.as_str(), output: result_text(result) });
+                input.push(Item::FunctionCallOutput { call_id: &result.id, output: result.text() });
             }
             if !words.is_empty() {
                 let content = words.iter().map(user_content).collect();
@@ -48,25 +53,36 @@ fn push<'a>(turn: &Exchange<'a>, input: &mut Vec<Item<'a>>) {
             }
         }
         Exchange::Assistant { parts } => {
-            input.extend(parts.iter().filter_map(|part| assistant_item(part)));
+            for item in parts.iter().filter_map(assistant_item) {
+                if !input.iter().any(|before| before.is_same_reasoning(&item)) {
+                    input.push(item);
+                }
+            }
+            // What was reasoned about has to follow.
+            while matches!(input.last(), Some(Item::Reasoning { .. })) {
+                input.pop();
+            }
         }
     }
 }
 
-fn user_content<'a>(word: &Word<'a>) -> Content<'a> {
+fn user_content<'a>(word: &'a Word<'_>) -> Content<'a> {
     match word {
         Word::Text(text) => Content::Input { text },
         Word::Image(image) => Content::Image { image_url: data_url(image) },
     }
 }
 
-fn assistant_item(part: &Part) -> Option<Item<'_>> {
+fn assistant_item<'a>(part: &'a Said<'_>) -> Option<Item<'a>> {
     match part {
-        Part::Text(text) if is_blank(text) => None,
-        Part::Text(text) => Some(Item::Message { role: "assistant", content: MessageContent::Text(text) }),
+        Said::Text(text) if is_blank(text) => None,
+        Said::Text(text) => Some(Item::Message { role: "assistant", content: MessageContent::Text(text) }),
         // Reasoning goes back only with its signature; that of another provider is not JSON and is not sent.
-        Part::Thinking { text, signature, .. } => {
-            let sealed: Sealed = serde_json::from_str(signature.as_deref()?).ok()?;
+        Said::Thinking { text, signature, .. } => {
+            let sealed: Sealed = serde_json::from_str((*signature)?).ok()?;
+            if sealed.id.is_empty() || sealed.encrypted_content.is_empty() {
+                return None;
+            }
             let summary = (!text.is_empty()).then_some(Content::Summary { text });
             Some(Item::Reasoning {
                 id: sealed.id,
@@ -74,20 +90,18 @@ fn assistant_item(part: &Part) -> Option<Item<'_>> {
                 encrypted_content: sealed.encrypted_content,
             })
         }
-        Part::ToolCall(call) => {
-            Some(Item::FunctionCall { call_id: call.id.as_str(), name: &call.name, arguments: arguments_text(call) })
+        Said::Call(called) => {
+            Some(Item::FunctionCall { call_id: &called.id, name: &called.name, arguments: called.arguments_text() })
         }
-        // Images are of the user's input.
-        Part::Image(_) | Part::ToolResult(_) => None,
     }
 }
 
 fn tool(spec: &ToolSpec) -> Tool<'_> {
     Tool {
         kind: "function",
-        name: &spec.name,
+        name: tool_name(&spec.name, takes(Wire::OpenAiResponses)),
         description: &spec.description,
-        parameters: &spec.parameters,
+        parameters: parameters(&spec.parameters),
         strict: false, // strict mode takes only a part of JSON Schema
     }
 }
@@ -119,6 +133,13 @@ enum Item<'a> {
     FunctionCallOutput { call_id: &'a str, output: String },
 }
 
+impl Item<'_> {
+    /// Whether both are reasoning with one id, which a request contains once.
+    fn is_same_reasoning(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Reasoning { id, .. }, Self::Reasoning { id: other, .. }) if id == other)
+    }
+}
+
 /// Parts of type `output_text` belong to messages with an id and a status, which nothing is kept under; a message of the assistant
 /// without them is a string.
 #[derive(Serialize)]
@@ -143,9 +164,9 @@ enum Content<'a> {
 struct Tool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    name: &'a str,
+    name: Cow<'a, str>,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: Cow<'a, Value>,
     strict: bool,
 }
 
