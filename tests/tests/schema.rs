@@ -11,8 +11,9 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 21] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 22] = [
     "plugin.grants_twice",
+    "plugin.sha256_not-a-digest",
     "prompt.system_file_not-there",
     "prompt.system_given-twice",
     "provider.api_key_env_a-secret",

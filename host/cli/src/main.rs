@@ -105,8 +105,8 @@ async fn dispatch(common: &Common, command: Command, export: &Export) -> Result<
         Command::Plugin { command: PluginCommand::Show { folder } } => plugin::show(&folder),
         Command::Plugin { command: PluginCommand::Enable { id } } => switch::plugin(common, &id, true),
         Command::Plugin { command: PluginCommand::Disable { id } } => switch::plugin(common, &id, false),
-        Command::Plugin { command: PluginCommand::Build { folder, watch: false } } => plugin::build(&folder),
-        Command::Plugin { command: PluginCommand::Build { folder, watch: true } } => watch::build(&folder),
+        Command::Plugin { command: PluginCommand::Build { folder, watch: false } } => plugin::build(common, &folder),
+        Command::Plugin { command: PluginCommand::Build { folder, watch: true } } => watch::build(common, &folder),
         Command::Explain(explain) => match &explain.prompt {
             Some(prompt) => explain::prompt(common, prompt, explain.json).await,
             None => session::explain(common, &explain),

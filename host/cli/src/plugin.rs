@@ -1,14 +1,15 @@
 //! `tidegate plugin new`, `plugin build` (from a folder with Rust source to a component) and `plugin show`.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use tidegate::{LimitRequests, PromptText, RuleBucket};
+use tidegate::{LimitRequests, Manifest, PluginEntry, PromptText, RuleBucket};
 
+use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
-use crate::{print, say, screen, style};
+use crate::{open, print, say, screen, style};
 
 /// Creates a plugin from the template, and prints its files and what to do next.
 pub(crate) fn new(folder: &Path, sdk: Option<&Path>) -> Result<Exit, Failure> {
@@ -25,19 +26,38 @@ pub(crate) fn new(folder: &Path, sdk: Option<&Path>) -> Result<Exit, Failure> {
 }
 
 /// Builds the plugin in `folder` and prints the path of the component.
-pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
+pub(crate) fn build(common: &Common, folder: &Path) -> Result<Exit, Failure> {
     let options = tidegate_build::Options::default();
     let built = tidegate_build::build(folder, &options, &mut |line| say::note(line)).map_err(Failure::setup)?;
     let place = built.place_beside_manifest(folder).map_err(Failure::setup)?;
     let mut out = screen::out();
     writeln!(out, "{}", flat(&place.display().to_string()))?;
     out.flush()?;
+    note_pin(common, folder, &place);
     Ok(Exit::Completed)
+}
+
+/// Says where an operator's file pins another component than the one that was built: hosts do not load it until that is changed.
+fn note_pin(common: &Common, folder: &Path, built: &Path) {
+    // Files that cannot be read are reported by whoever uses them.
+    let operator = open::files(common).read(&common.workspace).and_then(|found| found.operator());
+    let (Ok(operator), Ok(digest)) = (operator, tidegate::file_digest(built)) else { return };
+    let is_here = |entry: &&PluginEntry| {
+        let real = |path: &Path| path.canonicalize().ok();
+        real(&entry.folder) == real(folder) && entry.sha256.as_ref().is_some_and(|pinned| *pinned != digest)
+    };
+    for entry in operator.plugins.iter().chain(&operator.disabled).filter(is_here) {
+        let file = entry.place.as_ref().map(|at| format!("{}:{}", at.file.shown(), at.line())).unwrap_or_default();
+        let file = print::tidy_path(&file);
+        say::note(format_args!(
+            "note: {file} pins another component, so this one is not loaded; to use it, set sha256 = \"{digest}\" there"
+        ));
+    }
 }
 
 /// Prints what the plugin in `folder` asks for, and what is wrong with its rules. Nothing of it is run.
 pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
-    let manifest = tidegate::Manifest::load(folder)?;
+    let manifest = Manifest::load(folder)?;
     for finding in &manifest.findings {
         screen::block(screen::diagnostic(finding));
         screen::note("");
@@ -45,14 +65,8 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     let mut out = screen::out();
     let (id, version) = (style::out(style::STRONG, manifest.id.as_str()), flat(&manifest.version));
     writeln!(out, "{id} {version}  {}", flat(&manifest.description))?;
-    if let Some(component) = manifest.component.as_ref().filter(|component| !component.exists()) {
-        let (component, folder) = (component.display().to_string(), manifest.folder.display().to_string());
-        let (component, folder) = (print::tidy_path(&component), print::tidy_path(&folder));
-        if manifest.build.is_some() {
-            writeln!(out, "  component: {component} is not built: `tidegate plugin build {folder}`")?;
-        } else {
-            writeln!(out, "  component: {component} is missing")?;
-        }
+    if let Some(path) = &manifest.component {
+        writeln!(out, "  component: {}", component(&manifest, path))?;
     }
     for (power, why) in &manifest.capabilities {
         writeln!(out, "  power {}: {}", power.as_str(), flat(why))?;
@@ -94,6 +108,18 @@ pub(crate) fn show(folder: &Path) -> Result<Exit, Failure> {
     out.flush()?;
     let broken = manifest.findings.iter().any(tidegate::Diagnostic::is_error);
     Ok(if broken { Exit::Failed } else { Exit::Completed })
+}
+
+/// The component, with the digest that pins it, or why there is none.
+fn component(manifest: &Manifest, path: &Path) -> String {
+    let shown = |path: &Path| print::tidy_path(&path.display().to_string());
+    match tidegate::file_digest(path) {
+        Ok(digest) => format!("sha256 = \"{digest}\" under `[[plugin]]` pins it"),
+        Err(error) if error.kind() == ErrorKind::NotFound && manifest.build.is_some() => {
+            format!("{} is not built: `tidegate plugin build {}`", shown(path), shown(&manifest.folder))
+        }
+        Err(error) => format!("{} cannot be read: {error}", shown(path)),
+    }
 }
 
 /// What the plugin asks for, as its manifest spells it.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
+use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::screen::clean::flat;
 use crate::{plugin, say};
@@ -26,7 +27,7 @@ type Source = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 ///
 /// # Errors
 /// Standard output is gone, or the folder is.
-pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
+pub(crate) fn build(common: &Common, folder: &Path) -> Result<Exit, Failure> {
     let mut changes = Changes::default();
     loop {
         let source = source(folder);
@@ -34,7 +35,7 @@ pub(crate) fn build(folder: &Path) -> Result<Exit, Failure> {
             return Err(Failure::setup(format_args!("there are no files in {}", flat(&folder.display().to_string()))));
         }
         if changes.are_complete(source) {
-            match plugin::build(folder) {
+            match plugin::build(common, folder) {
                 Ok(_) => {}
                 Err(failure) if failure.is_silent() => return Err(failure),
                 Err(failure) => drop(failure.report()),

@@ -106,6 +106,10 @@ fn a_plugin_given_by_a_flag_is_loaded_with_what_it_is_granted() {
     ] {
         assert!(limited.contains(part), "{limited}");
     }
+    place.write("limited/component.wasm", "");
+    let built = out(&place.run(&["plugin", "show", "limited"]));
+    let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    assert!(built.contains(&format!("component: sha256 = \"{digest}\" under `[[plugin]]` pins it")), "{built}");
     let asks = place.run(&["plugin", "show", "more"]);
     assert_eq!(asks.status.code(), Some(0), "{}", err(&asks));
     for part in [

@@ -23,6 +23,7 @@ mod addition;
 pub mod agents;
 mod check;
 mod diagnostic;
+mod digest;
 mod document;
 mod duration;
 pub mod errors;
@@ -58,6 +59,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use diagnostic::{Diagnostics, in_one_line, render};
+pub use digest::file_digest;
 use flow::{Diagnostic, DiagnosticCode as Code, Location, SourceFile};
 pub use guidance::Guidance;
 pub use manifest::{BuildKind, LimitRequests, Manifest, SUPPORTED_API, SettingDecl, ToolGuidance};

@@ -119,6 +119,8 @@ pub struct PluginEntry {
     pub grants: Vec<Power>,
     /// Its failure refuses the turn.
     pub required: bool,
+    /// The SHA-256 that its component must have, as lower-case hexadecimal digits.
+    pub sha256: Option<String>,
     /// Whether its callbacks fail closed (true) or are skipped (false), instead of what it registers.
     pub fails_closed: Option<bool>,
     /// Priorities instead of those it registers (0 to 100).
@@ -139,6 +141,7 @@ impl PluginEntry {
             folder: plugin_folder(path),
             grants: Vec::new(),
             required: false,
+            sha256: None,
             fails_closed: None,
             priorities: BTreeMap::new(),
             limits: LimitRequests::default(),
@@ -437,10 +440,17 @@ fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile) -
         }
         grants.push(power);
     }
+    let sha256 = typed.sha256.as_ref().map(|digits| digits.to_ascii_lowercase());
+    if sha256.as_ref().is_some_and(|digits| digits.len() != 64 || !digits.bytes().all(|one| one.is_ascii_hexdigit())) {
+        let help = "write 64 hexadecimal digits; `tidegate plugin show FOLDER` prints them";
+        let message = "`sha256` is not a SHA-256 digest";
+        document.error(Code::ConfigInvalidDigest, &steps!["plugin", index, "sha256"], message, help);
+    }
     PluginEntry {
         folder: plugin_folder(&document.folder(&path).join(&typed.path)),
         grants,
         required: typed.required,
+        sha256,
         fails_closed: typed.on_failure.map(OnFailureWord::closed),
         priorities: priorities(&typed.priority),
         limits: LimitRequests::of(&typed.limits),

@@ -1,11 +1,9 @@
 //! The text that a plugin adds to the prompt: what people read before it is used, and its limit.
 
-use std::fmt::Write as _;
-
 use flow::{PromptAddition, PromptText};
 use rules::{Bucket, Rule};
-use sha2::{Digest, Sha256};
 
+use crate::digest::Parts;
 use crate::document::{Document, Step, steps};
 use crate::typed::ManifestFile;
 use crate::{Code, Diagnostic, Manifest};
@@ -53,16 +51,9 @@ pub fn prompt_digest(texts: &[PromptText]) -> Option<String> {
     if texts.is_empty() {
         return None;
     }
-    let mut hash = Sha256::new_with_prefix(DIGEST_FORMAT);
-    // Each string with its size: no two lists are hashed as the same bytes.
-    for string in texts.iter().flat_map(|one| [&one.place, &one.text]) {
-        hash.update((string.len() as u64).to_le_bytes());
-        hash.update(string);
-    }
-    Some(hash.finalize().iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    }))
+    let mut parts = Parts::new(DIGEST_FORMAT);
+    texts.iter().flat_map(|one| [&one.place, &one.text]).for_each(|string| parts.add(string));
+    Some(parts.digest())
 }
 
 fn of_addition(addition: &PromptAddition) -> PromptText {

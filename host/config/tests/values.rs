@@ -43,6 +43,7 @@ fn every_value_arrives() {
     assert_eq!(plugin.folder, Path::new("folder/plugins/redact-secrets"));
     assert_eq!(plugin.grants, [Power::State, Power::Prompt]);
     assert!(plugin.required);
+    assert!(plugin.sha256.as_ref().is_some_and(|digest| digest.starts_with("e3b0c4")), "{:?}", plugin.sha256);
     assert_eq!(plugin.fails_closed, Some(true));
     assert_eq!(plugin.priorities[&flow::CallbackKind::PlainText], 10);
     assert_eq!(plugin.limits.memory_bytes, Some(64 << 20));

@@ -27,6 +27,14 @@ pub enum LoadProblem {
         /// The error of the system.
         error: std::io::Error,
     },
+    /// Its component is not the one that is pinned.
+    #[error("cannot be loaded: its component has the SHA-256 {found}, and {expected} is pinned")]
+    OtherDigest {
+        /// The digest that the component must have, in hexadecimal digits.
+        expected: String,
+        /// The digest that it has.
+        found: String,
+    },
     /// Its component is too large to be read.
     #[error("cannot be loaded: its component has {bytes} bytes, at most {max} are read")]
     TooLarge {

@@ -34,6 +34,8 @@ pub struct PluginSource {
     pub version: String,
     /// The component's file or bytes.
     pub component: ComponentSource,
+    /// The SHA-256 that the component must have, as lower-case hexadecimal digits; nothing of another one runs.
+    pub sha256: Option<String>,
     /// Powers that the manifest asks for.
     pub asked: BTreeSet<Power>,
     /// Powers that the operator grants.
@@ -64,6 +66,7 @@ impl PluginSource {
             id,
             version: String::new(),
             component,
+            sha256: None,
             asked: BTreeSet::new(),
             granted: BTreeSet::new(),
             declared: None,
@@ -135,6 +138,10 @@ impl Sandbox {
 
     fn try_load(&self, source: PluginSource) -> Result<Loaded, LoadProblem> {
         let wasm = Wasm::open(&source.component)?;
+        let digest = cache::hex(&wasm.digest);
+        if let Some(expected) = source.sha256.filter(|expected| *expected != digest) {
+            return Err(LoadProblem::OtherDigest { expected, found: digest });
+        }
         let component = self.machine.component(&wasm)?;
         let surface = check::surface(&component, &self.machine.engine)?;
         check::powers(&surface, &source.asked, &source.granted)?;
@@ -158,7 +165,6 @@ impl Sandbox {
         let (plugin, version, required) = (identity.id.clone(), source.version, source.required);
         let provided = tools.iter().map(|tool| tool.provided.clone()).collect();
         let registration = Registration { plugin, version, callbacks, tools: provided, required };
-        let digest = cache::hex(&wasm.digest);
         let machine = Arc::clone(&self.machine);
         let (imports, breakers) = (surface.imports, Arc::new(HostBreakers::new()));
         Ok(Loaded { machine, identity, registration, tools, ready, exports, digest, imports, breakers })

@@ -135,6 +135,7 @@ pub(crate) fn plugin(from: &config::ConfiguredPlugin) -> Option<PluginSource> {
         limits,
         state_version: from.manifest.state_version,
         required: from.entry.required,
+        sha256: from.entry.sha256.clone(),
         priorities,
         fails_closed: from.manifest.fails_closed,
         operator_fails_closed: from.entry.fails_closed,

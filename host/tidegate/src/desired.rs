@@ -376,7 +376,10 @@ fn renewed(
                  use it all the same.",
                 callback.as_str()
             )),
-            Some(_) | None => Ok(Arc::new(new)),
+            Some(_) | None => {
+                problems.extend(replaced_component(&new, &prior.loaded));
+                Ok(Arc::new(new))
+            }
         },
         Ok(new) => {
             let (new, file) = (new.id(), entry.folder.join(config::MANIFEST_FILE));
@@ -392,6 +395,17 @@ fn renewed(
         }
         Err(error) => Err(error),
     }
+}
+
+/// What is reported of a component that changed although its manifest did not: its version and what it asks for are as they were, and it is
+/// other code all the same.
+fn replaced_component(new: &LoadedPlugin, prior: &LoadedPlugin) -> Option<String> {
+    let is_replaced = new.has_manifest_of(prior) && !new.has_component_of(prior);
+    let digest = new.digest().filter(|_| is_replaced)?;
+    Some(format!(
+        "the component of `{}` changed, and its manifest did not: the one with the SHA-256 {digest} is used from now on",
+        new.id()
+    ))
 }
 
 /// A callback of a plugin that is required, or that fails closed, which a new version does not register, or does not fail closed. A

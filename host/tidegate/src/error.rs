@@ -209,6 +209,9 @@ impl HostError {
                 format!("continue `{parent}`, which started it, or a fork of `{id}` (`tidegate session fork {id}`)")
             }
             Self::NoStateUrl { variable } => format!("set it, for example `{variable}=redis://127.0.0.1:6379`"),
+            Self::Plugin(refused) if is_changed(refused) => {
+                "if the new component is meant to run, set `sha256` of its `[[plugin]]` to the digest that it has".to_owned()
+            }
             Self::Config(_)
             | Self::Provider(_)
             | Self::State(_)
@@ -248,6 +251,7 @@ impl HostError {
             | Self::HistoryGiven { .. }
             | Self::ChildThread { .. } => Some(DiagnosticCode::HostTranscriptUnavailable),
             Self::ComponentMissing { .. } => Some(DiagnosticCode::PluginComponentMissing),
+            Self::Plugin(refused) if is_changed(refused) => Some(DiagnosticCode::PluginComponentChanged),
             Self::Plugin(_) => Some(DiagnosticCode::PluginComponentRefused),
             Self::DuplicatePlugin(_) | Self::PluginRegistered { .. } => Some(DiagnosticCode::PluginDuplicateId),
             Self::ToolName { .. } => Some(DiagnosticCode::PluginToolConflict),
@@ -275,4 +279,9 @@ impl HostError {
             None => self.to_string(),
         }
     }
+}
+
+/// Whether a plugin is refused because its component is not the one that is pinned.
+fn is_changed(refused: &sandbox::LoadError) -> bool {
+    matches!(refused.problem, sandbox::LoadProblem::OtherDigest { .. })
 }

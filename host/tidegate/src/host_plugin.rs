@@ -124,11 +124,34 @@ impl LoadedPlugin {
 
     /// Whether the other one runs the same component under the same manifest and configuration.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
-        let digest = |one: &Self| one.component.as_ref().map(|component| component.digest().to_owned());
+        self.has_manifest_of(other) && self.has_component_of(other) && self.has_configuration_of(other)
+    }
+
+    /// What is different from the version before it, as the reason of a reload.
+    fn difference(&self, prior: &Self) -> &'static str {
+        match (self.has_component_of(prior), self.has_manifest_of(prior)) {
+            (false, true) => "its component changed",
+            (true, false) => "its manifest changed",
+            (false, false) => "its component and its manifest changed",
+            (true, true) => "its configuration changed",
+        }
+    }
+
+    pub(crate) fn has_manifest_of(&self, other: &Self) -> bool {
         self.plugin.manifest.source.text == other.plugin.manifest.source.text
-            && is_same_entry(&self.plugin.entry, &other.plugin.entry)
-            && self.plugin.limits == other.plugin.limits
-            && digest(self) == digest(other)
+    }
+
+    pub(crate) fn has_component_of(&self, other: &Self) -> bool {
+        self.digest() == other.digest()
+    }
+
+    fn has_configuration_of(&self, other: &Self) -> bool {
+        is_same_entry(&self.plugin.entry, &other.plugin.entry) && self.plugin.limits == other.plugin.limits
+    }
+
+    /// The SHA-256 of its component, where it has one.
+    pub(crate) fn digest(&self) -> Option<&str> {
+        self.component.as_ref().map(sandbox::Plugin::digest)
     }
 }
 
@@ -163,7 +186,7 @@ pub(crate) fn changes(
     let disabled = disabled.map(|one| change(one, RegistrationAction::Disable, "it is disabled"));
     let came = after.iter().filter_map(|one| match same(one, before) {
         Some(prior) if Arc::ptr_eq(&prior.loaded, &one.loaded) => None,
-        Some(_) => Some(change(one, RegistrationAction::Reload, "its files or its configuration changed")),
+        Some(prior) => Some(change(one, RegistrationAction::Reload, one.loaded.difference(&prior.loaded))),
         None if same(one, known_before).is_some() => Some(change(one, RegistrationAction::Enable, "it is enabled")),
         None => Some(change(one, RegistrationAction::Register, "it is new")),
     });

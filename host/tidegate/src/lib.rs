@@ -108,8 +108,8 @@ pub use config::{
     BadPermission, BuildKind, CompactionSettings, ConfiguredPlugin, Diagnostics, FoundFiles, Layer, LayerKind,
     LimitRequests, MANIFEST_FILE, Manifest, NamedFolder, OPERATOR_FILE, OnProblem, OnTimeout, Operator, OperatorFiles,
     PermissionRule, PluginEntry, PluginLimits, Provider, RuleFolders, SettingDecl, StatePlace, StateSettings,
-    SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings, TurnSettings, render as render_diagnostic,
-    switch_plugin,
+    SwitchError, Switched, ToolGuidance, ToolSettings, TranscriptSettings, TurnSettings, file_digest,
+    render as render_diagnostic, switch_plugin,
 };
 pub use confirm::Nobody;
 pub use doctor::{Check, Health, remedy};

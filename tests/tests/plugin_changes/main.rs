@@ -1,6 +1,7 @@
 //! Plugins that change while sessions are open: edited files, an edited configuration, and what the embedder asks for.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod pins;
 mod place;
 
 use std::fs;
@@ -400,7 +401,8 @@ async fn a_component_that_does_not_guard_takes_no_guards_place_while_the_program
     let host = place.host().await;
     let run = started(&place, &host).await;
     fs::write(place.plugin().join("component.wasm"), &other).unwrap();
-    assert_eq!(run.turn("!state-get k").await, ("!state-get k".into(), vec!["reload conformance 0.1.0".to_owned()]));
+    let (text, changes) = run.turn("!state-get k").await;
+    assert_eq!((text.as_str(), changes[0].as_str()), ("!state-get k", "reload conformance 0.1.0"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

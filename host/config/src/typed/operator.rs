@@ -130,6 +130,9 @@ pub(crate) struct PluginFile {
     /// Overrides the limits of this plugin; may exceed those of `[limits]`.
     #[serde(default)]
     pub(crate) limits: LimitsRequest,
+    /// The SHA-256 of the plugin's component, in 64 hexadecimal digits: another component is not loaded. `tidegate plugin show` prints it.
+    #[serde(default)]
+    pub(crate) sha256: Option<String>,
     /// Values of the settings that the plugin's manifest declares.
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, ValueFile>,
