@@ -34,6 +34,7 @@ const BEYOND_OPERATOR_SCHEMA: [&str; 22] = [
     "tools.permission_no-closing",
     "tools.permission_no-name",
     "tools.permission_pattern-for-all",
+    "tools.shell.env_an-assignment",
 ];
 const BEYOND_MANIFEST_SCHEMA: [&str; 22] = [
     "api_unknown",

@@ -65,7 +65,10 @@ Exit codes:
 Environment:
   TIDEGATE_LOG    log filter for standard error, such as `debug` [default: error]
   NO_COLOR        if not empty, disables colors; --color overrides it
-  CLICOLOR_FORCE  if neither empty nor 0, enables colors also without a terminal";
+  CLICOLOR_FORCE  if neither empty nor 0, enables colors also without a terminal
+
+Commands of the tool `shell` get a short list of variables, such as PATH and HOME, and those
+that `env` of `[tools.shell]` names; `tidegate doctor` lists both, and what is left out.";
 
 /// The arguments that every command accepts.
 #[derive(Clone, Debug, clap::Args)]

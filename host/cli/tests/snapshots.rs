@@ -32,7 +32,12 @@ fn workspace() -> Place {
 
 /// The command as it is typed, its output on both streams, and its exit code.
 fn screen(place: &Place, arguments: &[&str]) -> String {
-    let output = place.run(arguments);
+    // The doctor lists the variables of commands: those of the machine that this runs on are none of the screen's.
+    let mut command = place.command(arguments);
+    let folders: Vec<_> =
+        command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
+    command.env_clear().envs(folders).envs([("PATH", "/bin"), ("SENTRY_DSN", "https://0000@sentry.example/1")]);
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
     let typed: Vec<String> = arguments
         .iter()
         .map(|word| if word.contains([' ', '*', '\'']) { format!("{word:?}") } else { (*word).to_owned() })

@@ -52,13 +52,21 @@ fn in_table(name: &str, table: &DeTable<'_>, spans: &mut Vec<Range<usize>>) {
 
 fn in_value(secret: bool, key: &str, value: &Spanned<DeValue<'_>>, spans: &mut Vec<Range<usize>>) {
     match value.get_ref() {
-        DeValue::String(text) if secret || (key.ends_with("_env") && KeySource::of_variable(text).is_err()) => {
-            spans.push(value.span());
-        }
+        DeValue::String(text) if secret || (names_variables(key) && !is_variable(text)) => spans.push(value.span()),
         DeValue::Table(table) => in_table(key, table, spans),
         DeValue::Array(array) => array.iter().for_each(|item| in_value(secret, key, item, spans)),
         _ => {}
     }
+}
+
+/// Whether a key's value is the name of a variable, or a list of names: somebody may have typed a secret in its place.
+fn names_variables(key: &str) -> bool {
+    key == "env" || key.ends_with("_env")
+}
+
+/// A name, or a pattern of names as `[tools.shell] env` has them.
+fn is_variable(text: &str) -> bool {
+    KeySource::of_variable(text.strip_suffix('*').unwrap_or(text)).is_ok()
 }
 
 /// Values of secrets in lines that may not be TOML: from the first `=` to the line's end.
@@ -93,6 +101,7 @@ mod tests {
             ("tokens = [\"a\", \"b\"]", "tokens = [\"*\", \"*\"]"),
             ("api_key = \"\"\"\nä\nb\"\"\"", "api_key = \"\"\"\n**\n*\"\"\""),
             ("api_key_env = \"sk-1\"", "api_key_env = \"****\""),
+            ("env = [\"A_*\", \"B\", \"C=sk-1\"]", "env = [\"A_*\", \"B\", \"******\"]"),
             ("api_key_env = \"MY_KEY\"\nmax_tokens = 5", "api_key_env = \"MY_KEY\"\nmax_tokens = 5"),
             ("api_key = \"sk-1\nmodel = m\n", "api_key =*\"****\nmodel = m\n"),
             ("api_key = sk-1", "api_key =*****"),

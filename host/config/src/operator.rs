@@ -160,6 +160,8 @@ pub struct ToolSettings {
     pub shell_timeout: Duration,
     /// Bytes of a command's output that are kept.
     pub shell_output_bytes: usize,
+    /// Variables that commands get in addition to those that builds need: names, and starts of names that end with `*`.
+    pub shell_env: Vec<String>,
     /// How long a question about a call waits; `None`: without a limit.
     pub question_timeout: Option<Duration>,
     /// What becomes of a call whose question is not answered in time.
@@ -283,6 +285,7 @@ impl Operator {
         check_state(document, &typed.state);
         let system = system_prompt(document, &typed.prompt);
         let permissions = permissions(document, &typed.tools.permission);
+        check_shell(document, &typed.tools.shell.env);
         let rule_folders = RuleFolders::read(document, &typed.rules);
         let entries = typed.plugin.iter().enumerate();
         let plugins = entries.map(|(index, plugin)| (plugin.enabled, plugin_entry(document, index, plugin)));
@@ -422,6 +425,19 @@ fn permissions(document: &mut Document<'_>, typed: &BTreeMap<String, PermissionM
     rules
 }
 
+fn check_shell(document: &mut Document<'_>, env: &[String]) {
+    for (index, entry) in env.iter().enumerate() {
+        let name = entry.strip_suffix('*').unwrap_or(entry);
+        if matches!(KeySource::of_variable(name), Ok(KeySource::Env(_))) {
+            continue;
+        }
+        let help = "write the name of a variable, such as `DATABASE_HOST`, or the start of names and `*`, such as `CARGO_*`; \
+                    the value comes from the environment";
+        let message = "this is not the name of an environment variable";
+        document.error(Code::ConfigInvalidVariable, &steps!["tools", "shell", "env", index], message, help);
+    }
+}
+
 fn plugin_entry(document: &mut Document<'_>, index: usize, typed: &PluginFile) -> PluginEntry {
     let path = steps!["plugin", index, "path"];
     let mut settings = BTreeMap::new();
@@ -512,6 +528,7 @@ impl ToolSettings {
             permissions,
             shell_timeout: Duration::from_millis(shell.timeout_ms),
             shell_output_bytes: usize::try_from(shell.output_kib * 1024).unwrap_or(usize::MAX),
+            shell_env: shell.env.clone(),
             question_timeout: question.timeout_ms.map(Duration::from_millis),
             on_question_timeout: question.on_timeout,
         }

@@ -45,7 +45,9 @@ fn problem(example: &str) -> Option<String> {
 
 #[test]
 fn the_examples_of_the_pages_are_valid() {
-    for (page, at_least) in [("host/OPERATORS.md", 6), ("README.md", 2), ("sdk/rust/docs/powers/prompt.md", 1)] {
+    for (page, at_least) in
+        [("host/OPERATORS.md", 6), ("host/TOOLS.md", 1), ("README.md", 2), ("sdk/rust/docs/powers/prompt.md", 1)]
+    {
         let examples = examples(page);
         assert!(examples.len() >= at_least, "{page}: only {} examples", examples.len());
         for (line, example) in examples {

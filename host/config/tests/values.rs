@@ -56,6 +56,7 @@ fn every_value_arrives() {
     assert_eq!(paths, [Path::new("folder/../team/rules"), Path::new("folder/.cursor/rules")]);
     assert_eq!(folders.more[1].typed, ".cursor/rules");
     assert_eq!(operator.tools.shell_output_bytes, 8192);
+    assert_eq!(operator.tools.shell_env, ["DATABASE_HOST", "MY_APP_*"]);
     assert_eq!(operator.tools.question_timeout, Some(Duration::from_secs(60)));
     assert_eq!(operator.tools.on_question_timeout, OnTimeout::Allow);
     assert_eq!(operator.tools.permissions.len(), 5);

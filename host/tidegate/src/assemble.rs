@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::{OnTimeout, Operator, Provider};
+use config::{OnTimeout, Operator, Provider, StatePlace};
 use flow::{BlockOrigin, CallbackKind, KeySource, Power, ProviderKind, RetryTable, SystemBlock, ToolSpec};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret, Wire};
 use sandbox::{ComponentSource, PluginSource};
@@ -66,11 +66,6 @@ pub(crate) fn tools(
         !flags.iter().any(|flag| (&flag.tool, &flag.pattern) == (&one.tool, &one.pattern))
     };
     let kept = operator.tools.permissions.iter().filter(said);
-    // Commands of the model get no key of the provider's.
-    let hidden_env = match &operator.provider.key {
-        KeySource::Env(name) => vec![name.clone()],
-        KeySource::Usual | KeySource::None => Vec::new(),
-    };
     tools::ToolSettings {
         permissions: kept
             .map(|one| rule(one, written(one)))
@@ -78,9 +73,23 @@ pub(crate) fn tools(
             .collect(),
         shell_timeout: operator.tools.shell_timeout,
         shell_output_bytes: operator.tools.shell_output_bytes,
-        hidden_env,
+        shell_env: operator.tools.shell_env.clone(),
+        own_keys: own_keys(operator),
         guarded: guarded(operator, plugins),
     }
+}
+
+/// The variables that the operator names for keys of the host.
+fn own_keys(operator: &Operator) -> Vec<String> {
+    let key = match &operator.provider.key {
+        KeySource::Env(name) => Some(name),
+        KeySource::Usual | KeySource::None => None,
+    };
+    let state = match &operator.state.place {
+        StatePlace::Redis { url_env } => Some(url_env),
+        StatePlace::Unset | StatePlace::Memory | StatePlace::Disk(_) => None,
+    };
+    key.into_iter().chain(state).cloned().collect()
 }
 
 /// The tools that a host offers to the model in this workspace, as the operator has set them up.

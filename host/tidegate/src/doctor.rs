@@ -16,6 +16,7 @@ use store::TranscriptStore;
 use turn::SystemClock;
 use turn::ports::{EventSink, ExtensionHost, Extensions, SessionInfo, SessionView, TtsrEvent};
 
+use crate::command_variables;
 use crate::host::blocking;
 use crate::load::{self, Faults, Wanted};
 use crate::options::new_session_id;
@@ -161,6 +162,7 @@ async fn check_provider(provider: Result<&ProviderConfig, &HostError>) -> Check 
 async fn check_loaded(loaded: &Loaded) -> Vec<Check> {
     let mut checks = check_plugins(loaded).await;
     checks.extend(tool_checks(loaded));
+    checks.extend(loaded.builtin.iter().map(|tools| command_variables::check(&tools.command_variables())));
     checks.push(check_store(loaded).await);
     checks.extend(rule_checks(loaded));
     checks.extend(loaded.other_warnings().map(|one| Check::of("setup", &one)));

@@ -49,6 +49,7 @@ mod agents;
 mod approvals;
 mod assemble;
 mod child_events;
+mod command_variables;
 mod confirm;
 mod desired;
 mod doctor;

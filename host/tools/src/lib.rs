@@ -28,6 +28,7 @@ use flow::{ToolCall, ToolSpec};
 use turn::ports::{Files, PreparedCall, Terminals, Tools};
 
 use builtin::Builtin;
+pub use builtin::CommandVariables;
 pub use disk::DiskFiles;
 pub use guard::GuardedPath;
 use guard::Guards;
@@ -46,9 +47,11 @@ pub struct ToolSettings {
     pub shell_timeout: Duration,
     /// Bytes of a command's output that are kept: half from its beginning, half from its end.
     pub shell_output_bytes: usize,
-    /// Names of environment variables that commands do not get, in addition to all with a name or value that looks
-    /// like a secret.
-    pub hidden_env: Vec<String>,
+    /// Variables that commands get in addition to the short list of those that builds need: names, and starts of names that end
+    /// with `*`.
+    pub shell_env: Vec<String>,
+    /// Names of the variables that contain keys of the host: commands get one only where `shell_env` has its whole name.
+    pub own_keys: Vec<String>,
     /// Files and folders that the embedder trusts: writing one asks, as for the paths listed in `guarded.toml`.
     pub guarded: Vec<GuardedPath>,
 }
@@ -59,7 +62,8 @@ impl Default for ToolSettings {
             permissions: Vec::new(),
             shell_timeout: Duration::from_secs(120),
             shell_output_bytes: 64 << 10,
-            hidden_env: Vec::new(),
+            shell_env: Vec::new(),
+            own_keys: Vec::new(),
             guarded: Vec::new(),
         }
     }
@@ -156,6 +160,11 @@ impl BuiltinTools {
     #[must_use]
     pub fn with_terminals(&self, terminals: Arc<dyn Terminals>) -> Self {
         Self { shared: Arc::clone(&self.shared), files: Arc::clone(&self.files), terminals: Some(terminals) }
+    }
+
+    /// Which variables of this process commands get.
+    pub fn command_variables(&self) -> CommandVariables {
+        CommandVariables::of(&self.shared.settings)
     }
 
     /// The workspace's folder: absolute, with all links resolved.

@@ -195,7 +195,41 @@ fn commands_run_in_the_terminals_of_the_client() {
     let methods: Vec<String> = calls.borrow().iter().map(|(method, _)| method.clone()).collect();
     assert_eq!(methods, ["terminal/create", "terminal/wait_for_exit", "terminal/output", "terminal/release"]);
     let create = calls.borrow()[0].1.clone();
-    assert_eq!((&create["command"], &create["args"]), (&json!("sh"), &json!(["-c", "echo hello"])));
+    assert_eq!((&create["command"], &create["args"][3]), (&json!("sh"), &json!("echo hello")));
+}
+
+/// The client starts the command as it is asked to, with all that it has in its own environment.
+#[test]
+fn a_command_in_a_terminal_gets_the_short_list_of_variables() {
+    let model = Model::start();
+    let place = place(&model);
+    let mut editor = Editor::start(place.command(&["acp", "--permission", "shell=allow"]));
+    let session = editor.open(json!({"terminal": true}), &place.path(""));
+    let output = RefCell::new(String::new());
+    editor.answers = Box::new(move |method, params| {
+        if method == "terminal/create" {
+            let mut command = std::process::Command::new(params["command"].as_str().unwrap());
+            command.args(params["args"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()));
+            command.envs([("EDITOR_WEB_HOOK", "https://hooks.example/x"), ("LANG", "C.UTF-8"), ("TERM", "xterm")]);
+            for variable in params["env"].as_array().unwrap() {
+                command.env(variable["name"].as_str().unwrap(), variable["value"].as_str().unwrap());
+            }
+            *output.borrow_mut() = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        }
+        Ok(match method {
+            "terminal/create" => json!({"terminalId": "t1"}),
+            "terminal/wait_for_exit" => json!({"exitCode": 0}),
+            "terminal/output" => json!({"output": *output.borrow(), "truncated": false}),
+            _ => json!({}),
+        })
+    });
+    let id = editor.prompt(&session, "run env");
+    editor.response(id).unwrap();
+    let said = shown(&editor.updates());
+    for kept in ["LANG=C.UTF-8\n", "TERM=dumb\n", "GIT_TERMINAL_PROMPT=0\n", "PATH="] {
+        assert!(said.contains(kept), "{kept} is not in {said}");
+    }
+    assert!(!said.contains("EDITOR_WEB_HOOK") && !said.contains("TIDEGATE"), "{said}");
 }
 
 #[test]

@@ -237,11 +237,14 @@ pub(crate) struct ShellFile {
     /// Maximum output of a command that is kept, in KiB.
     #[schemars(range(min = 1, max = 16_384))]
     pub(crate) output_kib: u64,
+    /// Environment variables that commands get in addition to the short list of those that builds need: names, or starts of names that
+    /// end with `*`, such as `CARGO_*`. A pattern does not pass what looks like a secret, a whole name does.
+    pub(crate) env: Vec<String>,
 }
 
 impl Default for ShellFile {
     fn default() -> Self {
-        Self { timeout_ms: 120_000, output_kib: 64 }
+        Self { timeout_ms: 120_000, output_kib: 64, env: Vec::new() }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tidegate::TerminalCommand;
 
+use super::environment;
 use super::names::{self, meta};
 use super::outgoing::Outgoing;
 use super::sdk::{Connection, Error, v1};
@@ -133,10 +134,10 @@ impl Client {
 
     /// Returns the request for a terminal of the client that runs a command.
     pub(super) fn terminal_request(&self, command: &TerminalCommand<'_>) -> v1::CreateTerminalRequest {
-        let variable = |(name, value): &(String, String)| v1::EnvVariable::new(name.as_str(), value.as_str());
+        let (arguments, variable) = environment::arguments(command);
         v1::CreateTerminalRequest::new(self.session.clone(), "sh")
-            .args(vec!["-c".to_owned(), command.command.to_owned()])
-            .env(command.environment.iter().map(variable).collect())
+            .args(arguments)
+            .env(vec![variable])
             .cwd(self.folder.of_client(command.folder))
             .output_byte_limit(command.output_bytes as u64)
     }

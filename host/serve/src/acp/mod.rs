@@ -9,6 +9,7 @@ mod client;
 mod commands;
 mod content;
 mod diff;
+mod environment;
 mod files;
 mod history;
 mod hosts;

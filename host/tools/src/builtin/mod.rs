@@ -14,6 +14,7 @@ use std::sync::Arc;
 use flow::{Argument, Preview, ToolCall, ToolOutput, ToolSpec};
 use turn::ports::Files;
 
+pub use shell::CommandVariables;
 pub(crate) use shell::run_in_terminal;
 
 use crate::arguments::{parse, schema};

@@ -5,11 +5,11 @@
 //! (`watchdog`). A process that makes itself a new session leaves the group and is not found; such a process needs
 //! intent.
 
+mod environment;
 mod group;
 mod output;
 mod watchdog;
 
-use std::ffi::OsStr;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -18,12 +18,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use turn::ports::{TerminalCommand, TerminalExit, Terminals};
 
-use crate::{Failure, Shared, ToolSettings};
+pub use environment::CommandVariables;
+use environment::OfTerminal;
 use output::Kept;
+
+use crate::{Failure, Shared};
 
 pub(crate) const ABOUT: &str = "Runs a command with sh in the workspace's folder and returns its output (standard \
                                 output and standard error together) and its exit code. It has no input and no \
-                                terminal. When it ends or times out, every process it started is stopped, so it \
+                                terminal. Of the environment it has only what builds need, such as PATH and HOME, \
+                                and what the operator adds. When it ends or times out, every process it started is stopped, so it \
                                 cannot leave a server running. The middle of long output is omitted.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -54,17 +58,13 @@ enum End {
     Timeout(Duration),
 }
 
-/// What keeps programs from waiting for a person.
-const UNATTENDED: [(&str, &str); 5] =
-    [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
-
 pub(crate) async fn run(
     shared: &Shared,
     arguments: &Arguments,
     progress: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<ToolOutput, Failure> {
     let limit = checked(shared, arguments)?;
-    let environment = environment(&shared.settings);
+    let environment = environment::of_process(&shared.settings);
     let started = group::start(&arguments.command, shared.workspace.root(), environment);
     let mut running = started.map_err(|error| Failure(format!("`sh` cannot be started: {error}")))?;
     let mut kept = Kept::new(shared.settings.shell_output_bytes);
@@ -88,8 +88,8 @@ pub(crate) async fn run_in_terminal(
 ) -> Result<ToolOutput, Failure> {
     let timeout = checked(shared, arguments)?;
     let mut command = TerminalCommand::new(call, &arguments.command, shared.workspace.root());
-    let environment = terminal_environment(&shared.settings);
-    (command.environment, command.timeout) = (&environment, timeout);
+    let environment = OfTerminal::of(&shared.settings);
+    (command.environment, command.kept, command.timeout) = (&environment.set, &environment.kept, timeout);
     command.output_bytes = shared.settings.shell_output_bytes;
     let ended = terminals.run(command).await.map_err(Failure)?;
     let mut kept = Kept::new(shared.settings.shell_output_bytes);
@@ -144,77 +144,4 @@ fn with_end(mut content: String, end: &End) -> ToolOutput {
     };
     content.push_str(&last);
     ToolOutput { content, diff: None, is_error: !matches!(end, End::Code(0)) }
-}
-
-/// The environment without what looks like a secret, and with what keeps programs from waiting for a person.
-fn environment(settings: &ToolSettings) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-    let kept = std::env::vars_os().filter(|(name, value)| !is_hidden(settings, name, value));
-    kept.chain(UNATTENDED.map(|(name, value)| (name.into(), value.into()))).collect()
-}
-
-/// The variables of a terminal that is not ours: it can have inherited the same secrets as this process, so those are emptied by name.
-fn terminal_environment(settings: &ToolSettings) -> Vec<(String, String)> {
-    let hidden = std::env::vars_os().filter(|(name, value)| is_hidden(settings, name, value));
-    let named = settings.hidden_env.iter().map(ToString::to_string);
-    let emptied = hidden.filter_map(|(name, _)| name.into_string().ok()).chain(named).map(|name| (name, String::new()));
-    emptied.chain(UNATTENDED.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
-}
-
-fn is_hidden(settings: &ToolSettings, name: &OsStr, value: &OsStr) -> bool {
-    let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-    settings.hidden_env.iter().any(|hidden| *hidden == name) || looks_secret(&name, &value)
-}
-
-/// By its name (`API_KEY`, `GITHUB_TOKEN`, `DB_PASS`), or by its value: an address with a password in it, or what begins
-/// as keys of well-known services do.
-fn looks_secret(name: &str, value: &str) -> bool {
-    const WORDS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "COOKIE"];
-    // As a whole word at the end only: `PWD`, `GIT_ASKPASS` and `SSH_AUTH_SOCK` are none.
-    const ENDS: [&str; 5] = ["_AUTH", "_PASS", "_PAT", "_PWD", "SSHPASS"];
-    const KEYS: [&str; 9] = ["sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "-----BEGIN "];
-    let name = name.to_ascii_uppercase();
-    let is_key = || value.len() >= 20 && KEYS.iter().any(|start| value.starts_with(start));
-    let with_password = || {
-        let authority = value.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
-        authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.contains(':'))
-    };
-    let by_name = WORDS.iter().any(|word| name.contains(word)) || ENDS.iter().any(|end| name.ends_with(end));
-    by_name || with_password() || is_key()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::looks_secret;
-
-    #[test]
-    fn secrets_are_known_by_name_and_by_value() {
-        for (name, value) in [
-            ("ANTHROPIC_API_KEY", "x"),
-            ("github_token", "x"),
-            ("DB_PASSWORD", "x"),
-            ("AWS_SECRET_ACCESS_KEY", "x"),
-            ("DATABASE_URL", "postgres://me:pass@host/db"),
-            ("SMTP_PASS", "x"),
-            ("MYSQL_PWD", "x"),
-            ("GH_PAT", "x"),
-            ("REDISCLI_AUTH", "x"),
-            ("MY_MODEL", "sk-proj-0123456789abcdef"),
-            ("DEPLOY", "-----BEGIN OPENSSH PRIVATE "),
-        ] {
-            assert!(looks_secret(name, value), "{name}");
-        }
-        for (name, value) in [
-            ("PATH", "/bin"),
-            ("HOME", "/home/me"),
-            ("PWD", "/home/me"),
-            ("OLDPWD", "/"),
-            ("GIT_ASKPASS", "/bin/ask"),
-            ("SSH_AUTH_SOCK", "/tmp/agent"),
-            ("PREFIX", "sk-"),
-            ("URL", "https://host/a:b@c"),
-            ("REMOTE", "ssh://git@host"),
-        ] {
-            assert!(!looks_secret(name, value), "{name}");
-        }
-    }
 }

@@ -30,8 +30,11 @@ pub struct TerminalCommand<'a> {
     pub command: &'a str,
     /// The folder in which it runs: that of the workspace, absolute.
     pub folder: &'a Path,
-    /// Variables to set: some keep programs from waiting for a person, and those that contain secrets are empty.
+    /// Variables to set: they keep programs from waiting for a person.
     pub environment: &'a [(String, String)],
+    /// Names of the variables that the command gets from the terminal, in addition. It must get no others: what the embedder has in its
+    /// own environment is not for the model.
+    pub kept: &'a [String],
     /// How long it may run.
     pub timeout: Duration,
     /// Bytes of output that are kept.
@@ -47,6 +50,7 @@ impl<'a> TerminalCommand<'a> {
             command,
             folder,
             environment: &[],
+            kept: &[],
             timeout: Duration::from_secs(120),
             output_bytes: 64 << 10,
         }
