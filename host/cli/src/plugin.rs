@@ -124,7 +124,17 @@ fn component(manifest: &Manifest, path: &Path) -> String {
 
 /// What the plugin asks for, as its manifest spells it.
 fn limits(asked: &LimitRequests) -> Vec<String> {
-    let LimitRequests { callback, text, turn, tool, memory_bytes, output_bytes, tool_output_bytes, state_ttl } = *asked;
+    let LimitRequests {
+        callback,
+        text,
+        turn,
+        tool,
+        memory_bytes,
+        output_bytes,
+        tool_output_bytes,
+        state_ttl,
+        state_bytes,
+    } = *asked;
     let ms = |time: Option<Duration>| time.map(|time| time.as_millis());
     let shifted = |bytes: Option<u64>, by: u32| bytes.map(|bytes| u128::from(bytes >> by));
     [
@@ -136,6 +146,7 @@ fn limits(asked: &LimitRequests) -> Vec<String> {
         ("output_kib", shifted(output_bytes, 10)),
         ("tool_output_kib", shifted(tool_output_bytes, 10)),
         ("state_ttl_s", state_ttl.map(|time| u128::from(time.as_secs()))),
+        ("state_mib", shifted(state_bytes, 20)),
     ]
     .into_iter()
     .filter_map(|(key, value)| value.map(|value| format!("{key} = {value}")))

@@ -97,12 +97,12 @@ fn a_plugin_given_by_a_flag_is_loaded_with_what_it_is_granted() {
     place.write(
         "limited/plugin.toml",
         "id = \"limited\"\nversion = \"0.1.0\"\napi = \"0.1\"\ndescription = \"Limits.\"\n[build]\nkind = \"rust\"\n\
-         [limits]\ncallback_ms = 500\nmemory_mib = 64\nstate_ttl_s = 60\n",
+         [limits]\ncallback_ms = 500\nmemory_mib = 64\nstate_ttl_s = 60\nstate_mib = 2\n",
     );
     let limited = out(&place.run(&["plugin", "show", "limited"]));
     for part in [
         "component: limited/component.wasm is not built: `tidegate plugin build limited`",
-        "limits: callback_ms = 500, memory_mib = 64, state_ttl_s = 60, where the operator's are not smaller",
+        "limits: callback_ms = 500, memory_mib = 64, state_ttl_s = 60, state_mib = 2, where the operator's are not smaller",
     ] {
         assert!(limited.contains(part), "{limited}");
     }

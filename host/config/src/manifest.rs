@@ -94,6 +94,8 @@ pub struct LimitRequests {
     pub tool_output_bytes: Option<u64>,
     /// How long a value of the power `state` is kept unread, where the plugin sets no time.
     pub state_ttl: Option<Duration>,
+    /// Bytes of all keys and values of the power `state` in a session.
+    pub state_bytes: Option<u64>,
 }
 
 /// A setting that the operator may give.

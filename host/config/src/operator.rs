@@ -187,6 +187,8 @@ pub struct PluginLimits {
     pub tool_output_bytes: u64,
     /// How long a value of the power `state` is kept unread, where the plugin sets no time.
     pub state_ttl: Duration,
+    /// Bytes of all keys and values of the power `state` in a session.
+    pub state_bytes: u64,
 }
 
 /// The limits of a turn.
@@ -282,7 +284,7 @@ impl Operator {
 
     fn of_document(document: &mut Document<'_>, typed: OperatorFile) -> Result<Self, Diagnostics> {
         check_provider(document, &typed.provider);
-        check_state(document, &typed.state);
+        check_state(document, &typed);
         let system = system_prompt(document, &typed.prompt);
         let permissions = permissions(document, &typed.tools.permission);
         check_shell(document, &typed.tools.shell.env);
@@ -546,6 +548,7 @@ impl PluginLimits {
             output_bytes: typed.output_kib << 10,
             tool_output_bytes: typed.tool_output_kib << 10,
             state_ttl: Duration::from_secs(typed.state_ttl_s),
+            state_bytes: typed.state_mib << 20,
         }
     }
 }
@@ -561,6 +564,7 @@ impl LimitRequests {
             output_bytes: typed.output_kib.map(|kib| kib << 10),
             tool_output_bytes: typed.tool_output_kib.map(|kib| kib << 10),
             state_ttl: typed.state_ttl_s.map(Duration::from_secs),
+            state_bytes: typed.state_mib.map(|mib| mib << 20),
         }
     }
 }

@@ -111,6 +111,7 @@ impl PluginLimits {
             output_bytes: one(self.output_bytes, asked.output_bytes, set.output_bytes),
             tool_output_bytes: one(self.tool_output_bytes, asked.tool_output_bytes, set.tool_output_bytes),
             state_ttl: one(self.state_ttl, asked.state_ttl, set.state_ttl),
+            state_bytes: one(self.state_bytes, asked.state_bytes, set.state_bytes),
         }
     }
 }

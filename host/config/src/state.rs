@@ -6,8 +6,8 @@ use std::time::Duration;
 use flow::{KeySource, StateBackend};
 
 use crate::Code;
-use crate::document::{Document, steps};
-use crate::typed::StateFile;
+use crate::document::{Document, Step, steps};
+use crate::typed::{OperatorFile, StateFile};
 
 /// Where the state of plugins is kept, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +54,31 @@ impl StateSettings {
     }
 }
 
+/// Reports what cannot have the effect that it seems to have.
+pub(crate) fn check_state(document: &mut Document<'_>, typed: &OperatorFile) {
+    check_backend(document, &typed.state);
+    let own = typed.plugin.iter().enumerate().filter_map(|(index, plugin)| {
+        Some((steps!["plugin", index, "limits", "state_mib"].to_vec(), plugin.limits.state_mib?))
+    });
+    let all = (steps!["limits", "state_mib"].to_vec(), typed.limits.state_mib);
+    for (path, mib) in own.chain([all]) {
+        check_size(document, &path, mib, typed.state.session_mib);
+    }
+}
+
+/// A plugin whose limit is larger than that of the session is refused writes there, and none of its keys is ever evicted for it.
+fn check_size(document: &mut Document<'_>, path: &[Step], mib: u64, session_mib: u32) {
+    // A default is no mistake of whoever lowered the limit of sessions.
+    if mib > u64::from(session_mib) && document.find(path, false).is_some() {
+        let message =
+            format!("`state_mib` is larger than the limit of a session, `state.session_mib`, which is {session_mib}");
+        let help = "lower it, or raise `session_mib` under `[state]`: it counts for all plugins of a session together";
+        document.error(Code::ConfigOutOfRange, path, message, help);
+    }
+}
+
 /// Reports the keys of another backend than the one that is used.
-pub(crate) fn check_state(document: &mut Document<'_>, typed: &StateFile) {
+fn check_backend(document: &mut Document<'_>, typed: &StateFile) {
     let keys = [
         ("folder", typed.folder.is_some(), StateBackend::Disk),
         ("url_env", typed.url_env.is_some(), StateBackend::Redis),

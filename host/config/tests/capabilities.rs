@@ -41,7 +41,10 @@ enum Stands {
 /// What a power stands for, and the keys of limits that are about it.
 fn stands(power: Power) -> (Stands, &'static [&'static str]) {
     match power {
-        Power::State => (Stands::Import("state"), &["limits.state_ttl_s", "state.session_mib", "state.session_ttl_h"]),
+        Power::State => (
+            Stands::Import("state"),
+            &["limits.state_mib", "limits.state_ttl_s", "state.session_mib", "state.session_ttl_h"],
+        ),
         Power::Session => (Stands::Import("session"), &[]),
         Power::History => (Stands::Import("history"), &[]),
         Power::Tools => (Stands::Import("tools"), &[]),

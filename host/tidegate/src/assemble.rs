@@ -131,6 +131,7 @@ pub(crate) fn plugin(from: &config::ConfiguredPlugin) -> Option<PluginSource> {
         returned_bytes: usize::try_from(from.limits.output_bytes).unwrap_or(usize::MAX),
         tool_bytes: usize::try_from(from.limits.tool_output_bytes).unwrap_or(usize::MAX),
         state_ttl: from.limits.state_ttl,
+        state_total_bytes: from.limits.state_bytes,
         ..sandbox::GuestLimits::default()
     };
     let callbacks: [CallbackKind; 5] = CallbackKind::ALL;

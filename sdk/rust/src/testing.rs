@@ -146,6 +146,8 @@ impl<E: Exported> Harness<E> {
         own.host.powers = Some(manifest.powers());
         let ttl = manifest.limits.state_ttl_s.map_or(own.host.standard_ttl, Duration::from_secs);
         own.host.standard_ttl = own.host.standard_ttl.min(ttl);
+        let asked = manifest.limits.state_mib.map(|mib| mib << 20);
+        own.host.state_bytes = asked.map_or(own.host.state_bytes, |asked| asked.min(own.host.state_bytes));
         own.manifest = Some(Arc::new(manifest));
         own
     }

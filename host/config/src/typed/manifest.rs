@@ -162,6 +162,9 @@ pub(crate) struct LimitsRequest {
     /// Default lifetime of a value of the power `state`, in seconds since it was last read or written.
     #[schemars(range(min = 1, max = 31_536_000))]
     pub(crate) state_ttl_s: Option<u64>,
+    /// Maximum size of what the plugin keeps with the power `state` in a session, keys and values together, in MiB. Beyond it, its least recently used keys are removed.
+    #[schemars(range(min = 1, max = 4_096))]
+    pub(crate) state_mib: Option<u64>,
 }
 
 /// A setting of the plugin.

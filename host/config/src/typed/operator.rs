@@ -276,6 +276,9 @@ pub(crate) struct LimitsFile {
     /// Default lifetime of a value of the power `state`, in seconds since it was last read or written.
     #[schemars(range(min = 1, max = 31_536_000))]
     pub(crate) state_ttl_s: u64,
+    /// Maximum size of what one plugin keeps with the power `state` in a session, keys and values together, in MiB. Beyond it, its least recently used keys are removed.
+    #[schemars(range(min = 1, max = 4_096))]
+    pub(crate) state_mib: u64,
 }
 
 impl Default for LimitsFile {
@@ -289,6 +292,7 @@ impl Default for LimitsFile {
             output_kib: 4_096,
             tool_output_kib: 64,
             state_ttl_s: 3_600,
+            state_mib: 10,
         }
     }
 }

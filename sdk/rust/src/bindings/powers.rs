@@ -269,8 +269,8 @@ pub mod tidegate {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Stores a value under a key. A value is at most 1 MiB. The keys and values of an extension together are at most 10 MiB:
-            /// beyond that, the least recently used keys are removed.
+            /// Stores a value under a key. A value is at most 1 MiB. The keys and values of an extension together are at most 10 MiB
+            /// unless the operator sets another limit: beyond that, the least recently used keys are removed.
             #[allow(async_fn_in_trait)]
             pub fn set(
                 key: &str,

@@ -16,7 +16,7 @@ use crate::{Content, Message, Part, SessionInfo, Setting, StateError, ToolInfo};
 const KEY_BYTES: usize = 512;
 /// The largest value, in bytes, as the contract has it.
 const VALUE_BYTES: usize = 1 << 20;
-/// The largest sum of an extension's keys and values, in bytes, as the contract has it.
+/// The operator's default for the largest sum of an extension's keys and values, in bytes.
 const STATE_BYTES: usize = 10 << 20;
 /// The most messages that `history.messages` returns at once, as the contract has it.
 const HISTORY_MESSAGES: u32 = 256;
@@ -49,6 +49,8 @@ pub(crate) struct Stored {
 pub(crate) struct Host {
     pub(crate) state: BTreeMap<String, Stored>,
     pub(crate) standard_ttl: Duration,
+    /// The largest sum of keys and values.
+    pub(crate) state_bytes: usize,
     pub(crate) log: Vec<LogLine>,
     /// What tools reported; `None` while none runs.
     pub(crate) progress: Option<Vec<String>>,
@@ -70,6 +72,7 @@ impl Default for Host {
         Self {
             state: BTreeMap::new(),
             standard_ttl: TTL,
+            state_bytes: STATE_BYTES,
             log: Vec::new(),
             progress: None,
             settings: BTreeMap::new(),
@@ -177,14 +180,20 @@ pub(crate) fn state_get(key: &str) -> Result<Option<Vec<u8>>, StateError> {
 
 pub(crate) fn state_set(key: &str, value: &[u8], keep: Keep) -> Result<(), StateError> {
     with(|host| {
-        let (now, standard, used) = (host.now_ms, host.standard_ttl, host.next_use());
+        let (now, standard, used, max) = (host.now_ms, host.standard_ttl, host.next_use(), host.state_bytes);
         let state = host.state()?;
         check_key(key)?;
         if value.len() > VALUE_BYTES {
             let bytes = value.len();
             return Err(StateError::Limit(format!("the value has {bytes} bytes, the limit is {VALUE_BYTES}")));
         }
-        evict(state, key, STATE_BYTES - key.len() - value.len());
+        let bytes = key.len() + value.len();
+        let Some(room) = max.checked_sub(bytes) else {
+            return Err(StateError::Limit(format!(
+                "the key and its value have {bytes} bytes, the limit for all keys of an extension is {max}"
+            )));
+        };
+        evict(state, key, room);
         let ttl = match keep {
             Keep::Standard => Some(standard),
             Keep::Session => None,

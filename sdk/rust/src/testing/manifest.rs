@@ -57,6 +57,7 @@ pub(super) struct Limits {
     pub(super) output_kib: Option<usize>,
     pub(super) tool_output_kib: Option<usize>,
     pub(super) state_ttl_s: Option<u64>,
+    pub(super) state_mib: Option<usize>,
 }
 
 impl Manifest {
