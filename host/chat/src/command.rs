@@ -4,8 +4,11 @@ use flow::InputId;
 use serde::{Deserialize, Serialize};
 
 use crate::attachments::Attachment;
-use crate::message::ChildThread;
+use crate::confirmations::ToolConfirmations;
+use crate::message::{Changed, ChildThread};
 use crate::question::QuestionId;
+use crate::session::ChatSession;
+use crate::steering::MessageSteering;
 use crate::text::Str;
 
 /// Something to do with the session. A primitive collects commands, and its `take_commands` gives them in order; a driver carries each
@@ -63,6 +66,58 @@ pub enum Command {
         /// The decision of the person or of the policy.
         answer: Answer,
     },
+}
+
+/// A primitive that asks for something to be done with the session: whatever carries commands out works for each of them.
+///
+/// ```
+/// use tidegate_chat::{Command, CommandSource, MessageSteering};
+///
+/// fn carry_out(source: &mut impl CommandSource) -> Vec<Command> {
+///     source.take_commands() // … and the session is called for each of them.
+/// }
+///
+/// let mut steering = MessageSteering::default();
+/// steering.submit("Hello", Vec::new());
+/// assert!(matches!(carry_out(&mut steering).as_slice(), [Command::Prompt { .. }]));
+/// ```
+pub trait CommandSource {
+    /// What the driver is to do, in order. It is given once.
+    fn take_commands(&mut self) -> Vec<Command>;
+
+    /// The driver reports that an answer was refused, or could not be delivered: the question is open again. A primitive that answers no
+    /// questions changes nothing.
+    fn answer_failed(&mut self, id: &QuestionId, why: &str) -> Changed;
+}
+
+impl<M> CommandSource for ChatSession<M> {
+    fn take_commands(&mut self) -> Vec<Command> {
+        Self::take_commands(self)
+    }
+
+    fn answer_failed(&mut self, id: &QuestionId, why: &str) -> Changed {
+        Self::answer_failed(self, id, why)
+    }
+}
+
+impl CommandSource for ToolConfirmations {
+    fn take_commands(&mut self) -> Vec<Command> {
+        Self::take_commands(self)
+    }
+
+    fn answer_failed(&mut self, id: &QuestionId, why: &str) -> Changed {
+        Self::answer_failed(self, id, why)
+    }
+}
+
+impl CommandSource for MessageSteering {
+    fn take_commands(&mut self) -> Vec<Command> {
+        Self::take_commands(self)
+    }
+
+    fn answer_failed(&mut self, _: &QuestionId, _: &str) -> Changed {
+        Changed::No
+    }
 }
 
 /// A decision about a tool call.

@@ -44,9 +44,9 @@ impl RenderMode {
     }
 }
 
-/// Makes the message that is shown of the one that events gave; `None` leaves it out. It is called when messages are read, and must give
-/// the same result for the same message.
-pub type Transform = Arc<dyn Fn(&ChatMessage) -> Option<ChatMessage> + Send + Sync>;
+/// Makes the messages that are shown of the one that events gave: none, one, or several. It is called when messages are read, and must
+/// give the same result for the same message. Of several with one id, the second is shown as `ID/2`, and so on.
+pub type Transform = Arc<dyn Fn(&ChatMessage) -> Vec<ChatMessage> + Send + Sync>;
 
 /// Settings of a [`MessageLog`].
 #[derive(Clone, Default)]
@@ -68,13 +68,13 @@ impl LogOptions {
         self
     }
 
-    /// Sets what is shown of a message.
+    /// Sets what is shown of a message: an `Option` changes or leaves it out, a `Vec` splits it. See [`Transform`].
     #[must_use]
-    pub fn transform(
-        mut self,
-        transform: impl Fn(&ChatMessage) -> Option<ChatMessage> + Send + Sync + 'static,
-    ) -> Self {
-        self.transform = Some(Arc::new(transform));
+    pub fn transform<I>(mut self, transform: impl Fn(&ChatMessage) -> I + Send + Sync + 'static) -> Self
+    where
+        I: IntoIterator<Item = ChatMessage>,
+    {
+        self.transform = Some(Arc::new(move |message| transform(message).into_iter().collect()));
         self
     }
 
@@ -227,12 +227,13 @@ impl MessageLog {
     }
 
     fn visible<'l>(&'l self, thread: &'l Thread) -> impl DoubleEndedIterator<Item = Shared<ChatMessage>> + 'l {
-        thread.messages.iter().enumerate().filter_map(|(index, message)| {
-            let message = self.part(message, index < thread.settled)?;
-            match &self.transform {
-                None => Some(message),
-                Some(transform) => transform(&message).map(Shared::new),
-            }
+        thread.messages.iter().enumerate().flat_map(|(index, message)| {
+            let message = self.part(message, index < thread.settled);
+            let (as_it_is, made) = match (&self.transform, message) {
+                (None, message) => (message, Vec::new()),
+                (Some(transform), message) => (None, message.map(|one| own_ids(transform(&one))).unwrap_or_default()),
+            };
+            as_it_is.into_iter().chain(made.into_iter().map(Shared::new))
         })
     }
 
@@ -250,6 +251,17 @@ impl MessageLog {
             }
         }
     }
+}
+
+/// Gives each of the messages that a transform has made of one an id of its own. The ids of the log have no slash.
+fn own_ids(mut made: Vec<ChatMessage>) -> Vec<ChatMessage> {
+    for index in 1..made.len() {
+        let (before, rest) = made.split_at_mut(index);
+        if let Some(message) = rest.first_mut().filter(|message| before.iter().any(|one| one.id == message.id)) {
+            message.id = MessageId::new(format!("{}/{}", message.id.as_str(), index + 1));
+        }
+    }
+    made
 }
 
 impl fmt::Debug for MessageLog {

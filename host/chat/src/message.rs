@@ -14,7 +14,8 @@ const SUMMARY: usize = 120;
 /// Names one message of a log. The same events give the same ids, live, from a transcript and after a reconnect.
 ///
 /// `in-7` is the input with the event number 7, `2.1` the answer of the first step of turn 2, `2.1.1` the one after it in the same step
-/// (where a rule stopped an answer and kept it), `h-9.0` the first message of the history that event 9 put in place.
+/// (where a rule stopped an answer and kept it), `h-9.0` the first message of the history that event 9 put in place, `2.1/2` the second that a
+/// [transform](crate::LogOptions::transform) has made of `2.1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MessageId(Str);
@@ -132,7 +133,8 @@ pub struct Block {
 }
 
 impl Block {
-    pub(crate) fn new(kind: BlockKind, text: &str) -> Self {
+    /// A block of text that can still grow, such as a part of one that a front end splits.
+    pub fn new(kind: BlockKind, text: &str) -> Self {
         Self { kind, text: Text::from(text), ..Self::default() }
     }
 

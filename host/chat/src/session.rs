@@ -17,7 +17,7 @@ use crate::question::QuestionId;
 use crate::steering::{MessageSteering, NotWaiting, Receipt, Sent, SteeringMode, Way};
 use crate::streaming::StreamingText;
 
-pub use options::{ChatMode, ChatOptions, ModeDeriver, ModeInput, default_mode};
+pub use options::{ChatMode, ChatOptions, EventHook, ModeDeriver, ModeInput, default_mode};
 pub use state::{ChatState, LastSubmitted, SavedChat};
 
 /// A chat with one session: messages, questions, the user's messages, and the mode.
@@ -31,6 +31,7 @@ pub struct ChatSession<M = ChatMode> {
     streaming: StreamingText,
     attachments: Attachments,
     derive_mode: ModeDeriver<M>,
+    on_event: Option<EventHook>,
     error: Option<TurnError>,
     last_submitted: Option<LastSubmitted>,
     next_seq: u64,
@@ -51,7 +52,7 @@ impl<M> fmt::Debug for ChatSession<M> {
 impl<M> ChatSession<M> {
     /// A chat in which nothing has happened.
     pub fn new(options: ChatOptions<M>) -> Self {
-        let ChatOptions { log, steering, policy, derive_mode, attachments } = options;
+        let ChatOptions { log, steering, policy, derive_mode, on_event, attachments } = options;
         let confirmations = match policy {
             Some(policy) => ToolConfirmations::with_policy(move |question| policy(question)),
             None => ToolConfirmations::default(),
@@ -63,6 +64,7 @@ impl<M> ChatSession<M> {
             streaming: StreamingText::default(),
             attachments,
             derive_mode,
+            on_event,
             error: None,
             last_submitted: None,
             next_seq: 0,
@@ -75,6 +77,8 @@ impl<M> ChatSession<M> {
         if event.seq < self.next_seq {
             return Changed::No;
         }
+        // First: where it fails, the event is not taken.
+        self.hook(None, event);
         self.next_seq = event.seq.saturating_add(1);
         let steering = self.steering.process(event);
         let confirmations = self.confirmations.process(event);
@@ -87,7 +91,14 @@ impl<M> ChatSession<M> {
 
     /// Takes the next event of a child of the thread: its messages and its questions. Nothing else of the session changes.
     pub fn process_child(&mut self, child: &ChildThread, event: &Event) -> Changed {
+        self.hook(Some(child), event);
         self.confirmations.process_child(child, event).or(self.log.process_child(child, event))
+    }
+
+    fn hook(&self, child: Option<&ChildThread>, event: &Event) {
+        if let Some(hook) = &self.on_event {
+            hook(child, event);
+        }
     }
 
     /// Continues a child of the thread from what a chat of its own has learnt ([`ChatSession::save`]): its messages and its questions, in the

@@ -1,8 +1,8 @@
 //! A chat that is connected with its session: what a front end needs where it is in the same process.
 
 use chat::{
-    Answer, AnswerError, Attachment, Changed, ChatMode, ChatOptions, ChatSession, ChatState, Command, Outgoing,
-    OutgoingId, QuestionId,
+    Answer, AnswerError, Attachment, Changed, ChatMode, ChatOptions, ChatSession, ChatState, Command, CommandSource,
+    Outgoing, OutgoingId, QuestionId,
 };
 use flow::{Image, Message, Origin, Part, Role};
 
@@ -118,14 +118,34 @@ impl<M> Chat<M> {
     }
 }
 
-/// Carries out what a chat has asked for at its session. `by`: who answers questions here, for records and other front ends. For front ends
-/// that take the events themselves; [`Chat`] does it on its own.
+/// Carries out what a chat, or one primitive alone, has asked for at its session. `by`: who answers questions here, for records and other
+/// front ends. For front ends that take the events themselves; [`Chat`] does it on its own.
 ///
 /// Returns whether what is shown has changed: an answer that the session refuses opens its question again. What becomes of messages is reported
 /// by events, also where it is too late to change one.
-pub fn carry_out<M>(session: &Session, chat: &mut ChatSession<M>, by: &str) -> Changed {
+///
+/// ```no_run
+/// # async fn run(session: tidegate::Session) {
+/// use tidegate::chat::{Policy, ToolConfirmations};
+///
+/// // Questions alone: a guard that answers some of them, next to any other front end.
+/// let mut questions = ToolConfirmations::with_policy(|question| match &*question.tool {
+///     "read_file" => Policy::APPROVE,
+///     _ => Policy::Prompt,
+/// });
+/// let mut events = session.subscribe();
+/// while let Some(event) = events.next().await {
+///     let mut changed = questions.process(&event);
+///     changed = changed.or(tidegate::carry_out(&session, &mut questions, "the guard"));
+///     if changed.is_yes() {
+///         println!("{} questions are open", questions.state().pending().count());
+///     }
+/// }
+/// # }
+/// ```
+pub fn carry_out(session: &Session, source: &mut impl CommandSource, by: &str) -> Changed {
     let mut changed = Changed::No;
-    for command in chat.take_commands() {
+    for command in source.take_commands() {
         match command {
             Command::Prompt { messages } => session.prompt(messages.iter().map(input).collect::<Input>()).detach(),
             Command::Steer { message } => drop(session.steer(input(&message))),
@@ -137,7 +157,7 @@ pub fn carry_out<M>(session: &Session, chat: &mut ChatSession<M>, by: &str) -> C
             Command::TakeBack { id } => drop(session.take_back(&(&id).into())),
             Command::Answer { question, answer, .. } => {
                 if let Err(error) = session.answer(&(&question).into(), answer.into(), by) {
-                    changed = changed.or(chat.answer_failed(&question, &error.to_string()));
+                    changed = changed.or(source.answer_failed(&question, &error.to_string()));
                 }
             }
             // `Command` can grow, and this crate is released with it.

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use flow::Event;
 use serde::{Deserialize, Serialize};
 
 use crate::attachments::Attachments;
 use crate::confirmations::{ConfirmationPolicy, Policy};
 use crate::log::LogOptions;
+use crate::message::ChildThread;
 use crate::question::Question;
 use crate::steering::SteeringOptions;
 
@@ -49,6 +51,10 @@ pub fn default_mode(input: ModeInput) -> ChatMode {
 /// Derives a front end's mode.
 pub type ModeDeriver<M> = Arc<dyn Fn(ModeInput) -> M + Send + Sync>;
 
+/// Is called with each event that a chat takes, before the chat processes it; with the child whose event it is, or `None` for the thread
+/// itself. An event that the chat has had is not given again.
+pub type EventHook = Arc<dyn Fn(Option<&ChildThread>, &Event) + Send + Sync>;
+
 /// Settings of a [`ChatSession`](super::ChatSession).
 #[derive(Clone)]
 #[non_exhaustive]
@@ -61,6 +67,8 @@ pub struct ChatOptions<M = ChatMode> {
     pub policy: Option<ConfirmationPolicy>,
     /// Derives the mode.
     pub derive_mode: ModeDeriver<M>,
+    /// Is called with each event first.
+    pub on_event: Option<EventHook>,
     /// What the user is allowed to attach.
     pub attachments: Attachments,
 }
@@ -79,6 +87,7 @@ impl<M> ChatOptions<M> {
             steering: SteeringOptions::default(),
             policy: None,
             derive_mode: Arc::new(derive_mode),
+            on_event: None,
             attachments: Attachments::default(),
         }
     }
@@ -101,6 +110,14 @@ impl<M> ChatOptions<M> {
     #[must_use]
     pub fn policy(mut self, policy: impl Fn(&Question) -> Policy + Send + Sync + 'static) -> Self {
         self.policy = Some(Arc::new(policy));
+        self
+    }
+
+    /// Sets what is called with each event, before the chat processes it: for a front end that counts, logs or shows events that no primitive
+    /// uses, next to the chat. See [`EventHook`].
+    #[must_use]
+    pub fn on_event(mut self, hook: impl Fn(Option<&ChildThread>, &Event) + Send + Sync + 'static) -> Self {
+        self.on_event = Some(Arc::new(hook));
         self
     }
 

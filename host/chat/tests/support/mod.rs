@@ -8,8 +8,9 @@ use flow::{Event, EventKind, RunPosition};
 use serde_json::{Map, Value, json};
 use tidegate_chat::records::{self, Line};
 use tidegate_chat::{
-    Answer, Attachment, Changed, ChatMessage, ChatOptions, ChatSession, ChatState, ChildThread, Command, FlushMode,
-    LogOptions, OutgoingId, Policy, QuestionId, Receipt, RenderMode, SavedChat, SteeringMode, SteeringOptions,
+    Answer, Attachment, Author, Block, BlockKind, Changed, ChatMessage, ChatOptions, ChatSession, ChatState,
+    ChildThread, Command, FlushMode, LogOptions, OutgoingId, Policy, QuestionId, Receipt, RenderMode, SavedChat,
+    SteeringMode, SteeringOptions,
 };
 
 /// The folder of the corpus with this name.
@@ -88,14 +89,39 @@ fn word<T: serde::de::DeserializeOwned + Default>(options: &Value, name: &str) -
     options.get(name).map_or_else(T::default, |word| serde_json::from_value(word.clone()).unwrap())
 }
 
+/// Splits an answer at the blank lines of its text. The first part keeps the reasoning, the last one the calls.
+fn by_paragraph(message: &ChatMessage) -> Vec<ChatMessage> {
+    let text = message.text();
+    let parts: Vec<&str> = text.split("\n\n").filter(|part| !part.is_empty()).collect();
+    if message.author != Author::Assistant || parts.len() < 2 {
+        return vec![message.clone()];
+    }
+    let last = parts.len() - 1;
+    let part = |(at, text): (usize, &&str)| {
+        let mut part = message.clone();
+        let kept = message.blocks.iter().filter(|block| at == 0 && block.kind == BlockKind::Reasoning).cloned();
+        let mut block = Block::new(BlockKind::Text, text);
+        block.complete = message.complete || at < last;
+        part.blocks = kept.chain([block]).collect();
+        if at < last {
+            (part.calls, part.notes) = Default::default();
+        }
+        part
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
 /// A chat with the options of a case.
 pub(crate) fn chat(options: &Value) -> ChatSession {
     let initial: Vec<ChatMessage> = word(options, "initial_messages");
     let mut log =
         LogOptions::default().render_mode(word::<RenderMode>(options, "render_mode")).initial_messages(initial);
-    if options.get("transform").is_some() {
-        // The transform of the corpus leaves out messages of the host.
-        log = log.transform(|message| (message.author != tidegate_chat::Author::Host).then(|| message.clone()));
+    match options.get("transform").and_then(Value::as_str) {
+        Some("without_host") => {
+            log = log.transform(|message| (message.author != Author::Host).then(|| message.clone()));
+        }
+        Some("by_paragraph") => log = log.transform(by_paragraph),
+        other => assert_eq!(other, None),
     }
     let auto_flush = options.get("auto_flush").is_none_or(|auto| auto == &json!(true));
     let steering = SteeringOptions::default()
