@@ -34,7 +34,7 @@ pub(crate) fn bench() {
 }
 
 fn delta(index: u32) -> EventKind {
-    EventKind::CognitionOutDelta { text: "word".into(), index }
+    EventKind::CognitionOutDelta { text: "word".into(), index, is_final: false }
 }
 
 /// Emits deltas, and then every subscriber reads them.

@@ -15,7 +15,7 @@ const DELTAS: u64 = 100_000;
 const MESSAGES: u32 = 1_000;
 
 fn delta(seq: u64, turn: u32) -> Event {
-    let kind = EventKind::CognitionOutDelta { text: "word ".into(), index: 0 };
+    let kind = EventKind::CognitionOutDelta { text: "word ".into(), index: 0, is_final: false };
     Event::new(seq, 0, RunPosition { turn, step: 1, attempt: 1 }, kind)
 }
 

@@ -25,8 +25,8 @@
 //! let kinds = [
 //!     EventKind::TurnStart,
 //!     EventKind::InputReceived { id: None, message: Message::user("Hello").into() },
-//!     EventKind::CognitionOutDelta { text: "Good ".into(), index: 0 },
-//!     EventKind::CognitionOutDelta { text: "morning".into(), index: 1 },
+//!     EventKind::CognitionOutDelta { text: "Good ".into(), index: 0, is_final: false },
+//!     EventKind::CognitionOutDelta { text: "morning".into(), index: 1, is_final: false },
 //! ];
 //! for (seq, kind) in (0..).zip(kinds) {
 //!     if chat.process(&Event::new(seq, 0, place, kind)).is_yes() {
@@ -54,7 +54,7 @@ mod streaming;
 mod text;
 
 pub use attachments::{Attachment, AttachmentError, Attachments};
-pub use command::{Answer, Command, Outgoing, OutgoingId};
+pub use command::{Answer, Command, CommandSource, Outgoing, OutgoingId};
 pub use confirmations::{AnswerError, ConfirmationPolicy, ConfirmationsState, Policy, ToolConfirmations};
 pub use list::{List, Shared};
 pub use log::{LogOptions, LogSnapshot, LogState, MessageLog, RenderMode, Transform};
@@ -64,7 +64,8 @@ pub use message::{
 };
 pub use question::{ArgumentState, PreviewState, Question, QuestionId};
 pub use session::{
-    ChatMode, ChatOptions, ChatSession, ChatState, LastSubmitted, ModeDeriver, ModeInput, SavedChat, default_mode,
+    ChatMode, ChatOptions, ChatSession, ChatState, EventHook, LastSubmitted, ModeDeriver, ModeInput, SavedChat,
+    default_mode,
 };
 pub use steering::{
     FlushMode, MessageSteering, NotWaiting, Receipt, Sent, SteeringMode, SteeringOptions, SteeringProgress,

@@ -46,7 +46,7 @@ fn the_end_of_a_turn_ends_the_questions_of_its_children_and_a_child_only_its_own
 #[test]
 fn children_survive_a_snapshot_of_their_parent() {
     let child = ChildThread::new("child", "helper");
-    let delta = EventKind::CognitionOutDelta { text: "I search".into(), index: 0 };
+    let delta = EventKind::CognitionOutDelta { text: "I search".into(), index: 0, is_final: false };
     let mut server = ChatSession::default();
     for (seq, kind) in [
         EventKind::TurnStart,
@@ -80,7 +80,7 @@ fn children_survive_a_snapshot_of_their_parent() {
 #[test]
 fn a_snapshot_with_children_brings_what_was_missed_of_them() {
     let child = ChildThread::new("child", "helper");
-    let delta = |text: &str| EventKind::CognitionOutDelta { text: text.into(), index: 0 };
+    let delta = |text: &str| EventKind::CognitionOutDelta { text: text.into(), index: 0, is_final: false };
     let mut ahead = MessageLog::default();
     let _changed = ahead.process_child(&child, &event(0, delta("one")));
     let mut behind = ahead.clone();

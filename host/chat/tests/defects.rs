@@ -47,7 +47,7 @@ fn input(text: &str) -> EventKind {
 }
 
 fn delta(text: &str) -> EventKind {
-    EventKind::CognitionOutDelta { text: text.into(), index: 0 }
+    EventKind::CognitionOutDelta { text: text.into(), index: 0, is_final: false }
 }
 
 fn answer(text: &str, calls: &[&str]) -> EventKind {
@@ -126,7 +126,7 @@ fn a_question_that_is_answered_elsewhere_or_whose_turn_ends_is_gone() {
         (vec![], finish(TurnStatus::Completed)),
         (vec![], finish(TurnStatus::Cancelled)),
         (vec![], finish(TurnStatus::failed("overloaded"))),
-        (vec![], EventKind::ThreadCancelled { by: "the user".into() }),
+        (vec![], EventKind::ThreadCancelled { by: "the user".into(), reason: None }),
         (vec!["a", "b"], resolved("c")),
     ] {
         let mut chat = ChatSession::default();

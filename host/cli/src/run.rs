@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tidegate::{
     CancellationToken, Event, EventKind, Host, Metrics, Operator, Session, SessionId, SessionOptions, StatePlace,
-    Subscription, TurnReport, TurnStatus, transcript,
+    Subscription, ThreadMode, TurnReport, TurnStatus, transcript,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -47,7 +47,8 @@ pub(crate) async fn run(common: &Common, args: Run, exported: Option<&Metrics>) 
     let again = (common.clone(), args.clone());
     let builder = builder.follow(move || settings(&again.0, &again.1).map_err(Failure::into_line));
     let host = measured.count(builder).open().await?;
-    let mut options = SessionOptions::new(&common.workspace);
+    let mode = if prompts.len() > 1 { ThreadMode::Conversation } else { ThreadMode::Single };
+    let mut options = SessionOptions::new(&common.workspace).thread_mode(mode);
     if let Some(id) = chosen(&host, &args, common)? {
         options = options.id(id);
     }

@@ -36,7 +36,7 @@ pub(crate) async fn run(common: &Common, command: SessionCommand) -> Result<Exit
             export(&store, &store.find(&session)?, format, output.as_deref())
         }
         SessionCommand::Fork { session, turn, id } => fork(common, &store, &store.find(&session)?, turn, id).await,
-        SessionCommand::Cancel { session } => cancel(&store, &store.find(&session)?),
+        SessionCommand::Cancel { session, reason } => cancel(&store, &store.find(&session)?, reason),
         SessionCommand::Approve { session, max } => decide::approve(&store, &store.find(&session)?, max.as_deref()),
         SessionCommand::Deny { session, reason } => decide::deny(&store, &store.find(&session)?, reason),
         SessionCommand::Repair { session } => repair(&store, &store.find(&session)?),
@@ -268,7 +268,7 @@ fn last_turn(store: &TranscriptStore, id: &SessionId) -> Result<u32, Failure> {
     last.ok_or_else(|| Failure::setup("no turn of the session has finished: there is nothing to fork"))
 }
 
-fn cancel(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {
+fn cancel(store: &TranscriptStore, id: &SessionId, reason: Option<String>) -> Result<Exit, Failure> {
     let TranscriptSummary { owner, last, .. } = store.summary(id)?;
     let Some(owner) = owner else {
         return Err(Failure::late(format_args!("the session `{}` is not open: nothing runs in it", flat(id.as_str()))));
@@ -276,9 +276,7 @@ fn cancel(store: &TranscriptStore, id: &SessionId) -> Result<Exit, Failure> {
     if last.is_none_or(|last| last.kind == "turn_finish") {
         return Err(Failure::late(format_args!("no turn runs in the session `{}`", flat(id.as_str()))));
     }
-    let file = store.cancel_file(id);
-    std::fs::write(&file, "")
-        .map_err(|error| Failure::late(format_args!("{}: {error}", flat(&file.display().to_string()))))?;
+    decide::cancel(store, id, reason)?;
     say::note(format_args!("asked {} to cancel the turn", flat(&owner)));
     Ok(Exit::Completed)
 }

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn delta(text: &str) -> EventKind {
-        EventKind::CognitionOutDelta { text: text.into(), index: 0 }
+        EventKind::CognitionOutDelta { text: text.into(), index: 0, is_final: false }
     }
 
     fn ended(kept_bytes: Option<u64>) -> EventKind {

@@ -411,16 +411,16 @@ fn another_process_cancels_the_turn() {
     while !asks() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let cancelled = place.run(&["session", "cancel", "s"]);
+    let cancelled = place.run(&["session", "cancel", "s", "--reason", "it is \"stuck\""]);
     assert_eq!(code(&cancelled), 0, "{}", err(&cancelled));
     assert!(err(&cancelled).contains(&format!("process {}", running.id())), "{}", err(&cancelled));
     assert_eq!(running.wait().unwrap().code(), Some(130));
     drop(release);
     let last = lines(&place, "s").pop().unwrap();
-    assert_eq!(
-        (&last["type"], &last["payload"]["cancelled_by"]),
-        (&"thread_cancelled".into(), &"the file `cancel`".into())
-    );
+    assert_eq!(last["type"], "thread_cancelled");
+    assert_eq!(last["payload"], serde_json::json!({"cancelled_by": "tidegate session", "reason": "it is \"stuck\""}));
+    let started = &lines(&place, "s")[1]["payload"];
+    assert_eq!((&started["thread_mode"], &started["inputs"]["text"]), (&"conversation".into(), &"go".into()));
     let again = place.run(&["session", "cancel", "s"]);
     assert!(code(&again) == 1 && err(&again).contains("is not open"), "{}", err(&again));
     assert!(!place.path("state/tidegate/sessions/s/cancel").exists());

@@ -71,5 +71,5 @@ pub use verdict::{Evidence, RuleMatch, RuleRecord};
 pub use words::{
     Action, BreakerScope, BreakerState, ErrorClass, FailureKind, KeySource, Limit, NotAVariable, PermissionMode,
     Position, Power, ProviderKind, RegistrationAction, RetryHeader, RetryWait, SettingKind, SettingValue, StateBackend,
-    SuspendReason,
+    SuspendReason, ThreadMode,
 };

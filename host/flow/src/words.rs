@@ -421,11 +421,25 @@ words! {
     }
 }
 
+words! {
+    /// What a thread is for, which the program that starts it knows.
+    #[derive(Default)]
+    ThreadMode {
+        /// One input, and its answer.
+        Single = "single",
+        /// A conversation: turns share a history.
+        #[default]
+        Conversation = "conversation",
+        /// A channel that several people or programs write to.
+        Channel = "channel",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
         Action, BreakerScope, BreakerState, ErrorClass, FailureKind, Limit, PermissionMode, Position, Power,
-        ProviderKind, RegistrationAction, RetryHeader, RetryWait, SettingKind, SettingValue, SuspendReason,
+        ProviderKind, RegistrationAction, RetryHeader, RetryWait, SettingKind, SettingValue, SuspendReason, ThreadMode,
     };
 
     #[test]
@@ -438,7 +452,7 @@ mod tests {
             };
         }
         check!(RegistrationAction Action BreakerScope BreakerState ErrorClass ProviderKind Power PermissionMode SettingKind Position);
-        check!(FailureKind RetryWait RetryHeader Limit SuspendReason);
+        check!(FailureKind RetryWait RetryHeader Limit SuspendReason ThreadMode);
         assert!(Limit::ALL.iter().all(|limit| Limit::from_code(limit.code()) == Some(*limit)));
         assert_eq!(Power::from_word("log"), None);
     }

@@ -169,7 +169,7 @@ impl Thread {
         let person = async {
             answer.send("It reads ").unwrap();
             tokio::time::sleep(Duration::from_secs(3)).await;
-            canceller.set("user");
+            canceller.set("user", None);
             cancel.cancel();
         };
         let (report, ()) = tokio::join!(session.run(vec![Message::user("What does it do?")], &cancel), person);

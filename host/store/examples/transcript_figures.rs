@@ -83,7 +83,7 @@ fn open(store: &TranscriptStore, id: &str) -> FileJournal {
 }
 
 fn delta(number: u64) -> Event {
-    let kind = EventKind::CognitionOutDelta { text: "some twenty letters ".to_owned(), index: 0 };
+    let kind = EventKind::CognitionOutDelta { text: "some twenty letters ".to_owned(), index: 0, is_final: false };
     Event::new(number, 1_790_000_000_000, RunPosition::default(), kind)
 }
 

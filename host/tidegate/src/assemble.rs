@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::{OnTimeout, Operator, Provider, StatePlace};
-use flow::{BlockOrigin, CallbackKind, KeySource, Power, ProviderKind, RetryTable, SystemBlock, ToolSpec};
+use flow::{BlockOrigin, CallbackKind, KeySource, Power, ProviderKind, RetryTable, SystemBlock, ThreadMode, ToolSpec};
 use providers::{HttpConfig, ProviderConfig, ReplayConfig, Secret, Wire};
 use sandbox::{ComponentSource, PluginSource};
 use turn::ports::Tools;
@@ -209,6 +209,8 @@ pub(crate) fn turn(
         workspace: workspace.display().to_string(),
         // By the options of the session.
         agent: config::agents::MAIN.to_owned(),
+        mode: ThreadMode::default(),
+        inputs: serde_json::Map::new(),
     }
 }
 

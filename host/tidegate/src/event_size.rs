@@ -59,10 +59,12 @@ pub(crate) fn text_of(kind: &EventKind) -> usize {
         | Kind::ExtensionWithheld { reason: message, .. }
         | Kind::ExtensionUnregistered { reason: message, .. }
         | Kind::ExtensionBreaker { reason: message, .. } => message.len(),
-        Kind::ThreadStarted { .. }
-        | Kind::ThreadResumed { .. }
+        Kind::ThreadStarted { inputs, .. } => {
+            inputs.iter().map(|(name, value)| name.len() + value.to_string().len()).sum()
+        }
+        Kind::ThreadCancelled { reason, .. } => optional(reason.as_ref()),
+        Kind::ThreadResumed { .. }
         | Kind::ThreadCompleted { .. }
-        | Kind::ThreadCancelled { .. }
         | Kind::TurnStart
         | Kind::InputWithdrawn { .. }
         | Kind::StepStart { .. }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use config::agents::MAIN;
-use flow::{Limits, Message, PluginId, SessionId};
+use flow::{Limits, Message, PluginId, SessionId, ThreadMode};
+use serde_json::{Map, Value};
 use turn::FlushMode;
 use turn::ports::{AnsweredElsewhere, Confirm, Files, Model, RuleRecords, Terminals, Tools};
 
@@ -41,6 +42,8 @@ pub struct SessionOptions {
     pub(crate) backlog: Option<Backlog>,
     pub(crate) flush_mode: FlushMode,
     pub(crate) agent: String,
+    pub(crate) mode: ThreadMode,
+    pub(crate) inputs: Map<String, Value>,
     /// Plugins that it does without from the start.
     pub(crate) without: BTreeSet<PluginId>,
     /// It is the session of a child agent.
@@ -77,6 +80,8 @@ impl SessionOptions {
             backlog: None,
             flush_mode: FlushMode::default(),
             agent: MAIN.to_owned(),
+            mode: ThreadMode::default(),
+            inputs: Map::new(),
             without: BTreeSet::new(),
             role: None,
         }
@@ -87,6 +92,21 @@ impl SessionOptions {
     #[must_use]
     pub fn agent(mut self, name: impl Into<String>) -> Self {
         self.agent = name.into();
+        self
+    }
+
+    /// What its thread is for, as `thread_started` reports it. Default: a conversation. Nothing else depends on it.
+    #[must_use]
+    pub fn thread_mode(mut self, mode: ThreadMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// What its thread is started with, by name, as `thread_started` reports it: such as the ticket that a bot works on. It is recorded as
+    /// it is, and the model does not get it. Default: the start of the first input.
+    #[must_use]
+    pub fn inputs(mut self, inputs: impl IntoIterator<Item = (String, Value)>) -> Self {
+        self.inputs = inputs.into_iter().collect();
         self
     }
 

@@ -145,7 +145,7 @@ mod tests {
 
     fn say(hub: &Hub, texts: &[&str]) {
         for text in texts {
-            hub.emit(EventKind::CognitionOutDelta { text: (*text).to_owned(), index: 0 });
+            hub.emit(EventKind::CognitionOutDelta { text: (*text).to_owned(), index: 0, is_final: false });
         }
     }
 

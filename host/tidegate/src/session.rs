@@ -5,6 +5,7 @@
 //! takes one prompt after the other until none is left. All that the handle needs meanwhile is shared: events,
 //! history, the inputs that wait.
 
+mod cancel_file;
 mod input;
 mod opening;
 mod runner;
@@ -150,7 +151,12 @@ impl Session {
 
     /// Cancels as [`Session::cancel`] does; `who` is reported when the session ends so, as in `thread_cancelled`.
     pub fn cancel_by(&self, who: &str) {
-        self.0.cancel(who);
+        self.0.cancel(who, None);
+    }
+
+    /// Cancels as [`Session::cancel_by`] does; `reason` is reported with `who`.
+    pub fn cancel_because(&self, who: &str, reason: &str) {
+        self.0.cancel(who, Some(reason));
     }
 
     /// The request for a higher limit that the running turn waits for a decision about.
@@ -255,6 +261,9 @@ impl Session {
                 if self.0.is_resumable && running.is_some() {
                     self.0.questions.keep_open();
                 }
+                if running.is_some() {
+                    self.0.canceller.set_unless_known("the caller", "the session was closed");
+                }
                 running.into_iter().for_each(CancellationToken::cancel);
             }
         }
@@ -323,8 +332,8 @@ impl Shared {
         self.runtime.spawn(waiting).abort_handle()
     }
 
-    fn cancel(&self, who: &str) {
-        self.canceller.set(who);
+    fn cancel(&self, who: &str, reason: Option<&str>) {
+        self.canceller.set(who, reason);
         let mut state = lock(&self.state);
         state.running.iter().for_each(CancellationToken::cancel);
         for job in std::mem::take(&mut state.waiting) {
@@ -335,12 +344,7 @@ impl Shared {
 
     /// A request to cancel is about the turn that runs when it is made.
     fn forget_cancel_file(&self) {
-        if let Some(file) = &self.cancel_file
-            && let Err(error) = std::fs::remove_file(file)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            tracing::warn!(file = %file.display(), "a request to cancel cannot be removed: {error}");
-        }
+        self.cancel_file.iter().for_each(|file| drop(cancel_file::take(file)));
     }
 
     /// Cancels the turn when somebody creates the file, which is removed. Runs until it is dropped.
@@ -348,10 +352,8 @@ impl Shared {
         let Some(file) = &self.cancel_file else { return std::future::pending().await };
         loop {
             tokio::time::sleep(CANCEL_POLL).await;
-            match std::fs::remove_file(file) {
-                Ok(()) => self.cancel("the file `cancel`"),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => tracing::warn!(file = %file.display(), "a request to cancel cannot be removed: {error}"),
+            if let Some(asked) = cancel_file::take(file) {
+                self.cancel(asked.by.as_deref().unwrap_or(cancel_file::BY), asked.reason.as_deref());
             }
         }
     }

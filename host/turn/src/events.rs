@@ -357,8 +357,16 @@ fn join(last: &mut Event, next: &Event) -> bool {
         return false;
     }
     match (&mut last.kind, &next.kind) {
-        (EventKind::CognitionOutDelta { text, .. }, EventKind::CognitionOutDelta { text: more, .. })
-        | (EventKind::CognitionReasoningDelta { text }, EventKind::CognitionReasoningDelta { text: more }) => {
+        (
+            EventKind::CognitionOutDelta { text, is_final, .. },
+            EventKind::CognitionOutDelta { text: more, is_final: ends, .. },
+        ) => {
+            text.push_str(more);
+            *is_final = *ends;
+            last.seq = next.seq;
+            true
+        }
+        (EventKind::CognitionReasoningDelta { text }, EventKind::CognitionReasoningDelta { text: more }) => {
             text.push_str(more);
             last.seq = next.seq;
             true

@@ -43,7 +43,7 @@ use crate::reasoning::Reasoning;
 use crate::retry::{self, Retry};
 use crate::segments::Segments;
 use crate::session::{Given, Session, TurnReport};
-use crate::stream::{Driver, End, shown};
+use crate::stream::{Driver, End, shown_last};
 use crate::transcript::OpenCalls;
 
 /// How long the end of a turn waits for a store that does not answer.
@@ -447,13 +447,13 @@ impl<'a> Turn<'a> {
         let live = !caller.chains.has_rewriter();
         if live {
             let rest = segments.finish().await?;
-            shown(&self.session.hub, &mut self.attempt.answer, rest);
+            shown_last(&self.session.hub, &mut self.attempt.answer, rest);
         }
         let mut output = self.attempt.answer.output();
         let processed = output::run(&caller, &mut output).await?;
         if !live {
             let text = if processed.withheld { output.text.clone() } else { segments.whole(&output.text).await? };
-            shown(&self.session.hub, &mut self.attempt.answer, text);
+            shown_last(&self.session.hub, &mut self.attempt.answer, text);
         }
         let message = self.attempt.answer.message(&output.text);
         self.attempt.answer.emit_reasoning(&self.session.hub, false, message.is_some());
@@ -490,7 +490,7 @@ impl<'a> Turn<'a> {
         let processed = output::run(&caller, &mut output).await?;
         let withheld = processed.withheld;
         let text = if withheld { output.text.clone() } else { Segments::new(caller).whole(&output.text).await? };
-        shown(&self.session.hub, &mut self.attempt.answer, text);
+        shown_last(&self.session.hub, &mut self.attempt.answer, text);
         let is_blank = output.text.trim().is_empty();
         self.session.hub.emit(EventKind::CognitionOut {
             text: self.attempt.answer.text.clone(),

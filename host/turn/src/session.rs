@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use flow::{
     EventKind, Message, Origin, Part, Price, PromptAddition, RegistrationAction, RetryTable, Role, RunPosition,
-    SessionId, StopReason, SystemBlock, TurnStatus, Usage,
+    SessionId, StopReason, SystemBlock, ThreadMode, TurnStatus, Usage,
 };
+use serde_json::{Map, Value};
 
 use ::rules::RuleSet;
 
@@ -91,6 +92,10 @@ pub struct SessionSettings {
     pub live: bool,
     /// How long questions about tool calls wait.
     pub questions: QuestionSettings,
+    /// What its thread is for.
+    pub mode: ThreadMode,
+    /// What its thread is started with, by name; empty: its first input.
+    pub inputs: Map<String, Value>,
 }
 
 impl Default for SessionSettings {
@@ -107,6 +112,8 @@ impl Default for SessionSettings {
             agent: "main".to_owned(),
             live: true,
             questions: QuestionSettings::default(),
+            mode: ThreadMode::default(),
+            inputs: Map::new(),
         }
     }
 }
@@ -356,7 +363,7 @@ impl Session {
 
     /// Runs one turn inside of its span.
     async fn run_in(&mut self, span: Span, input: Given, by: &str, cancel: &CancellationToken) -> TurnReport {
-        self.begin_thread(by);
+        self.begin_thread(by, &input);
         let place = RunPosition { turn: self.thread.turns, step: 0, attempt: 0 };
         self.set_place(place);
         self.hub.emit(EventKind::TurnStart);
@@ -469,7 +476,18 @@ impl Session {
         self.hub.emit(EventKind::CognitionIn { message: Arc::new(message) });
     }
 
-    fn begin_thread(&mut self, by: &str) {
+    /// What the thread is started with, where its first turn has this input.
+    fn started_with(&self, input: &Given) -> Map<String, Value> {
+        let given = &self.parts.settings.inputs;
+        match input {
+            _ if !given.is_empty() => given.clone(),
+            Given::Nothing => Map::new(),
+            Given::Messages(messages) => thread::first_input(messages),
+            Given::Claimed(claim) => thread::first_input(&claim.messages()),
+        }
+    }
+
+    fn begin_thread(&mut self, by: &str, input: &Given) {
         let (provider, model) = (self.parts.model.provider().to_owned(), self.parts.model.name().to_owned());
         let (suspended, by) = (self.thread.suspended.take(), by.to_owned());
         self.inputs.report_again();
@@ -488,6 +506,8 @@ impl Session {
                     provider,
                     model,
                     workspace: self.parts.settings.workspace.clone(),
+                    mode: self.parts.settings.mode,
+                    inputs: self.started_with(input),
                 });
                 let messages = self.history.messages();
                 if !messages.is_empty() {

@@ -235,13 +235,23 @@ impl Driver<'_> {
 
 /// Shows text to the user.
 pub(crate) fn shown(hub: &Hub, answer: &mut Answer, text: String) {
-    if text.is_empty() {
-        return;
+    if !text.is_empty() {
+        show(hub, answer, text, false);
     }
+}
+
+/// Shows the last text of an answer that is complete, which can be empty. Of an answer without any text nothing is shown.
+pub(crate) fn shown_last(hub: &Hub, answer: &mut Answer, text: String) {
+    if !text.is_empty() || !answer.shown.is_empty() {
+        show(hub, answer, text, true);
+    }
+}
+
+fn show(hub: &Hub, answer: &mut Answer, text: String, is_final: bool) {
     answer.shown.push_str(&text);
     let index = answer.pieces;
     answer.pieces += 1;
-    hub.emit(EventKind::CognitionOutDelta { text, index });
+    hub.emit(EventKind::CognitionOutDelta { text, index, is_final });
 }
 
 fn unfinished() -> ModelError {

@@ -208,7 +208,7 @@ impl Record {
     /// ```
     /// use flow::{Event, EventKind, RunPosition};
     /// use tidegate_turn::transcript::Record;
-    /// let kind = EventKind::CognitionOutDelta { text: "Hello".into(), index: 0 };
+    /// let kind = EventKind::CognitionOutDelta { text: "Hello".into(), index: 0, is_final: false };
     /// let event = Event::new(7, 0, RunPosition { turn: 1, step: 1, attempt: 1 }, kind);
     /// let record = Record::of(&event, "thread-1");
     /// assert_eq!(record.body.name(), "cognition_out_delta");

@@ -9,8 +9,8 @@ use flow::{
     CallbackOutcome, CallbackReport, Charged, Confirmation, ErrorClass, Event, EventKind, Evidence, ExtensionPrompt,
     FailureCause, HoldOutcome, InputId, InputWay, Limit, LimitDecision, LimitRequest, Message, Origin, Part, Partial,
     PluginId, Preview, PromptText, QuestionId, RegistrationAction, Retained, Role, RuleMatch, RuleRecord, RunPosition,
-    SessionId, Spend, StepEnd, StopReason, StreamKind, SuspendReason, ToolCall, ToolOutcome, ToolReport, ToolResult,
-    TurnStatus, Usage, Withdrawal,
+    SessionId, Spend, StepEnd, StopReason, StreamKind, SuspendReason, ThreadMode, ToolCall, ToolOutcome, ToolReport,
+    ToolResult, TurnStatus, Usage, Withdrawal,
 };
 use serde_json::Value;
 use tidegate_turn as turn;
@@ -160,6 +160,8 @@ fn samples() -> Vec<EventKind> {
             provider: "p".into(),
             model: "m".into(),
             workspace: "/w".into(),
+            mode: ThreadMode::Channel,
+            inputs: [("text".to_owned(), "go".into())].into_iter().collect(),
         },
         EventKind::ThreadResumed { by: "input".into(), suspended: None, provider: "p".into(), model: "m".into() },
         EventKind::ThreadResumed {
@@ -182,7 +184,8 @@ fn samples() -> Vec<EventKind> {
         resolved(LimitDecision::Denied { reason: "no".into() }),
         resolved(LimitDecision::TimedOut),
         EventKind::ThreadError { class: ErrorClass::Quota, message: message.clone() },
-        EventKind::ThreadCancelled { by: "x".into() },
+        EventKind::ThreadCancelled { by: "x".into(), reason: None },
+        EventKind::ThreadCancelled { by: "x".into(), reason: Some("too slow".into()) },
         EventKind::TurnStart,
         EventKind::TurnFinish { status: TurnStatus::Completed },
         EventKind::TurnFinish { status: TurnStatus::Rejected { by: plugin(), reason: "no".into() } },
@@ -243,7 +246,7 @@ fn samples() -> Vec<EventKind> {
             annotations: vec![],
             rewrites: vec![],
         },
-        EventKind::CognitionOutDelta { text: text.clone(), index: 0 },
+        EventKind::CognitionOutDelta { text: text.clone(), index: 0, is_final: true },
         EventKind::CognitionReasoning { text: text.clone(), interrupted: true, retained: false },
         EventKind::CognitionReasoningDelta { text: text.clone() },
         EventKind::ToolCallStart { call: call.clone(), tool: "t".into(), arguments: "no json".into() },

@@ -86,7 +86,7 @@ async fn a_turn_tells_its_story_in_order() {
     session.close().await;
     all.extend(drain(&mut events));
     expect![[r#"
-        0.0.0 thread_started directive="main" session_id="test" provider="script" model="script-1" thread_mode="conversation" workspace=""
+        0.0.0 thread_started directive="main" session_id="test" provider="script" model="script-1" thread_mode="conversation" workspace="" inputs={"text":"go"}
         1.0.0 turn_start
         1.0.0 input_received text="go" role="user" hidden=false
         1.0.0 cognition_in text="go" role="user" hidden=false
@@ -103,6 +103,7 @@ async fn a_turn_tells_its_story_in_order() {
         1.2.0 step_start turn_number=2
         1.2.1 cognition_reasoning_delta text="Hm."
         1.2.1 cognition_out_delta text="Yes." chunk_index=0
+        1.2.1 cognition_out_delta text="" chunk_index=1 is_final=true
         1.2.1 cognition_reasoning text="Hm." is_partial=false was_interrupted=false retained=true
         1.2.1 cognition_out text="Yes." author="model" is_partial=false truncated=false retained="answer" blocks=[{"stream":"thinking","bytes":3,"text_before":0,"complete":true},{"stream":"text","bytes":4,"complete":true}]
         1.2.1 step_finish tokens={} finish_reason="end_turn" stop_reason="end_turn" charged={"tokens":79,"spend":0.0,"spawns":0}
@@ -127,7 +128,7 @@ async fn an_interrupted_turn_tells_its_story_in_order() {
     let mut scene = Scene::new([stopped, again, text("done", 100)], vec![upper], rules);
     let events = scene.turn("go").await.1;
     expect![[r#"
-        0.0.0 thread_started directive="main" session_id="test" provider="script" model="script-1" thread_mode="conversation" workspace=""
+        0.0.0 thread_started directive="main" session_id="test" provider="script" model="script-1" thread_mode="conversation" workspace="" inputs={"text":"go"}
         0.0.0 extension_registered extension_id="upper" version="1.0.0" action="register" callbacks=[{"callback":"on_plain_text","priority":50,"on_failure":"skip"}]
         1.0.0 turn_start
         1.0.0 input_received text="go" role="user" hidden=false
@@ -142,13 +143,13 @@ async fn an_interrupted_turn_tells_its_story_in_order() {
         1.1.2 extension_callback extension_id="upper" callback="on_plain_text" duration_us="_" outcome="changed"
         1.1.2 cognition_out_delta text="ONE\n" chunk_index=0
         1.1.2 extension_callback extension_id="upper" callback="on_plain_text" duration_us="_" outcome="changed"
-        1.1.2 cognition_out_delta text="FINE" chunk_index=1
+        1.1.2 cognition_out_delta text="FINE" chunk_index=1 is_final=true
         1.1.2 cognition_out text="one\nfine" author="model" shown="ONE\nFINE" is_partial=false truncated=false retained="answer" blocks=[{"stream":"text","bytes":8,"complete":true},{"stream":"tool","call_id":"1","tool":"locked","arguments":"{}","complete":true}]
         1.1.2 tool_call_result call_id="1" tool="locked" output="locked is set to deny" error="locked is set to deny"
         1.1.2 step_finish tokens={} finish_reason="tool_use" stop_reason="tool_use" charged={"tokens":162,"spend":0.0,"spawns":0}
         1.2.0 step_start turn_number=2
         1.2.1 extension_callback extension_id="upper" callback="on_plain_text" duration_us="_" outcome="changed"
-        1.2.1 cognition_out_delta text="DONE" chunk_index=0
+        1.2.1 cognition_out_delta text="DONE" chunk_index=0 is_final=true
         1.2.1 cognition_out text="done" author="model" shown="DONE" is_partial=false truncated=false retained="answer" blocks=[{"stream":"text","bytes":4,"complete":true}]
         1.2.1 step_finish tokens={} finish_reason="end_turn" stop_reason="end_turn" charged={"tokens":300,"spend":0.0,"spawns":0}
         1.2.1 turn_finish status="completed"

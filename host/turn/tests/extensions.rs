@@ -207,13 +207,19 @@ async fn without_required_the_same_failures_cost_nothing() {
     assert!(reports(&events).iter().all(|report| report.ends_with("failed: no")) && reports(&events).len() >= 4);
 }
 
-fn deltas(events: &[Event]) -> usize {
-    events.iter().filter(|event| matches!(event.kind, EventKind::CognitionOutDelta { .. })).count()
+/// Whether each chunk that was shown ends its answer.
+fn deltas(events: &[Event]) -> Vec<bool> {
+    let is_final = |event: &Event| {
+        if let EventKind::CognitionOutDelta { is_final, .. } = event.kind { Some(is_final) } else { None }
+    };
+    events.iter().filter_map(is_final).collect()
 }
 
 #[tokio::test]
 async fn a_rewriter_holds_the_answer_and_an_observer_does_not() {
-    for (mode, pieces) in [(OutputMode::Rewrite, 1), (OutputMode::Observe, 12)] {
+    // The end of an answer that streams is known after its last chunk: an empty one says so.
+    let streamed = [vec![false; 12], vec![true]].concat();
+    for (mode, pieces) in [(OutputMode::Rewrite, vec![true]), (OutputMode::Observe, streamed)] {
         let seen = Log::default();
         let log = Arc::clone(&seen);
         let plugin = Plugin {

@@ -45,7 +45,7 @@ fn slow(words: &[(u64, &str)]) -> Script {
 /// Chunks shown and bytes released, each with its time.
 fn timeline(events: &[Event]) -> Vec<(u64, String)> {
     let told = |event: &Event| match &event.kind {
-        EventKind::CognitionOutDelta { text, .. } => Some((event.at_ms, text.clone())),
+        EventKind::CognitionOutDelta { text, .. } if !text.is_empty() => Some((event.at_ms, text.clone())),
         EventKind::RuleHoldReleased { bytes, bound, .. } => Some((event.at_ms, format!("{bound}: {bytes}"))),
         EventKind::RuleFired { .. } => Some((event.at_ms, "fired".into())),
         _ => None,

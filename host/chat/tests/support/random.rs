@@ -122,7 +122,7 @@ fn kind() -> impl Strategy<Value = EventKind> {
         EventKind::ThreadResumed { by: "input".into(), suspended: None, provider: String::new(), model: String::new() };
     let history = |text: String| EventKind::HistoryReplaced { messages: vec![Arc::new(Message::user(text))] };
     prop_oneof![
-        6 => text().prop_map(|text| EventKind::CognitionOutDelta { text, index: 0 }),
+        6 => text().prop_map(|text| EventKind::CognitionOutDelta { text, index: 0, is_final: false }),
         2 => text().prop_map(|text| EventKind::CognitionReasoningDelta { text }),
         4 => answer(),
         4 => tool(),

@@ -66,6 +66,9 @@ pub(crate) enum SessionCommand {
         /// The id of the session, or the start of it
         #[arg(value_name = "ID")]
         session: String,
+        /// Why, for the record
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
     },
     /// Approve the request of a session for a higher limit; a session that was suspended is then continued with `run --resume`
     Approve {

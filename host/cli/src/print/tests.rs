@@ -26,7 +26,7 @@ fn events(text: &str) -> Vec<EventKind> {
     let mut events = vec![
         EventKind::TurnStart,
         EventKind::InputReceived { id: None, message: Arc::new(tidegate::Message::user(string())) },
-        EventKind::CognitionOutDelta { text: string(), index: 0 },
+        EventKind::CognitionOutDelta { text: string(), index: 0, is_final: false },
         EventKind::SteeringMessage { id: None, role: tidegate::Message::user("").role, text: string() },
         EventKind::CustomMessage { custom_type: string(), text: string(), hidden: true },
         EventKind::ErrorClassified {
@@ -262,7 +262,7 @@ fn an_escape_that_is_cut_in_two_is_written_out() {
     style::choose(ColorWhen::Never);
     let mut printer = Printer::new(false, None);
     for text in ["a\u{1b}", "[2Jb\r", "c\r", "\nd\r"] {
-        let kind = EventKind::CognitionOutDelta { text: text.into(), index: 0 };
+        let kind = EventKind::CognitionOutDelta { text: text.into(), index: 0, is_final: false };
         printer.event(&Event::new(0, 0, RunPosition::default(), kind)).unwrap();
     }
     printer.answer.finish().unwrap();

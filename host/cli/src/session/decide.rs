@@ -1,4 +1,7 @@
-//! `tidegate session approve` and `deny`: decisions about the limits of a session, for the process that has it open, or for the next one.
+//! `tidegate session approve`, `deny` and `cancel`: decisions about the limits of a session and its turn, for the process that has it open, or
+//! for the next one.
+
+use std::path::Path;
 
 use serde_json::Value;
 use tidegate::{Limit, SessionId, TranscriptStore, transcript};
@@ -7,6 +10,24 @@ use crate::ask;
 use crate::exit::{Exit, Failure};
 use crate::say;
 use crate::screen::clean::flat;
+
+/// Who decides, for the record.
+const BY: &str = "tidegate session";
+
+/// Asks the process that has the session open to cancel its turn.
+pub(super) fn cancel(store: &TranscriptStore, id: &SessionId, reason: Option<String>) -> Result<(), Failure> {
+    let mut request = toml_line("by", BY);
+    request.extend(reason.map(|reason| toml_line("reason", &reason)));
+    hand_over(&store.cancel_file(id), &request)
+}
+
+/// Writes a file for the process that has the session open, whole or not at all: it looks for it all the time.
+fn hand_over(file: &Path, content: &str) -> Result<(), Failure> {
+    let written = std::fs::write(file.with_extension("new"), content);
+    written
+        .and_then(|()| std::fs::rename(file.with_extension("new"), file))
+        .map_err(|error| Failure::late(format_args!("{}: {error}", flat(&file.display().to_string()))))
+}
 
 /// Approves the open request, up to `max` or to what it proposes.
 pub(super) fn approve(store: &TranscriptStore, id: &SessionId, max: Option<&str>) -> Result<Exit, Failure> {
@@ -39,7 +60,7 @@ fn decide(
             "{max} does not raise the limit of the session `{name}`, which is {current}: give {what} above it"
         )));
     }
-    let mut decision = toml_line("request", &request.approval_request_id) + &toml_line("by", "tidegate session");
+    let mut decision = toml_line("request", &request.approval_request_id) + &toml_line("by", BY);
     if approves {
         // What was shown is what is approved, also where the session would propose another limit by then.
         decision.push_str(&format!("max = {:?}\n", max.unwrap_or(request.proposed_max)));
@@ -53,11 +74,7 @@ fn decide(
     {
         return Err(Failure::late(format_args!("{}: {error}", flat(&other.display().to_string()))));
     }
-    // Whole or not at all: the session looks for it all the time.
-    let written = std::fs::write(file.with_extension("new"), decision);
-    written
-        .and_then(|()| std::fs::rename(file.with_extension("new"), &file))
-        .map_err(|error| Failure::late(format_args!("{}: {error}", flat(&file.display().to_string()))))?;
+    hand_over(&file, &decision)?;
     let what = if approves { "approved" } else { "denied" };
     let next = match (is_open, approves) {
         (true, _) => "the session is open: it takes the decision now, or when it continues".to_owned(),

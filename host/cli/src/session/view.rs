@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use serde_json::Value;
 use tidegate::transcript::{Body, CognitionOut, Record, ToolCallResult, ToolConfirmationResolved};
 
 use crate::print::shorten;
@@ -16,7 +17,21 @@ pub(super) fn print(to: &mut dyn Write, record: &Record) -> std::io::Result<()> 
     let line = match &record.body {
         Body::ThreadStarted(started) => {
             let model = format!("{} ({})", flat(&started.model), flat(&started.provider));
-            format!("session {}  {model}  in {}", flat(&started.session_id), flat(&started.workspace))
+            let mode = Some(flat(&started.thread_mode)).filter(|mode| mode != "conversation");
+            let mode = mode.map(|mode| format!("  {mode}")).unwrap_or_default();
+            let head = format!("session {}  {model}  in {}{mode}", flat(&started.session_id), flat(&started.workspace));
+            // The first input follows anyway.
+            match started.inputs.as_ref().filter(|inputs| !inputs.contains_key("text")) {
+                Some(inputs) => {
+                    let inputs = shorten(&Value::Object(inputs.clone()).to_string(), SHORT);
+                    format!("{head}\n{}", dim(&format!("started with {inputs}")))
+                }
+                None => head,
+            }
+        }
+        Body::ThreadCancelled(by) => {
+            let why = because(by.reason.as_deref());
+            format!("{} by {}{why}", warning("the session was cancelled"), flat(&by.cancelled_by))
         }
         Body::ThreadResumed(resumed) => {
             let model = format!("{} ({})", flat(&resumed.model), flat(&resumed.provider));

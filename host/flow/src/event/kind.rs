@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use super::{AnswerBlock, CallbackReport, HoldOutcome, Partial, Retained, StepEnd, TurnStatus};
 use crate::{
     Action, Annotation, BreakerScope, BreakerState, CallId, CallbackKind, Called, Charged, Confirmation, ErrorClass,
     ErrorMetadata, ExtensionPrompt, InputId, InputWay, Limit, LimitDecision, LimitRequest, Message, Origin, PluginId,
     Preview, QuestionId, Registered, RegistrationAction, Role, RuleMatch, RuleRecord, SessionId, Spend, StreamKind,
-    SuspendReason, ToolReport, Usage, Withdrawal,
+    SuspendReason, ThreadMode, ToolReport, Usage, Withdrawal,
 };
 
 /// Defines [`EventKind`] with the name of each kind, and [`EventView`], which has the same kinds with their fields borrowed.
@@ -72,6 +74,11 @@ events! {
         model: String,
         /// The workspace's folder, absolute; empty where there is none.
         workspace: String,
+        /// What the thread is for.
+        mode: ThreadMode,
+        /// What it was started with, by name: what an embedder has given it, the task of a child agent, or the start of its first input,
+        /// which `input_received` has whole. Empty where it was started with nothing.
+        inputs: Map<String, Value>,
     } = "thread_started",
     /// `thread_resumed`: the thread continues in another process, or with another handle, than the one that had it before.
     ThreadResumed {
@@ -121,6 +128,8 @@ events! {
     ThreadCancelled {
         /// Who or what stopped it.
         by: String,
+        /// Why, where whoever stopped it has said so.
+        reason: Option<String>,
     } = "thread_cancelled",
     /// `turn_start`: a turn begins.
     TurnStart = "turn_start",
@@ -211,6 +220,9 @@ events! {
         text: String,
         /// Number of the delta within its attempt, 0 for the first, also after a kept prefix.
         index: u32,
+        /// The answer is complete: no delta of it follows. Its text is empty where all of it had been shown before. An answer that breaks
+        /// off has no such delta.
+        is_final: bool,
     } = "cognition_out_delta",
     /// `cognition_reasoning`: the model's reasoning, whole or as far as it was received. This is the original, before rules and
     /// extensions, for transcripts; front ends show [`EventKind::CognitionReasoningDelta`].

@@ -4,8 +4,8 @@
 use flow::{
     Action, BreakerScope, BreakerState, CallFailure, CallId, CallbackKind, CallbackOutcome, CallbackReport, Called,
     Charged, ErrorClass, ErrorMetadata, Event, EventKind, Evidence, FailureCause, PluginId, RegistrationAction,
-    RuleMatch, RuleRecord, RunPosition, SessionId, StepEnd, StopReason, StreamKind, ToolOutcome, ToolReport,
-    TurnStatus, Usage,
+    RuleMatch, RuleRecord, RunPosition, SessionId, StepEnd, StopReason, StreamKind, ThreadMode, ToolOutcome,
+    ToolReport, TurnStatus, Usage,
 };
 use tidegate_metrics::SessionMetrics;
 
@@ -28,6 +28,8 @@ pub(crate) fn started(model: &str) -> EventKind {
         provider: "p".into(),
         model: model.into(),
         workspace: String::new(),
+        mode: ThreadMode::default(),
+        inputs: Default::default(),
     }
 }
 

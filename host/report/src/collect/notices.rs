@@ -11,7 +11,10 @@ pub(super) fn notice(body: &Body) -> Option<What> {
         Body::ThreadResumed(resumed) => format!("resumed by {}", resumed.resumed_by),
         Body::ThreadSuspended(suspended) => format!("suspended ({}): {}", suspended.suspend_reason, suspended.message),
         Body::ThreadError(error) => format!("{}: {}", error.category, error.error),
-        Body::ThreadCancelled(by) => format!("cancelled by {}", by.cancelled_by),
+        Body::ThreadCancelled(by) => {
+            let why = by.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("cancelled by {}{why}", by.cancelled_by)
+        }
         Body::LimitEscalationRequested(request) => request.message.clone(),
         Body::LimitEscalationResolved(resolved) => decided(resolved),
         Body::InputEdited(edited) => format!("the input {} was edited before it was delivered", edited.id),

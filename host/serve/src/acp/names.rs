@@ -20,6 +20,9 @@ pub(super) const STATUS: &str = "tidegate/status";
 /// A question about a call: `{reason, notes}`.
 pub(super) const QUESTION: &str = "tidegate/question";
 
+/// Of `session/cancel`: why, for the record.
+pub(super) const REASON: &str = "tidegate/reason";
+
 /// `_meta` with one field.
 pub(super) fn meta(name: &str, value: Value) -> Meta {
     Meta::from_iter([(name.to_owned(), value)])

@@ -44,7 +44,8 @@ impl Agent {
     pub(super) fn cancel(&self, notification: &v1::CancelNotification) {
         // A client can be late: the session is closed.
         if let Ok(open) = self.session(&notification.session_id) {
-            open.session.cancel_by(&open.client.can.name);
+            let reason = notification.meta.as_ref().and_then(|meta| meta.get(names::REASON)?.as_str());
+            open.session.cancel_because(&open.client.can.name, reason.unwrap_or_default());
         }
     }
 }

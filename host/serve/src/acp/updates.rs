@@ -77,6 +77,7 @@ impl Updates {
                 (self.rule, self.shown) = (None, Shown::default());
                 Vec::new()
             }
+            EventKind::CognitionOutDelta { text, .. } if text.is_empty() => Vec::new(),
             EventKind::CognitionOutDelta { text, .. } => {
                 self.shown.written(place);
                 vec![SessionUpdate::AgentMessageChunk(chunk(text, names::message(place)))]

@@ -84,7 +84,10 @@ pub(super) fn is_followed_by(earlier: &Event, later: &Event) -> bool {
 /// later one remains.
 pub(super) fn join(earlier: Event, mut later: Event) -> Event {
     match (&mut later.kind, earlier.kind) {
-        (EventKind::CognitionOutDelta { text, index }, EventKind::CognitionOutDelta { text: before, index: first }) => {
+        (
+            EventKind::CognitionOutDelta { text, index, .. },
+            EventKind::CognitionOutDelta { text: before, index: first, .. },
+        ) => {
             append(before, text);
             *index = first;
         }

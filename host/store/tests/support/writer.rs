@@ -117,7 +117,7 @@ fn event(number: u64) -> Event {
     let text = number.to_string().repeat(usize::try_from(number % 97).unwrap_or_default() + 1);
     let kind = match number % 4 {
         3 => EventKind::Notice { message: text },
-        _ => EventKind::CognitionOutDelta { text, index: 0 },
+        _ => EventKind::CognitionOutDelta { text, index: 0, is_final: false },
     };
     Event::new(number, SystemClock.now_ms(), RunPosition::default(), kind)
 }

@@ -33,7 +33,7 @@ fn turn(number: u32, first_event: u64) -> Vec<Event> {
     let kinds = [
         EventKind::TurnStart,
         EventKind::CognitionIn { message: Arc::new(Message::user(text)) },
-        EventKind::CognitionOutDelta { text: format!("answer {number}, part ä\u{1f600}"), index: 0 },
+        EventKind::CognitionOutDelta { text: format!("answer {number}, part ä\u{1f600}"), index: 0, is_final: false },
         EventKind::Notice { message: "x".repeat(number as usize * 10) },
         EventKind::TurnFinish { status: TurnStatus::Completed },
     ];

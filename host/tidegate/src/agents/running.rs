@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use config::agents::Agent;
-use flow::{CallId, EventKind, Limit, Message, Origin, Role, SessionId};
+use flow::{CallId, EventKind, Limit, Message, Origin, Role, SessionId, ThreadMode};
+use serde_json::Value;
 use turn::ports::Progress;
 
 use super::answer::Answer;
@@ -38,7 +39,10 @@ impl Children {
         let spawned_by = self.started(&child, &agent.name, call).await;
         let mut running = Running { children: self, child: child.clone(), at_work: None, has_ended: false };
         let opened = match spawned_by.and_then(|spawned_by| self.options(agent, &child, spawned_by)) {
-            Ok(options) => self.host.session(options).await.map_err(|error| error.in_one_line()),
+            Ok(options) => {
+                let options = options.thread_mode(ThreadMode::Single).inputs([("task".to_owned(), Value::from(task))]);
+                self.host.session(options).await.map_err(|error| error.in_one_line())
+            }
             Err(error) => Err(error),
         };
         let session = opened.map_err(|error| {
@@ -115,7 +119,7 @@ impl Drop for Running<'_> {
         self.fail("it was cancelled with the session that started it");
         if let Some((session, _)) = &self.at_work {
             // Before its turn is dropped, which cancels it as well and says nothing of by whom.
-            session.cancel_by(PARENT);
+            session.cancel_because(PARENT, "the call that started it was stopped");
             session.close();
         }
     }

@@ -152,6 +152,8 @@ fn settings(options: &SessionOptions, loaded: &Loaded, model: &str, price: Optio
         price,
         system: loaded.system(options),
         agent: options.agent.clone(),
+        mode: options.mode,
+        inputs: options.inputs.clone(),
         ..loaded.settings.clone()
     }
 }

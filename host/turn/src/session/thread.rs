@@ -1,11 +1,15 @@
 //! The thread of a session: what its turns amount to, also over several processes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flow::{ErrorClass, EventKind, Limit, Spend, SuspendReason, TurnStatus, Usage};
+use flow::{ErrorClass, EventKind, Limit, Message, Part, Spend, SuspendReason, TurnStatus, Usage};
+use serde_json::{Map, Value};
 
 use crate::ports::KeptRules;
 use crate::transcript::Resumed;
+
+/// Bytes of the first input that `thread_started` has; `input_received` has all of it.
+const INPUT_BYTES: usize = 4 << 10;
 
 /// What is counted over all turns.
 #[derive(Debug, Default)]
@@ -42,23 +46,52 @@ pub(crate) struct Thread {
     is_resumed: bool,
     /// Who cancels the turn that runs, where that is known.
     pub(super) canceller: Canceller,
-    /// Who has cancelled the last turn, if it was cancelled.
-    cancelled_by: String,
+    /// Who has cancelled the last turn, and why, if it was cancelled.
+    cancelled: Cancelled,
 }
 
 /// Who cancels turns of a session, for the end of its thread. A clone is the same one.
 #[derive(Clone, Debug, Default)]
-pub struct Canceller(Arc<Mutex<Option<String>>>);
+pub struct Canceller(Arc<Mutex<Option<Cancelled>>>);
+
+/// Who cancels a turn, and why.
+#[derive(Clone, Debug, Default)]
+struct Cancelled {
+    by: String,
+    reason: Option<String>,
+}
 
 impl Canceller {
-    /// The turn that is cancelled next is cancelled by this.
-    pub fn set(&self, who: &str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(who.to_owned());
+    /// The turn that is cancelled next is cancelled by this, for this reason if one is known.
+    pub fn set(&self, who: &str, reason: Option<&str>) {
+        let reason = reason.map(str::trim).filter(|reason| !reason.is_empty()).map(str::to_owned);
+        *self.lock() = Some(Cancelled { by: who.to_owned(), reason });
     }
 
-    fn take(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// The same, unless it is known already by whom.
+    pub fn set_unless_known(&self, who: &str, reason: &str) {
+        self.lock().get_or_insert_with(|| Cancelled { by: who.to_owned(), reason: Some(reason.to_owned()) });
     }
+
+    fn take(&self) -> Option<Cancelled> {
+        self.lock().take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Cancelled>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The start of the first input, as `thread_started` has it.
+pub(super) fn first_input(messages: &[Message]) -> Map<String, Value> {
+    let text =
+        messages.iter().map(Message::plain_text).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+    let images =
+        messages.iter().flat_map(|message| &message.parts).filter(|part| matches!(part, Part::Image(_))).count();
+    let start = text.get(..text.floor_char_boundary(INPUT_BYTES)).unwrap_or(&text);
+    let bytes = (start.len() < text.len()).then(|| ("bytes".to_owned(), Value::from(text.len())));
+    let images = (images > 0).then(|| ("images".to_owned(), Value::from(images)));
+    [("text".to_owned(), Value::from(start))].into_iter().chain(bytes).chain(images).collect()
 }
 
 /// What a turn begins.
@@ -85,7 +118,7 @@ impl Thread {
             limit_requests: from.limit_requests,
             open_request: from.open_request,
             canceller: Canceller::default(),
-            cancelled_by: String::new(),
+            cancelled: Cancelled::default(),
             last: None,
             context: from.context_tokens,
             compaction_failed: None,
@@ -111,7 +144,7 @@ impl Thread {
     pub(crate) fn ended(&mut self, status: &TurnStatus) {
         let by = self.canceller.take();
         if *status == TurnStatus::Cancelled {
-            self.cancelled_by = by.unwrap_or_else(|| "the caller".to_owned());
+            self.cancelled = by.unwrap_or_else(|| Cancelled { by: "the caller".to_owned(), reason: None });
         }
         self.last = Some(status.clone());
     }
@@ -149,7 +182,10 @@ impl Thread {
                 class: ErrorClass::LimitHit,
                 message: format!("the turn reached its maximum of {steps} steps"),
             },
-            TurnStatus::Cancelled => EventKind::ThreadCancelled { by: self.cancelled_by.clone() },
+            TurnStatus::Cancelled => {
+                let Cancelled { by, reason } = self.cancelled.clone();
+                EventKind::ThreadCancelled { by, reason }
+            }
             TurnStatus::Completed | TurnStatus::Rejected { .. } | TurnStatus::StoppedByRule { .. } => {
                 let duration_ms = now_ms.saturating_sub(self.started_ms.unwrap_or(now_ms));
                 EventKind::ThreadCompleted {

@@ -20,13 +20,14 @@ impl Body {
     pub(super) fn of(kind: &EventKind) -> Self {
         use EventView as Kind;
         match EventView::from(kind) {
-            Kind::ThreadStarted { session, agent, provider, model, workspace } => body!(ThreadStarted {
+            Kind::ThreadStarted { session, agent, provider, model, workspace, mode, inputs } => body!(ThreadStarted {
                 directive: agent,
                 session_id: session,
                 provider,
                 model,
-                thread_mode: "conversation",
+                thread_mode: mode.as_str(),
                 workspace,
+                inputs: Some(inputs).filter(|inputs| !inputs.is_empty()),
             }),
             Kind::ThreadResumed { by, suspended, provider, model } => {
                 body!(ThreadResumed { resumed_by: by, previous_suspend_reason: suspended, provider, model })
@@ -39,7 +40,7 @@ impl Body {
                 body!(ThreadCompleted { cost: cost(*turns, usage, spend, *duration_ms), tokens: usage })
             }
             Kind::ThreadError { class, message } => body!(ThreadError { category: class, error: message }),
-            Kind::ThreadCancelled { by } => body!(ThreadCancelled { cancelled_by: by }),
+            Kind::ThreadCancelled { by, reason } => body!(ThreadCancelled { cancelled_by: by, reason }),
             Kind::TurnStart => Self::TurnStart(payload::Empty {}),
             Kind::InputReceived { id, message } => {
                 Self::InputReceived(payload::MessagePayload { id: id.recorded(), ..message_payload(message) })
@@ -78,7 +79,9 @@ impl Body {
                     rewrites: listed(rewrites),
                 })
             }
-            Kind::CognitionOutDelta { text, index } => body!(CognitionOutDelta { text, chunk_index: index }),
+            Kind::CognitionOutDelta { text, index, is_final } => {
+                body!(CognitionOutDelta { text, chunk_index: index, is_final: is_final.then_some(true) })
+            }
             Kind::CognitionReasoning { text, interrupted, retained } => {
                 body!(CognitionReasoning { text, is_partial: interrupted, was_interrupted: interrupted, retained })
             }

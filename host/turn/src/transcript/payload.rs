@@ -4,7 +4,7 @@
 //! them. What is not known is absent, never `null`.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::message::{Author, MessageRecord, PartRecord};
 
@@ -72,10 +72,13 @@ payloads! {
         provider: String,
         /// The model's name.
         model: String,
-        /// `conversation`: turns share a history.
+        /// `single`: one input; `conversation`: turns share a history; `channel`: several people or programs write to it.
         thread_mode: String,
         /// The workspace's folder, absolute; empty where there is none.
         workspace: String,
+        /// What it was started with, by name: what an embedder has given it, the task of a child agent, or the start of its first input
+        /// (`text`, with `bytes` where it is longer, and the number of `images`). Absent where it was started with nothing.
+        inputs: Option<Map<String, Value>>,
     }
 
     /// The payload of `thread_resumed`.
@@ -144,6 +147,8 @@ payloads! {
     ThreadCancelled {
         /// Who or what stopped it.
         cancelled_by: String,
+        /// Why, where whoever stopped it has said so.
+        reason: Option<String>,
     }
 
     /// The payload of `turn_finish`.

@@ -8,7 +8,7 @@ use flow::{
     QuestionId, Registered, RegistrationAction, Role, RuleRecord, SessionId, Spend, StepEnd, StopReason, StreamKind,
     SuspendReason, TurnStatus, Usage, Withdrawal,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::message::{Author, MessageRecord};
 use super::payload;
@@ -85,7 +85,7 @@ macro_rules! words {
     ($($type:ty)+) => { forms! { $(&$type => String: |value| value.as_str().to_owned();)+ } };
 }
 
-plain! { bool u32 u64 f64 String Value payload::Cost }
+plain! { bool u32 u64 f64 String Value Map<String, Value> payload::Cost }
 
 words! {
     SessionId CallId PluginId InputId QuestionId SuspendReason ErrorClass InputWay Withdrawal Role StreamKind StopReason Action

@@ -11,9 +11,11 @@ pub(super) fn delta(payload: Value) -> Read<EventKind> {
     fields!(payload {
         text: String,
         #[serde(default)]
-        chunk_index: u32
+        chunk_index: u32,
+        #[serde(default)]
+        is_final: bool
     });
-    Ok(EventKind::CognitionOutDelta { text, index: chunk_index })
+    Ok(EventKind::CognitionOutDelta { text, index: chunk_index, is_final })
 }
 
 pub(super) fn reasoning_delta(payload: Value) -> Read<EventKind> {

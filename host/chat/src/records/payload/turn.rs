@@ -21,8 +21,8 @@ pub(super) fn thread_error(payload: Value) -> Read<EventKind> {
 }
 
 pub(super) fn thread_cancelled(payload: Value) -> Read<EventKind> {
-    fields!(payload { cancelled_by: String });
-    Ok(EventKind::ThreadCancelled { by: cancelled_by })
+    fields!(payload { cancelled_by: String, reason: Option<String> });
+    Ok(EventKind::ThreadCancelled { by: cancelled_by, reason })
 }
 
 pub(super) fn step_start(payload: Value) -> Read<EventKind> {

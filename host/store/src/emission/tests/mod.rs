@@ -58,7 +58,7 @@ fn result(call: &str) -> EventKind {
 }
 
 fn delta(text: &str, index: u32) -> EventKind {
-    EventKind::CognitionOutDelta { text: text.to_owned(), index }
+    EventKind::CognitionOutDelta { text: text.to_owned(), index, is_final: false }
 }
 
 fn finish(status: TurnStatus) -> EventKind {

@@ -108,7 +108,11 @@ fn journal(sink: impl Sink + 'static, policy: impl EventPolicy + 'static) -> Fil
 fn event(number: u64) -> Event {
     let kind = match number % 4 {
         3 => EventKind::Notice { message: format!("{number}") },
-        index => EventKind::CognitionOutDelta { text: format!("{number}\n"), index: u32::try_from(index).unwrap() },
+        index => EventKind::CognitionOutDelta {
+            text: format!("{number}\n"),
+            index: u32::try_from(index).unwrap(),
+            is_final: false,
+        },
     };
     Event::new(number, 0, RunPosition::default(), kind)
 }

@@ -91,6 +91,8 @@ payloads! {
         text: String,
         /// Its number within the attempt, from 0.
         chunk_index: u32,
+        /// The answer is complete: no delta of it follows. Absent otherwise.
+        is_final: Option<bool>,
     }
 
     /// The payload of `cognition_reasoning`.
