@@ -19,7 +19,7 @@ const MAX_REASON: usize = 1 << 10;
 pub(super) struct Asked {
     /// Who cancels, for the record.
     pub(super) by: Option<String>,
-    /// Why.
+    /// Why the turn is cancelled, for the record.
     pub(super) reason: Option<String>,
 }
 
