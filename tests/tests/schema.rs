@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tidegate_tests::servers::tombi;
 
 /// What the reader refuses and no schema can: a file on disk, two keys together, the inside of a text.
-const BEYOND_OPERATOR_SCHEMA: [&str; 24] = [
+const BEYOND_OPERATOR_SCHEMA: [&str; 25] = [
     "limits.state_mib_more-than-a-session",
     "plugin.grants_twice",
     "plugin.limits_state-more-than-a-session",
